@@ -29,12 +29,11 @@ from evogit.breeding.breeder import Breeder
 from evogit.config import Task, load_task
 from evogit.config.run_settings import AgentSpec
 from evogit.config.user_settings import CommandTable, ModelTable, UserSettings
-from evogit.core import Evaluation, Evidence
+from evogit.core import Evaluation, Evidence, Files
 from evogit.history import History
 from evogit.llm.registry import OpenModels
 from evogit.repository import Repository
 from evogit.run import Run, Settings
-from evogit.sandbox import Files
 from tests.openai_server import Behaviour, Request, reply, serve
 
 SIZES = (1, 10, 100, 1_000, 5_000)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evogit.config import Task, load_task
+from evogit.core import BaseFiles, Files
 from evogit.evaluation.evaluator import Evaluator
-from evogit.sandbox import Base, Environment, Files
+from evogit.sandbox import Environment
 from evogit.sandbox.archive import pack
 
 TASK = """
@@ -99,7 +100,7 @@ class Warm:
         self._kind = kind
         self._evaluator = evaluator
         archive = pack({**kind.tree, "program.py": kind.program(0)})
-        self._base = Base(hashlib.sha256(archive).hexdigest(), archive)
+        self._base = BaseFiles(hashlib.sha256(archive).hexdigest(), archive)
 
     async def evaluate(self, number: int) -> None:
         """All that a run does to get an evaluation."""

@@ -20,11 +20,10 @@ from typing import Literal
 
 from evogit.agents import Agent, Brief, Proposal
 from evogit.config import Task, load_task
-from evogit.core import Entry, Evaluated, Evaluation, Evidence, Proposed
+from evogit.core import Entry, Evaluated, Evaluation, Evidence, Files, Proposed
 from evogit.engine.evaluations import EvaluationBackend
 from evogit.repository import Repository
 from evogit.run import Run, Settings
-from evogit.sandbox import Files
 
 TASK = """
 name = "null"

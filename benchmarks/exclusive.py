@@ -23,8 +23,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from evogit.config import Task, load_task
+from evogit.core import BaseFiles, Files
 from evogit.evaluation.evaluator import Evaluator
-from evogit.sandbox import Base, Files
 from evogit.sandbox.archive import pack
 
 TASK = """
@@ -109,7 +109,7 @@ def timed_task(folder: Path, lives: int, repeats: int) -> Task:
 
 async def compare(task: Task, provider: str, comparisons: int) -> dict[bool, list[list[list[Series]]]]:
     """Times of each comparison, without and with a core of their own: side, then clock, then repeat."""
-    files = Files(pack({}), (), Base("seed", pack({"program.py": PROGRAM.encode()})))
+    files = Files(pack({}), (), BaseFiles("seed", pack({"program.py": PROGRAM.encode()})))
     exclusive = replace(task, environment=replace(task.environment, exclusive=True))
     found: dict[bool, list[list[list[Series]]]] = {False: [], True: []}
     async with contextlib.AsyncExitStack() as stack:

@@ -22,10 +22,9 @@ from meter import Meter, cpu_ms, cpu_ms_per_move
 
 from evogit.config import load_task
 from evogit.config.run_settings import AgentSpec
-from evogit.core import Evaluation, Evidence
+from evogit.core import Evaluation, Evidence, Files
 from evogit.repository import Repository
 from evogit.run import Run, Settings
-from evogit.sandbox import Files
 
 TASK = Path(__file__).parent.parent / "tasks" / "circle_packing"
 NAMED = re.compile(rb"^([A-Z_]+) = (-?[0-9.e-]+)$", re.MULTILINE)

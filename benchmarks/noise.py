@@ -21,13 +21,12 @@ from typing import Any, Literal
 
 from evogit.agents import Agent, Brief, Proposal
 from evogit.config import Task, load_task
-from evogit.core import Evaluation, Evidence
+from evogit.core import Evaluation, Evidence, Files
 from evogit.engine.evaluations import EvaluationBackend
 from evogit.history import History
 from evogit.history.leaders import tied
 from evogit.repository import Repository
 from evogit.run import Run, Settings
-from evogit.sandbox import Files
 from evogit.stats.estimates import Estimate, Noise, duel
 
 AMOUNT, ALLOWANCE = 200, 200

@@ -16,8 +16,8 @@ import tempfile
 from pathlib import Path
 
 from evogit.config import load_task
+from evogit.core import BaseFiles, Files
 from evogit.evaluation.evaluator import Evaluator
-from evogit.sandbox import Base, Files
 from evogit.sandbox.archive import pack
 
 TASK = """
@@ -107,7 +107,9 @@ async def times(provider: str, way: str, size: int, lives: int) -> tuple[Times, 
         (folder / "seed" / "matching.py").write_text(SEED)
         evaluate = EVALUATE.format(lives=lives, size=size, given=given, options=options)
         (folder / "evaluator" / "evaluate.py").write_text(f"from array import array\n{evaluate}")
-        files = Files(pack({"matching.py": NOTHING.encode()}), (), Base("seed", pack({"matching.py": SEED.encode()})))
+        files = Files(
+            pack({"matching.py": NOTHING.encode()}), (), BaseFiles("seed", pack({"matching.py": SEED.encode()}))
+        )
         async with Evaluator(load_task(folder), provider=provider, jobs=1) as evaluator:
             evaluation, evidence = await evaluator.evaluate("0" * 40, files, split="train")
         if not evaluation.ok:

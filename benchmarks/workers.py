@@ -25,9 +25,9 @@ from pathlib import Path
 
 from evogit.config import Task, load_task
 from evogit.config.run_settings import WorkerSpec
+from evogit.core import BaseFiles, Files
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.team import Team
-from evogit.sandbox import Base, Files
 from evogit.sandbox.archive import pack
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -56,7 +56,7 @@ def evaluate(program, split):
 PROGRAM = b"def value(): return 1\n"
 COMMAND = shlex.join([sys.executable, "-c", "from evogit.cli import main; main()", "worker"])
 ARCHIVE = pack({"program.py": PROGRAM})
-FILES = Files(pack({}), (), Base(hashlib.sha256(ARCHIVE).hexdigest(), ARCHIVE))
+FILES = Files(pack({}), (), BaseFiles(hashlib.sha256(ARCHIVE).hexdigest(), ARCHIVE))
 
 
 def task_of(folder: Path, seconds: float) -> Task:

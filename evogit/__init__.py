@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
     from evogit.config import Task, load_repository_task, load_task
     from evogit.config.run_settings import AgentSpec, RunLimits, Settings
-    from evogit.core import Candidate, Entry, Evaluation, Evidence, EvoGitError, Stopped
+    from evogit.core import Candidate, Entry, Evaluation, Evidence, EvoGitError, Files, Stopped
     from evogit.engine.engine import Observer
     from evogit.engine.evaluations import EvaluationBackend
     from evogit.evaluation.binary_values import Array
@@ -29,7 +29,7 @@ _ROOMS = {
     "agents": ("Agent", "Brief", "NoUsableChangeError", "Proposal"),
     "config": ("Task", "load_repository_task", "load_task"),
     "config.run_settings": ("AgentSpec", "RunLimits", "Settings"),
-    "core": ("Candidate", "Entry", "Evaluation", "Evidence", "EvoGitError", "Stopped"),
+    "core": ("Candidate", "Entry", "Evaluation", "Evidence", "EvoGitError", "Files", "Stopped"),
     "engine.engine": ("Observer",),
     "engine.evaluations": ("EvaluationBackend",),
     "evaluation.binary_values": ("Array",),
@@ -60,6 +60,7 @@ __all__ = [
     "EvaluationBackend",
     "Evidence",
     "EvoGitError",
+    "Files",
     "History",
     "Invalid",
     "Move",

@@ -226,6 +226,29 @@ class Evidence:
 # --- candidates -------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class BaseFiles:
+    """Files that most candidates share, kept by warm workers: `id` names this content, `archive` is a tar of it.
+
+    `readonly` are files and folders of it that programs can read, but neither change, remove, move nor add to. A folder
+    above one of them stays where it is; between it and others, files are copied, not renamed or linked. The provider
+    `none` cannot hold this.
+    """
+
+    id: str
+    archive: bytes = field(repr=False)
+    readonly: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """A candidate's files: those of `base`, without `removed`, with those of the tar archive `changed`."""
+
+    changed: bytes = field(repr=False)
+    removed: tuple[str, ...] = ()
+    base: BaseFiles | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
     """One commit of the population. Ids are 40 hex digits; `parents` are candidates, the fitter or first one first.

@@ -32,6 +32,7 @@ from evogit import (
     EvaluationBackend,
     Evidence,
     EvoGitError,
+    Files,
     History,
     Proposal,
     Repository,
@@ -52,7 +53,6 @@ from evogit.core import (
     Stopped,
 )
 from evogit.repository import Journal
-from evogit.sandbox import Files
 
 SCORE = Metric(name="score", direction="maximize", primary=True)
 """The metric of histories that name no others."""

@@ -13,7 +13,7 @@ from evogit.llm import Account
 from evogit.sandbox import Completed, Limits
 from evogit.source.constants import Constant
 
-Files = Mapping[str, bytes]
+FileContents = Mapping[str, bytes]
 """Path relative to the root of the tree, with forward slashes -> content."""
 
 
@@ -23,7 +23,7 @@ class NoUsableChangeError(EvoGitError):
     `evidence` is what shows how it came to that, such as prompt and reply: file name -> content.
     """
 
-    def __init__(self, reason: str, evidence: Files | None = None) -> None:
+    def __init__(self, reason: str, evidence: FileContents | None = None) -> None:
         super().__init__(reason)
         self.evidence = dict(evidence or {})
 
@@ -145,7 +145,7 @@ class Background:
     inspirations: tuple[Relative, ...] = ()
     elsewhere: tuple[Relative, ...] = ()
     best: Relative | None = None
-    best_files: Files = field(default_factory=dict)
+    best_files: FileContents = field(default_factory=dict)
     margins: Mapping[str, float] = field(default_factory=dict)
     inside: bool = False
     judge: str = ""
@@ -226,9 +226,9 @@ class Brief:
 
     goal: str
     parent: Candidate
-    files: Files
+    files: FileContents
     donor: Candidate | None = None
-    donor_files: Files = field(default_factory=dict)
+    donor_files: FileContents = field(default_factory=dict)
     background: Callable[[], Background] | None = None
     move: int = 0
     account: Account | None = None
@@ -264,7 +264,7 @@ class Proposal:
     used_donor: bool = False
     shown: tuple[str, ...] = ()
     model: str = ""
-    evidence: Files = field(default_factory=dict)
+    evidence: FileContents = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,7 +273,7 @@ class Advice:
 
     text: str
     model: str = ""
-    evidence: Files = field(default_factory=dict)
+    evidence: FileContents = field(default_factory=dict)
 
 
 class Agent(Protocol):

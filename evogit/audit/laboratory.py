@@ -19,12 +19,11 @@ from typing import Any, Self
 
 from evogit.audit.candidate import Candidate, above, printing, wrapped, wrapped_all
 from evogit.config import Task
-from evogit.core import Evaluation, Evidence, EvoGitError
+from evogit.core import BaseFiles, Evaluation, Evidence, EvoGitError, Files
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import Inputs
 from evogit.evaluation.seed_files import packed_seed
 from evogit.review.checking import seed_of
-from evogit.sandbox import Base, Files
 from evogit.sandbox.archive import pack
 from evogit.sandbox.cores import move_to
 
@@ -113,7 +112,7 @@ class Laboratory:
         self.until = time.monotonic() + seconds
         self._evaluators: dict[tuple[bytes, str], tuple[Evaluator, Path]] = {}
         self._stack = AsyncExitStack()
-        self._base: Base | None = None
+        self._base: BaseFiles | None = None
         self._scratch = Path()
         self._known: dict[Any, Trial] = {}
         self._seeds: list[Trial] = []

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from evogit.core import Evaluation, Evidence, Judged
+from evogit.core import Evaluation, Evidence, Files, Judged
 from evogit.engine.evaluations import EvaluationBackend
-from evogit.sandbox import Files
 
 _ADAPTER = TypeAdapter(Evaluation)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-from evogit.agents import Advice, Agent, Background, Brief, Files, NoUsableChangeError, Proposal, Workshop
+from evogit.agents import Advice, Agent, Background, Brief, FileContents, NoUsableChangeError, Proposal, Workshop
 from evogit.breeding.background import Backgrounds
 from evogit.breeding.claims import Board
 from evogit.breeding.combined_changes import packed
@@ -350,7 +350,7 @@ class Breeder:
         others = tuple(each for each in dict.fromkeys(shown) if each in graph and each not in family)
         return replace(bred, shown=others, inspirations=self._inspirations.of(bred.tree, bred.parents, others))
 
-    def _editable_files(self, tree: str) -> Files:
+    def _editable_files(self, tree: str) -> FileContents:
         return self._repository.trees.lazily(tree, self._is_editable)
 
     def _apply(self, tree: str, proposal: Proposal) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from evogit.agents import Files, NoUsableChangeError, Proposal
+from evogit.agents import FileContents, NoUsableChangeError, Proposal
 from evogit.agents.mutation.edits import MOST_WAYS
 from evogit.selection.anatomy import Changes, Piece, changes_of
 from evogit.selection.linkage import Cases, Packing
@@ -17,7 +17,7 @@ DRAWN = 12
 """Changes to choose from: most have a say in cases that another one has a say in, or are known."""
 
 
-def packed(proposals: Iterator[Proposal], files: Files, packing: Packing) -> Proposal:
+def packed(proposals: Iterator[Proposal], files: FileContents, packing: Packing) -> Proposal:
     """The first of the next proposals that is new, with others that are evaluated apart from it.
 
     `files` are those of the parent.
@@ -82,7 +82,7 @@ class Pack:
         )
 
 
-def _changes(files: Files, before: dict[str, Versions], proposal: Proposal) -> Changes:
+def _changes(files: FileContents, before: dict[str, Versions], proposal: Proposal) -> Changes:
     """The pieces that a proposal alters. `before` remembers those of the parent, since parsing takes time."""
     found: dict[Piece, str] = {}
     for path, content in proposal.changes.items():

@@ -9,11 +9,13 @@ from dataclasses import replace
 from typing import Any, Protocol, cast
 
 from evogit.core import (
+    BaseFiles,
     Entry,
     Evaluated,
     Evaluation,
     EvaluatorError,
     Evidence,
+    Files,
     Judged,
     RefusedError,
     RepositoryError,
@@ -26,7 +28,7 @@ from evogit.history.decisions import restored
 from evogit.history.state import ROUNDING
 from evogit.panel import Panel
 from evogit.repository.evidence import evidence_of, files_of
-from evogit.sandbox import Base, Completed, Files
+from evogit.sandbox import Completed
 from evogit.selection.objectives import front, several
 
 HOLDOUT = "holdout"
@@ -122,7 +124,7 @@ class Evaluations:
         self._taken: set[str] = set()
         self._doubted: set[tuple[str, str, int]] = set()
         self._evaluating: dict[str, asyncio.Task[Result | None]] = {}
-        self._seeds: dict[bool, asyncio.Task[Base]] = {}
+        self._seeds: dict[bool, asyncio.Task[BaseFiles]] = {}
         self._known = self._results_of_other_runs()
 
     def _results_of_other_runs(self) -> dict[str, Result]:

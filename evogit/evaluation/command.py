@@ -14,10 +14,9 @@ from contextlib import contextmanager
 
 from evogit.config import Task
 from evogit.config.values import EvaluationCommand, MetricReader, matches
-from evogit.core import ConfigError
+from evogit.core import BaseFiles, ConfigError, Files
 from evogit.evaluation.junit import Report
 from evogit.evaluation.program import CandidateFailedError, Case, Invalid, Program, Ran
-from evogit.sandbox import Base, Files
 from evogit.sandbox.archive import covered, entries_of, laid_over
 from evogit.sandbox.values import parse
 
@@ -56,7 +55,7 @@ class CommandEvaluator:
         own = task.evaluator_files().items()
         self._own = {f"{command.folder}/{path}": (data, mode == 0o100755) for path, (data, mode) in own}
         self._reports = [read.what for read in command.reads.values() if read.how == "junit"]
-        self._laid: dict[str, Base] = {}
+        self._laid: dict[str, BaseFiles] = {}
 
     def evaluate(self, program: Program, split: str) -> Iterator[Case]:
         """Run the tests and the command, again where they fail and may be, and read every metric from what it did.
@@ -122,7 +121,7 @@ class CommandEvaluator:
                 raise Invalid(f"{path} is in the way of what the evaluator needs there ({', '.join(sorted(roots))})")
         return Files(files.changed, files.removed, base)
 
-    def _lay(self, base: Base) -> Base:
+    def _lay(self, base: BaseFiles) -> BaseFiles:
         archive = laid_over(base.archive, self._command.folder, self._own)
         entries, _ = entries_of(archive)
         wholes = [glob.removesuffix("/**") for glob in self._task.withheld if re.fullmatch(r"[^*?]+/\*\*", glob)]
@@ -136,7 +135,7 @@ class CommandEvaluator:
                         "withhold the whole folder that it is in (FOLDER/**), or exclude it"
                     )
                 readonly.add(path)
-        return Base(f"{base.id}+{self._task.evaluator_digest}", archive, tuple(sorted(readonly)))
+        return BaseFiles(f"{base.id}+{self._task.evaluator_digest}", archive, tuple(sorted(readonly)))
 
 
 # --- reading --------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from evogit.config import Task
 from evogit.core import (
     Evaluation,
     Evidence,
+    Files,
     Judged,
     RefusedError,
     Status,
@@ -28,7 +29,7 @@ from evogit.evaluation.evidence_limits import thinned
 from evogit.evaluation.frames import completed_of, evaluation_of
 from evogit.evaluation.inputs import Inputs
 from evogit.evaluation.machine import machine
-from evogit.sandbox import Completed, Files
+from evogit.sandbox import Completed
 from evogit.sandbox.answers import NOTHING
 from evogit.sandbox.cores import exclusive_core, kept_free
 

@@ -21,12 +21,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from evogit.core import EvaluatorError, EvoGitError, SandboxError
+from evogit.core import BaseFiles, EvaluatorError, EvoGitError, Files, SandboxError
 from evogit.evaluation.frames import KINDS, PREFIX, completed_frame, evaluation_frame, frame
 from evogit.evaluation.inputs import Inputs
 from evogit.evaluation.scorer import Scorer
 from evogit.evaluation.task_json import task_of
-from evogit.sandbox import Base, Files
 from evogit.sandbox.cores import exclusive_core, kept_free, turn
 from evogit.sandbox.providers import provider
 
@@ -86,11 +85,11 @@ def _greet(requests: BinaryIO, send: Callable[[bytes], None], stack: ExitStack) 
 
 
 def _serve(scorer: Scorer, requests: BinaryIO, send: Callable[[bytes], None]) -> None:
-    base: Base | None = None
+    base: BaseFiles | None = None
     while message := _receive(requests):
         request, body = message
         if "base" in request:
-            base = Base(request["base"], body)
+            base = BaseFiles(request["base"], body)
         else:
             files = Files(body, tuple(request["removed"]), base if request["based"] else None)
             send(_answer(scorer, request, files))

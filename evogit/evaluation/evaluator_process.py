@@ -13,11 +13,10 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, BinaryIO, Self
 
 from evogit.config import Task
-from evogit.core import EvaluatorError, EvoGitError
+from evogit.core import BaseFiles, EvaluatorError, EvoGitError
 from evogit.evaluation.frames import KINDS, PREFIX, frame
 from evogit.evaluation.task_json import described
 from evogit.repository.subprocesses import let_go
-from evogit.sandbox import Base
 
 LONGEST_LOG = 64 * 1024
 """Bytes of the evaluator's own output that are kept, from its end."""
@@ -95,7 +94,7 @@ class EvaluatorProcess:
         return cls(process, prints, tell)
 
     async def ask(
-        self, header: Mapping[str, Any], body: bytes = b"", base: Base | None = None
+        self, header: Mapping[str, Any], body: bytes = b"", base: BaseFiles | None = None
     ) -> AsyncIterator[tuple[dict[str, Any], bytes]]:
         """Send one request, after its base if that is a new one; gives the frames that come back, cases first.
 

@@ -13,10 +13,9 @@ from types import ModuleType
 
 from evogit.config import Task
 from evogit.config.values import STRENGTH, EvaluationCommand
-from evogit.core import ConfigError
+from evogit.core import ConfigError, Files
 from evogit.evaluation.command import CommandEvaluator
 from evogit.evaluation.program import Case, Program
-from evogit.sandbox import Files
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from evogit.config import Task
-from evogit.core import EvaluatorError, SandboxError
+from evogit.core import BaseFiles, EvaluatorError, Files, SandboxError
 from evogit.evaluation.program import CandidateFailedError, Program
-from evogit.sandbox import Base, Files, Limits, Sandbox
+from evogit.sandbox import Limits, Sandbox
 from evogit.sandbox.archive import pack
 from evogit.sandbox.cache import cache_folder, locked
 
@@ -32,7 +32,7 @@ managers install there, and keep what they built."""
 Prepare = Callable[[Program], object]
 
 
-def layer(task: Task, prepare: Prepare, base: Base, sandbox: Sandbox) -> Base:
+def layer(task: Task, prepare: Prepare, base: BaseFiles, sandbox: Sandbox) -> BaseFiles:
     """The seed's files after `prepare`, from the user's cache if the same was prepared before.
 
     Args:
@@ -53,7 +53,7 @@ def layer(task: Task, prepare: Prepare, base: Base, sandbox: Sandbox) -> Base:
             logger.warning("preparing the seed, once for all candidates (up to an hour)")
             _keep(_prepared(prepare, base, sandbox, _limits(task.limits)), file)
         os.utime(file)  # it was used
-        return Base(key, file.read_bytes(), base.readonly)
+        return BaseFiles(key, file.read_bytes(), base.readonly)
 
 
 def remove_layers(unused: float) -> Iterator[tuple[str, int]]:
@@ -70,7 +70,7 @@ def _limits(limits: Limits) -> Limits:
     return replace(limits, wall=LONGEST, cpu=LONGEST, total=LONGEST)
 
 
-def _prepared(prepare: Prepare, base: Base, sandbox: Sandbox, limits: Limits) -> bytes:
+def _prepared(prepare: Prepare, base: BaseFiles, sandbox: Sandbox, limits: Limits) -> bytes:
     with sandbox.open(Files(pack({f"{HOME}/.keep": b""}), (), base), limits) as session:
         try:
             prepare(Program(session))

@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any
 
 from evogit.config import Task
-from evogit.core import Evaluation, Evidence
+from evogit.core import Evaluation, Evidence, Files
 from evogit.evaluation.lines import Line
 from evogit.evaluation.machine import Room
 from evogit.evaluation.task_json import described
@@ -28,7 +28,6 @@ from evogit.evaluation.wire import (
     WorkerRefusedError,
     answered,
 )
-from evogit.sandbox import Files
 from evogit.text import plain
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0

@@ -16,11 +16,13 @@ from typing import Any, TypeVar
 
 from evogit.config import Task
 from evogit.core import (
+    BaseFiles,
     ConfigError,
     Cost,
     Evaluation,
     EvaluatorError,
     Evidence,
+    Files,
     Metric,
     SandboxError,
     SandboxLostError,
@@ -31,7 +33,7 @@ from evogit.evaluation.inputs import PUBLIC, Inputs
 from evogit.evaluation.loading import load_evaluator, wanted
 from evogit.evaluation.prepare import layer
 from evogit.evaluation.program import CandidateFailedError, Case, Program, connection_failures
-from evogit.sandbox import Base, Completed, Files, Sandbox, Session
+from evogit.sandbox import Completed, Sandbox, Session
 from evogit.sandbox.answers import NOTHING
 from evogit.sandbox.archive import pack
 from evogit.sandbox.providers import provider
@@ -97,7 +99,7 @@ class Scorer:
         self._evaluate = evaluator.evaluate
         self._prepare = evaluator.prepare
         self._lay = evaluator.lay
-        self._layers: dict[str, Base] = {}
+        self._layers: dict[str, BaseFiles] = {}
         self._wanted = wanted(self._evaluate)
 
     @property

@@ -7,8 +7,8 @@ import hashlib
 from collections.abc import Callable
 
 from evogit.config import Task
+from evogit.core import BaseFiles
 from evogit.repository import Repository
-from evogit.sandbox import Base
 
 
 def write_seed(repository: Repository, task: Task) -> str:
@@ -25,15 +25,15 @@ def write_seed(repository: Repository, task: Task) -> str:
 
 async def packed_seed(
     repository: Repository, tree: str, task: Task, wanted: Callable[[str], bool] | None = None
-) -> Base:
+) -> BaseFiles:
     """The seed's files that are evaluated, or `wanted`, as the base of candidates; beside the loop, as it takes long.
 
     What differs in a candidate is only what `task.is_visible`: a command is given what is withheld as the seed has it.
     """
 
-    def pack() -> Base:
+    def pack() -> BaseFiles:
         trees = Repository.open(repository.git_dir).trees  # libgit2's handles are not for two threads
         archive = trees.tar(tree, wanted or task.is_judged)
-        return Base(hashlib.sha256(archive).hexdigest(), archive)
+        return BaseFiles(hashlib.sha256(archive).hexdigest(), archive)
 
     return await asyncio.to_thread(pack)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Self
 
 from evogit.config.run_settings import WorkerSpec
-from evogit.core import Evaluation, EvaluatorError, Evidence, Judged
+from evogit.core import Evaluation, EvaluatorError, Evidence, Files, Judged
 from evogit.evaluation.clusters.cluster import Cluster
 from evogit.evaluation.evaluator import EvaluationPlace, Evaluator
 from evogit.evaluation.evidence_limits import thinned
@@ -20,7 +20,6 @@ from evogit.evaluation.lines import CommandLine, Line
 from evogit.evaluation.remote_worker import Life, RemoteWorker, greeting
 from evogit.evaluation.verification import Asked, Result, Verification
 from evogit.evaluation.wire import WorkerLostError, WorkerRefusedError
-from evogit.sandbox import Files
 
 LOSSES = 20
 """Workers that may be lost over one evaluation, which then counts as one that the evaluator failed on."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from evogit.config import Task
-from evogit.core import EvaluatorError, EvoGitError
+from evogit.core import BaseFiles, EvaluatorError, EvoGitError, Files
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.held_folders import held_folder
 from evogit.evaluation.inputs import Inputs
@@ -30,7 +30,6 @@ from evogit.evaluation.wire import (
     answer,
     failure,
 )
-from evogit.sandbox import Base, Files
 from evogit.sandbox.cache import cache_folder
 
 KEPT_BASES = 8
@@ -155,7 +154,7 @@ class _Desk:
         self._wire = wire
         self._evaluator = evaluator
         self._doing: dict[int, asyncio.Task[None]] = {}
-        self._bases: dict[str, asyncio.Future[Base]] = {}
+        self._bases: dict[str, asyncio.Future[BaseFiles]] = {}
 
     async def attend(self) -> None:
         """Work until the run is gone."""
@@ -163,7 +162,7 @@ class _Desk:
             while message := await _next(self._wire):
                 header, body = message
                 if "base" in header:
-                    self._keep(Base(header["base"], body))
+                    self._keep(BaseFiles(header["base"], body))
                 elif "drop" in header:
                     if doing := self._doing.get(header["drop"]):
                         doing.cancel()
@@ -193,17 +192,17 @@ class _Desk:
         else:
             self._wire.say(*answer(number, *done))
 
-    async def _base(self, name: str) -> Base:
+    async def _base(self, name: str) -> BaseFiles:
         """The base of that id: kept from before, or asked for, once."""
         if name not in self._bases:
             self._bases[name] = asyncio.get_running_loop().create_future()
             if (known := recalled(name)) is not None:
-                self._bases[name].set_result(Base(name, known))
+                self._bases[name].set_result(BaseFiles(name, known))
             else:
                 self._wire.say({"need": name})
         return await asyncio.shield(self._bases[name])
 
-    def _keep(self, base: Base) -> None:
+    def _keep(self, base: BaseFiles) -> None:
         remember(base.id, base.archive)
         self._bases[base.id].set_result(base)
 

@@ -18,7 +18,7 @@ from evogit.adopt.adopted import kept_folder
 from evogit.agents.mutation.languages_read import told_of_languages
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.config.values import REPEATS
-from evogit.core import Evaluation, Evidence
+from evogit.core import Evaluation, Evidence, Files
 from evogit.engine.seed_check import check_tree
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import PUBLIC
@@ -26,7 +26,6 @@ from evogit.evaluation.seed_files import packed_seed, write_seed
 from evogit.history.scores import Scores
 from evogit.history.state import ROUNDING
 from evogit.repository import Repository
-from evogit.sandbox import Files
 from evogit.sandbox.archive import pack
 
 logger = logging.getLogger(__name__)

@@ -7,7 +7,17 @@ from dataclasses import dataclass, field
 
 from evogit.config import Task
 from evogit.config.values import matches
-from evogit.core import Candidate, Decision, Entry, Evaluation, Metric, NotFoundError, RefusedError, UsageError
+from evogit.core import (
+    Candidate,
+    Decision,
+    Entry,
+    Evaluation,
+    Files,
+    Metric,
+    NotFoundError,
+    RefusedError,
+    UsageError,
+)
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.seed_files import packed_seed
 from evogit.history import History
@@ -16,7 +26,6 @@ from evogit.history.scores import Scores, together
 from evogit.repository import Repository, UnfitChangeError, clean
 from evogit.repository.branches import HEADS
 from evogit.review.measuring import judge_times
-from evogit.sandbox import Files
 from evogit.sandbox.archive import pack
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from evogit.core import Evaluation, EvaluatorError
+from evogit.core import Evaluation, EvaluatorError, Files
 from evogit.evaluation.evaluator import Evaluator
-from evogit.sandbox import Files
 
 
 async def judge_times(evaluator: Evaluator, tree: str, files: Files, split: str, times: int) -> list[Evaluation]:

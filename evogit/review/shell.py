@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from evogit.config import Task
-from evogit.core import SandboxError
+from evogit.core import Files, SandboxError
 from evogit.evaluation.scorer import Scorer
-from evogit.sandbox import Files, Session
+from evogit.sandbox import Session
 from evogit.sandbox.providers import provider
 from evogit.sandbox.supervisor import helper
 

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evogit.config import Task
-from evogit.core import Evaluation, Evidence, RefusedError
+from evogit.core import Evaluation, Evidence, Files, RefusedError
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import Inputs
 from evogit.evaluation.seed_files import packed_seed
 from evogit.repository import EXECUTABLE, FILE, LINK, Repository, TreeEntry, tracked_below
-from evogit.sandbox import Files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from evogit.config import Task
-from evogit.core import Candidate, Evaluation, RefusedError
+from evogit.core import Candidate, Evaluation, Files, RefusedError
 from evogit.engine.run_key import inputs_of
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.seed_files import packed_seed
@@ -14,7 +14,6 @@ from evogit.history import History
 from evogit.history.scores import Scores
 from evogit.repository import Repository
 from evogit.review.measuring import judge_times
-from evogit.sandbox import Files
 
 RECORDED, AGAIN = "recorded", "again"
 

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol, Self
 
+from evogit.core import Files
+
 Entry = tuple[str, str, int, int]
 """Path, kind (file, executable, link, folder, other), size in bytes of the content (that of a link is its target), and
 when it was last changed in seconds since 1970; 0 stands for now."""
@@ -70,29 +72,6 @@ class Environment:
         """All of it, for digests: `links` only where there are any, so that what earlier journals say still holds."""
         values = asdict(self)
         return values if self.links else {name: value for name, value in values.items() if name != "links"}
-
-
-@dataclass(frozen=True, slots=True)
-class Base:
-    """Files that most candidates share, kept by warm workers: `id` names this content, `archive` is a tar of it.
-
-    `readonly` are files and folders of it that programs can read, but neither change, remove, move nor add to. A folder
-    above one of them stays where it is; between it and others, files are copied, not renamed or linked. The provider
-    `none` cannot hold this.
-    """
-
-    id: str
-    archive: bytes = field(repr=False)
-    readonly: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Files:
-    """A candidate's files: those of `base`, without `removed`, with those of the tar archive `changed`."""
-
-    changed: bytes = field(repr=False)
-    removed: tuple[str, ...] = ()
-    base: Base | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from evogit.sandbox import Base, Limits
+from evogit.core import BaseFiles
+from evogit.sandbox import Limits
 from evogit.sandbox.archive import disk_of
 
 ROOT = Path("/sys/fs/cgroup")
@@ -49,7 +50,7 @@ LONGEST_REMOVAL = 0.2
 """Seconds in which a group must have become empty; else it is removed later."""
 
 
-def room(limits: Limits, base: Base | None, *, preloads: bool) -> int:
+def room(limits: Limits, base: BaseFiles | None, *, preloads: bool) -> int:
     """Bytes of memory that the kernel lets a worker have: wider than the limit, so that what goes beyond it is seen.
 
     What is written counts too; the supervisor holds the base, and each session may have a copy of it on its disk.

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from evogit.core import SandboxError, SandboxLostError
-from evogit.sandbox import Base, Files, Limits
+from evogit.core import BaseFiles, Files, SandboxError, SandboxLostError
+from evogit.sandbox import Limits
 from evogit.sandbox.answers import clean
 from evogit.sandbox.archive import check_readonly, entries_of
 from evogit.sandbox.session import GRACE, STARTUP, Jail, SupervisedSession
@@ -40,7 +40,7 @@ class WorkerStart:
 
     limits: Limits
     preload: tuple[str, ...] = ()
-    base: Base | None = None
+    base: BaseFiles | None = None
 
 
 class Pool:

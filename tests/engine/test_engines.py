@@ -22,6 +22,7 @@ from evogit.core import (
     Evaluation,
     EvaluatorError,
     Evidence,
+    Files,
     NotFoundError,
     Proposed,
     RefusedError,
@@ -33,7 +34,6 @@ from evogit.history import History
 from evogit.repository import Repository, packing
 from evogit.review.reporting import remarks
 from evogit.run import Run, Settings
-from evogit.sandbox import Files
 from evogit.testing import Answer, Asked, InMemoryBackend
 from tests.clock import PATIENCE
 from tests.plain_git import git

@@ -14,7 +14,7 @@ import pytest
 
 from evogit.config import Task, load_repository_task
 from evogit.config.values import EvaluationCommand, MetricReader
-from evogit.core import Evaluation, UsageError
+from evogit.core import BaseFiles, Evaluation, Files, UsageError
 from evogit.evaluation.command import case_of, in_time
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.junit import MOST_XML
@@ -23,7 +23,7 @@ from evogit.evaluation.scorer import Scorer
 from evogit.evaluation.seed_files import packed_seed
 from evogit.repository import Repository
 from evogit.review.uncommitted import candidate_files
-from evogit.sandbox import Base, Files, Sandbox
+from evogit.sandbox import Sandbox
 from evogit.sandbox.archive import entries_of, pack
 from evogit.sandbox.bubblewrap import Bubblewrap
 from evogit.sandbox.providers import provider
@@ -314,7 +314,7 @@ def test_a_limit_is_told_as_what_it_is(judged: Judged) -> None:
 
 def test_a_link_cannot_be_withheld_alone(judged: Judged, tmp_path: Path) -> None:
     task, repository, _ = own_repository(tmp_path / "own", "true", "exit")
-    base = Base("linked", archive({"secret_link.txt": "-> /etc/passwd", "src/main.sh": "x"}))
+    base = BaseFiles("linked", archive({"secret_link.txt": "-> /etc/passwd", "src/main.sh": "x"}))
     evaluation, _ = Scorer(task, Bubblewrap(), lambda _: None).evaluate("train", 0, Files(pack({}), (), base))
     assert evaluation.status == "evaluator-error"
     assert "withheld: secret_link.txt is a symbolic link" in evaluation.reason

@@ -20,10 +20,9 @@ import pytest
 import pytest_asyncio
 
 from evogit.config import load_task
-from evogit.core import ConfigError, Evaluation, EvaluatorError, Evidence, UsageError
+from evogit.core import BaseFiles, ConfigError, Evaluation, EvaluatorError, Evidence, Files, UsageError
 from evogit.evaluation import evaluator as evaluators
 from evogit.evaluation.evaluator import Evaluator
-from evogit.sandbox import Base, Files
 from tests.clock import PATIENCE, wait_until
 
 TOML = """\
@@ -75,7 +74,7 @@ def tar(files: Mapping[str, str]) -> bytes:
     return buffer.getvalue()
 
 
-SEED = Base("seed", tar({"answer.py": GOOD}))
+SEED = BaseFiles("seed", tar({"answer.py": GOOD}))
 
 
 def write(root: Path, evaluate: str, toml: str = TOML) -> Path:
@@ -388,7 +387,7 @@ async def test_a_candidate_has_its_changes_and_the_seed_has_none(able: Evaluator
             "made/deep/c": ("f", 0o644, ""),
         }
     )
-    base = Base("tree", seed)
+    base = BaseFiles("tree", seed)
     original = ["d 755 folder ", "d 755 gone ", "f 644 file ", "f 644 folder/b ", "f 644 gone/a ", "f 644 kept "]
     original += ["f 755 runs ", "l 777 link kept", "old"]
     mine = ["d 755 made ", "d 755 made/deep ", "d 755 runs ", "f 644 kept ", "f 644 link ", "f 644 made/deep/c "]
@@ -398,7 +397,7 @@ async def test_a_candidate_has_its_changes_and_the_seed_has_none(able: Evaluator
     for _ in range(2):
         assert await listed(nothing) == sorted([*original, *original]), "what another candidate did is not seen"
         assert await listed(everything) == sorted([*mine, *original])
-    other = Base("another", tar({"kept": "other"}))
+    other = BaseFiles("another", tar({"kept": "other"}))
     assert await listed(Files(tar({}), (), other)) == ["f 644 kept "] * 2 + ["other"] * 2
 
 

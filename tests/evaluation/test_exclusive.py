@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from evogit.config import Task
-from evogit.core import SandboxError
+from evogit.core import BaseFiles, Files, SandboxError
 from evogit.evaluation.evaluator import Evaluator
-from evogit.sandbox import Base, Files
 from evogit.sandbox.archive import pack
 
 pytestmark = [
@@ -73,7 +72,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_the_candidate_has_a_core_of_its_own(tiny: Callable[..., Task], provider: str) -> None:
     cores = os.sched_getaffinity(0)
     core = max(cores)
-    files = Files(pack({}), (), Base("seed", pack({"program.py": PROGRAM})))
+    files = Files(pack({}), (), BaseFiles("seed", pack({"program.py": PROGRAM})))
     async with Evaluator(exclusive(tiny(evaluate=EVALUATE)), provider=provider, jobs=4) as evaluator:
         kept = os.sched_getaffinity(0)
         evaluation, evidence = await evaluator.evaluate("0" * 40, files, split="holdout")
@@ -87,7 +86,7 @@ async def test_the_candidate_has_a_core_of_its_own(tiny: Callable[..., Task], pr
 @pytest.mark.slow
 async def test_evaluations_of_two_engines_take_turns(tiny: Callable[..., Task]) -> None:
     task, cores = exclusive(tiny(evaluate=TURNS)), os.sched_getaffinity(0)
-    files = Files(pack({}), (), Base("seed", pack({"program.py": PROGRAM})))
+    files = Files(pack({}), (), BaseFiles("seed", pack({"program.py": PROGRAM})))
 
     async with Evaluator(task, provider="bubblewrap", jobs=4) as one:
         os.sched_setaffinity(0, cores)  # an engine in another process is not kept off by this one

@@ -12,14 +12,13 @@ import pytest
 
 from evogit.config import Task
 from evogit.config.run_settings import Settings
-from evogit.core import Evaluation, RefusedError
+from evogit.core import BaseFiles, Evaluation, Files, RefusedError
 from evogit.engine.run_key import begin_inputs, inputs_of
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import PUBLIC, Inputs, UnforeseeableRandom, of_person
 from evogit.history.context import StoredRun
 from evogit.repository import Repository
 from evogit.repository.run_keys import RunKeys
-from evogit.sandbox import Base, Files
 from evogit.sandbox.archive import pack
 
 PREDICTS = '''\
@@ -56,7 +55,9 @@ def evaluate(program, split):
 async def judged(task: Task, drawing: Inputs | None, source: str = PREDICTS) -> Evaluation:
     async with Evaluator(task, provider="bubblewrap", jobs=1, drawing=drawing) as evaluator:
         evaluation, _ = await evaluator.evaluate(
-            "0" * 40, Files(pack({"program.py": source.encode()}), (), Base("seed", pack({}))), split="train"
+            "0" * 40,
+            Files(pack({"program.py": source.encode()}), (), BaseFiles("seed", pack({}))),
+            split="train",
         )
         return evaluation
 

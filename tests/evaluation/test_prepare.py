@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from evogit.config import load_task
-from evogit.core import Evaluation, SandboxError
+from evogit.core import BaseFiles, Evaluation, Files, SandboxError
 from evogit.evaluation.evaluator import Evaluator
-from evogit.sandbox import Base, Files
 from evogit.sandbox.archive import pack
 from tests.conftest import write_task
 
@@ -84,7 +83,7 @@ def task_of(folder: Path, evaluate: str, sandbox: str = "") -> Path:
     return folder
 
 
-SEED = Base("seed", pack({"program.py": b"first\n"}))
+SEED = BaseFiles("seed", pack({"program.py": b"first\n"}))
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -127,7 +126,7 @@ async def test_prepare_that_fails_is_the_evaluators_error(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 async def test_a_name_that_is_not_utf8_is_named(tmp_path: Path) -> None:
-    folder, odd = task_of(tmp_path / "task", PREPARE + LOOK), Base("odd", pack({"a\udcff.py": b""}))
+    folder, odd = task_of(tmp_path / "task", PREPARE + LOOK), BaseFiles("odd", pack({"a\udcff.py": b""}))
     with pytest.raises(SandboxError, match=r"the name of a file is not UTF-8: 'a\\udcff.py'; rename it"):
         await judged(folder, "bubblewrap", [Files(pack({}), (), odd)])
 

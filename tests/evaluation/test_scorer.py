@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from evogit.config import Task
-from evogit.core import Evaluation, SandboxError, SandboxLostError
+from evogit.core import Evaluation, Files, SandboxError, SandboxLostError
 from evogit.evaluation.scorer import ATTEMPTS, Scorer
-from evogit.sandbox import CallReply, Files, Limits, Session
+from evogit.sandbox import CallReply, Limits, Session
 from evogit.sandbox.archive import pack
 from evogit.sandbox.bubblewrap import Bubblewrap
 from evogit.sandbox.session import SupervisedSession

@@ -17,13 +17,12 @@ import pytest_asyncio
 
 from evogit.config import Task, load_task
 from evogit.config.run_settings import Settings, WorkerSpec
-from evogit.core import EvaluatorError, UsageError
+from evogit.core import BaseFiles, EvaluatorError, Files, UsageError
 from evogit.evaluation import worker_main
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.machine import Room, machine
 from evogit.evaluation.team import Team
 from evogit.evaluation.version import own_version
-from evogit.sandbox import Base, Files
 from evogit.sandbox.archive import pack
 from tests.clock import until
 from tests.conftest import EVALUATE, PROGRAM, write_task
@@ -31,7 +30,9 @@ from tests.conftest import EVALUATE, PROGRAM, write_task
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 REAL = shlex.join([sys.executable, "-c", "from evogit.cli import main; main()", "worker"])
-SEED = Base(hashlib.sha256(pack({"program.py": PROGRAM.encode()})).hexdigest(), pack({"program.py": PROGRAM.encode()}))
+SEED = BaseFiles(
+    hashlib.sha256(pack({"program.py": PROGRAM.encode()})).hexdigest(), pack({"program.py": PROGRAM.encode()})
+)
 FILES = Files(pack({}), (), SEED)
 
 SCRIPT = """

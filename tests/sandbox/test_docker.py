@@ -14,8 +14,8 @@ from typing import Any
 import docker
 import pytest
 
-from evogit.core import SandboxError, SandboxLostError
-from evogit.sandbox import Base, Environment, Files, Limits, Session
+from evogit.core import BaseFiles, Files, SandboxError, SandboxLostError
+from evogit.sandbox import Environment, Limits, Session
 from evogit.sandbox.archive import pack
 from evogit.sandbox.docker.daemon import connect
 from evogit.sandbox.docker.owners import BORN, MACHINE, MARK, PROCESS, labels
@@ -140,7 +140,7 @@ def test_sessions_share_a_container_until_it_is_told_to_be_fresh(client):
 
 def test_a_base_is_there_and_the_next_session_sees_it_unchanged(sandbox):
     source = b"def read(): return open('data').read()\ndef spoil(): open('data', 'w').write('spoilt')"
-    base = Base("test", pack({"data": b"of the base", "m.py": source}))
+    base = BaseFiles("test", pack({"data": b"of the base", "m.py": source}))
     for _ in range(2):
         with sandbox.open(Files(pack({"other.py": b""}), (), base), Limits()) as session:
             assert ask(session, "read") == "of the base"

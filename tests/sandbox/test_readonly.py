@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from evogit.core import SandboxError
-from evogit.sandbox import Base, Environment, Files, Limits, Sandbox
+from evogit.core import BaseFiles, Files, SandboxError
+from evogit.sandbox import Environment, Limits, Sandbox
 from evogit.sandbox.archive import covered, pack
 from evogit.sandbox.providers import provider
 from tests.sandbox.test_workers import archive
@@ -106,7 +106,7 @@ HIDDEN = {
     "tests/hidden/link": "-> test.py",
     "tests/one_test.py": "one",
 }
-BASE = Base(
+BASE = BaseFiles(
     "readonly",
     archive({"m.py": PROGRAM, "tests/visible_test.py": "visible", **HIDDEN}),
     ("tests/hidden", "tests/one_test.py"),
@@ -137,7 +137,7 @@ def jail(request: pytest.FixtureRequest) -> Iterator[Jail]:
     """A provider, and files with as much read-only as it can hold: in gVisor no single file."""
     gvisor = request.param == "runsc"
     sandbox = provider("docker", Environment(runtime="runsc")) if gvisor else provider(request.param)
-    folder = Files(pack({}), (), Base("folder", BASE.archive, ("tests/hidden",)))
+    folder = Files(pack({}), (), BaseFiles("folder", BASE.archive, ("tests/hidden",)))
     yield sandbox, folder if gvisor else READONLY
     sandbox.close()
 
@@ -168,7 +168,7 @@ def test_no_attack_changes_what_is_readonly(jail: Jail) -> None:
 
 @pytest.mark.parametrize("jail", JAILS[:2], indirect=True)
 def test_the_same_attacks_succeed_where_nothing_is_readonly(jail: Jail) -> None:
-    free = Files(pack({}), (), Base("free", BASE.archive))
+    free = Files(pack({}), (), BaseFiles("free", BASE.archive))
     for attack in ("rewrite", "add", "move the folder above"):
         said, seen = ask(jail[0], free, ("attempt", attack), ("look", "tests"))
         assert (said, seen == SEEN) == ("", False), attack

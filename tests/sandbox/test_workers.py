@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from evogit.sandbox import Base, Environment, Files, Limits, Sandbox, Session
+from evogit.core import BaseFiles, Files
+from evogit.sandbox import Environment, Limits, Sandbox, Session
 from evogit.sandbox.archive import pack
 from evogit.sandbox.providers import provider
 
@@ -57,7 +58,7 @@ def archive(files: Mapping[str, str]) -> bytes:
     return made.getvalue()
 
 
-BASE = Base(
+BASE = BaseFiles(
     "one",
     archive({
         "m.py": TREE, "a": "a", "tool": "tool x", "link": "-> a", "deep/b": "b", "deep/er/c": "c", "folder/d": "d",
@@ -111,13 +112,13 @@ def test_the_base_is_the_same_for_every_candidate(sandbox):
 
 def test_another_base_is_another_tree(sandbox):
     assert tree(sandbox, {}) == WHOLE
-    other = Files(archive({}), (), Base("two", archive({"m.py": TREE, "z": "z"})))
+    other = Files(archive({}), (), BaseFiles("two", archive({"m.py": TREE, "z": "z"})))
     with sandbox.open(other, Limits()) as session:
         assert ask(session, "tree") == {"z": "z"}
 
 
 def test_a_base_larger_than_the_disk_limit_is_not_what_the_program_wrote(sandbox):
-    base = Base(
+    base = BaseFiles(
         "large", archive({"m.py": "def f(): return open('x', 'w').write('y' * 1000000)", "big": "x" * 8_000_000})
     )
     with sandbox.open(Files(archive({}), (), base), Limits(disk=4 << 20)) as session:
@@ -266,7 +267,7 @@ def test_fresh_workers_serve_one_session(name):
 
 
 def test_a_base_of_many_small_files_fits(sandbox: Sandbox) -> None:
-    base = Base("small", pack({f"folder{n % 10}/{n}": b"x" for n in range(2000)}))
+    base = BaseFiles("small", pack({f"folder{n % 10}/{n}": b"x" for n in range(2000)}))
     files = Files(pack({"m.py": b"import os\ndef count(): return len(os.listdir('folder3'))\n"}), (), base)
     with sandbox.open(files, Limits()) as session:
         assert session.call("m:count", b"{}").value == b"200"

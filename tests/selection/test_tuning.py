@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evogit.agents import Files
+from evogit.agents import FileContents
 from evogit.agents.mutation.mix import Mix
 from evogit.agents.mutation.mutator import mutate
 from evogit.repository import Repository
@@ -119,7 +119,7 @@ def test_what_is_learned_is_a_function_of_the_history(repository: Repository, rn
 
 def climbed(grown: Grown, *, learning: bool, seed: int) -> float:
     """How far from its optimum a bowl of two numbers, one of which is a hundred times as steep, is after 80 steps."""
-    files: Files = module()  # type: ignore[assignment]
+    files: FileContents = module()  # type: ignore[assignment]
     tuning, best, lost = Tuning(grown.anatomy), 0, -1e9
     for number in range(80):
         known = tuning.steps(grown.history, grown.ids[best]) if learning else {}

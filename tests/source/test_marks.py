@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from evogit.agents import Files
+from evogit.agents import FileContents
 from evogit.agents.mutation.mutator import mutate
 from evogit.source.marks import blocks, keeps_marks, may_change
 
@@ -44,6 +44,6 @@ def test_what_stands_outside_of_marks_stays(old: bytes, new: bytes | None, kept:
 
 @pytest.mark.parametrize("name", ["main.py", "main.rs"])
 def test_the_mutator_edits_between_marks_alone(name: str) -> None:
-    files: Files = {name: MARKED.replace(b"    //", b"#")}
+    files: FileContents = {name: MARKED.replace(b"    //", b"#")}
     for seed in range(60):
         assert keeps_marks(files[name], mutate(files, {}, seed).changes[name])

@@ -8,10 +8,9 @@ import pytest
 import pytest_asyncio
 
 from evogit.adopt import find_task
-from evogit.core import Evaluation
+from evogit.core import BaseFiles, Evaluation, Files
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import PUBLIC
-from evogit.sandbox import Base, Files
 from evogit.sandbox.archive import pack
 
 Judged = Callable[..., Awaitable[Evaluation]]
@@ -28,7 +27,7 @@ async def judged(request: pytest.FixtureRequest) -> AsyncIterator[Judged]:
 
         async def judge(code: str = "", split: str = "train", files: Mapping[str, bytes] | None = None) -> Evaluation:
             changed = files or {first: seed[first] + b"\n\n" + code.encode()}
-            candidate = Files(pack(changed), (), Base("seed", pack(seed)))
+            candidate = Files(pack(changed), (), BaseFiles("seed", pack(seed)))
             evaluation, _ = await evaluator.evaluate("0" * 40, candidate, split=split)
             return evaluation
 

@@ -10,9 +10,9 @@ import pytest
 from evogit.adopt import find_task
 from evogit.config import gallery, load_task
 from evogit.content import content
+from evogit.core import BaseFiles, Files
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import PUBLIC
-from evogit.sandbox import Base, Files
 from evogit.sandbox.archive import pack
 
 SHIPPED = {
@@ -38,7 +38,7 @@ def test_the_gallery_has_the_shipped_tasks() -> None:
 @pytest.mark.slow
 async def test_the_seed_has_the_declared_baseline(name: str) -> None:
     task = find_task(name)
-    files = Files(pack({}), (), Base("seed", pack({path: data for path, (data, _) in task.seed_files().items()})))
+    files = Files(pack({}), (), BaseFiles("seed", pack({path: data for path, (data, _) in task.seed_files().items()})))
     async with Evaluator(task, provider="bubblewrap", jobs=1, drawing=PUBLIC) as evaluator:
         train, _ = await evaluator.evaluate("0" * 40, files, split="train")
         again, _ = await evaluator.evaluate("0" * 40, files, split="train")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable
 
-from evogit.agents import Files
+from evogit.agents import FileContents
 from evogit.agents.editing.blocks import Block, Delete, EditError, Rename, Replace, Write
 from evogit.agents.editing.closest import closest
 from evogit.agents.editing.matching import MOST_MATCHES, Match, find
@@ -21,7 +21,7 @@ class Draft:
     `refusal` says why agents may not change a path, with an empty text for those that they may.
     """
 
-    def __init__(self, files: Files, refusal: Callable[[str], str]) -> None:
+    def __init__(self, files: FileContents, refusal: Callable[[str], str]) -> None:
         self._base = files
         self._refusal = refusal
         self._made: dict[str, bytes | Text | None] = {}

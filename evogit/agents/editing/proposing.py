@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evogit.agents import Background, Brief, Files, Proposal
+from evogit.agents import Background, Brief, FileContents, Proposal
 from evogit.agents.editing.blocks import EditError
 from evogit.agents.editing.draft import Draft
 from evogit.repository import EXECUTABLE, FILE, count_markers
@@ -18,7 +18,7 @@ def proposal_of(
     reason: str,
     model: str,
     shown: tuple[str, ...],
-    evidence: Files,
+    evidence: FileContents,
 ) -> Proposal:
     """The draft as a proposal of this title and reason, by `model` that was `shown` these, with how it came about.
 

@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 
-from evogit.agents import Agent, Brief, Files, NoUsableChangeError, Proposal
+from evogit.agents import Agent, Brief, FileContents, NoUsableChangeError, Proposal
 from evogit.agents.mutation import operators as typed
 from evogit.agents.mutation.edits import MOST_WAYS, Edit, apply, edit_text
 from evogit.agents.mutation.mix import USUAL, Mix
@@ -86,7 +86,7 @@ class Mutator(Agent):
             yield mutate(files, donor_files, rng.getrandbits(64), mix)
 
 
-def _drawn(files: Files, rng: random.Random) -> list[str]:
+def _drawn(files: FileContents, rng: random.Random) -> list[str]:
     """At most so many names that reading the files stays cheap in a large repository."""
     programs = sorted(name for name in files if _is_program(name))
     others = sorted(files.keys() - set(programs))
@@ -94,7 +94,7 @@ def _drawn(files: Files, rng: random.Random) -> list[str]:
     return programs + rng.sample(others, min(len(others), _FILES - len(programs)))
 
 
-def _of_some_size(files: Files) -> Files:
+def _of_some_size(files: FileContents) -> FileContents:
     """Those that may be taken apart together, the first ones."""
     room, found = MOST_SOURCE_BYTES, dict[str, bytes]()
     for name, content in files.items():
@@ -107,7 +107,7 @@ def _of_some_size(files: Files) -> Files:
 # --- the thinking -----------------------------------------------------------------------------------------------
 
 
-def mutate(files: Files, donor_files: Files, seed: int, mix: Mix = USUAL) -> Proposal:
+def mutate(files: FileContents, donor_files: FileContents, seed: int, mix: Mix = USUAL) -> Proposal:
     """Edit some of the files, or take over definitions of the donor's; equal arguments give equal proposals.
 
     Raises:
@@ -170,7 +170,7 @@ def _weight(name: str, content: bytes) -> float:
     return len(content) * (1.0 if _is_program(name) else 0.1)
 
 
-def _edits(files: Files, weights: dict[str, float], mix: Mix, rng: random.Random) -> dict[str, list[Edit]]:
+def _edits(files: FileContents, weights: dict[str, float], mix: Mix, rng: random.Random) -> dict[str, list[Edit]]:
     """One edit and, ever less likely, more of them, that do not overlap; mostly of one file.
 
     Files in which there is nothing to edit are taken out of `weights`.
@@ -216,7 +216,7 @@ def _strategy(edits: list[Edit]) -> str:
     return "+".join(list(ways.values())[:MOST_WAYS])
 
 
-def _title(files: Files, edits: dict[str, list[Edit]]) -> str:
+def _title(files: FileContents, edits: dict[str, list[Edit]]) -> str:
     """What the first edit does, and where: its line, and the file where there are several."""
     name, (first, *_) = next(iter(edits.items()))
     amount = sum(map(len, edits.values()))
@@ -226,7 +226,7 @@ def _title(files: Files, edits: dict[str, list[Edit]]) -> str:
     return one_line(first.title, TITLE_LENGTH - len(tail)) + tail
 
 
-def _exchange(files: Files, donor_files: Files, rng: random.Random) -> Proposal | None:
+def _exchange(files: FileContents, donor_files: FileContents, rng: random.Random) -> Proposal | None:
     """Some but not all definitions in which the donor differs, as all of them would be the donor again."""
     pairs = []
     for name in sorted(filter(_is_program, files.keys() & donor_files.keys())):

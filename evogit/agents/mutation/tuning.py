@@ -6,7 +6,7 @@ import math
 import random
 from collections.abc import Mapping
 
-from evogit.agents import Files, Proposal
+from evogit.agents import FileContents, Proposal
 from evogit.agents.mutation.edits import Edit, apply, titled
 from evogit.agents.mutation.numbers import rounded
 from evogit.source.constants import Constant, Number, named
@@ -28,7 +28,7 @@ JITTER = 0.3
 """Standard deviation of a single step's logarithm, so that agents with the same knowledge do not do the same."""
 
 
-def numbers(files: Files) -> Mapping[Constant, Number]:
+def numbers(files: FileContents) -> Mapping[Constant, Number]:
     """The named numbers of these files."""
     return {
         constant: number
@@ -39,7 +39,7 @@ def numbers(files: Files) -> Mapping[Constant, Number]:
 
 
 def tune(
-    files: Files, found: Mapping[Constant, Number], steps: Mapping[Constant, float], way: str, rng: random.Random
+    files: FileContents, found: Mapping[Constant, Number], steps: Mapping[Constant, float], way: str, rng: random.Random
 ) -> Proposal | None:
     """Change one of the numbers that were found in these files, or several; None where none changes.
 

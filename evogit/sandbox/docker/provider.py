@@ -8,8 +8,8 @@ import logging
 from typing import Literal
 
 from evogit.content import content
-from evogit.core import SandboxError
-from evogit.sandbox import Base, Environment
+from evogit.core import BaseFiles, SandboxError
+from evogit.sandbox import Environment
 from evogit.sandbox.archive import entries_of
 from evogit.sandbox.cache import Say
 from evogit.sandbox.cores import exclusive_core
@@ -104,7 +104,7 @@ class Docker:
             return DockerWorker(self._client, options, self._program, self._left_behind.append)
 
 
-def _single_file(base: Base) -> str | None:
+def _single_file(base: BaseFiles) -> str | None:
     """A file of the base that is to be read-only without its folder: gVisor lets others be renamed over it."""
     entries, _ = entries_of(base.archive) if base.readonly else ([], b"")
     return next((path for path, kind, *_ in entries if kind != "folder" and path in base.readonly), None)
