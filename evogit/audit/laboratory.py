@@ -22,8 +22,7 @@ from evogit.config import Task
 from evogit.core import BaseFiles, Evaluation, Evidence, EvoGitError, Files
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import Inputs
-from evogit.evaluation.seed_files import packed_seed
-from evogit.review.checking import seed_of
+from evogit.evaluation.seed_files import packed_seed, seed_of
 from evogit.sandbox.archive import pack
 from evogit.sandbox.cores import move_to
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from evogit.config.values import matches
 from evogit.core import HUMAN, Decision, Entry, FailedProposal, NotFoundError, Proposed, RefusedError, RepositoryError
-from evogit.engine.seed_check import LFS_POINTER
+from evogit.evaluation.seed_check import LFS_POINTER
 from evogit.history.context import StoredRun
 from evogit.repository import UnfitChangeError, check_path, clean, clean_title
 from evogit.repository.evidence import why

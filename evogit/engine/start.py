@@ -17,7 +17,7 @@ from evogit.config.run_settings import Settings
 from evogit.core import Adopted, EvoGitError, Proposed, RunStarted, UsageError
 from evogit.engine.comparability import changes, check_comparable
 from evogit.engine.evaluations import EvaluationBackend
-from evogit.engine.seed_check import check_tree
+from evogit.evaluation.seed_check import check_tree
 from evogit.evaluation.seed_files import write_seed
 from evogit.history import History
 from evogit.history.context import RunContext

@@ -1,14 +1,19 @@
-"""The files of a seed: as a tree in a repository, and packed once as the base of its candidates."""
+"""The files of a seed: where they are, as a tree in a repository, and packed once as the base of its candidates."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 from collections.abc import Callable
+from pathlib import Path
 
 from evogit.config import Task
 from evogit.core import BaseFiles
+from evogit.evaluation.seed_check import check_tree
 from evogit.repository import Repository
+
+logger = logging.getLogger(__name__)
 
 
 def write_seed(repository: Repository, task: Task) -> str:
@@ -21,6 +26,23 @@ def write_seed(repository: Repository, task: Task) -> str:
     files = task.seed_files()
     contents: dict[str, bytes | None] = {path: content for path, (content, _) in files.items()}
     return repository.trees.write(None, contents, {path: mode for path, (_, mode) in files.items()})
+
+
+def seed_of(task: Task, scratch: Path) -> tuple[Repository, str]:
+    """Where the seed is, and its tree; one that is a folder is written to a repository in `scratch`.
+
+    Raises:
+        ConfigError: the task cannot be run on it.
+    """
+    if task.seed is None:
+        repository = Repository.discover(task.folder)
+        tree = repository.tree_of(repository.head())
+    else:
+        repository = Repository.create(scratch)
+        tree = write_seed(repository, task)
+    for note in check_tree(task, repository, tree):
+        logger.warning("%s", note)
+    return repository, tree
 
 
 async def packed_seed(

@@ -19,13 +19,11 @@ from evogit.agents.mutation.languages_read import told_of_languages
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.config.values import REPEATS
 from evogit.core import Evaluation, Evidence, Files
-from evogit.engine.seed_check import check_tree
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import PUBLIC
-from evogit.evaluation.seed_files import packed_seed, write_seed
+from evogit.evaluation.seed_files import packed_seed, seed_of
 from evogit.history.scores import Scores
 from evogit.history.state import ROUNDING
-from evogit.repository import Repository
 from evogit.sandbox.archive import pack
 
 logger = logging.getLogger(__name__)
@@ -114,6 +112,8 @@ async def judge_seed(task: Task, splits: Sequence[str], provider: str, *, again:
     """
     with tempfile.TemporaryDirectory(prefix="evogit-check-") as folder:
         repository, tree = seed_of(task, Path(folder) / "seed")
+        for note in told_of_languages(task, repository, tree):
+            logger.warning("%s", note)
         files = Files(pack({}), (), await packed_seed(repository, tree, task))
         jobs = 2 if again and task.command else 1
         async with Evaluator(task, provider=provider, jobs=jobs, drawing=PUBLIC) as evaluator:
@@ -266,16 +266,3 @@ def _wrong_baselines(task: Task, judged: Judged) -> list[str]:
 
 def _near(baseline: float, value: float, noise: float) -> bool:
     return abs(baseline - value) <= noise or math.isclose(baseline, value, rel_tol=CLOSE)
-
-
-def seed_of(task: Task, scratch: Path) -> tuple[Repository, str]:
-    """Where the seed is, and its tree id."""
-    if task.seed is None:
-        repository = Repository.discover(task.folder)
-        tree = repository.tree_of(repository.head())
-    else:
-        repository = Repository.create(scratch)
-        tree = write_seed(repository, task)
-    for note in [*check_tree(task, repository, tree), *told_of_languages(task, repository, tree)]:
-        logger.warning("%s", note)
-    return repository, tree
