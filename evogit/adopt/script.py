@@ -9,8 +9,8 @@ from pathlib import Path
 
 from evogit.adopt.adopted import Adopted, File, name_of, reached
 from evogit.adopt.sources import file_at, marked, packages, repeats
+from evogit.config.printed_numbers import direction_of, read_of
 from evogit.core import Direction
-from evogit.scaffold.printed_numbers import direction_of, read_of
 
 EXPECTED = "a file: a script that prints a number (the last one counts; METRIC name=value, JSON, name: value)"
 NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"

@@ -11,11 +11,11 @@ from itertools import islice
 from evogit.agents import Background, Relative
 from evogit.agents.briefs.ancestry import START, Ancestry
 from evogit.agents.briefs.reports import telling
-from evogit.breeding.readded_lines import Readded
 from evogit.config import Task
 from evogit.core import Candidate, Decision, Metric, RepositoryError
 from evogit.history import History
 from evogit.history.phylogeny import Phylogeny
+from evogit.history.readded_lines import Readded
 from evogit.history.strengths import said_of
 from evogit.repository import EXECUTABLE, Repository, UnfitChangeError, check_path
 from evogit.repository.bundle import bundle

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 
 from rich.text import Text
 
-from evogit.breeding.readded_lines import Readded
 from evogit.cli import evidence
 from evogit.cli.locate_run import Place
 from evogit.cli.terminal import table
@@ -14,6 +13,7 @@ from evogit.cli.text import bar, count, escape, number, percent
 from evogit.cli.view import SHORT, View, first_line
 from evogit.core import Candidate, Evaluation, Metric
 from evogit.history import History
+from evogit.history.readded_lines import Readded
 from evogit.review.decimals import decimals
 from evogit.review.decisions import said_of
 from evogit.review.evidence_files import gone, read

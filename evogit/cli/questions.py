@@ -10,9 +10,9 @@ from pathlib import Path
 
 import click
 
+from evogit.config.printed_numbers import direction_of
 from evogit.config.values import MetricReader, is_safe_path, matches, nearest
 from evogit.core import Direction, UsageError
-from evogit.scaffold.printed_numbers import direction_of
 from evogit.scaffold.project import Project
 from evogit.scaffold.repository_files import Choices
 

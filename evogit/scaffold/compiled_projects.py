@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
-from evogit.scaffold.printed_numbers import read_of
+from evogit.config.printed_numbers import read_of
 from evogit.scaffold.project import BENCHMARK, Project, ProjectFiles, editable
 
 GO_BENCHMARK = re.compile(r"^func (Benchmark\w*)\(", re.MULTILINE)

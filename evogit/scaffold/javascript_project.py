@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from evogit.scaffold.printed_numbers import read_of
+from evogit.config.printed_numbers import read_of
 from evogit.scaffold.project import BENCHMARK, Project, ProjectFiles, editable, json_of, table
 
 MANAGER = re.compile(r"(npm|pnpm|yarn)@([0-9][\w.-]*)")

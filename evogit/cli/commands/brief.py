@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import click
 from rich.text import Text
 
-from evogit.agents import coder
-from evogit.agents.briefs import briefing
-from evogit.breeding.breeder import Breeder
 from evogit.cli.locate_run import find_repository, task_of
 from evogit.cli.shared_options import REVISION, TASK, name_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
@@ -19,6 +14,7 @@ from evogit.core import UsageError
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.review import SCHEMA, open_run, resolve
+from evogit.review.brief import Reader, written_brief
 from evogit.review.provisional_history import beginning
 
 
@@ -51,7 +47,7 @@ def brief(
     rev: str | None,
     donor: str | None,
     context: int,
-    agent: str,
+    agent: Reader,
     task: str | None,
 ) -> None:
     """Show what an agent would be told to improve REV: rules, goal, code, scores, and what was tried.
@@ -64,11 +60,7 @@ def brief(
     found, history = _run(repository, repo, name, task)
     parent = resolve(history, rev or ("best" if history.best else "seed"))
     other = resolve(history, donor) if donor else None
-    told = Breeder(repository, found, history).brief(parent, other)
-    assert told.background is not None  # the breeder always gives one
-    writers: dict[str, Callable[..., briefing.Written]]
-    writers = {"editor": briefing.write, "coder": coder.write, "program": briefing.write_file}
-    written = writers[agent](told, told.background(), context)
+    written = written_brief(repository, found, history, parent, other, reader=agent, context=context)
     if terminal.json:
         parts = {"rules": written.rules, "sections": list(written.sections), "tokens": written.tokens}
         terminal.data({"schema": SCHEMA, "run": history.run, "commit": parent.commit, **parts})

@@ -7,7 +7,6 @@ from dataclasses import asdict
 import click
 from rich.text import Text
 
-from evogit.breeding.readded_lines import Readded
 from evogit.cli import evidence
 from evogit.cli.candidate_lines import candidate_lines, changed_files, lost
 from evogit.cli.locate_run import Place
@@ -16,6 +15,7 @@ from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import escape
 from evogit.cli.view import View, first_line
 from evogit.core import Candidate, FailedProposal, NotFoundError, UsageError
+from evogit.history.readded_lines import Readded
 from evogit.review import SCHEMA, candidate_record, resolve
 from evogit.review.evidence_files import gone, read, texts
 

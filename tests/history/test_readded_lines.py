@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from evogit.breeding.readded_lines import FARTHEST, Readded
 from evogit.core import Candidate, Entry, Proposed
 from evogit.history import History
+from evogit.history.readded_lines import FARTHEST, Readded
 from evogit.repository import Repository
 
 
