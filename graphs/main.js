@@ -376,7 +376,7 @@ class Page {
       choice("colour", "colour", Object.keys(COLOURINGS)),
       box("merges", "merges"),
       state.view === "skeleton" ? box("dead", "dead ends") : null,
-      box("all", "all candidates"),
+      box("all", "all"),
       button("Fit", () => this.plot.fit(), { title: "f" }),
     );
   }

@@ -31,11 +31,11 @@ function card(title, content, kind = "") {
 }
 
 function head(run, report, on, acting) {
-  const state = run.alive ? "running" : report.stopped_because ? `stopped: ${report.stopped_because}` : "not finished";
+  const state = run.alive ? "running" : report.ended || "not finished";
   const when = new Date(report.spent.began * 1000).toLocaleString();
   const words = [`task ${firstLine(report.task ?? "")}`, `begun ${when}`, `last entry ${clock(report.spent.seconds)} later`, state];
   const acts = acting ? [button("Guide agents …", () => on.act("guide")), run.alive ? button("Stop …", () => on.act("stop")) : null] : [];
-  return el("div", { class: "headline" }, el("h2", {}, visible(report.run)), el("p", {}, words.join(" · ")), el("p", { class: "error" }, firstLine(report.stopped_detail ?? "")), el("div", { class: "buttons" }, acts));
+  return el("div", { class: "headline" }, el("h2", {}, visible(report.run)), el("p", {}, words.join(" · ")), el("p", { class: report.stopped_because === "error" ? "error" : "" }, firstLine(report.stopped_detail ?? "")), el("div", { class: "buttons" }, acts));
 }
 
 function remarks(report) {

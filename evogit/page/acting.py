@@ -185,8 +185,8 @@ def _crossed(history: History, crossed: Crossed) -> list[str]:
 def _judging(run: FollowedRun, asked: Mapping[str, Any]) -> Act:
     one, other = _candidate(run, asked, "index"), _candidate(run, asked, "other")
     verdict = asked.get("verdict")
-    verdicts = {"a": "the first is better", "b": "the second is better", "tie": "neither is better"}
-    told = verdicts.get(verdict if isinstance(verdict, str) else "", "which of them is better is yet to be said")
+    verdicts = {"a": "is better than", "b": "is worse than", "tie": "is as good as"}
+    joint = verdicts.get(verdict if isinstance(verdict, str) else "", "is to be compared with")
 
     def do() -> None:
         if verdict not in verdicts:
@@ -195,7 +195,7 @@ def _judging(run: FollowedRun, asked: Mapping[str, Any]) -> Act:
         reason = _reason(asked)
         say(run.run, Compared(judge=who, by="person", a=one.commit, b=other.commit, winner=winner, reason=reason))
 
-    return Act([f"{_told(run.history, one)}, and {_told(run.history, other)}", told], do)
+    return Act([f"{_told(run.history, one)} {joint} {_told(run.history, other)}"], do)
 
 
 def _landing(run: FollowedRun, candidate: Candidate) -> Act:

@@ -13,6 +13,7 @@ from evogit.history.leaders import tied
 from evogit.repository import RESERVED, Repository
 from evogit.review.choosing import choices
 from evogit.review.contributing import contributions
+from evogit.review.ended import how_ended
 from evogit.review.front import front_record
 from evogit.review.hosts import contact_record
 from evogit.review.origin import key_place
@@ -126,6 +127,7 @@ def status_record(repository: Repository, history: History) -> Record:
         "workers": repository.engines(history.run).noted(),
         "stopped_because": history.stopped.reason if history.stopped else None,
         "stopped_detail": history.stopped.detail if history.stopped else "",
+        "ended": how_ended(history.stopped),
     }
 
 

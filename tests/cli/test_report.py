@@ -239,7 +239,7 @@ def test_why_a_run_ended_and_the_settings_of_its_last_start_are_told(cli: Cli, t
     story.journal.append(RunStarted(engine="f", settings={"proposals": 7}, **known))
     story.journal.append(Stopped(engine="f", reason="error", detail="the key was refused"))
     page, record = cli("report", cwd=story.folder).out, cli("status", "--json", cwd=story.folder).json
-    assert "stopped: error\n" in page
+    assert " failed\n" in page
     assert "  the key was refused\n" in page
     assert (record["settings"], record["stopped_detail"]) == ({"proposals": 7}, "the key was refused")
 

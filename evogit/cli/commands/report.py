@@ -182,8 +182,7 @@ def _sections(place: Place, view: View, record: dict[str, Any]) -> Iterator[Sect
 
 def _head(view: View, record: dict[str, Any]) -> Section:
     dot = f" {view.glyphs.dot} "
-    state = f"stopped: {record['stopped_because']}" if record["stopped_because"] else "not finished"
-    state = "running" if record["engines"] else state
+    state = "running" if record["engines"] else record["ended"] or "not finished"
     why = "" if record["engines"] else record["stopped_detail"]
     began, took = record["spent"]["began"], record["spent"]["seconds"]
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(began))
