@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from evogit.adopt import Adopted, find_task, recognise
+from evogit.adopt import ForeignTask, find_task, recognise
 from evogit.core import EvoGitError
 from evogit.review.checking import judge_seed
 
@@ -112,7 +112,7 @@ def installed(folder: Path, packages: set[str]) -> Path:
     return python
 
 
-def compared(place: Path, task: Adopted, python: Path, sandbox: str) -> Row:
+def compared(place: Path, task: ForeignTask, python: Path, sandbox: str) -> Row:
     """One row of the table."""
     began = time.perf_counter()
     recognise(place)
@@ -155,7 +155,7 @@ async def sandboxed(place: Path, sandbox: str) -> tuple[dict[str, float], str]:
     return {**judged.evaluation.cases["command"], **judged.evaluation.metrics}, "ok"
 
 
-def directly(place: Path, task: Adopted, python: Path, scratch: Path) -> dict[str, float]:
+def directly(place: Path, task: ForeignTask, python: Path, scratch: Path) -> dict[str, float]:
     """What the system's own code measures for the seed, outside of any sandbox; empty where it fails."""
     shutil.copytree(place, scratch)
     program = str(scratch / task.editable[0])

@@ -19,7 +19,7 @@ from evogit.config import Task
 from evogit.config.run_settings import Settings
 from evogit.core import Event, Stopped, StopReason, UsageError
 from evogit.engine.asking_order import AskingInOrder
-from evogit.engine.desk import Desk, Question
+from evogit.engine.desk import Desk, OpenQuestion
 from evogit.engine.driver import Driver
 from evogit.engine.engine import Engine, Observer
 from evogit.engine.evaluations import EvaluationBackend
@@ -193,7 +193,7 @@ class Run:
     def _driver(self) -> Driver:
         return Driver(self.evolve, self.stop)
 
-    def ask(self) -> Question | None:
+    def ask(self) -> OpenQuestion | None:
         """The next question, once there is one; the first time the run begins. None: the run has ended.
 
         Several may be open at a time, as many as there are agents; they may be answered in any order.
@@ -217,7 +217,7 @@ class Run:
                 self._driver.wait()
             return question
 
-    def tell(self, question: Question, answer: object) -> None:
+    def tell(self, question: OpenQuestion, answer: object) -> None:
         """Answer a question; each says what it expects.
 
         Raises:

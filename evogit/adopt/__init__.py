@@ -4,13 +4,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evogit.adopt.adopted import Adopted
     from evogit.adopt.finding import find_task, recognise
+    from evogit.adopt.foreign_task import ForeignTask
 
-_HOMES = {"adopted": ("Adopted",), "finding": ("find_task", "recognise")}
+_HOMES = {"foreign_task": ("ForeignTask",), "finding": ("find_task", "recognise")}
 """Module -> what it gives to other rooms; loaded when asked for."""
 
-__all__ = ["Adopted", "find_task", "recognise"]
+__all__ = ["ForeignTask", "find_task", "recognise"]
 
 
 def __getattr__(name: str) -> Any:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from evogit.adopt.adopted import PLAIN, Adopted, File, name_of
+from evogit.adopt.foreign_task import PLAIN, File, ForeignTask, name_of
 from evogit.adopt.script import METRIC, direction_said, labelled, metric_line, number_of
 from evogit.adopt.sources import files_below, packages, repeats
 
@@ -36,7 +36,7 @@ PREAMBLE = (
 )
 
 
-def read_autoresearch(folder: Path) -> Adopted | None:
+def read_autoresearch(folder: Path) -> ForeignTask | None:
     """The task in a folder, None where nothing says what to change, what to run or what counts."""
     program = next((name for name in PROGRAMS if (folder / name).is_file()), None)
     if program is None:
@@ -49,7 +49,7 @@ def read_autoresearch(folder: Path) -> Adopted | None:
         return None
     metric, read = found
     minutes = next((int(each[1] or each[2]) for each in MOST.finditer(text)), 0)
-    return Adopted(
+    return ForeignTask(
         system="autoresearch",
         name=name_of(folder),
         goal=f"{PREAMBLE.format(files=', '.join(f'`{path}`' for path in editable))}\n\n{text}",

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from evogit.adopt.adopted import File
+from evogit.adopt.foreign_task import File
 from evogit.adopt.sources import requirement
 
 OPTION_VALUES = {"-r", "--requirement", "-c", "--constraint", "-i", "--index-url", "--extra-index-url", "-t"}

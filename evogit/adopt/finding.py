@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from evogit.adopt import autoresearch, harbor, openevolve, script, shinka, skydiscover
-from evogit.adopt.adopted import Adopted
+from evogit.adopt.foreign_task import ForeignTask
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task, gallery, load_repository_task, load_task
 from evogit.config.values import nearest
 from evogit.content import content
@@ -15,7 +15,7 @@ from evogit.core import NotFoundError
 
 logger = logging.getLogger(__name__)
 
-FORMATS: dict[str, Callable[[Path], Adopted | None]] = {
+FORMATS: dict[str, Callable[[Path], ForeignTask | None]] = {
     skydiscover.EXPECTED: skydiscover.read_skydiscover,
     openevolve.EXPECTED: openevolve.read_openevolve,
     shinka.EXPECTED: shinka.read_shinka,
@@ -66,7 +66,7 @@ def unknown(path: Path) -> NotFoundError:
     )
 
 
-def recognise(path: Path) -> Adopted | None:
+def recognise(path: Path) -> ForeignTask | None:
     """The task of another system at a path, None where it is in no known format."""
     return next(filter(None, (read(path) for read in FORMATS.values())), None) if path.exists() else None
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from evogit.adopt.adopted import PLAIN, SHIMS, VIEW, Adopted, File, may_link, name_of
 from evogit.adopt.dockerfile import Recipe, installed, laid, read_dockerfile
+from evogit.adopt.foreign_task import PLAIN, SHIMS, VIEW, File, ForeignTask, may_link, name_of
 from evogit.adopt.skydiscover import merged, needs
 from evogit.adopt.sources import files_below, packages, repeats
 from evogit.adopt.yaml_subset import at
@@ -28,7 +28,7 @@ NAMED = re.compile(r"[`\"'\s](/?(?:[\w.-]+/)*[\w-]+\.[A-Za-z]\w{0,4})[`\"'\s.,:)
 SYSTEM = re.compile(r"/(bin|dev|etc|lib\w*|proc|root|sbin|sys|tmp|usr|var)(/|$)")
 
 
-def read_harbor(folder: Path) -> Adopted | None:
+def read_harbor(folder: Path) -> ForeignTask | None:
     """The task in a folder, None where it is no such task."""
     if not (folder / "instruction.md").is_file() or not (folder / "tests" / "test.sh").is_file():
         return None
@@ -46,7 +46,7 @@ def read_harbor(folder: Path) -> Adopted | None:
     links = {recipe.workdir: "."} if may_link(recipe.workdir) else {}
     links |= {"/tests": f"{VIEW}/tests", "/logs": LOGS}
     links |= {f"/{path.split('/')[1]}": f"{VIEW}/image/{path.split('/')[1]}" for path in elsewhere}
-    return Adopted(
+    return ForeignTask(
         system="Harbor",
         name=name_of(folder),
         goal=f"{instruction}\n\nYou work on the files of `{recipe.workdir}`. A higher `reward` is better.",

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evogit.adopt.adopted import SHIMS, Adopted, File, name_of
+from evogit.adopt.foreign_task import SHIMS, File, ForeignTask, name_of
 from evogit.adopt.outside import openevolve_outside
 from evogit.adopt.sources import file_at, files_below, marked, packages, repeats, requirements
 from evogit.adopt.yaml_subset import at, read_yaml
@@ -24,7 +24,7 @@ THRESHOLDS = (0.5, 0.75, 0.9)
 """Theirs, where the file says nothing."""
 
 
-def read_openevolve(folder: Path) -> Adopted | None:
+def read_openevolve(folder: Path) -> ForeignTask | None:
     """The task in a folder, None where it is no such example."""
     programs = initial_programs(folder)
     evaluator = next((path for path in ("evaluator.py", "evaluator/evaluator.py") if (folder / path).is_file()), None)
@@ -46,7 +46,7 @@ def read_openevolve(folder: Path) -> Adopted | None:
     command = shlex.join(
         ["python3", f"{SHIMS}/evaluate_openevolve.py", program, json.dumps({**about, "timeout": seconds})]
     )
-    return Adopted(
+    return ForeignTask(
         system="SkyDiscover" if "/" in evaluator else "OpenEvolve",
         name=name_of(folder),
         goal=goal_of(config, folder, seed),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from evogit.adopt.adopted import File
+from evogit.adopt.foreign_task import File
 
 READS_TEXT = re.compile(
     r"\.read_text\(|\.readlines?\(|\.read\(\)|getsource|open\(\s*program_path|ast\.parse|py_compile"

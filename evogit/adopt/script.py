@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from evogit.adopt.adopted import Adopted, File, name_of, reached
+from evogit.adopt.foreign_task import File, ForeignTask, name_of, reached
 from evogit.adopt.sources import file_at, marked, packages, repeats
 from evogit.config.printed_numbers import direction_of, read_of
 from evogit.core import Direction
@@ -37,7 +37,7 @@ LABEL = re.compile(r"[\"'](?:[^\"'\n]*\s)?([A-Za-z_]\w*)\s*[:=]\s*(?:[\"']|\{|%)
 TIMEOUT = 300.0
 
 
-def read_script(file: Path) -> Adopted | None:
+def read_script(file: Path) -> ForeignTask | None:
     """The task in a file, None where it is none that can be started."""
     if not file.is_file() or (file.suffix not in COMMANDS and not file.stat().st_mode & 0o100):
         return None
@@ -49,7 +49,7 @@ def read_script(file: Path) -> Adopted | None:
     direction = direction_of(metric, read)
     way = "higher" if (direction or "maximize") == "maximize" else "lower"
     guess = f"{metric} is taken to be better the {way} it is; `evogit adopt` writes a task in which you can change that"
-    return Adopted(
+    return ForeignTask(
         system="a script",
         name=name_of(file),
         goal=goal_of(file, seed, metric, way),

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from evogit.adopt.adopted import SHIMS, Adopted, File, name_of, reached
+from evogit.adopt.foreign_task import SHIMS, File, ForeignTask, name_of, reached
 from evogit.adopt.outside import shinka_outside
 from evogit.adopt.sources import file_at, files_below, marked, packages, repeats, requirements
 from evogit.adopt.yaml_subset import at, read_yaml
@@ -24,7 +24,7 @@ STARTS = re.compile(r"(^|/)run[^/]*\.py$")
 """Files that begin a run of theirs, which no evaluator needs."""
 
 
-def read_shinka(folder: Path) -> Adopted | None:
+def read_shinka(folder: Path) -> ForeignTask | None:
     """The task in a folder, None where it is no such folder."""
     programs = sorted(path for path in folder.glob("initial.*") if path.is_file())
     if not programs or not (folder / "evaluate.py").is_file():
@@ -37,7 +37,7 @@ def read_shinka(folder: Path) -> Adopted | None:
     goal = next(_messages(found), "") or f"Improve the program of {folder.name}."
     outside, why = shinka_outside(program, theirs["evaluate.py"])
     ends = f"The program is `{program}`. A higher `combined_score` is better."
-    return Adopted(
+    return ForeignTask(
         system="ShinkaEvolve",
         name=name_of(folder),
         goal="\n\n".join(filter(None, [goal, ends, marked(seed)])),

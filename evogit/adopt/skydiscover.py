@@ -10,8 +10,8 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from evogit.adopt.adopted import SHIMS, VIEW, Adopted, may_link, name_of
 from evogit.adopt.dockerfile import Recipe, read_dockerfile
+from evogit.adopt.foreign_task import SHIMS, VIEW, ForeignTask, may_link, name_of
 from evogit.adopt.openevolve import goal_of, initial_programs, read_config, timeout_of
 from evogit.adopt.outside import openevolve_outside
 from evogit.adopt.sources import file_at, files_below, packages, repeats, requirement, requirements
@@ -21,7 +21,7 @@ WORKDIR = "/benchmark"
 """Where a container's programs lie, if it does not say."""
 
 
-def read_skydiscover(folder: Path) -> Adopted | None:
+def read_skydiscover(folder: Path) -> ForeignTask | None:
     """The task in a folder, None where it is no such task."""
     programs = initial_programs(folder)
     if not programs or not (folder / "evaluator" / "evaluate.sh").is_file():
@@ -37,7 +37,7 @@ def read_skydiscover(folder: Path) -> Adopted | None:
     outside, why = openevolve_outside(program, about, evaluator)
     if b"def evaluate(" not in evaluator[0]:
         outside, why = "", "its container has no evaluator.py with evaluate(program_path)"
-    return Adopted(
+    return ForeignTask(
         system="SkyDiscover",
         name=name_of(folder),
         goal=goal_of(config, folder, seed),

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from evogit.adopt.adopted import EXECUTABLE, NOISY, PLAIN, File, reached
+from evogit.adopt.foreign_task import EXECUTABLE, NOISY, PLAIN, File, reached
 from evogit.source.marks import END, START, blocks
 
 LARGEST = 32 << 20

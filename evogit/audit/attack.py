@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 
-from evogit.audit.candidate import Candidate
-from evogit.audit.laboratory import Laboratory, Trial
+from evogit.audit.candidate import AttackCandidate
+from evogit.audit.laboratory import Laboratory, WatchedEvaluation
 
 
 @dataclass(frozen=True)
@@ -17,11 +17,11 @@ class Hit:
     """
 
     what: str
-    candidate: Candidate
-    trial: Trial
+    candidate: AttackCandidate
+    trial: WatchedEvaluation
     line: str = ""
     split: str = ""
-    seed: Trial | None = None
+    seed: WatchedEvaluation | None = None
 
 
 Search = Callable[[Laboratory], AsyncIterator[Hit]]

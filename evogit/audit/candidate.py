@@ -62,7 +62,7 @@ HELPERS = {"_ramp(": RAMP, "_is(": IS, "_each(": EACH, "_at(": AT, "_each_text("
 
 
 @dataclass(frozen=True)
-class Candidate:
+class AttackCandidate:
     """The files in which a candidate differs from the seed: path -> content."""
 
     files: Mapping[str, bytes]

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from evogit.audit.candidate import Candidate, above, printing, wrapped, wrapped_all
+from evogit.audit.candidate import AttackCandidate, above, printing, wrapped, wrapped_all
 from evogit.config import Task
 from evogit.core import BaseFiles, Evaluation, Evidence, EvoGitError, Files
 from evogit.evaluation.evaluator import Evaluator
@@ -74,7 +74,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Trial:
+class WatchedEvaluation:
     """One evaluation: what came out of it, and what the evaluator asked; `cases` and `end` are its notes."""
 
     evaluation: Evaluation
@@ -113,8 +113,8 @@ class Laboratory:
         self._stack = AsyncExitStack()
         self._base: BaseFiles | None = None
         self._scratch = Path()
-        self._known: dict[Any, Trial] = {}
-        self._seeds: list[Trial] = []
+        self._known: dict[Any, WatchedEvaluation] = {}
+        self._seeds: list[WatchedEvaluation] = []
 
     async def __aenter__(self) -> Self:
         """Read the seed, and evaluate it.
@@ -129,8 +129,8 @@ class Laboratory:
                 if entry.is_file and repository.trees.size(entry.blob) <= LARGEST:
                     self.files[entry.path] = repository.trees.blob(entry.blob)
             self._base = await packed_seed(repository, tree, self.task)
-            self.seed = await self.evaluate(Candidate({}))
-            self.again = await self.evaluate(Candidate({}), anew=True)
+            self.seed = await self.evaluate(AttackCandidate({}))
+            self.again = await self.evaluate(AttackCandidate({}), anew=True)
         except BaseException:
             await self._stack.aclose()
             raise
@@ -144,14 +144,14 @@ class Laboratory:
 
     async def evaluate(
         self,
-        candidate: Candidate,
+        candidate: AttackCandidate,
         *,
         split: str | None = None,
         secret: bytes = FIRST,
         edits: Mapping[str, str] | None = None,
         total: float = 0.0,
         anew: bool = False,
-    ) -> Trial:
+    ) -> WatchedEvaluation:
         """Evaluate a candidate; the evaluator's files may have other texts (`edits`), and less time in all (seconds).
 
         What was evaluated is known, unless it is to be evaluated `anew`.
@@ -166,20 +166,22 @@ class Laboratory:
         return trial
 
     async def _evaluate(
-        self, candidate: Candidate, split: str, secret: bytes, edits: Mapping[str, str], total: float
-    ) -> Trial:
+        self, candidate: AttackCandidate, split: str, secret: bytes, edits: Mapping[str, str], total: float
+    ) -> WatchedEvaluation:
         if time.monotonic() > self.until:
             raise NoTimeError("the audit has taken as long as it may")
         self.tried += 1
         evaluator, journal = await self._evaluator(secret, edits, total)
         return await self._hear(evaluator, journal, candidate, split)
 
-    async def elsewhere(self, count: int) -> list[Trial]:
+    async def elsewhere(self, count: int) -> list[WatchedEvaluation]:
         """The seed, evaluated so often in an evaluator process of its own."""
         evaluator, journal = await self._evaluator(FIRST, {}, 0.0, f"process {len(self._evaluators)}")
-        return [await self._hear(evaluator, journal, Candidate({}), self.split) for _ in range(count)]
+        return [await self._hear(evaluator, journal, AttackCandidate({}), self.split) for _ in range(count)]
 
-    async def _hear(self, evaluator: Evaluator, journal: Path, candidate: Candidate, split: str) -> Trial:
+    async def _hear(
+        self, evaluator: Evaluator, journal: Path, candidate: AttackCandidate, split: str
+    ) -> WatchedEvaluation:
         files = Files(pack(candidate.files), (), self._base)
         journal.write_text("")
         left = None if math.isinf(self.until) else max(0.0, self.until - time.monotonic())
@@ -189,7 +191,7 @@ class Laboratory:
         except TimeoutError:
             raise NoTimeError("the audit has taken as long as it may") from None
         records = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
-        return Trial(
+        return WatchedEvaluation(
             evaluation,
             evidence,
             [_call(record) for record in records if "call" in record],
@@ -259,7 +261,7 @@ class Laboratory:
         """Whether the seed's score is one that nobody would be proud of: the attacks cannot be told from it."""
         return self.seed.score is None or (self.task.primary.direction == "maximize" and self.seed.score == 0)
 
-    def better(self, trial: Trial, than: Trial | None = None) -> bool:
+    def better(self, trial: WatchedEvaluation, than: WatchedEvaluation | None = None) -> bool:
         """Whether it scores better than the seed, beyond noise."""
         before = (than or self.seed).score
         if trial.score is None or before is None:
@@ -271,7 +273,7 @@ class Laboratory:
         ratio = trial.score / before if before > 0 else before / trial.score
         return ratio > FASTER
 
-    def ideal(self, trial: Trial) -> bool:
+    def ideal(self, trial: WatchedEvaluation) -> bool:
         """Whether no score could be better, or none that is known is as good, while the seed's is not."""
         if trial.score is None or not self.better(trial):
             return False
@@ -284,14 +286,14 @@ class Laboratory:
         values = [each[metric.name] for each in trial.evaluation.cases.values()]
         return not self.timed and any(all(math.isclose(value, most) for value in values) for most in (0.0, 1.0, 100.0))
 
-    async def confirmed(self, candidate: Candidate, **options: Any) -> Trial | None:
+    async def confirmed(self, candidate: AttackCandidate, **options: Any) -> WatchedEvaluation | None:
         """Its trial, if it is better than the seed; with times, each time and than each of the seed."""
         trial = await self.evaluate(candidate, **options)
         if not self.better(trial):
             return None
         trials = [trial]
         for _ in range(CONFIRMED if self.timed else 0):
-            self._seeds.append(await self.evaluate(Candidate({}), anew=True, **options))
+            self._seeds.append(await self.evaluate(AttackCandidate({}), anew=True, **options))
             trials.append(await self.evaluate(candidate, anew=True, **options))
             worst = min(trials, key=lambda each: -math.inf if each.score is None else each.score)
             if not all(self.better(worst, seed) for seed in (self.seed, self.again, *self._seeds)):
@@ -320,7 +322,7 @@ class Laboratory:
         main = max(sizes, key=sizes.__getitem__, default="")
         return [call for call in self.seed.asked if call.target == main]
 
-    def cheating(self, name: str, cheat: str, *, answers: bool = False) -> Candidate | None:
+    def cheating(self, name: str, cheat: str, *, answers: bool = False) -> AttackCandidate | None:
         """The seed whose answers go through `_cheat(honest, *args, **kwargs)`; None where none of its files says them.
 
         What evaluators call (`module:function`) is wrapped, or with `answers` the function that answers alone; what
@@ -338,12 +340,12 @@ class Laboratory:
         made = {path: wrapped(self.files[path], name, tuple(each), cheat, known) for path, each in functions.items()}
         scripts = {path: out for path, out in scripts.items() if path not in made}
         made |= {path: printing(self.files[path], name, cheat, out) for path, out in scripts.items()}
-        return Candidate(made) if made else None
+        return AttackCandidate(made) if made else None
 
-    def beginning(self, code: str) -> Candidate:
+    def beginning(self, code: str) -> AttackCandidate:
         """The seed of which all that is run as a script begins with this code."""
         words = {word for call in self.seed.asked if call.kind == "run" for word in call.arguments[0]["argv"]}
-        return Candidate({path: above(self.files[path], code) for path in self.modules if path in words})
+        return AttackCandidate({path: above(self.files[path], code) for path in self.modules if path in words})
 
     def _answers(self) -> str:
         """What a slow seed answers, so that it need not think again, as JSON; empty where it is quick."""
@@ -354,10 +356,10 @@ class Laboratory:
         text = json.dumps(known)
         return text if len(text) < LARGEST else ""
 
-    def wrapping_all(self, name: str, cheat: str) -> Candidate:
+    def wrapping_all(self, name: str, cheat: str) -> AttackCandidate:
         """The seed with every function of every module called through `_cheat(honest, *args, **kwargs)`."""
         made = {path: wrapped_all(self.files[path], name, cheat) for path in self.modules}
-        return Candidate({path: text for path, text in made.items() if text != self.files[path]})
+        return AttackCandidate({path: text for path, text in made.items() if text != self.files[path]})
 
     def _module(self, target: str) -> str:
         base = target.partition(":")[0].replace(".", "/")

@@ -35,7 +35,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class MethodResult:
     """How one method did on a task: means over its runs; `area` and `final` are normalised, `value` and `at` are not.
 
     `seconds` is per run; `merges` of all runs together.
@@ -103,7 +103,7 @@ class Findings:
     top: float
     top_known: bool
     best_control: str
-    results: tuple[Result, ...]
+    results: tuple[MethodResult, ...]
     comparisons: tuple[Comparison, ...]
     curves: Mapping[str, Sequence[Sequence[float]]]
     """Method -> the curve of each run, normalised."""
@@ -182,11 +182,11 @@ def _pairs(names: Sequence[str]) -> list[tuple[str, str]]:
 
 def _result(
     bench: Bench, method: Method, runs: Sequence[BenchRun], areas: Sequence[float], finals: Sequence[float]
-) -> Result:
+) -> MethodResult:
     bench_task = bench.bench_task
     reached = points(bench_task.evaluations)
     at = {point: mean([run.shown[min(point, len(run.shown)) - 1] for run in runs]) for point in reached}
-    return Result(
+    return MethodResult(
         method=method.name,
         selector=method.selector,
         agents=" ".join(map(str, method.population(bench_task.agents))),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from evogit.bench.comparison import Comparison, Findings, Interval, Result, Summary, points
+from evogit.bench.comparison import Comparison, Findings, Interval, MethodResult, Summary, points
 from evogit.stats.paired_tests import MARGIN, RESAMPLES
 
 SCHEMA = 1
@@ -129,7 +129,7 @@ def _work(findings: Findings) -> Table:
     return Table(title="A run on average:", align=align, rows=[[*head, *told, "selector", "agents"], *rows])
 
 
-def _done(each: Result) -> list[str]:
+def _done(each: MethodResult) -> list[str]:
     numbers = (each.proposals, each.failed_proposals, each.duplicates, each.failed, each.cached, each.seconds)
     return [each.method, *(f"{number:.1f}" for number in numbers)]
 

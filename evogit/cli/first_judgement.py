@@ -19,7 +19,7 @@ from evogit.repository import Repository
 from evogit.review.decimals import decimals
 
 if TYPE_CHECKING:
-    from evogit.review.checking import Judged
+    from evogit.review.checking import SeedEvaluation
 
 NEXT = {
     "run --agent editor@MODEL --evaluations 50": "let a model improve it",
@@ -33,11 +33,11 @@ LINES = 15
 """Last lines of what a failed command printed that are shown."""
 
 
-def judge(task: Task, sandbox: str, terminal: Terminal) -> Judged:
+def judge(task: Task, sandbox: str, terminal: Terminal) -> SeedEvaluation:
     """Evaluate HEAD on train, several times, and say meanwhile why it takes time."""
     from evogit.review.checking import judge_seed
 
-    async def only() -> Judged:
+    async def only() -> SeedEvaluation:
         return [each async for each in judge_seed(task, ["train"], sandbox, again=True)][0]
 
     packages = ", ".join(task.environment.packages)
@@ -49,23 +49,23 @@ def judge(task: Task, sandbox: str, terminal: Terminal) -> Judged:
         return asyncio.run(only())
 
 
-def steady(judged: Judged) -> bool:
+def steady(judged: SeedEvaluation) -> bool:
     """Whether HEAD was valid each time."""
     return not judged.failed
 
 
-def is_noisy(task: Task, judged: Judged) -> bool:
+def is_noisy(task: Task, judged: SeedEvaluation) -> bool:
     """Whether the score that ranks candidates came out differently, though HEAD was valid each time."""
     return steady(judged) and judged.spread(task.primary.name) is not None
 
 
-def repeats_for(task: Task, judged: Judged) -> int:
+def repeats_for(task: Task, judged: SeedEvaluation) -> int:
     """How often what seems best is to be evaluated again: never where scores repeat, once where that takes long."""
     noisy = task.repeats or is_noisy(task, judged)
     return (1 if judged.slow else REPEATS) if noisy else 0
 
 
-def outcome(repository: Repository, task: Task, judged: Judged) -> list[Text]:
+def outcome(repository: Repository, task: Task, judged: SeedEvaluation) -> list[Text]:
     """The seed's metrics and what to run next, or why there are none and what to change."""
     lines = _measured(task, judged) if judged.evaluation.ok else _failed(task, judged)
     steps = NEXT if steady(judged) else AGAIN
@@ -73,7 +73,7 @@ def outcome(repository: Repository, task: Task, judged: Judged) -> list[Text]:
     return [*lines, Text(""), *table(rows, "ll")]
 
 
-def record(task: Task, judged: Judged) -> dict[str, Any]:
+def record(task: Task, judged: SeedEvaluation) -> dict[str, Any]:
     """The evaluation as data, and what came of repeating it."""
     from evogit.review.checking import advice, flaky
 
@@ -90,7 +90,7 @@ def record(task: Task, judged: Judged) -> dict[str, Any]:
     return {**about, "spread": spread, "repeats": task.repeats}
 
 
-def _measured(task: Task, judged: Judged) -> Iterator[Text]:
+def _measured(task: Task, judged: SeedEvaluation) -> Iterator[Text]:
     evaluation = judged.evaluation
     took = f" in {evaluation.cost.wall:.1f} s with {judged.provider}; judged: {evaluation.judged}"
     yield Text.assemble(("HEAD is evaluated", "bold green"), (took, "dim"))
@@ -106,7 +106,7 @@ def _measured(task: Task, judged: Judged) -> Iterator[Text]:
         yield Text(f"No candidate can have more {task.primary.name} than HEAD: choose another metric.", "yellow")
 
 
-def _repeated(task: Task, judged: Judged) -> Iterator[Text]:
+def _repeated(task: Task, judged: SeedEvaluation) -> Iterator[Text]:
     """What came of evaluating HEAD again."""
     from evogit.review.checking import flaky
 
@@ -134,7 +134,7 @@ def _is_a_share(task: Task) -> bool:
     return task.command is not None and task.command.reads[task.primary.name].how in ("exit", "junit")
 
 
-def _failed(task: Task, judged: Judged) -> Iterator[Text]:
+def _failed(task: Task, judged: SeedEvaluation) -> Iterator[Text]:
     from evogit.review.checking import advice, flaky
 
     evaluation = judged.evaluation
@@ -144,7 +144,7 @@ def _failed(task: Task, judged: Judged) -> Iterator[Text]:
         yield Text(escape(sentence))
 
 
-def _output(judged: Judged) -> list[str]:
+def _output(judged: SeedEvaluation) -> list[str]:
     """The last lines of what the command, or the evaluator, said."""
     evidence = judged.evidence
     said = evidence.log or (evidence.stdout + evidence.stderr).decode(errors="replace")

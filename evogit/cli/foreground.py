@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from evogit.agents.population import no_models, no_programs
 from evogit.cli.agent_options import AgentSetup
-from evogit.cli.background import Background
+from evogit.cli.background_process import BackgroundProcess
 from evogit.cli.hooks import NO_HOOKS, Hooks
 from evogit.cli.terminal import Terminal, silence
 from evogit.cli.watch import Dashboard, EventLines, Several, Watch
@@ -45,7 +45,7 @@ def evolve(
     quiet: bool = False,
     hooks: Hooks = NO_HOOKS,
     setup: AgentSetup | None = None,
-    background: Background | None = None,
+    background: BackgroundProcess | None = None,
 ) -> Done:
     """Evolve until a limit or a signal; the first signal stops cleanly, a second SIGINT or SIGTERM at once.
 

@@ -13,7 +13,7 @@ from evogit.core import UsageError
 
 
 @dataclass(eq=False, kw_only=True)
-class Question:
+class OpenQuestion:
     """What an engine waits for. `reads` makes of what the caller says what the engine needs; it may refuse."""
 
     reads: Callable[[object], Any] = field(repr=False)
@@ -23,12 +23,12 @@ class Desk:
     """Questions of one engine, which may be left from its loop and answered from another thread."""
 
     def __init__(self) -> None:
-        self._new: queue.Queue[Question | None] = queue.Queue()
-        self._open: dict[Question, tuple[asyncio.AbstractEventLoop, asyncio.Future[Any]]] = {}
+        self._new: queue.Queue[OpenQuestion | None] = queue.Queue()
+        self._open: dict[OpenQuestion, tuple[asyncio.AbstractEventLoop, asyncio.Future[Any]]] = {}
 
     # --- in the engine's loop -----------------------------------------------------------------------------------
 
-    async def answer(self, question: Question) -> Any:
+    async def answer(self, question: OpenQuestion) -> Any:
         """Leave a question, and wait for what is said to it."""
         loop = asyncio.get_running_loop()
         waiting = loop.create_future()
@@ -50,7 +50,7 @@ class Desk:
         """How many questions wait for an answer."""
         return len(self._open)
 
-    def take(self, seconds: float) -> Question | None:
+    def take(self, seconds: float) -> OpenQuestion | None:
         """The next question that is still open, waited for so long; None at the end.
 
         Raises:
@@ -64,13 +64,13 @@ class Desk:
             if question in self._open:
                 return question
 
-    def tell(self, question: Question, said: object) -> None:
+    def tell(self, question: OpenQuestion, said: object) -> None:
         """Answer a question; one that the run gave up meanwhile is answered in vain.
 
         Raises:
             UsageError: it makes no sense as an answer, and the question stays open.
         """
-        if not isinstance(question, Question):
+        if not isinstance(question, OpenQuestion):
             raise UsageError(f"expected what ask() gave, and then what you say to it, got {question!r:.100}")
         answer = question.reads(said)
         found = self._open.pop(question, None)

@@ -10,7 +10,7 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import Sequence
 from typing import Protocol
 
-from evogit.evaluation.wire import WorkerLostError
+from evogit.evaluation.worker_connection import WorkerLostError
 from evogit.repository.subprocesses import let_go
 
 LONGEST_SAID = 2000

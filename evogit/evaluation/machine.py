@@ -31,7 +31,7 @@ def machine() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class Capacity:
     """What a machine has for evaluations: cores and graphics processors that a worker may use, bytes of memory."""
 
     cpus: int
@@ -39,7 +39,7 @@ class Room:
     gpus: int
 
     @classmethod
-    def here(cls) -> Room:
+    def here(cls) -> Capacity:
         """That of this process."""
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         return cls(len(os.sched_getaffinity(0)), memory, len(gpus()))

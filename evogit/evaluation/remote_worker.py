@@ -14,16 +14,16 @@ from typing import Any
 from evogit.config import Task
 from evogit.core import Evaluation, Evidence, Files
 from evogit.evaluation.lines import Line
-from evogit.evaluation.machine import Room
+from evogit.evaluation.machine import Capacity
 from evogit.evaluation.task_json import described
 from evogit.evaluation.version import own_version
-from evogit.evaluation.wire import (
+from evogit.evaluation.worker_connection import (
     BEAT,
     GREETING,
     LONGEST_ANSWER,
     LONGEST_HEADER,
     SILENCE,
-    Wire,
+    WorkerConnection,
     WorkerLostError,
     WorkerRefusedError,
     answered,
@@ -56,7 +56,7 @@ class _Pulse:
     began: float = field(default_factory=time.monotonic)
     beats: int = 0
 
-    def beat(self, wire: Wire) -> None:
+    def beat(self, wire: WorkerConnection) -> None:
         """Answer one.
 
         Raises:
@@ -85,14 +85,14 @@ class Offer:
     image: str
     machine: str
     jobs: int
-    room: Room
+    room: Capacity
 
 
 @dataclass(slots=True, eq=False)
 class Life:
     """One start of a worker, from its offer to its end."""
 
-    wire: Wire
+    wire: WorkerConnection
     offer: Offer
     asked: dict[int, _Asked] = field(default_factory=dict)
     given: set[str] = field(default_factory=set)
@@ -246,7 +246,7 @@ class RemoteWorker:
                 asked.answer.exception()  # who asked may be gone
         life.asked.clear()
 
-    async def _greet(self, line: Line) -> Wire:
+    async def _greet(self, line: Line) -> WorkerConnection:
         heard, last = 0, ""
         while (said := await self._said_before(line)) != GREETING.lstrip():
             heard += len(said)
@@ -257,7 +257,7 @@ class RemoteWorker:
             if (told := said.decode(errors="replace").strip()) and line.tells and said.endswith(b"\n"):
                 self._tell(f"the worker {self.name} is not there yet: {_short(told)}")
             last = told or last
-        return Wire(line.reader, line.writer, header=LONGEST_HEADER, body=LONGEST_ANSWER, silence=SILENCE)
+        return WorkerConnection(line.reader, line.writer, header=LONGEST_HEADER, body=LONGEST_ANSWER, silence=SILENCE)
 
     async def _said_before(self, line: Line) -> bytes:
         try:
@@ -267,7 +267,7 @@ class RemoteWorker:
         except OSError as error:
             raise WorkerLostError("the connection broke") from error
 
-    async def _offer(self, wire: Wire) -> Offer:
+    async def _offer(self, wire: WorkerConnection) -> Offer:
         hello, _ = await wire.hear()
         self._spoke = True
         version = hello.get("evogit")
@@ -282,7 +282,7 @@ class RemoteWorker:
                 raise WorkerRefusedError(_short(told["refused"]["message"]))
             ready = told["ready"]
             provider, image, machine = (_short(ready[name]) for name in ("provider", "image", "machine"))
-            room = Room(**{name: int(ready["room"][name]) for name in ("cpus", "memory", "gpus")})
+            room = Capacity(**{name: int(ready["room"][name]) for name in ("cpus", "memory", "gpus")})
             return Offer(provider, image, machine, max(1, min(int(ready["jobs"]), MOST_PLACES)), room)
         except (LookupError, TypeError, ValueError) as error:
             raise WorkerRefusedError("it does not say what it offers") from error

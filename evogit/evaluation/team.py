@@ -18,8 +18,8 @@ from evogit.evaluation.evaluator import EvaluationPlace, Evaluator
 from evogit.evaluation.evidence_limits import thinned
 from evogit.evaluation.lines import CommandLine, Line
 from evogit.evaluation.remote_worker import Life, RemoteWorker, greeting
-from evogit.evaluation.verification import Asked, Result, Verification
-from evogit.evaluation.wire import WorkerLostError, WorkerRefusedError
+from evogit.evaluation.worker_connection import WorkerLostError, WorkerRefusedError
+from evogit.evaluation.worker_verification import Asked, Result, WorkerVerification
 
 LOSSES = 20
 """Workers that may be lost over one evaluation, which then counts as one that the evaluator failed on."""
@@ -50,7 +50,7 @@ class Team:
         show: Callable[[str, str], None] = lambda name, doing: None,
     ) -> None:
         self._local = local
-        self._verification = Verification(local.task.primary, local.jobs, verify) if verify else None
+        self._verification = WorkerVerification(local.task.primary, local.jobs, verify) if verify else None
         self._asked = asked
         self._place: EvaluationPlace | None = local.place if jobs else None
         self._jobs = jobs

@@ -18,14 +18,14 @@ from evogit.core import BaseFiles, EvaluatorError, EvoGitError, Files
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.held_folders import held_folder
 from evogit.evaluation.inputs import Inputs
-from evogit.evaluation.machine import Room, machine
+from evogit.evaluation.machine import Capacity, machine
 from evogit.evaluation.task_json import task_of
 from evogit.evaluation.version import own_version
-from evogit.evaluation.wire import (
+from evogit.evaluation.worker_connection import (
     BEAT,
     GREETING,
     SILENCE,
-    Wire,
+    WorkerConnection,
     WorkerLostError,
     answer,
     failure,
@@ -65,11 +65,11 @@ async def _serve(requests: int, replies: int) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _wire(requests: int, replies: int) -> AsyncIterator[Wire]:
+async def _wire(requests: int, replies: int) -> AsyncIterator[WorkerConnection]:
     reader, writer, taking = await _streams(requests, replies)
     writer.write(GREETING)
     try:
-        yield Wire(reader, writer, header=ANYTHING, body=ANYTHING, silence=2 * SILENCE)
+        yield WorkerConnection(reader, writer, header=ANYTHING, body=ANYTHING, silence=2 * SILENCE)
     finally:
         taking.close()
         writer.close()
@@ -93,13 +93,13 @@ async def _streams(
     return reader, asyncio.StreamWriter(giving, protocol, None, loop), taking
 
 
-async def _beat(wire: Wire) -> None:
+async def _beat(wire: WorkerConnection) -> None:
     while True:
         await asyncio.sleep(BEAT)
         wire.say_alive()
 
 
-async def _next(wire: Wire) -> tuple[dict[str, Any], bytes] | None:
+async def _next(wire: WorkerConnection) -> tuple[dict[str, Any], bytes] | None:
     """What the run says next, None when it is gone."""
     with contextlib.suppress(WorkerLostError):
         while True:
@@ -109,7 +109,7 @@ async def _next(wire: Wire) -> tuple[dict[str, Any], bytes] | None:
     return None
 
 
-async def _work(wire: Wire, folder: Path) -> None:
+async def _work(wire: WorkerConnection, folder: Path) -> None:
     message = await _next(wire)
     if message is None:
         return
@@ -123,7 +123,7 @@ async def _work(wire: Wire, folder: Path) -> None:
     )
     async with evaluator:
         about = {"provider": evaluator.provider, "image": evaluator.image, "machine": machine()}
-        wire.say({"ready": {**about, "jobs": evaluator.jobs, "room": asdict(Room.here())}})
+        wire.say({"ready": {**about, "jobs": evaluator.jobs, "room": asdict(Capacity.here())}})
         await _Desk(wire, evaluator).attend()
 
 
@@ -150,7 +150,7 @@ def unpacked(header: Mapping[str, Any], body: bytes, folder: Path) -> Task:
 class _Desk:
     """Takes a run's evaluations, has them done, and answers each once."""
 
-    def __init__(self, wire: Wire, evaluator: Evaluator) -> None:
+    def __init__(self, wire: WorkerConnection, evaluator: Evaluator) -> None:
         self._wire = wire
         self._evaluator = evaluator
         self._doing: dict[int, asyncio.Task[None]] = {}

@@ -15,7 +15,7 @@ Known = dict[tuple[str, int], Evaluation]
 """The evaluations of one candidate by split and repeat."""
 
 
-class Evaluations(Pages[str, Known]):
+class EvaluationPages(Pages[str, Known]):
     """The evaluations of all candidates."""
 
     def group(self, value: Known) -> int:
@@ -36,7 +36,7 @@ class Scores:
     split: str
     repeats: int = 0
     log: list[str] = field(default_factory=list)
-    _evaluations: Evaluations = field(default_factory=Evaluations)
+    _evaluations: EvaluationPages = field(default_factory=EvaluationPages)
     _values: dict[str, float] = field(default_factory=dict)
     """The primary metric on the split that ranks, of those that are valid: what nearly all questions are about."""
     seconds: float = 0.0

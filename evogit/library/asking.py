@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
 from evogit.core import UsageError
-from evogit.engine.desk import Desk, Question
+from evogit.engine.desk import Desk, OpenQuestion
 from evogit.library.answers import Answer, answer_of, answer_to
 from evogit.library.seed import contents
 from evogit.text import one_line
@@ -19,7 +19,7 @@ ASK = "ask"
 
 
 @dataclass(eq=False, kw_only=True)
-class ToEvaluate(Question):
+class ToEvaluate(OpenQuestion):
     """What is this candidate worth? Tell a number, a dict of numbers, or the exception that it ended with.
 
     Attributes:
@@ -35,7 +35,7 @@ class ToEvaluate(Question):
 
 
 @dataclass(eq=False, kw_only=True)
-class ToPropose(Question):
+class ToPropose(OpenQuestion):
     """How could this parent be better? Tell the new text of its only file, or path -> text, or an exception.
 
     Attributes:

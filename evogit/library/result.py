@@ -19,7 +19,7 @@ from evogit.review.evidence_files import read as read_evidence
 from evogit.review.export import Exported, export
 from evogit.review.facts import candidate_record
 from evogit.review.gains import gain
-from evogit.review.timeline import Moment, course, entries_of, table
+from evogit.review.timeline import TimelinePoint, course, entries_of, table
 from evogit.run import Run
 
 
@@ -120,7 +120,7 @@ class Result:
         return told(self.history)
 
     @property
-    def moments(self) -> list[Moment]:
+    def moments(self) -> list[TimelinePoint]:
         """How the run stood after each evaluation: best, value, seconds, tokens, dollars."""
         found = course(self.name, entries_of(self.repository, self.name))
         return [moment for moment in found if moment.candidate]

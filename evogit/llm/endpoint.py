@@ -32,7 +32,7 @@ from evogit.llm import (
 )
 from evogit.llm.bounds import EACH_MESSAGE, PREAMBLE, USUAL_REPLY, most_tokens
 from evogit.llm.gateway.events import EndlessEventError, whole_events
-from evogit.llm.reader import INLINE, Reader
+from evogit.llm.reader import INLINE, ReaderProcess
 from evogit.llm.replies import (
     LONGEST_BODY,
     LONGEST_ERROR,
@@ -46,7 +46,7 @@ from evogit.llm.replies import (
     read_error,
     retry_after,
 )
-from evogit.llm.streams import NAMES_STREAM, REFUSALS, Piece, StreamedReply, piece_of
+from evogit.llm.streams import NAMES_STREAM, REFUSALS, StreamedReply, StreamPiece, piece_of
 
 LONGEST_PAUSE = 60.0
 """Seconds between two attempts at most, where the endpoint asks for no longer wait."""
@@ -271,7 +271,7 @@ class Endpoint:
     max_tokens: int | None = None
     ceiling: str = "max_tokens"
     patience: Patience = field(default_factory=Patience)
-    reader: Reader = field(default_factory=Reader)
+    reader: ReaderProcess = field(default_factory=ReaderProcess)
     streams: bool = True
     suspect: bool = False
     refused: int = 0
@@ -425,7 +425,7 @@ class Endpoint:
             return _BrokenOffError("the connection broke: the stream ended before the reply did")
         return _BrokenOffError(f"the reply is not a stream of events: {quote(self._redacted(plain_json(head)))}")
 
-    def _take(self, piece: Piece, streamed: StreamedReply) -> None:
+    def _take(self, piece: StreamPiece, streamed: StreamedReply) -> None:
         if piece.error:
             code, said = read_error(self._redacted(plain_json(piece.error)))
             if code in NO_CREDIT and not streamed.tokens:
@@ -435,7 +435,7 @@ class Endpoint:
         if streamed.size > LONGEST_BODY:
             raise _TooLongError(LONGEST_BODY, streamed.size)
 
-    async def _piece(self, event: bytes) -> Piece:
+    async def _piece(self, event: bytes) -> StreamPiece:
         if len(event) <= INLINE:
             return piece_of(event)
         return await self.reader.piece(event)

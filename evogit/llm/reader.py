@@ -15,7 +15,7 @@ from typing import Any
 
 from evogit.llm import TokenUsage
 from evogit.llm.replies import LostAttemptError, read_reply
-from evogit.llm.streams import UNREADABLE, Piece
+from evogit.llm.streams import UNREADABLE, StreamPiece
 
 INLINE = 32_768
 """Bytes that are read by the engine itself; the worst JSON of so many takes 2 ms."""
@@ -39,7 +39,7 @@ class UnreadableError(Exception):
         self.status = status
 
 
-class Reader:
+class ReaderProcess:
     """One process, begun when it is first needed; it reads one thing at a time. Close it in the loop that used it."""
 
     def __init__(self) -> None:
@@ -84,14 +84,14 @@ class Reader:
             raise LostAttemptError(told["lost"], usage, again=told["again"], fault=told["fault"])
         return content.decode(), usage
 
-    async def piece(self, event: bytes) -> Piece:
+    async def piece(self, event: bytes) -> StreamPiece:
         """What `piece_of` says of a long event."""
         try:
             told, content = await self.ask({"of": "piece"}, event)
         except UnreadableError:
             return UNREADABLE
         usage = told.pop("usage")
-        return Piece(**told, text=content.decode(), usage=usage and TokenUsage(**usage))
+        return StreamPiece(**told, text=content.decode(), usage=usage and TokenUsage(**usage))
 
     async def plain(self, text: str) -> str:
         """JSON as `plain_json` spells it; what is none as it is."""

@@ -16,7 +16,7 @@ from evogit.config.user_settings import ModelTable, UserSettings, endpoint_url, 
 from evogit.core import UsageError
 from evogit.llm import CredentialError, Model, Price
 from evogit.llm.prices import known_price
-from evogit.llm.reader import Reader
+from evogit.llm.reader import ReaderProcess
 from evogit.llm.recording import RecordedModel, Recorder, ReplayedModel, read_recording
 from evogit.llm.script import SCRIPT, ScriptedModel
 
@@ -55,7 +55,7 @@ class OpenModels:
         self._recorder = Recorder(record, self._secrets) if record else None
         self._recorded = read_recording(replay) if replay else None
         self._replay = replay
-        self.reader = Reader()
+        self.reader = ReaderProcess()
 
     @property
     def secrets(self) -> tuple[str, ...]:

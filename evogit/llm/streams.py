@@ -20,7 +20,7 @@ NAMES_STREAM = re.compile(r"\bstream", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class StreamPiece:
     """What one event of a stream says; `usage` is that of the whole reply, `error` JSON of what went wrong.
 
     `beside`: characters that the model wrote and that are no part of its text, such as its reasoning.
@@ -35,17 +35,17 @@ class Piece:
     last: bool = False
 
 
-def piece_of(event: bytes) -> Piece:
+def piece_of(event: bytes) -> StreamPiece:
     """Read one event of Chat Completions; what is none says nothing, unless a part of the reply is lost with it."""
     said = event_data(event)
     if not isinstance(said, dict):
-        return UNREADABLE if _LOST.search(event) else Piece(last=b"[DONE]" in event)
+        return UNREADABLE if _LOST.search(event) else StreamPiece(last=b"[DONE]" in event)
     if said.get("error"):
-        return Piece(error=json.dumps(said["error"])[:LONGEST_ERROR])
+        return StreamPiece(error=json.dumps(said["error"])[:LONGEST_ERROR])
     choices = _list(said.get("choices"))
     first = next((each for each in choices if isinstance(each, dict) and not each.get("index")), {})
     finish, delta = first.get("finish_reason"), first.get("delta")
-    return Piece(
+    return StreamPiece(
         text=_text(delta, "content"),
         refusal=_text(delta, "refusal"),
         beside=sum(len(_text(delta, name)) for name in ("reasoning_content", "reasoning")),
@@ -54,7 +54,7 @@ def piece_of(event: bytes) -> Piece:
     )
 
 
-UNREADABLE = Piece(error=json.dumps("an event cannot be read"))
+UNREADABLE = StreamPiece(error=json.dumps("an event cannot be read"))
 """What came instead of a part of the reply, without which the rest is of no use."""
 
 _LOST = re.compile(rb"^data: *\{", re.MULTILINE)
@@ -74,7 +74,7 @@ class StreamedReply:
     beside: int = 0
     """Characters of its reasoning, which is not kept."""
 
-    def take(self, piece: Piece) -> None:
+    def take(self, piece: StreamPiece) -> None:
         """Add one event; of two usages the larger one counts."""
         if piece.text:
             self.texts.append(piece.text)

@@ -16,7 +16,7 @@ from evogit.repository.trees import GITLINK, Trees, deltas_of, sides
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedFile:
     """A file that differs: `patch` is None where it is too large to compare, or where there is no more room for it."""
 
     path: str
@@ -61,7 +61,7 @@ def compare(
     new: str,
     wanted: Callable[[str], bool] = lambda path: True,
     **options: Any,
-) -> Iterator[Compared]:
+) -> Iterator[ComparedFile]:
     """The wanted files in which two commits or trees differ, in Git's order; `options` are those of `diff_to_tree`."""
     diff, room = found_tree(repo, old).diff_to_tree(found_tree(repo, new), **options), Room(trees)
     for number, delta in enumerate(deltas_of(diff)):
@@ -70,7 +70,7 @@ def compare(
             continue
         before, after = (side.blob if side and side.mode != GITLINK else "" for side in sides(delta))
         fits = room.takes((before, after))
-        yield Compared(path, delta, diff[number] if fits else None, partial(_size, trees, (before, after)))
+        yield ComparedFile(path, delta, diff[number] if fits else None, partial(_size, trees, (before, after)))
 
 
 def _size(trees: Trees, blobs: Sequence[str]) -> int:

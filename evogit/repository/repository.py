@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from evogit.repository.inspection import Chain
     from evogit.repository.keeping import Keeping, Whole
     from evogit.repository.merge import Merger
-    from evogit.repository.patches import Compared
+    from evogit.repository.patches import ComparedFile
     from evogit.repository.remote import Remote
     from evogit.repository.sweeping import Swept
 
@@ -381,7 +381,7 @@ class Repository:
             errors="replace"
         )
 
-    def file_changes(self, old: str, new: str) -> list[Compared]:
+    def file_changes(self, old: str, new: str) -> list[ComparedFile]:
         """The files in which two commits or trees differ."""
         from evogit.repository.patches import compare
 

@@ -8,10 +8,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from evogit.adopt import Adopted
+from evogit.adopt import ForeignTask
 from evogit.config import Task, load_task
 from evogit.core import EvoGitError
-from evogit.review.checking import Judged, judge_seed
+from evogit.review.checking import SeedEvaluation, judge_seed
 
 CLOSE = 1e-9
 """Relative difference up to which two scores of the same seed are the same."""
@@ -22,11 +22,11 @@ class Adoption:
     """What came of it: the task as written, its seed's evaluation, and why it is not evaluated from outside."""
 
     task: Task
-    judged: Judged
+    judged: SeedEvaluation
     why_inside: str
 
 
-async def adopt(found: Adopted, folder: Path, provider: str) -> Adoption:
+async def adopt(found: ForeignTask, folder: Path, provider: str) -> Adoption:
     """Write the task to `folder`, evaluated from outside if the seed's score is the same there as beside the candidate.
 
     Raises:
@@ -42,12 +42,12 @@ async def adopt(found: Adopted, folder: Path, provider: str) -> Adoption:
     return Adoption(load_task(folder), kept, why)
 
 
-def _missing(found: Adopted) -> str:
+def _missing(found: ForeignTask) -> str:
     lacks = [name for name in found.requirements if not any(importlib.metadata.distributions(name=name))]
     return f"the evaluator needs packages that are not here (pip install {' '.join(lacks)})" if lacks else ""
 
 
-async def _tried(found: Adopted, folder: Path, provider: str, inside: Judged) -> tuple[Judged, str]:
+async def _tried(found: ForeignTask, folder: Path, provider: str, inside: SeedEvaluation) -> tuple[SeedEvaluation, str]:
     """The seed evaluated from outside, and why that does not count; empty where it does."""
     try:
         outside = await _judged(found, folder, provider, outside=True)
@@ -64,12 +64,12 @@ async def _tried(found: Adopted, folder: Path, provider: str, inside: Judged) ->
     return outside, ""
 
 
-async def _judged(found: Adopted, folder: Path, provider: str, *, outside: bool) -> Judged:
+async def _judged(found: ForeignTask, folder: Path, provider: str, *, outside: bool) -> SeedEvaluation:
     found.write(folder, outside=outside)
     return [each async for each in judge_seed(load_task(folder), ["train"], provider, again=True)][0]
 
 
-def _alike(here: float, there: float, inside: Judged, metric: str) -> bool:
+def _alike(here: float, there: float, inside: SeedEvaluation, metric: str) -> bool:
     """Whether two scores are the same, or apart by no more than a noisy one is from itself, on either side."""
     least, greatest = inside.spread(metric) or (there, there)
     room = greatest - least

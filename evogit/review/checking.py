@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evogit.adopt.adopted import kept_folder
+from evogit.adopt.foreign_task import kept_folder
 from evogit.agents.mutation.languages_read import told_of_languages
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.config.values import REPEATS
@@ -52,7 +52,7 @@ SLOW = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class SeedEvaluation:
     """The seed's evaluation on one split; `timing` says how CPU is known, `again` what came of evaluating it again.
 
     `logs` are what the evaluator said in each of all these evaluations.
@@ -102,7 +102,9 @@ class Judged:
         return f"was {least:.6g} to {greatest:.6g} in {self.times} evaluations{told}"
 
 
-async def judge_seed(task: Task, splits: Sequence[str], provider: str, *, again: bool = False) -> AsyncIterator[Judged]:
+async def judge_seed(
+    task: Task, splits: Sequence[str], provider: str, *, again: bool = False
+) -> AsyncIterator[SeedEvaluation]:
     """Evaluate the task's seed on each split in turn, on inputs that everybody can make, so that it repeats anywhere.
 
     `again`: on train, or else the first of them, its repeats too; where the task has none, twice more the same.
@@ -124,7 +126,7 @@ async def judge_seed(task: Task, splits: Sequence[str], provider: str, *, again:
                 (evaluation, evidence), *found = await _evaluated(task, evaluate, look)
                 logs = (evidence.log, *(later.log for _, later in found))
                 repeated = tuple(each for each, _ in found)
-                yield Judged(evaluation, evidence, evaluator.provider, evaluator.timing, repeated, logs)
+                yield SeedEvaluation(evaluation, evidence, evaluator.provider, evaluator.timing, repeated, logs)
 
 
 async def _twice(evaluate: Evaluate, repeat: int) -> list[tuple[Evaluation, Evidence]]:
@@ -151,7 +153,7 @@ async def _evaluated(task: Task, evaluate: Evaluate, look: bool) -> list[tuple[E
     return found
 
 
-def problems(task: Task, judged: Sequence[Judged]) -> list[str]:
+def problems(task: Task, judged: Sequence[SeedEvaluation]) -> list[str]:
     """What a run of this task would suffer from, one sentence each; empty when all is well."""
     evaluations = [each.evaluation for each in judged]
     found = [
@@ -166,7 +168,7 @@ def problems(task: Task, judged: Sequence[Judged]) -> list[str]:
     return found
 
 
-def _unsteady(task: Task, judged: Judged) -> list[str]:
+def _unsteady(task: Task, judged: SeedEvaluation) -> list[str]:
     """Failures now and then; noise of which the task says nothing."""
     split, metric = judged.evaluation.split, task.primary.name
     if judged.flaky:
@@ -179,7 +181,7 @@ def _unsteady(task: Task, judged: Judged) -> list[str]:
     ]
 
 
-def flaky(task: Task, judged: Judged) -> str:
+def flaky(task: Task, judged: SeedEvaluation) -> str:
     """What is wrong with a seed that fails now and then, and what to do: sentences."""
     failed = judged.failed
     said = (
@@ -191,7 +193,7 @@ def flaky(task: Task, judged: Judged) -> str:
     return f"{said}; fix that, or {more} in [evaluator] of {_file(task)}, so that what fails is run again"
 
 
-def advice(judged: Judged) -> str:
+def advice(judged: SeedEvaluation) -> str:
     """What to change where the seed fails: a sentence; empty where its reason says enough."""
     status, reason = judged.evaluation.status, judged.evaluation.reason
     said = f"{reason}\n{judged.evidence.log}\n{judged.evidence.stderr.decode(errors='replace')}"
@@ -245,7 +247,7 @@ def _file(task: Task) -> str:
     return task.folder.name + "/" + (TASK_FILE if task.seed else REPOSITORY_FILE)
 
 
-def _wrong_baselines(task: Task, judged: Judged) -> list[str]:
+def _wrong_baselines(task: Task, judged: SeedEvaluation) -> list[str]:
     """Baselines that are not what the seed measures; within the 95 % interval of its repeats where it is noisy."""
     scores = Scores(task.primary, judged.evaluation.split, task.repeats)
     for evaluation in (judged.evaluation, *(judged.again if task.repeats else ())):

@@ -14,7 +14,7 @@ from evogit.review.contributing import contributions
 from evogit.review.facts import interval
 from evogit.review.figures import COLOURS, STYLE, band, new_figure, saved, whole_course
 from evogit.review.skeleton import skeleton
-from evogit.review.timeline import Moment, course, entries_of
+from evogit.review.timeline import TimelinePoint, course, entries_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,12 +105,12 @@ def _one(axes: Axes, run: PlottedRun, axis: Axis, colour: str) -> None:
         axes.fill_between(times, low, high, color=colour, alpha=0.15, linewidth=0, step="post")
 
 
-def _value(history: History, moment: Moment) -> float:
+def _value(history: History, moment: TimelinePoint) -> float:
     value = history.fitness(str(moment.best))
     return float("nan") if value is None else value
 
 
-def _along(moment: Moment, axis: Axis) -> float | None:
+def _along(moment: TimelinePoint, axis: Axis) -> float | None:
     return {"evaluations": moment.evaluations, "seconds": moment.elapsed / 1000, "dollars": moment.dollars}[axis]
 
 

@@ -23,7 +23,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class TimelinePoint:
     """How a run stood after an entry: `elapsed` milliseconds after its first one, with `value` as its best one's.
 
     `candidate` is what was evaluated then, "" where the entry tells of something else. `dollars` is None where a
@@ -49,7 +49,7 @@ def entries_of(repository: Repository, run: str) -> list[Entry]:
     return entries
 
 
-def course(run: str, entries: Iterable[Entry]) -> Iterator[Moment]:
+def course(run: str, entries: Iterable[Entry]) -> Iterator[TimelinePoint]:
     """How the run stood after each entry."""
     history, began, done = History(run), None, 0
     for entry in entries:
@@ -60,7 +60,7 @@ def course(run: str, entries: Iterable[Entry]) -> Iterator[Moment]:
         shifting = history.started is not None and history.scores.shifting
         best = None if shifting or history.started is None else history.best
         spent = history.spent
-        yield Moment(
+        yield TimelinePoint(
             candidate=entry.event.candidate if first and isinstance(entry.event, Evaluated) else "",
             evaluations=done,
             repeats=history.counts.repeated,

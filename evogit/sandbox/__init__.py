@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, Self
 
 from evogit.core import Files
 
-Entry = tuple[str, str, int, int]
+FolderEntry = tuple[str, str, int, int]
 """Path, kind (file, executable, link, folder, other), size in bytes of the content (that of a link is its target), and
 when it was last changed in seconds since 1970; 0 stands for now."""
 
@@ -209,7 +209,7 @@ class Session(Protocol):
         """A tar archive of the candidate's folder as it is now, of `most` bytes; ends what runs in the session."""
         ...
 
-    def salvage(self, most: int, without: Sequence[str]) -> tuple[CallReply, Sequence[Entry], bytes]:
+    def salvage(self, most: int, without: Sequence[str]) -> tuple[CallReply, Sequence[FolderEntry], bytes]:
         """What can be had of the folder, also after a limit was broken, `most` bytes of it, but for folders `without`.
 
         Entries, and their contents in a row. What is too large, cannot be read or is neither a file nor a link is of

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast, get_args
 
-from evogit.sandbox import Breach, CallReply, Completed, Entry, Phases, ResourceUsage, values
+from evogit.sandbox import Breach, CallReply, Completed, FolderEntry, Phases, ResourceUsage, values
 
 NOTHING = ResourceUsage(wall=0.0, cpu=0.0, memory=0)
 MARKER = 64
@@ -45,7 +45,7 @@ class SupervisorAnswer:
     tunnel: int | None = None
     ended: bool = False
     full: bool = False
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[FolderEntry, ...] = ()
     """Those of a packed folder, whose contents are the second part."""
 
     @property
@@ -164,7 +164,7 @@ def _phases(parts: object) -> Phases | None:
     return Phases(call=call, decode=decode, encode=encode, clean=parts[-2], counted=parts[-1])
 
 
-def listed(parts: Sequence[bytes]) -> Iterator[Entry]:
+def listed(parts: Sequence[bytes]) -> Iterator[FolderEntry]:
     """What is in a folder, from a list as JSON and the contents: the sizes in it must be those of the contents.
 
     Raises:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from evogit.core import SandboxError
-from evogit.sandbox import Entry
+from evogit.sandbox import FolderEntry
 
 PAGE = 4096
 """Bytes that a tmpfs gives out at once."""
@@ -26,7 +26,7 @@ def pack(files: Mapping[str, bytes]) -> bytes:
     return archive.getvalue()
 
 
-def archive_of(entries: Sequence[Entry], contents: bytes) -> bytes:
+def archive_of(entries: Sequence[FolderEntry], contents: bytes) -> bytes:
     """A tar archive of a list of entries, the inverse of `entries_of`.
 
     Raises:
@@ -51,13 +51,13 @@ def archive_of(entries: Sequence[Entry], contents: bytes) -> bytes:
     return archive.getvalue()
 
 
-def entries_of(archive: bytes) -> tuple[list[Entry], bytes]:
+def entries_of(archive: bytes) -> tuple[list[FolderEntry], bytes]:
     """List an archive of regular files, folders and symbolic links.
 
     Raises:
         SandboxError: when it is not a tar archive, has other kinds of members, or one that would leave the folder.
     """
-    entries: list[Entry] = []
+    entries: list[FolderEntry] = []
     contents: list[bytes] = []
     try:
         with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as tar:
@@ -100,7 +100,7 @@ def laid_over(archive: bytes, folder: str, files: Mapping[str, tuple[bytes, bool
         SandboxError: when something else is in the place of that folder.
     """
     entries, contents = entries_of(archive)
-    kept: list[Entry] = []
+    kept: list[FolderEntry] = []
     parts: list[bytes] = []
     position = 0
     for entry in entries:
@@ -138,7 +138,7 @@ def _inside(path: str) -> PurePosixPath:
     return pure
 
 
-def _check_entries(entries: Sequence[Entry]) -> None:
+def _check_entries(entries: Sequence[FolderEntry]) -> None:
     """Folders may be above others."""
     check_paths([path for path, kind, *_ in entries if kind != "folder"])
     for path, kind, *_ in entries:

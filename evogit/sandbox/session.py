@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, Protocol, Self, cast
 
 from evogit.core import SandboxLostError
-from evogit.sandbox import CallReply, Completed, Entry, Limits, Piece, Place, ResourceUsage
+from evogit.sandbox import CallReply, Completed, FolderEntry, Limits, Piece, Place, ResourceUsage
 from evogit.sandbox.answers import MARKER, NOTHING, Share, SupervisorAnswer, checked, completed_of, reply_of
 from evogit.sandbox.archive import archive_of, check_paths
 from evogit.sandbox.tunnel import POLL, carried
@@ -242,7 +242,7 @@ class SupervisedSession:
         answer = self._folder(most)
         return reply_of(answer), archive_of(answer.entries, answer.parts[1]) if not answer.failure else b""
 
-    def salvage(self, most: int, without: Sequence[str]) -> tuple[CallReply, Sequence[Entry], bytes]:
+    def salvage(self, most: int, without: Sequence[str]) -> tuple[CallReply, Sequence[FolderEntry], bytes]:
         """Entries and contents of what can be had of the folder; ends what runs in the session.
 
         A session that broke a limit still has its folder.

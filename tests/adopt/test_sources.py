@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evogit.adopt.adopted import PLAIN, File
 from evogit.adopt.dockerfile import read_dockerfile
+from evogit.adopt.foreign_task import PLAIN, File
 from evogit.adopt.sources import files_below, packages, repeats
 from evogit.adopt.yaml_subset import read_yaml
 from tests.adopt.evaluating import write

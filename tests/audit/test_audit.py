@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evogit.audit.auditing import audited, chosen
-from evogit.audit.candidate import Candidate
+from evogit.audit.candidate import AttackCandidate
 from evogit.audit.laboratory import SECOND, Laboratory, NoTimeError
 from evogit.config import load_task
 from evogit.content import content
@@ -115,7 +115,7 @@ async def test_an_audit_that_has_no_time_says_so(tmp_path: Path) -> None:
     async with Laboratory(task, "bubblewrap") as lab:
         lab.until = 0.0
         with pytest.raises(NoTimeError):
-            await lab.evaluate(Candidate({}), anew=True)
+            await lab.evaluate(AttackCandidate({}), anew=True)
         assert [each.late async for each in audited(lab, chosen(["nothing"]))] == [True]
 
 
@@ -127,7 +127,7 @@ async def test_a_task_with_a_core_of_its_own_is_audited(tmp_path: Path) -> None:
         toml.write("exclusive = true\n")
     before = os.sched_getaffinity(0)
     async with Laboratory(load_task(folder), "bubblewrap") as lab:
-        trial = await lab.evaluate(Candidate({}), secret=SECOND)  # in another evaluator than the seed before
+        trial = await lab.evaluate(AttackCandidate({}), secret=SECOND)  # in another evaluator than the seed before
         assert trial.evaluation.ok
     assert os.sched_getaffinity(0) == before
 

@@ -17,7 +17,7 @@ from evogit.cli.first_judgement import repeats_for
 from evogit.cli.questions import Given, choose
 from evogit.config import load_repository_task
 from evogit.core import Cost, Evaluation, Evidence
-from evogit.review.checking import Judged
+from evogit.review.checking import SeedEvaluation
 from evogit.scaffold.project import Project
 from evogit.scaffold.repository_files import Choices, files, tried
 from tests.plain_git import git
@@ -177,7 +177,7 @@ def test_what_is_slow_is_repeated_once(tmp_path: Path, wall: float, second: floa
     first, again = (
         Evaluation(status="ok", metrics={"seconds": value}, cost=Cost(wall=wall)) for value in (1.0, second)
     )
-    judged = Judged(first, Evidence(), "bubblewrap", "counted", (again,))
+    judged = SeedEvaluation(first, Evidence(), "bubblewrap", "counted", (again,))
     assert repeats_for(tried(made, tmp_path), judged) == repeats
 
 

@@ -20,7 +20,7 @@ from evogit.config.run_settings import Settings, WorkerSpec
 from evogit.core import BaseFiles, EvaluatorError, Files, UsageError
 from evogit.evaluation import worker_main
 from evogit.evaluation.evaluator import Evaluator
-from evogit.evaluation.machine import Room, machine
+from evogit.evaluation.machine import Capacity, machine
 from evogit.evaluation.team import Team
 from evogit.evaluation.version import own_version
 from evogit.sandbox.archive import pack
@@ -216,7 +216,7 @@ async def test_a_worker_without_room_is_refused(
 
 
 async def test_places_are_what_memory_and_gpus_are_enough_for(tiny: Callable[..., Task]) -> None:
-    task, room = tiny(), Room(cpus=8, memory=4 << 30, gpus=5)
+    task, room = tiny(), Capacity(cpus=8, memory=4 << 30, gpus=5)
     assert room.places(task) == 8, "512 MB each"
     assert room.places(replace(task, environment=replace(task.environment, gpus=2))) == 2
 

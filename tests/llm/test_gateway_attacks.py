@@ -17,7 +17,7 @@ import pytest
 
 from evogit.llm import Price, TokenUsage
 from evogit.llm.gateway.gateway import Gateway
-from evogit.llm.reader import Reader, UnreadableError
+from evogit.llm.reader import ReaderProcess, UnreadableError
 from tests.clock import until, wait_until
 from tests.openai_server import Behaviour, reply, serve
 from tests.protocol_replies import event
@@ -263,7 +263,7 @@ def test_the_reader_dies_with_its_engine_in_the_middle_of_its_work() -> None:
 
 
 async def test_who_asked_for_something_unreadable_leaves_a_reader_that_works() -> None:
-    reader = Reader()
+    reader = ReaderProcess()
     try:
         with pytest.raises(UnreadableError):
             await reader.ask({"of": "request", "path": f"/v1/{CHAT}", "models": {"m": "m"}}, b'{"model": "m"')

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from evogit.agents import NoUsableChangeError
-from evogit.sandbox import Entry
+from evogit.sandbox import FolderEntry
 from evogit.sandbox.answers import listed
 
 Kind = Literal["file", "executable", "link", "folder", "other"]
@@ -28,7 +28,7 @@ class Member:
     content: memoryview
 
 
-def members(entries: Iterable[Entry], contents: bytes) -> Iterator[Member]:
+def members(entries: Iterable[FolderEntry], contents: bytes) -> Iterator[Member]:
     """Entries with their contents, which stand in a row."""
     view, position = memoryview(contents), 0
     for path, kind, size, _ in entries:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from evogit.audit.candidate import Candidate
-from evogit.audit.laboratory import Call, Laboratory, Trial
+from evogit.audit.candidate import AttackCandidate
+from evogit.audit.laboratory import Call, Laboratory, WatchedEvaluation
 
 FIELDS = 3
 """Fields of an answer that are changed one by one."""
@@ -91,7 +91,7 @@ def changed(expression: str, field: str = "") -> str:
 
 async def tried(
     lab: Laboratory, name: str, bodies: dict[str, str], *, answers: bool = True
-) -> AsyncIterator[tuple[str, Candidate, Trial]]:
+) -> AsyncIterator[tuple[str, AttackCandidate, WatchedEvaluation]]:
     """Each candidate whose answers are made so, with its trial, where it answers something else than the seed.
 
     Without `answers`, what all of its functions say is made so.
@@ -105,7 +105,7 @@ async def tried(
             yield says, candidate, trial
 
 
-def said(trial: Trial) -> list[Any]:
+def said(trial: WatchedEvaluation) -> list[Any]:
     """What the candidate said, call by call."""
     return [call.value for call in trial.asked]
 
@@ -132,7 +132,7 @@ def where(calls: Sequence[Call]) -> str:
     return ordered[0].line if ordered else ""
 
 
-def passes(lab: Laboratory, trial: Trial) -> bool:
+def passes(lab: Laboratory, trial: WatchedEvaluation) -> bool:
     """Whether an answer that is none came through for a score that is no worse, where the seed's means something."""
     if trial.score is None or lab.seed.score is None or lab.floor:
         return lab.better(trial)

@@ -7,7 +7,7 @@ import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 
 from evogit.audit.attack import Attack, Hit
-from evogit.audit.candidate import Candidate, title
+from evogit.audit.candidate import AttackCandidate, title
 from evogit.audit.laboratory import Call, Laboratory, read_printed
 
 NEAR = 40
@@ -144,7 +144,7 @@ def _argument(one: Call, other: Call) -> int:
     return other.arguments.index(one.value) if one.value in other.arguments else -1
 
 
-def _handing_on(lab: Laboratory, one: Call, other: Call, at: int) -> Iterator[Candidate]:
+def _handing_on(lab: Laboratory, one: Call, other: Call, at: int) -> Iterator[AttackCandidate]:
     """Candidates whose later call finds the first one's answer in a file."""
     if one.kind == "run":
         pack, unpack = [_script(call) for call in (one, other)]

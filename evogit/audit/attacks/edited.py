@@ -12,7 +12,7 @@ from typing import Any
 
 from evogit.audit.attack import Attack, Hit
 from evogit.audit.attacks.timing import table
-from evogit.audit.laboratory import Call, Laboratory, Trial
+from evogit.audit.laboratory import Call, Laboratory, WatchedEvaluation
 from evogit.audit.rules import SUM, Rule, mined, numbers
 
 SECONDS = 10.0
@@ -220,7 +220,7 @@ async def _chosen(lab: Laboratory, call: Call) -> bool:
     return trials[0].score == lab.seed.score and trials[1].evaluation.ok
 
 
-async def _answering(lab: Laboratory, call: Call, value: Any) -> tuple[Any, Trial]:
+async def _answering(lab: Laboratory, call: Call, value: Any) -> tuple[Any, WatchedEvaluation]:
     """The seed that answers this to the call, and its trial."""
     candidate = lab.cheating("edited", table([replace(call, value=value)]), answers=True)
     return candidate, await lab.evaluate(candidate) if candidate else lab.seed

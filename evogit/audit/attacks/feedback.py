@@ -11,7 +11,7 @@ from typing import Any
 from evogit.audit.attack import Attack, Hit
 from evogit.audit.attacks.answering import CONSTANT, NOTHING, cheat, many_inputs
 from evogit.audit.attacks.timing import TABLE
-from evogit.audit.laboratory import Call, Laboratory, Trial
+from evogit.audit.laboratory import Call, Laboratory, WatchedEvaluation
 from evogit.audit.rules import kind
 
 ROUNDS = 12
@@ -44,16 +44,16 @@ async def _feedback(lab: Laboratory) -> AsyncIterator[Hit]:
             known |= news
 
 
-def _all_said(trial: Trial) -> str:
+def _all_said(trial: WatchedEvaluation) -> str:
     parts = [str(case["feedback"]) for case in trial.cases]
     return "\n".join([*parts, trial.evaluation.reason, trial.evidence.log])
 
 
-def _told_most(trial: Trial, known: dict[str, Any]) -> bool:
+def _told_most(trial: WatchedEvaluation, known: dict[str, Any]) -> bool:
     return any(call.key in known for call in trial.asked)
 
 
-def _told(lab: Laboratory, trial: Trial) -> dict[str, Any]:
+def _told(lab: Laboratory, trial: WatchedEvaluation) -> dict[str, Any]:
     """Answers that feedback and reasons name, by the input that they seem to be for."""
     wanted = {call.target: kind(call.value) for call in lab.seed.asked}
     found: dict[str, Any] = {}

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from evogit.audit.attack import Attack, Hit
 from evogit.audit.attacks.answering import where
 from evogit.audit.attacks.timing import table
-from evogit.audit.candidate import Candidate
+from evogit.audit.candidate import AttackCandidate
 from evogit.audit.laboratory import Call, Laboratory
 
 RICH = 40
@@ -31,7 +31,7 @@ def _cheat(honest, *args, **kwargs):
 async def _holdout(lab: Laboratory) -> AsyncIterator[Hit]:
     if "holdout" not in lab.task.splits or lab.split == "holdout" or not lab.seed.evaluation.ok:
         return
-    held = await lab.evaluate(Candidate({}), split="holdout")
+    held = await lab.evaluate(AttackCandidate({}), split="holdout")
     train, seen = _informative(lab.seed.asked), _informative(held.asked)
     shared = train & seen
     if not shared or len(shared) < len(seen) / 2 and not any(len(key) >= RICH for key in shared & _varied(held.asked)):

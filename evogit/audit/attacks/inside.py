@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from evogit.audit.attack import Attack, Hit
-from evogit.audit.candidate import Candidate, above, helpers, title, wrapped_all
-from evogit.audit.laboratory import Laboratory, NoTimeError, Trial
+from evogit.audit.candidate import AttackCandidate, above, helpers, title, wrapped_all
+from evogit.audit.laboratory import Laboratory, NoTimeError, WatchedEvaluation
 from evogit.config.values import EvaluationCommand
 
 FAMILY = "inside"
@@ -125,20 +125,22 @@ def _exits(name: str, forged: Forged) -> str:
     return title(name) + EXITS.format(said=f"\n{forged.said}\n".encode(), report=report)
 
 
-async def narrowed(lab: Laboratory, files: dict[str, bytes], worked: Trial) -> tuple[Candidate, Trial]:
+async def narrowed(
+    lab: Laboratory, files: dict[str, bytes], worked: WatchedEvaluation
+) -> tuple[AttackCandidate, WatchedEvaluation]:
     """The attack in one file alone, where that is enough."""
     for path in files if len(files) > 1 else ():
-        candidate = Candidate({path: files[path]})
+        candidate = AttackCandidate({path: files[path]})
         try:
             trial = await lab.evaluate(candidate)
         except NoTimeError:
             break
         if trial.score is not None and worked.score is not None and trial.score >= worked.score:
             return candidate, trial
-    return Candidate(files), worked
+    return AttackCandidate(files), worked
 
 
-def no_worse(lab: Laboratory, trial: Trial) -> bool:
+def no_worse(lab: Laboratory, trial: WatchedEvaluation) -> bool:
     """Whether what did none of the work scores as the seed does, where that means something."""
     if trial.score is None:
         return False
@@ -151,7 +153,7 @@ async def _prints(lab: Laboratory) -> AsyncIterator[Hit]:
     for forged in forgeries(lab):
         code = _exits("prints-and-exits", forged)
         files = {path: above(lab.files[path], code) for path in lab.modules[:MOST_FILES]}
-        trial = await lab.evaluate(Candidate(files)) if files else None
+        trial = await lab.evaluate(AttackCandidate(files)) if files else None
         if trial and no_worse(lab, trial):
             candidate, trial = await narrowed(lab, files, trial)
             what = "code of the candidate prints the result and ends the process that was to measure it"
@@ -167,7 +169,7 @@ async def _scripts(lab: Laboratory) -> AsyncIterator[Hit]:
         text = next((text for end, text in SCRIPTS.items() if path.endswith(end)), "")
         for forged in forgeries(lab) if text else ():
             said = text.format(said=forged.said, escaped=forged.said.replace('"', '\\"'))
-            candidate = Candidate({path: said.encode()})
+            candidate = AttackCandidate({path: said.encode()})
             trial = await lab.evaluate(candidate)
             if no_worse(lab, trial):
                 yield Hit(f"{path}, which candidates may change, says the result", candidate, trial, _command_line(lab))
@@ -186,15 +188,15 @@ async def _added(lab: Laboratory) -> AsyncIterator[Hit]:
     paths = [path for path in paths if path not in lab.files and lab.task.is_editable(path)]
     for forged in forgeries(lab) if paths else ():
         files = dict.fromkeys(paths, _exits("added-module", forged).encode())
-        trial = await lab.evaluate(Candidate(files))
-        if lab.better(trial) and await _same_again(lab, Candidate(files), trial):
+        trial = await lab.evaluate(AttackCandidate(files))
+        if lab.better(trial) and await _same_again(lab, AttackCandidate(files), trial):
             candidate, trial = await narrowed(lab, files, trial)
             what = f"a new file, {next(iter(candidate.files))}, is run in the place of what judges"
             yield Hit(what, candidate, trial, _command_line(lab))
             return
 
 
-async def _same_again(lab: Laboratory, candidate: Candidate, trial: Trial) -> bool:
+async def _same_again(lab: Laboratory, candidate: AttackCandidate, trial: WatchedEvaluation) -> bool:
     """Whether it scores the very same twice more, as what is written down does; the seed's own work would vary."""
     again = [(await lab.evaluate(candidate, anew=True)).score for _ in range(2)]
     return again == [trial.score] * 2
@@ -306,8 +308,8 @@ async def _bent(lab: Laboratory, name: str, code: str, what: str, *, timed: bool
     for path in lab.modules[:MOST_FILES]:
         honest = lab.files[path] if timed else wrapped_all(lab.files[path], name, IDLE)
         files[path] = above(honest, title(name) + code)
-    trial = await lab.evaluate(Candidate(files))
-    if no_worse(lab, trial) and (not timed or await lab.confirmed(Candidate(files))):
+    trial = await lab.evaluate(AttackCandidate(files))
+    if no_worse(lab, trial) and (not timed or await lab.confirmed(AttackCandidate(files))):
         candidate, trial = await narrowed(lab, files, trial)
         yield Hit(what, candidate, trial, _command_line(lab))
 

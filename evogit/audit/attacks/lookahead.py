@@ -9,7 +9,7 @@ from typing import Any
 
 from evogit.audit.attack import Attack, Hit
 from evogit.audit.attacks.answering import where
-from evogit.audit.candidate import Candidate
+from evogit.audit.candidate import AttackCandidate
 from evogit.audit.laboratory import SECOND, Call, Laboratory
 from evogit.audit.rules import kind
 
@@ -234,7 +234,7 @@ async def _foretold(lab: Laboratory, rounds: int) -> bool:
     """Whether a program can know the round: by what it is told before each, or as there are no other rounds at all."""
     if "holdout" not in lab.task.splits:
         return True
-    other = await lab.evaluate(Candidate({}), secret=SECOND)
+    other = await lab.evaluate(AttackCandidate({}), secret=SECOND)
     told, again = (
         [call.key for call in trial.asked if call.target != lab.answered[0].target] for trial in (lab.seed, other)
     )

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 from evogit.audit.attack import Attack, Hit
 from evogit.audit.attacks.answering import CONSTANT, said, tried
-from evogit.audit.candidate import Candidate
+from evogit.audit.candidate import AttackCandidate
 from evogit.audit.laboratory import Laboratory
 
 FAMILY = "stability"
@@ -19,7 +19,7 @@ async def _luck(lab: Laboratory) -> AsyncIterator[Hit]:
     """The same candidate, the same answers, other scores, where the task says that there is no noise."""
     if lab.timed or lab.task.repeats or lab.seed.score is None:
         return
-    trials = [lab.seed, lab.again, *[await lab.evaluate(Candidate({}), anew=True) for _ in range(TRIES - 2)]]
+    trials = [lab.seed, lab.again, *[await lab.evaluate(AttackCandidate({}), anew=True) for _ in range(TRIES - 2)]]
     scores = [trial.score for trial in trials]
     if len(set(scores)) == 1 or await _remembers(lab, scores):
         return
@@ -28,7 +28,7 @@ async def _luck(lab: Laboratory) -> AsyncIterator[Hit]:
         return
     best = max(trials, key=lambda trial: trial.score or float("-inf"))
     what = f"the seed scores from {min(filter(None, scores), default=0):g} to {max(filter(None, scores), default=0):g}"
-    yield Hit(f"{what} in {TRIES} evaluations, and repeats is 0", Candidate({}), best, _place(lab) or best.line)
+    yield Hit(f"{what} in {TRIES} evaluations, and repeats is 0", AttackCandidate({}), best, _place(lab) or best.line)
 
 
 def _keys(trial: object) -> list[str]:
@@ -50,10 +50,10 @@ async def _state(lab: Laboratory) -> AsyncIterator[Hit]:
         return  # that is luck
     async for _ in tried(lab, "state", CONSTANT):
         pass  # others, of which it is to remember nothing
-    later = await lab.evaluate(Candidate({}), anew=True)
+    later = await lab.evaluate(AttackCandidate({}), anew=True)
     if later.score != lab.seed.score:
         what = "the evaluator remembers: the same candidate scores otherwise after others were evaluated"
-        yield Hit(what, Candidate({}), later, later.line)
+        yield Hit(what, AttackCandidate({}), later, later.line)
 
 
 def _place(lab: Laboratory) -> str:

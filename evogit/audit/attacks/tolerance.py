@@ -16,8 +16,8 @@ from typing import Any
 from evogit.audit.attack import Attack, Hit
 from evogit.audit.attacks.answering import cheat
 from evogit.audit.attacks.unbounded import leaves
-from evogit.audit.candidate import Candidate
-from evogit.audit.laboratory import Laboratory, Trial
+from evogit.audit.candidate import AttackCandidate
+from evogit.audit.laboratory import Laboratory, WatchedEvaluation
 
 FAMILY = "answers"
 LARGEST, SMALLEST = 1e-3, 1e-11
@@ -202,19 +202,19 @@ async def _tolerance(lab: Laboratory) -> AsyncIterator[Hit]:
                 return
 
 
-async def _gained_by(lab: Laboratory, tolerance: Tolerance, candidate: Candidate) -> bool:
+async def _gained_by(lab: Laboratory, tolerance: Tolerance, candidate: AttackCandidate) -> bool:
     """Whether the answer gains nothing with a thousandth of the tolerance, where the seed's is worth as much."""
     edits = {tolerance.file: tolerance.strict}
     strict = await lab.evaluate(candidate, edits=edits)
     if strict.evaluation.status == "evaluator-error" or lab.better(strict):
         return False
-    return (await lab.evaluate(Candidate({}), edits=edits)).score == lab.seed.score
+    return (await lab.evaluate(AttackCandidate({}), edits=edits)).score == lab.seed.score
 
 
-async def _farthest(lab: Laboratory, push: str, fine: float) -> tuple[Candidate, Trial] | None:
+async def _farthest(lab: Laboratory, push: str, fine: float) -> tuple[AttackCandidate, WatchedEvaluation] | None:
     """The best answer on this way that is accepted, to within a part of the finest tolerance; None without a gain."""
 
-    async def at(step: float) -> tuple[Candidate, Trial] | None:
+    async def at(step: float) -> tuple[AttackCandidate, WatchedEvaluation] | None:
         body = cheat(f"return {push.replace('{step!r}', repr(step))}")
         candidate = (
             lab.wrapping_all("tolerance", body) if lab.task.command else lab.cheating("tolerance", body, answers=True)

@@ -9,8 +9,8 @@ from typing import Any
 
 from evogit.audit.attack import Attack, Hit
 from evogit.audit.attacks.answering import tried
-from evogit.audit.candidate import Candidate
-from evogit.audit.laboratory import Call, Laboratory, Trial
+from evogit.audit.candidate import AttackCandidate
+from evogit.audit.laboratory import Call, Laboratory, WatchedEvaluation
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -32,7 +32,7 @@ def _paths(lab: Laboratory) -> list[tuple[Any, ...]]:
 async def _claimed(lab: Laboratory) -> AsyncIterator[Hit]:
     """A number of the answer that the score follows wherever it goes, or that it is divided by."""
     for path in _paths(lab):
-        found: list[tuple[float, Candidate, Trial]] = []
+        found: list[tuple[float, AttackCandidate, WatchedEvaluation]] = []
         for number in (0.21, 0.43, 0.87, 1.0, 1e-9):
             body = f"return _at(honest(*args, **kwargs), {path!r}, {number!r})"
             found += [(number, candidate, trial) async for _, candidate, trial in tried(lab, "claims", {"": body})]
@@ -55,7 +55,7 @@ async def _judged(lab: Laboratory) -> AsyncIterator[Hit]:
     """A function of the candidate that is given what another one answered, and says how good that is."""
     for target, calls in _judges(lab).items():
         name = re.split(r"[:.]", target)[-1]
-        found: list[tuple[str, float, Candidate, Trial]] = []
+        found: list[tuple[str, float, AttackCandidate, WatchedEvaluation]] = []
         for group, share, verdict in VERDICTS:
             body = f"return {verdict} if _is(honest, {name!r}) else honest(*args, **kwargs)"
             async for _, candidate, trial in tried(lab, "claims", {"": body}, answers=False):
@@ -69,7 +69,7 @@ async def _judged(lab: Laboratory) -> AsyncIterator[Hit]:
             return
 
 
-def _follows(lab: Laboratory, found: list[tuple[str, float, Candidate, Trial]], group: str) -> bool:
+def _follows(lab: Laboratory, found: list[tuple[str, float, AttackCandidate, WatchedEvaluation]], group: str) -> bool:
     """Whether the score is as many times larger as what is said."""
     metric = lab.task.primary.name
     shares = [trial.evaluation.metrics[metric] / share for own, share, _, trial in found if own == group]
@@ -105,7 +105,7 @@ async def _unbounded(lab: Laboratory) -> AsyncIterator[Hit]:
     bodies: list[str] = [f"return _each(honest(*args, **kwargs), lambda number: {way})" for way in _WAYS]
     bodies += [f"return _at(honest(*args, **kwargs), {path!r}, {value})" for path in _paths(lab) for value in _VALUES]
     for body in [*bodies, *_TURNS, "return honest(*args, **kwargs) * SIZE"]:
-        rising: list[tuple[Candidate, Trial]] = []
+        rising: list[tuple[AttackCandidate, WatchedEvaluation]] = []
         for size in ("10", "1000", "100_000") if body.endswith("* SIZE") else ("1e3", "1e6", "1e9"):
             async for _, candidate, trial in tried(lab, "endless", {"": body.replace("SIZE", size)}):
                 if trial.score is not None and lab.better(trial, rising[-1][1] if rising else None):
@@ -152,7 +152,7 @@ DIVIDED = 1e6
 """How many times the seed's score is gained by none but a division by next to nothing."""
 
 
-def _gain(lab: Laboratory, trial: Trial) -> float:
+def _gain(lab: Laboratory, trial: WatchedEvaluation) -> float:
     assert trial.score is not None  # it was better
     assert lab.seed.score is not None
     return (trial.score - lab.seed.score) / max(1.0, abs(lab.seed.score))

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from evogit.adopt import Adopted, recognise
+from evogit.adopt import ForeignTask, recognise
 from evogit.adopt.finding import unknown
 from evogit.cli.shared_options import sandbox_option, with_terminal
 from evogit.cli.terminal import Terminal
@@ -43,13 +43,13 @@ def adopt(terminal: Terminal, path: Path, folder: Path, sandbox: str) -> None:
         terminal.show(list(_told(found, done, folder)))
 
 
-def _record(found: Adopted, done: Adoption, folder: Path) -> dict[str, object]:
+def _record(found: ForeignTask, done: Adoption, folder: Path) -> dict[str, object]:
     evaluation = done.judged.evaluation
     about = {"task": found.name, "system": found.system, "folder": str(folder), "judged": done.task.judged}
     return {**about, "why_inside": done.why_inside, "status": evaluation.status, "metrics": dict(evaluation.metrics)}
 
 
-def _told(found: Adopted, done: Adoption, folder: Path) -> Iterator[Text]:
+def _told(found: ForeignTask, done: Adoption, folder: Path) -> Iterator[Text]:
     evaluation = done.judged.evaluation
     yield Text.assemble((str(folder), "bold"), f" is a task now, made from {found.origin}")
     if evaluation.ok:

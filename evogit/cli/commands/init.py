@@ -25,7 +25,7 @@ from evogit.scaffold.project import Project, ProjectFiles
 from evogit.scaffold.repository_files import FOLDER, Choices, files, tried, write
 
 if TYPE_CHECKING:
-    from evogit.review.checking import Judged
+    from evogit.review.checking import SeedEvaluation
 
 LARGEST = 1 << 20
 """Bytes of a file beyond which it is not read to find out what project this is."""
@@ -215,7 +215,7 @@ def _show(terminal: Terminal, made: dict[str, str]) -> None:
 
 
 def _tell(
-    terminal: Terminal, repository: Repository, project: Project, task: Task, written: list[str], judged: Judged
+    terminal: Terminal, repository: Repository, project: Project, task: Task, written: list[str], judged: SeedEvaluation
 ) -> None:
     """Say how HEAD was evaluated, and what to do next; exit code 1 where it fails."""
     if terminal.json:

@@ -9,7 +9,7 @@ from functools import partial
 import click
 
 from evogit.cli.agent_options import AgentOptions, AgentSetup, resolve_agents, with_agents
-from evogit.cli.background import detach
+from evogit.cli.background_process import detach
 from evogit.cli.consent import confirm_costs
 from evogit.cli.foreground import Done, evolve
 from evogit.cli.hooks import Hooks, with_hooks

@@ -23,7 +23,7 @@ from evogit.review.decimals import decimals
 from evogit.scaffold.task_files import files
 
 if TYPE_CHECKING:
-    from evogit.review.checking import Judged
+    from evogit.review.checking import SeedEvaluation
 
 
 KEYS = ("split", "status", "metrics", "cases", "stages", "reason", "cost", "judged")
@@ -131,7 +131,7 @@ def _record(task: Task) -> dict[str, Any]:
 # --- check --------------------------------------------------------------------------------------------------------
 
 
-async def _evaluate(task: Task, splits: list[str], sandbox: str, terminal: Terminal) -> list[Judged]:
+async def _evaluate(task: Task, splits: list[str], sandbox: str, terminal: Terminal) -> list[SeedEvaluation]:
     from evogit.review.checking import judge_seed
 
     judged = []
@@ -142,7 +142,7 @@ async def _evaluate(task: Task, splits: list[str], sandbox: str, terminal: Termi
     return judged
 
 
-async def _gamed(task: Task, judged: list[Judged], sandbox: str) -> list[str]:
+async def _gamed(task: Task, judged: list[SeedEvaluation], sandbox: str) -> list[str]:
     """What a seed that remembers or predicts gains, where scores are times; nothing where that would take long."""
     from evogit.audit.auditing import gamed
 
@@ -161,7 +161,7 @@ def _offer(task: Task, typed: str | None, wrong: list[str], ways: list[str]) -> 
     return [Text.assemble(("try  ", "dim"), f"{command}, which attacks the evaluator before candidates do")]
 
 
-def _table(task: Task, judged: list[Judged]) -> list[Text]:
+def _table(task: Task, judged: list[SeedEvaluation]) -> list[Text]:
     heads = ["split", "status", *(metric.name for metric in task.metrics), "cases", "time", "CPU"]
     rows: list[list[Text | str]] = [[Text(head, "dim") for head in heads]]
     for each in judged:
@@ -178,14 +178,14 @@ def _table(task: Task, judged: list[Judged]) -> list[Text]:
     return [title, Text(""), *table(rows, "ll" + "r" * (len(task.metrics) + 3))]
 
 
-def _spreads(task: Task, judged: list[Judged]) -> list[Text]:
+def _spreads(task: Task, judged: list[SeedEvaluation]) -> list[Text]:
     """How far the scores of a task that declares them noisy lie apart."""
     metric = task.primary.name
     told = [each.told_spread(metric) for each in judged if task.repeats and each.again]
     return [Text(f"{metric} {said}", "dim") for said in told if said]
 
 
-def _said(judged: list[Judged]) -> list[Text]:
+def _said(judged: list[SeedEvaluation]) -> list[Text]:
     """What came from the program and the evaluator where the seed failed."""
     texts = [
         each.evidence.stderr.decode(errors="replace") + each.evidence.log for each in judged if not each.evaluation.ok
@@ -194,7 +194,7 @@ def _said(judged: list[Judged]) -> list[Text]:
     return [Text(""), *(Text(f"  {escape(line)}", "dim") for line in lines)] if lines else []
 
 
-def _verdict(task: Task, judged: list[Judged], wrong: list[str]) -> list[Text]:
+def _verdict(task: Task, judged: list[SeedEvaluation], wrong: list[str]) -> list[Text]:
     from evogit.review.checking import advice
 
     if not wrong:
@@ -208,7 +208,7 @@ def _verdict(task: Task, judged: list[Judged], wrong: list[str]) -> list[Text]:
     ]
 
 
-def _report(task: Task, judged: list[Judged], wrong: list[str]) -> dict[str, Any]:
+def _report(task: Task, judged: list[SeedEvaluation], wrong: list[str]) -> dict[str, Any]:
     splits = []
     for each in judged:
         found = asdict(each.evaluation)

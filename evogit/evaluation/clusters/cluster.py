@@ -48,7 +48,7 @@ class ClusterLine:
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
-    program: Program
+    program: ClusterProgram
     tells: bool = True
 
     async def said(self) -> str:
@@ -60,7 +60,7 @@ class ClusterLine:
         self.writer.close()
 
 
-class Program:
+class ClusterProgram:
     """One start of a cluster's program, which is sent one end of each line through its stdin."""
 
     def __init__(self, process: Process, control: socket.socket) -> None:
@@ -69,7 +69,7 @@ class Program:
         self._last = asyncio.create_task(last_of(process))
 
     @classmethod
-    async def start(cls, kind: str, where: str, needs: Needs) -> Program:
+    async def start(cls, kind: str, where: str, needs: Needs) -> ClusterProgram:
         """Start it."""
         control, theirs = socket.socketpair()
         with theirs:
@@ -129,7 +129,7 @@ class Cluster:
         self._kind = kind
         self._where = where
         self._needs = Needs.of(task)
-        self._program: Program | None = None
+        self._program: ClusterProgram | None = None
         self._starting = asyncio.Lock()
 
     async def open(self) -> ClusterLine:
@@ -139,7 +139,7 @@ class Cluster:
                 await self._program.end()
                 self._program = None
             if self._program is None:
-                self._program = await Program.start(self._kind, self._where, self._needs)
+                self._program = await ClusterProgram.start(self._kind, self._where, self._needs)
         return await self._program.open()
 
     async def end(self) -> None:

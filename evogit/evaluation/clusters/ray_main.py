@@ -13,8 +13,8 @@ from typing import Any
 import ray
 from ray.exceptions import RayError
 
-from evogit.evaluation.clusters.desk import ClusterError, Far, Say, serve
 from evogit.evaluation.clusters.ray_actor import RayActor
+from evogit.evaluation.clusters.worker_lines import ClusterError, Far, Say, serve
 
 
 class _RayFar:

@@ -12,9 +12,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from evogit.evaluation.clusters.desk import Far, Say, serve
 from evogit.evaluation.clusters.shared_folder import shared_folder
 from evogit.evaluation.clusters.switchboard import Switchboard
+from evogit.evaluation.clusters.worker_lines import Far, Say, serve
 
 TEXT = """\
 #!/bin/sh

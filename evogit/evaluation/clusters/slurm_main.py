@@ -15,9 +15,9 @@ from typing import Any
 import submitit
 
 from evogit.evaluation.clusters.calling import call
-from evogit.evaluation.clusters.desk import ClusterError, Far, Say, serve
 from evogit.evaluation.clusters.shared_folder import shared_folder
 from evogit.evaluation.clusters.switchboard import CalledFar, Switchboard
+from evogit.evaluation.clusters.worker_lines import ClusterError, Far, Say, serve
 
 LOOK = 3.0
 """Seconds between two looks at the queue while a job has not called yet."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evogit.evaluation.clusters.calling import SIZE, accepted
-from evogit.evaluation.clusters.desk import ClusterError
+from evogit.evaluation.clusters.worker_lines import ClusterError
 from evogit.evaluation.lines import PIECE
 
 CALL_FILE = "run.json"

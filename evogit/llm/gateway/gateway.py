@@ -23,7 +23,7 @@ from evogit.llm.gateway.metering import Meter
 from evogit.llm.gateway.protocols import DIALECTS, Chat, Dialect, Messages
 from evogit.llm.gateway.reading import Asked
 from evogit.llm.gateway.serving import MOST_IN_MEMORY, Caller, RejectedError, Request, Room
-from evogit.llm.reader import Reader, UnreadableError
+from evogit.llm.reader import ReaderProcess, UnreadableError
 from evogit.llm.registry import OpenModels
 
 SOCKET = "models.sock"
@@ -76,7 +76,7 @@ class Gateway:
         self._models = models
         self._calls = calls
         self._upstreams: dict[tuple[str, str], Upstream] = {}
-        self.reader = Reader()
+        self.reader = ReaderProcess()
         """Of requests alone: endpoints' replies do not wait for what programs send."""
 
     def session(self, account: Account, models: Sequence[str]) -> GatewaySession:

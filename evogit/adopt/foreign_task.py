@@ -43,7 +43,7 @@ NOISY = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adopted:
+class ForeignTask:
     """What is evolved and how it is evaluated, in EvoGit's words.
 
     Attributes:

@@ -50,7 +50,7 @@ class WorkerRefusedError(Exception):
     """A worker cannot be used, or does not keep to the rules; another start would not help."""
 
 
-class Wire:
+class WorkerConnection:
     """One connection; what comes may not be larger than `header` and `body`."""
 
     def __init__(

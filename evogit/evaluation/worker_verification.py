@@ -34,7 +34,7 @@ SAME = 1e-9
 
 
 @dataclass(slots=True)
-class Standing:
+class WorkerStanding:
     """What is known of one worker: how much held, how often it differed, and what was believed unseen."""
 
     held: int = 0
@@ -44,7 +44,7 @@ class Standing:
 
 
 @dataclass(slots=True)
-class Verification:
+class WorkerVerification:
     """Looks into what workers say, at random at most `places` answers at a time.
 
     `doubted` has what a worker that is left out had said and nobody looked into, with the reason: it is to be
@@ -55,7 +55,7 @@ class Verification:
     places: int
     rng: random.Random
     doubted: dict[Asked, str] = field(default_factory=dict)
-    _standings: dict[str, Standing] = field(default_factory=dict)
+    _standings: dict[str, WorkerStanding] = field(default_factory=dict)
     _best: dict[str, float] = field(default_factory=dict)
     _busy: int = 0
 
@@ -66,7 +66,7 @@ class Verification:
 
         `again` evaluates the same here.
         """
-        standing = self._standings.setdefault(worker, Standing())
+        standing = self._standings.setdefault(worker, WorkerStanding())
         if not said[0].counts or not self._is_due(standing, said[0]):
             standing.unseen.add(asked)
             return said, ""
@@ -81,7 +81,7 @@ class Verification:
         self._note(believed[0])
         return believed, why
 
-    def _is_due(self, standing: Standing, evaluation: Evaluation) -> bool:
+    def _is_due(self, standing: WorkerStanding, evaluation: Evaluation) -> bool:
         if standing.out or standing.held < FIRST or self._leads(evaluation):
             return True
         return self._busy < self.places and self.rng.random() < SHARE
@@ -95,7 +95,9 @@ class Verification:
         if self._leads(evaluation):
             self._best[evaluation.split] = evaluation.metrics[self.metric.name]
 
-    def _weighed(self, worker: str, standing: Standing, said: Result, own: Sequence[Result]) -> tuple[Result, str]:
+    def _weighed(
+        self, worker: str, standing: WorkerStanding, said: Result, own: Sequence[Result]
+    ) -> tuple[Result, str]:
         found = [evaluation for evaluation, _ in own if evaluation.counts]
         if not found or same(said[0], found):  # without any, it cannot be told
             standing.held += bool(found)

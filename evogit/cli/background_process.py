@@ -28,7 +28,7 @@ LOOK_EVERY = 0.1
 
 
 @dataclass(slots=True)
-class Background:
+class BackgroundProcess:
     """The process that goes on, which tells the one that waits when the run has begun.
 
     Attributes:
@@ -55,7 +55,7 @@ class Background:
         self._telling = -1
 
 
-def detach(terminal: Terminal, repository: Repository, run: str) -> Background:
+def detach(terminal: Terminal, repository: Repository, run: str) -> BackgroundProcess:
     """Go on in a session of its own, which is where this returns.
 
     The process that was called says what is said until the run has begun, then where it can be found, and ends; or
@@ -82,7 +82,7 @@ def detach(terminal: Terminal, repository: Repository, run: str) -> Background:
     _turn_to(writing)
     quiet = Terminal("never", json=False)
     quiet.note(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  {run} in the background, as process {os.getpid()}")
-    return Background(quiet, telling)
+    return BackgroundProcess(quiet, telling)
 
 
 def _turn_to(log: int) -> None:

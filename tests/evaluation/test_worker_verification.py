@@ -13,7 +13,7 @@ import pytest
 from evogit.config import Task
 from evogit.config.run_settings import AgentSpec, Settings, WorkerSpec
 from evogit.core import Entry, Evaluated, Evaluation, Evidence, Metric
-from evogit.evaluation.verification import Result, Verification
+from evogit.evaluation.worker_verification import Result, WorkerVerification
 from evogit.repository import Repository
 from evogit.run import Run
 
@@ -48,7 +48,7 @@ def said(value: float, status: str = "ok", case: float | None = None) -> Result:
 
 async def looked_into(answer: Result, *found: Result, times: int = 1) -> tuple[Result, str]:
     """What comes of an answer while this machine finds these, one after the other, the last one again and again."""
-    judge = Verification(SCORE, places=1, rng=random.Random(1))
+    judge = WorkerVerification(SCORE, places=1, rng=random.Random(1))
     for _ in range(times):
         own = list(found)
 
