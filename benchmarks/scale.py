@@ -34,7 +34,7 @@ from reading import cpu_seconds, made
 
 from evogit.core import Evaluated, Evaluation, Event, Proposed
 from evogit.history.context import StoredRun
-from evogit.page.followed_run import FollowedRun
+from evogit.page.payload import FollowedRun
 from evogit.repository import Repository
 from evogit.review import open_run
 from evogit.selection.registry import open_selector

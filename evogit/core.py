@@ -57,6 +57,9 @@ Direction = Literal["maximize", "minimize"]
 Judged = Literal["outside", "inside", "pairs"]
 """Where scores come from: computed out of the candidate's reach, or beside its code, or from comparisons of pairs."""
 
+HOLDOUT = "holdout"
+"""The split that the search never sees: the best are evaluated on it at the end."""
+
 PICO = 10**12
 """Picodollars of a dollar; a token costs thousands of them."""
 

@@ -9,8 +9,8 @@ from evogit.cli.text import count
 
 def page_file(place: Place, terminal: Terminal, page: str, *, redact: bool = False) -> str:
     """The run as one HTML file that shows `page` first, `graph` or `run`; a note says what had no room."""
-    from evogit.page.followed_run import FollowedRun
     from evogit.page.html_file import html_file
+    from evogit.page.payload import FollowedRun
 
     made = html_file(FollowedRun(place.repository, place.history.run), redact=redact, page=page)
     if made.left_out:

@@ -14,7 +14,7 @@ from evogit.config.instructions import instructs
 from evogit.config.names import REPOSITORY_FILE, TASK_FILE, TEMPLATES
 from evogit.config.values import EvaluationCommand, Gate, MetricReader, Pairwise, is_safe_path, matches
 from evogit.content import content
-from evogit.core import ConfigError, Judged, Metric, NotFoundError, UsageError
+from evogit.core import HOLDOUT, ConfigError, Judged, Metric, NotFoundError, UsageError
 from evogit.sandbox import Environment, Limits
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Task:
 
     def stages(self, split: str) -> tuple[str, ...]:
         """The splits that run before `split` is evaluated: those before "train", none before the holdout."""
-        if split == "holdout":
+        if split == HOLDOUT:
             return ()
         before = self.splits[: self.splits.index("train")]
         return before[: before.index(split)] if split in before else before

@@ -20,6 +20,7 @@ from evogit.engine.asking_order import AskingInOrder
 from evogit.engine.confirmation import UNCONFIRMED, Confirmation
 from evogit.engine.drafts import Drafts
 from evogit.engine.evaluations import EvaluationBackend, Evaluations, Result
+from evogit.engine.holdout import evaluate_on_holdout
 from evogit.engine.kind_shares import KindShares
 from evogit.engine.move_order import LOOK_AGAIN, FreeTurns, OrderedTurns, Turns, together
 from evogit.engine.panel import open_panel
@@ -163,7 +164,7 @@ class Engine:
         if not await self._confirmation.confirm(reason):
             reason = "interrupted"
             self._stopping.asked = reason, ""
-        await self._evaluations.evaluate_on_holdout(self._history.repeats, self._stopping.hurry)
+        await evaluate_on_holdout(self._context, self._evaluations, self._stopping.hurry)
         self._again = await self._look_again(reason)
         await self._evaluations.take_over()  # a worker may have lied until now
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Protocol, cast
 
 from evogit.core import (
+    HOLDOUT,
     BaseFiles,
     Entry,
     Evaluated,
@@ -29,18 +30,12 @@ from evogit.history.state import ROUNDING
 from evogit.panel import Panel
 from evogit.repository.evidence import evidence_of, files_of
 from evogit.sandbox import Completed
-from evogit.selection.objectives import front, several
-
-HOLDOUT = "holdout"
 
 FAULTS = 3
 """Different candidates in a row on which the evaluator failed, after which a run stops."""
 
 AGAIN_AFTER = (0.1, 1.0)
 """Seconds after which a candidate on which the evaluator failed is tried again, for what may have passed by then."""
-
-FRONT = 24
-"""Candidates of a front that are evaluated on the holdout at most, the best by the primary metric."""
 
 
 class EvaluationBackend(Protocol):
@@ -353,23 +348,6 @@ class Evaluations:
         waiting = [each for each in new if each in back or not pending[each].engine or pending[each].trial]
         room = self._limit - history.counts.evaluated - (len(pending) - len(waiting))
         return waiting[max(room, 0) :]
-
-    async def evaluate_on_holdout(self, repeats: int, hurry: asyncio.Event) -> None:
-        """Evaluate the seed and the best, or the whole front, on the holdout, if there is one and they were not yet.
-
-        Valid ones so many times more, unless `hurry` is set.
-        """
-        if HOLDOUT not in self._task.splits:
-            return
-        history = self._history
-        unbeaten = front(history)[:FRONT] if several(history) else []
-        for commit in filter(None, dict.fromkeys([history.seed, history.best, *unbeaten])):
-            for repeat in range(repeats + 1):
-                known = history.evaluation(commit, HOLDOUT)
-                if repeat and (hurry.is_set() or not (known and known.ok)):
-                    break
-                if not history.judged(commit, HOLDOUT, repeat):
-                    await self.finish(commit, HOLDOUT, repeat)
 
     async def _files(self, tree: str, *, shown: bool = False) -> Files:
         """The changes from the seed to a tree; the first caller has the seed packed.

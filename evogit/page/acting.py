@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 
 from evogit.core import Candidate, Compared, Decision, Entry, NotFoundError, RefusedError, UsageError
 from evogit.history import History
-from evogit.page.followed_run import FollowedRun, Record
+from evogit.page.payload import FollowedRun, Record
 from evogit.repository import clean
 from evogit.review.crossing import Crossed, cross, propose_crossed
 from evogit.review.decisions import consequences, decide, effect

@@ -19,8 +19,8 @@ from starlette.routing import Route
 from evogit.content import content
 from evogit.core import Candidate, EvoGitError, NotFoundError, RefusedError, RepositoryError, UsageError
 from evogit.page import acting, details
-from evogit.page.followed_run import FollowedRun, Record
 from evogit.page.live import Live
+from evogit.page.payload import FollowedRun, Record
 from evogit.repository import Repository
 from evogit.review.run_list import RunOverview
 

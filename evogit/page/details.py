@@ -11,7 +11,7 @@ from typing import Any
 from evogit.core import Candidate, Evaluation, Metric
 from evogit.history import History
 from evogit.history.decisions import standing
-from evogit.page.followed_run import FollowedRun, Record
+from evogit.page.payload import FollowedRun, Record
 from evogit.repository import Repository
 from evogit.repository.evidence import FEEDBACK, SESSION, is_prompt, read_feedback, session_facts
 from evogit.review.decisions import decision_record, said_of

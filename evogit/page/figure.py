@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Literal
 
 from evogit.core import EvoGitError
-from evogit.page.followed_run import Record
 from evogit.page.modules import script
+from evogit.page.payload import Record
 
 STACK = 16 << 20
 """Bytes for QuickJS's stack: long lineages are sorted and joined."""

@@ -15,8 +15,8 @@ from typing import Any
 from evogit.content import content
 from evogit.core import Candidate
 from evogit.page import details
-from evogit.page.followed_run import FollowedRun, Record
 from evogit.page.modules import script
+from evogit.page.payload import FollowedRun, Record
 from evogit.review.skeleton import skeleton
 
 LARGEST = 1_400_000

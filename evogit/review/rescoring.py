@@ -10,6 +10,7 @@ from evogit.core import Evaluation, Evidence, RefusedError, TaskChanged
 from evogit.engine.comparability import changed_judge, ways_on
 from evogit.engine.confirmation import Confirmation
 from evogit.engine.evaluations import Evaluations, Result
+from evogit.engine.holdout import evaluate_on_holdout
 from evogit.engine.projections import Projections
 from evogit.engine.run_key import inputs_of
 from evogit.evaluation.evaluator import Evaluator
@@ -76,7 +77,7 @@ async def rescore(context: RunContext, *, provider: str, jobs: int) -> None:
             await evaluations.take_over()
             hurry = asyncio.Event()
             await Confirmation(context, evaluations, hurry=hurry).settle()
-            await evaluations.evaluate_on_holdout(history.repeats, hurry)
+            await evaluate_on_holdout(context, evaluations, hurry)
         projections = Projections(repository, history)
         projections.follow()
         projections.notes()

@@ -11,8 +11,8 @@ from evogit.selection.anatomy import Anatomy
 from evogit.selection.frugal import Frugal, FrugalOptions
 from evogit.selection.index import Offspring
 from evogit.selection.merge_by_pieces import Partition
+from evogit.selection.merge_planner import Planner
 from evogit.selection.merge_strategies import FITTER, FUNCTION, MODEL, RANDOM, asks_model
-from evogit.selection.planner import Planner
 from evogit.selection.pool_selector import favoured
 from evogit.selection.previews import Previews
 from evogit.selection.tuning_steps import Tuning

@@ -11,8 +11,8 @@ from evogit.selection import Move
 from evogit.selection.anatomy import Anatomy
 from evogit.selection.index import Offspring
 from evogit.selection.merge_by_pieces import Partition
+from evogit.selection.merge_planner import Planner
 from evogit.selection.merge_strategies import FITTER, FUNCTION, MODEL
-from evogit.selection.planner import Planner
 from evogit.selection.pool_selector import favoured
 from evogit.selection.previews import Previews
 from evogit.selection.tactics import Tactics

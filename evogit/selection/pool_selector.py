@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 
 from evogit.history import History
 from evogit.selection import Move
-from evogit.selection.planner import Planner
+from evogit.selection.merge_planner import Planner
 
 COMBINE = 0.25
 """Chance that a merge or graft onto the drawn parent is looked for."""

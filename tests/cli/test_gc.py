@@ -13,7 +13,7 @@ import pytest
 import evogit.review.collecting
 import evogit.review.soundness  # noqa: F401  each command is a fork of this process
 from evogit.page import details
-from evogit.page.followed_run import FollowedRun
+from evogit.page.payload import FollowedRun
 from evogit.repository import Repository
 from evogit.repository.keeping import Keeping
 from evogit.review import forking, open_run

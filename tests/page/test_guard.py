@@ -12,8 +12,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from evogit.page.app import MOST_FOLLOWED, Site
-from evogit.page.followed_run import FollowedRun
 from evogit.page.guard import LARGEST
+from evogit.page.payload import FollowedRun
 from evogit.page.serving import Address
 from evogit.repository import Repository
 from evogit.testing import RecordedRun

@@ -16,7 +16,7 @@ import pytest
 from evogit.cli.terminal import PRETTY
 from evogit.cli.view import View
 from evogit.core import Metric, Status
-from evogit.page.followed_run import FollowedRun
+from evogit.page.payload import FollowedRun
 from evogit.repository import Repository
 from evogit.review.facts import candidate_record
 from evogit.testing import RecordedRun

@@ -121,7 +121,7 @@ def _png(place: Place, terminal: Terminal, wanted: Wanted) -> bytes:
 
 def _figure(place: Place, wanted: Wanted) -> tuple[Any, Any]:
     from evogit.page.figure import Look
-    from evogit.page.followed_run import FollowedRun
+    from evogit.page.payload import FollowedRun
 
     payload = FollowedRun(place.repository, place.history.run).payload(read_only=True)
     look: dict[str, Any] = {"axis": wanted.against, "colour": wanted.colour, "everything": wanted.everything}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from evogit.core import Duplicate, Evaluated, Evaluation, Proposed
 from evogit.selection import Move
-from evogit.selection.planner import INTERFERING, RARELY, Bases, Plan, Planner, Plans, expected
+from evogit.selection.merge_planner import INTERFERING, RARELY, Bases, Plan, Planner, Plans, expected
 
 from .born import METRICS, Born
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import astuple
 from typing import Any
 
-from evogit.core import Candidate, Compared, Entry, Evaluated, RunStarted, TaskChanged
+from evogit.core import HOLDOUT, Candidate, Compared, Entry, Evaluated, RunStarted, TaskChanged
 from evogit.history.course import Step
 from evogit.page.columns import Columns
 from evogit.repository import Repository
@@ -16,8 +16,6 @@ from evogit.review.decimals import places
 from evogit.review.doing import doing
 from evogit.review.facts import SCHEMA, finite
 from evogit.review.following import Following
-
-HOLDOUT = "holdout"
 
 KEPT = 400
 """Deltas that are kept for who lost the connection for a moment."""
