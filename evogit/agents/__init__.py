@@ -10,7 +10,8 @@ from typing import Protocol
 
 from evogit.core import Candidate, Evaluation, Evidence, EvoGitError, Metric
 from evogit.llm import Account
-from evogit.sandbox import Completed, Limits
+from evogit.sandbox import Completed
+from evogit.sandbox.limits import Limits
 from evogit.source.constants import Constant
 
 FileContents = Mapping[str, bytes]

@@ -15,7 +15,8 @@ from evogit.config.names import REPOSITORY_FILE, TASK_FILE, TEMPLATES
 from evogit.config.values import EvaluationCommand, Gate, MetricReader, Pairwise, is_safe_path, matches
 from evogit.content import content
 from evogit.core import HOLDOUT, ConfigError, Judged, Metric, NotFoundError, UsageError
-from evogit.sandbox import Environment, Limits
+from evogit.sandbox import Environment
+from evogit.sandbox.limits import Limits
 
 if TYPE_CHECKING:
     from evogit.config.task_file import EvaluatorTable, TaskTable

@@ -18,8 +18,9 @@ from evogit.core import Cost, EvoGitError, SandboxLostError, Status
 from evogit.evaluation.arguments import Arguments, Put, arguments, put, restored
 from evogit.evaluation.binary_values import Array, checked, checked_items, read
 from evogit.evaluation.charges import charge, writing
-from evogit.sandbox import Breach, CallReply, ResourceUsage, Session
+from evogit.sandbox import CallReply, ResourceUsage, Session
 from evogit.sandbox.answers import NOTHING
+from evogit.sandbox.limits import Breach
 from evogit.sandbox.values import MisfitError, dump, parse
 
 ENDING = 1.0

@@ -10,7 +10,8 @@ from typing import Any
 from evogit.config import Task
 from evogit.config.values import EvaluationCommand, Gate, MetricReader, Pairwise
 from evogit.core import Metric
-from evogit.sandbox import Environment, Limits
+from evogit.sandbox import Environment
+from evogit.sandbox.limits import Limits
 
 _PATHS = ("folder", "evaluator", "seed")
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast, get_args
 
-from evogit.sandbox import Breach, CallReply, Completed, FolderEntry, Phases, ResourceUsage, values
+from evogit.sandbox import CallReply, Completed, FolderEntry, Phases, ResourceUsage, values
+from evogit.sandbox.limits import Breach
 
 NOTHING = ResourceUsage(wall=0.0, cpu=0.0, memory=0)
 MARKER = 64

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from evogit.sandbox import CallReply, Limits, Sandbox
+from evogit.sandbox import CallReply, Sandbox
 from evogit.sandbox.archive import pack
+from evogit.sandbox.limits import Limits
 
 Check = tuple[str, bool, str]
 """What was checked, whether it is well, and a sentence about it."""

@@ -12,9 +12,10 @@ from types import MappingProxyType
 from typing import Any, Protocol, Self, cast
 
 from evogit.core import SandboxLostError
-from evogit.sandbox import CallReply, Completed, FolderEntry, Limits, Piece, Place, ResourceUsage
+from evogit.sandbox import CallReply, Completed, FolderEntry, Piece, Place, ResourceUsage
 from evogit.sandbox.answers import MARKER, NOTHING, Share, SupervisorAnswer, checked, completed_of, reply_of
 from evogit.sandbox.archive import archive_of, check_paths
+from evogit.sandbox.limits import Limits
 from evogit.sandbox.tunnel import POLL, carried
 from evogit.sandbox.wire import LostError, Wire
 

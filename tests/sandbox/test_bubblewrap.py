@@ -16,9 +16,10 @@ import pytest
 
 import evogit
 from evogit.content import content
-from evogit.sandbox import Limits, Session
+from evogit.sandbox import Session
 from evogit.sandbox.archive import pack
 from evogit.sandbox.bubblewrap import Bubblewrap
+from evogit.sandbox.limits import Limits
 from evogit.sandbox.private_folders import covered
 from tests.clock import wait_until
 
@@ -30,7 +31,7 @@ def nap(): time.sleep(60)
 FILES = pack({"m.py": SOURCE})
 ENGINE = """
 import time
-from evogit.sandbox import Limits
+from evogit.sandbox.limits import Limits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.bubblewrap import Bubblewrap
 session = Bubblewrap().open(pack({"m.py": %r}), Limits())
@@ -125,7 +126,7 @@ def test_killed_engine_takes_its_jails_along():
 
 OPENS = """
 import os, sys
-from evogit.sandbox import Limits
+from evogit.sandbox.limits import Limits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.bubblewrap import Bubblewrap
 for _ in sys.stdin:

@@ -22,11 +22,12 @@ import docker
 import pytest
 
 from evogit.core import SandboxError, SandboxLostError
-from evogit.sandbox import Environment, Limits
+from evogit.sandbox import Environment
 from evogit.sandbox.archive import pack
 from evogit.sandbox.docker.daemon import connect
 from evogit.sandbox.docker.provider import Docker
 from evogit.sandbox.docker.socket import UnreachableError, knock
+from evogit.sandbox.limits import Limits
 from tests.clock import PATIENCE, wait_until
 
 HELLO = pack({"m.py": b"import time\ndef hello(pause=0): time.sleep(pause); return 'hello'"})

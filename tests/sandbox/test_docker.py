@@ -15,12 +15,13 @@ import docker
 import pytest
 
 from evogit.core import BaseFiles, Files, SandboxError, SandboxLostError
-from evogit.sandbox import Environment, Limits, Session
+from evogit.sandbox import Environment, Session
 from evogit.sandbox.archive import pack
 from evogit.sandbox.docker.daemon import connect
 from evogit.sandbox.docker.owners import BORN, MACHINE, MARK, PROCESS, labels
 from evogit.sandbox.docker.provider import Docker
 from evogit.sandbox.docker.worker import remove
+from evogit.sandbox.limits import Limits
 from evogit.sandbox.providers import provider, self_check
 from tests.clock import wait_until
 
@@ -217,7 +218,7 @@ def test_a_container_that_somebody_stops_is_lost(sandbox, client):
 
 ENGINE = """
 import sys
-from evogit.sandbox import Limits
+from evogit.sandbox.limits import Limits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.docker.provider import Docker
 session = Docker().open(pack({"m.py": b"def f():\\n    while True: pass"}), Limits(wall=600, cpu=600))

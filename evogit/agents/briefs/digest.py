@@ -12,7 +12,7 @@ from evogit.agents.briefs.bodies import Mentions, part_of
 from evogit.agents.briefs.reports import without_passing
 from evogit.core import Cost, Evaluation, Metric
 from evogit.llm import estimate_tokens
-from evogit.sandbox import Limits
+from evogit.sandbox.limits import Limits
 from evogit.text import cut, ends, escaped, fence, lines_of, one_line, plain
 
 MOST_CASES = 30
