@@ -194,6 +194,52 @@ class Phylogeny:
         return graph
 
 
+class MergeBases:
+    """Merge bases of many candidates with one: each candidate is looked at once, and no further back than they go."""
+
+    def __init__(self) -> None:
+        self._graph: Phylogeny | None = None
+        self._onto = ""
+        self._reached = set[int]()
+        """Ancestors of that one, itself included, as far as was needed."""
+        self._open: list[int] = []
+        """Those whose parents were not, the youngest first, as a heap of negative numbers."""
+        self._known: dict[int, int | None] = {}
+
+    def of(self, graph: Phylogeny, onto: str, commit: str) -> str | None:
+        """The youngest common ancestor of both, one of them where it is the other's; None where there is none."""
+        if graph is not self._graph or onto != self._onto:
+            self._graph = graph
+            self._onto = onto
+            self._reached = {graph._numbers[onto]}
+            self._open = [-graph._numbers[onto]]
+            self._known = {}
+        base = self._base(graph, graph._numbers[commit])
+        return None if base is None else graph._ids[base]
+
+    def _base(self, graph: Phylogeny, number: int) -> int | None:
+        open_ones = [] if number in self._known else [number]
+        while open_ones:
+            each = open_ones[-1]
+            is_ancestor = self._is_ancestor(graph, each)
+            parents = () if is_ancestor else graph._parents[each]
+            if unknown := [parent for parent in parents if parent not in self._known]:
+                open_ones += unknown
+                continue
+            bases = [base for parent in parents if (base := self._known[parent]) is not None]
+            self._known[each] = each if is_ancestor else max(bases, default=None)
+            open_ones.pop()
+        return self._known[number]
+
+    def _is_ancestor(self, graph: Phylogeny, number: int) -> bool:
+        while self._open and -self._open[0] > number:
+            for parent in graph._parents[-heapq.heappop(self._open)]:
+                if parent not in self._reached:
+                    self._reached.add(parent)
+                    heapq.heappush(self._open, -parent)
+        return number in self._reached
+
+
 def _unknown(commit: str) -> RepositoryError:
     return RepositoryError(
         f"expected the candidate {commit[:7]}, which no journal proposes; fetch the missing journal, or "

@@ -286,7 +286,7 @@ class RunState:
         mine, other = self.fitness(a), self.fitness(b)
         if mine is None or other is None:
             return mine is not None
-        return self.metric.better(mine, other)
+        return self.scores.metric.better(mine, other)
 
     def gain(self, commit: str, over: str) -> float | None:
         """How much better a candidate is than another, in the primary metric's unit; None where either is not valid.
@@ -296,7 +296,7 @@ class RunState:
         mine, other = self.fitness(commit), self.fitness(over)
         if mine is None or other is None:
             return None
-        return 0.0 if math.isclose(mine, other, rel_tol=ROUNDING) else self.metric.gain(mine, other)
+        return 0.0 if math.isclose(mine, other, rel_tol=ROUNDING) else self.scores.metric.gain(mine, other)
 
     def surely_fitter(self, a: str, b: str) -> bool:
         """Whether `a` is better than `b` beyond noise (95 %); where scores are exact the same as `fitter`."""

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from evogit.repository.diff_limits import MOST_LINES, Room
-from evogit.repository.trees import GITLINK, TreeEntry, Trees
+from evogit.repository.trees import GITLINK, Pair, TreeEntry, Trees
 
 MOST_FILES = 50
 """Files that both sides changed, each of which may cost a process."""
 
 MOST_PAIRS = 10_000
 """Pairs of a file that is gone and a new one that Git may compare to find what was renamed: 3 us each."""
-
-Pair = tuple[TreeEntry | None, TreeEntry | None]
-"""What was at a path and what is."""
 
 
 def merge_room(trees: Trees) -> Room:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import pygit2
 
@@ -25,6 +25,8 @@ FILE, EXECUTABLE, LINK, GITLINK, FOLDER = 0o100644, 0o100755, 0o120000, 0o160000
 MOST_LISTED = 200_000
 """Entries in remembered listings, about 250 bytes each."""
 
+MOST_COMPARED = 50_000
+"""Entries in remembered differences, about 500 bytes each: what a candidate changes of the seed is asked many times."""
 
 MOST_HELD = 4 << 20
 """Bytes of remembered files: a candidate's are read by selection, brief, fingerprint and evaluation, one by one."""
@@ -43,11 +45,37 @@ class TreeEntry(NamedTuple):
         return self.mode in (FILE, EXECUTABLE)
 
 
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+Pair = tuple[TreeEntry | None, TreeEntry | None]
+"""What was at a path and what is."""
+
+
 def blob_id(content: bytes | memoryview) -> str:
     """The id that Git gives a file with this content."""
     digest = hashlib.sha1(b"blob %d\0" % len(content), usedforsecurity=False)
     digest.update(content)
     return digest.hexdigest()
+
+
+class _Remembered(dict[Key, Value]):
+    """Values that are at hand; all are forgotten now and then, so that memory stays within bounds."""
+
+    def __init__(self, most: int) -> None:
+        """`most`: how much they may weigh together."""
+        self._most = most
+        self._held = 0
+
+    def keep(self, key: Key, value: Value, weight: int) -> Value:
+        """Remember a value, unless it is too heavy by itself; gives it back."""
+        if self._held + weight > self._most:
+            self.clear()
+            self._held = 0
+        if weight <= self._most:
+            self[key] = value
+            self._held += weight
+        return value
 
 
 class Trees:
@@ -57,10 +85,9 @@ class Trees:
         """`modules` are the folders in which Git has the repositories of submodules."""
         self._repo = repo
         self._modules = tuple(modules)
-        self._listed: dict[tuple[str, str], tuple[TreeEntry, ...]] = {}
-        self._held = 0
-        self._blobs: dict[str, bytes] = {}
-        self._blob_bytes = 0
+        self._listed = _Remembered[tuple[str, str], tuple[TreeEntry, ...]](MOST_LISTED)
+        self._compared = _Remembered[tuple[str, str], Sequence[Pair]](MOST_COMPARED)
+        self._blobs = _Remembered[str, bytes](MOST_HELD)
 
     # --- reading ------------------------------------------------------------------------------------------------
 
@@ -69,15 +96,11 @@ class Trees:
         return self._below(tree, "")
 
     def _below(self, tree: str, prefix: str) -> tuple[TreeEntry, ...]:
-        """The listing of a folder; all are forgotten now and then, so that memory stays within bounds."""
+        """The listing of a folder."""
         found = self._listed.get((tree, prefix))
         if found is None:
             found = self._list(tree, prefix)
-            self._held += len(found)
-            if self._held > MOST_LISTED:
-                self._listed = {}
-                self._held = len(found)
-            self._listed[tree, prefix] = found
+            self._listed.keep((tree, prefix), found, len(found))
         return found
 
     def _list(self, tree: str, prefix: str) -> tuple[TreeEntry, ...]:
@@ -109,21 +132,13 @@ class Trees:
             found = self._repo.get(blob)
             if not isinstance(found, pygit2.Blob):
                 raise RepositoryError(f"expected the blob {blob}; the repository lacks it (a partial clone?)")
-            content = found.data
-            self._remember(blob, content)
+            content = self._blobs.keep(blob, found.data, len(found.data))
         return content
-
-    def _remember(self, blob: str, content: bytes) -> None:
-        """Hold the content of a blob; all are forgotten now and then, so that memory stays within bounds."""
-        if self._blob_bytes + len(content) > MOST_HELD:
-            self._blobs = {}
-            self._blob_bytes = 0
-        if len(content) <= MOST_HELD:
-            self._blobs[blob] = content
-            self._blob_bytes += len(content)
 
     def size(self, blob: str) -> int:
         """Bytes of a blob, without reading it."""
+        if (content := self._blobs.get(blob)) is not None:
+            return len(content)
         try:
             return int(self._repo.odb.read_header(blob)[1])
         except KeyError:
@@ -164,19 +179,20 @@ class Trees:
         What turns from a file into a link or the other way is in both. Folders that are equal are not read.
         """
         changed, removed = list[TreeEntry](), list[str]()
-        for delta in deltas(self._repo, base, tree):
-            old, new = _side(delta.old_file), _side(delta.new_file)
-            if not wanted(new.path):
-                continue
-            if delta.status != pygit2.enums.DeltaStatus.DELETED:
+        for old, new in self.differences(base, tree):
+            if new is not None and wanted(new.path):
                 changed.append(new)
-            elif old.mode != GITLINK:  # candidates change no submodules
-                removed.append(old.path)
+            elif new is None and old is not None and old.mode != GITLINK and wanted(old.path):
+                removed.append(old.path)  # but candidates change no submodules
         return self._archive(changed), tuple(removed)
 
-    def differences(self, base: str, tree: str) -> list[tuple[TreeEntry | None, TreeEntry | None]]:
+    def differences(self, base: str, tree: str) -> Sequence[Pair]:
         """What differs between two trees, before and after, None where there is nothing; equal folders are not read."""
-        return [sides(delta) for delta in deltas(self._repo, base, tree)]
+        found = self._compared.get((base, tree))
+        if found is None:
+            found = [sides(delta) for delta in deltas(self._repo, base, tree)]
+            self._compared.keep((base, tree), found, len(found) + 1)
+        return found
 
     def _archive(self, entries: Iterable[TreeEntry]) -> bytes:
         import tarfile  # which takes a while to load
@@ -208,9 +224,8 @@ class Trees:
         Raises:
             UnfitChangeError: naming it; macOS and Windows could hold only one of the two.
         """
-        whole, added = self._tree(after), pygit2.enums.DeltaStatus.ADDED
-        differing = deltas(self._repo, before, after)
-        fresh = [_side(delta.new_file).path for delta in differing if delta.status == added]
+        whole = self._tree(after)
+        fresh = [new.path for old, new in self.differences(before, after) if old is None and new is not None]
         folders: dict[str, set[str]] = {}
         for above, _, name in {part.rpartition("/") for path in fresh for part in parts_of(path)}:
             folders.setdefault(above, set()).add(name)

@@ -30,6 +30,8 @@ class File(NamedTuple):
     whole: bool = False
 
 
+NOTHING = File()
+
 PLAIN = (FILE, EXECUTABLE)
 """Modes of files that can be taken apart; links and submodules are not files."""
 
@@ -46,9 +48,9 @@ class Anatomy:
 
     repository: Repository
     _files: dict[str, Mapping[str, File]] = field(default_factory=dict)
-    """Tree -> what it has where it differs from the seed."""
-    _seed: dict[tuple[str, str], File] = field(default_factory=dict)
-    """Tree of a seed and path -> what is there, for paths that a candidate changed."""
+    """Candidate -> what it has where it differs from the seed."""
+    _seed: dict[str, File] = field(default_factory=dict)
+    """Path -> what the seed has there, for paths that a candidate changed."""
     _versions: dict[tuple[str, str], pieces.Versions] = field(default_factory=dict)
     """How the name of a file that can be taken apart ends, and its blob -> its pieces; all are forgotten now and then,
     to bound the memory."""
@@ -56,30 +58,34 @@ class Anatomy:
 
     def files(self, history: History, commit: str) -> Mapping[str, File]:
         """Path -> what a candidate has there, for all that it does not share with the seed."""
-        tree, seed = history.phylogeny[commit].tree, history.phylogeny[history.seed or commit].tree
-        if tree not in self._files:
-            found: dict[str, File] = {}
-            room = pieces.MOST_SOURCE_BYTES
-            for old, new in self.repository.trees.differences(seed, tree):
-                path = (new or old).path  # type: ignore[union-attr]  # one of both is there
-                plain = new is not None and new.mode in PLAIN
-                size = self.repository.trees.size(new.blob) if new and plain and pieces.has_pieces(path) else 0
-                room -= size if size <= MAX_SOURCE_BYTES else 0
-                found[path] = File(new.mode, new.blob, room < 0) if new else File()
-                self._seed[seed, path] = File(old.mode, old.blob) if old else File()
-            self._files[tree] = found
-        return self._files[tree]
+        found = self._files.get(commit)
+        if found is None:
+            tree, seed = history.phylogeny[commit].tree, history.phylogeny[history.seed or commit].tree
+            found = self._files[commit] = self._differing(seed, tree)
+        return found
+
+    def _differing(self, seed: str, tree: str) -> Mapping[str, File]:
+        found: dict[str, File] = {}
+        room = pieces.MOST_SOURCE_BYTES
+        for old, new in self.repository.trees.differences(seed, tree):
+            path = (new or old).path  # type: ignore[union-attr]  # one of both is there
+            plain = new is not None and new.mode in PLAIN
+            size = self.repository.trees.size(new.blob) if new and plain and pieces.has_pieces(path) else 0
+            room -= size if size <= MAX_SOURCE_BYTES else 0
+            found[path] = File(new.mode, new.blob, room < 0) if new else NOTHING
+            self._seed[path] = File(old.mode, old.blob) if old else NOTHING
+        return found
 
     def file(self, history: History, commit: str, path: str) -> File:
         """What a candidate has at a path at which some candidate differs from the seed."""
-        return self.files(history, commit).get(path) or self._of_seed(history, path)
+        return self.files(history, commit).get(path) or self._seed.get(path, NOTHING)
 
     def differing(self, history: History, one: str, other: str) -> frozenset[Piece]:
         """The pieces that are not alike in two candidates; whole files where they cannot be exchanged by pieces."""
         mine, theirs = self.files(history, one), self.files(history, other)
         found = set[Piece]()
         for path in mine.keys() | theirs.keys():
-            here, there = (files.get(path) or self._of_seed(history, path) for files in (mine, theirs))
+            here, there = (files.get(path) or self._seed.get(path, NOTHING) for files in (mine, theirs))
             if here != there:
                 found |= {Piece(path, name) for name in self._names(path, here, there)}
         return frozenset(found)
@@ -110,16 +116,13 @@ class Anatomy:
         trees = self.repository.trees
         for path in sorted({piece.path for piece in taken}):
             names = {piece.name for piece in taken if piece.path == path}
-            here, there = (files.get(path) or self._of_seed(history, path) for files in (mine, theirs))
+            here, there = (files.get(path) or self._seed.get(path, NOTHING) for files in (mine, theirs))
             if pieces.WHOLE in names:
                 entries[path] = (there.mode, there.blob) if there.blob else None
             else:
                 content = pieces.exchanged(path, trees.blob(here.blob), trees.blob(there.blob), names)
                 entries[path] = (here.mode, trees.write_blob(content))
         return trees.with_entries(history.phylogeny[onto].tree, entries)
-
-    def _of_seed(self, history: History, path: str) -> File:
-        return self._seed.get((history.phylogeny[history.seed or ""].tree, path), File())
 
     def _names(self, path: str, here: File, there: File) -> frozenset[str]:
         if not all(file.mode in PLAIN for file in (here, there)) or here.mode != there.mode:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from heapq import heappop, heappush
 
 from evogit.history import History
-from evogit.history.phylogeny import Phylogeny
+from evogit.history.phylogeny import MergeBases
 from evogit.history.scores import Scores
 from evogit.selection import Move
 from evogit.selection.conflict_settlers import Crossing, fitter
@@ -26,7 +25,7 @@ from evogit.selection.merge_strategies import (
     Outcomes,
     StrategyTally,
     available,
-    tallies,
+    successes,
 )
 from evogit.selection.previews import Previews
 
@@ -64,50 +63,6 @@ class Plan:
     """What both began with, of a graft what its step began with."""
 
 
-class Bases:
-    """Merge bases of many candidates with one: each candidate is looked at once, and no further back than they go."""
-
-    def __init__(self) -> None:
-        self._graph: Phylogeny | None = None
-        self._onto = ""
-        self._reached = set[str]()
-        """Ancestors of that one, itself included, as far as was needed."""
-        self._open: list[tuple[int, str]] = []
-        """Those whose parents were not, the youngest first."""
-        self._known: dict[str, str | None] = {}
-
-    def of(self, graph: Phylogeny, onto: str, commit: str) -> str | None:
-        """The youngest common ancestor of both, one of them where it is the other's; None where there is none."""
-        if graph is not self._graph or onto != self._onto:
-            self._graph = graph
-            self._onto = onto
-            self._reached = {onto}
-            self._open = [(-graph[onto].number, onto)]
-            self._known = {}
-        open_ones = [] if commit in self._known else [commit]
-        while open_ones:
-            each = open_ones[-1]
-            is_ancestor = self._is_ancestor(graph, each)
-            parents = () if is_ancestor else graph[each].parents
-            if unknown := [parent for parent in parents if parent not in self._known]:
-                open_ones += unknown
-                continue
-            bases = [base for parent in parents if (base := self._known[parent])]
-            nearest = max(bases, key=lambda base: graph[base].number, default=None)
-            self._known[each] = each if is_ancestor else nearest
-            open_ones.pop()
-        return self._known[commit]
-
-    def _is_ancestor(self, graph: Phylogeny, commit: str) -> bool:
-        number = graph[commit].number
-        while self._open and -self._open[0][0] > number:
-            for parent in graph[heappop(self._open)[1]].parents:
-                if parent not in self._reached:
-                    self._reached.add(parent)
-                    heappush(self._open, (-graph[parent].number, parent))
-        return commit in self._reached
-
-
 class Premises:
     """The candidates from whose evaluations something follows that is remembered.
 
@@ -142,7 +97,7 @@ class Plans:
     def __init__(self, previews: Previews | None = None, operators: Sequence[Crossing] = CROSSINGS) -> None:
         self._previews = previews
         self._operators = operators
-        self._bases = Bases()
+        self._bases = MergeBases()
         self._premises = Premises()
         self._known: dict[str, tuple[Plan, ...]] = {}
         self._helped: dict[str, bool] = {}
@@ -225,7 +180,7 @@ class Planner:
         self._previews = previews
         self._strategies = strategies
         self._outcomes = Outcomes()
-        self._bases = Bases()
+        self._bases = MergeBases()
         self._plans = Plans(previews, operators)
         self._premises = Premises()
         self._alike: dict[str, bool] = {}
@@ -238,14 +193,14 @@ class Planner:
         Conflicts are put to a model only if `by_model` and the agent asks one.
         """
         known = self._outcomes.of(history)
-        made = [commit for commit in history.judgements[-MEMORY:] if commit in known]
-        if planned := self._by_pieces(history, onto, agent, [known[commit] for commit in made], rng):
+        made = {commit: known[commit] for commit in history.judgements[-MEMORY:] if commit in known}
+        if planned := self._by_pieces(history, onto, agent, made.values(), rng):
             return planned
-        latest = {commit: known[commit] for commit in made if known[commit].key[1] != PIECES}
+        latest = {commit: each for commit, each in made.items() if each.key[1] != PIECES}
         worthwhile = self._worthwhile(history, latest, rng)
         if not worthwhile:
             return None
-        shares = tallies(latest.values())
+        shares = successes(latest.values())
         usable = [each for each in available(history, agent) if each in self._strategies]
         strategies = [each for each in usable if by_model or each != MODEL]
         plans = [plan for plan in self._plans.of(history, onto) if plan.apart in worthwhile]
@@ -274,35 +229,33 @@ class Planner:
         """Whose turn it is: of those whose sides changed other cases (True), of the others (False), of both."""
         if not self._premises.hold(history):
             self._alike.clear()
-        made, better = Counter[bool](), Counter[bool]()
-        for commit, each in latest.items():
-            apart = self._apart(history, commit)
-            made[apart] += 1
-            better[apart] += (each.gain or 0.0) > 0
+        for commit in latest:
+            if commit not in self._alike:
+                self._alike[commit] = self._is_apart(history, commit)
+        made = Counter(self._alike[commit] for commit in latest)
+        better = Counter(self._alike[commit] for commit, each in latest.items() if each.helped)
         worthwhile = []
         for apart, prior in ((True, 2), (False, 1)):
             share = (better[apart] + prior) / (made[apart] + prior + 1)
             worthwhile += [apart] * (rng.random() < max(RARELY, share))
         return worthwhile
 
-    def _apart(self, history: History, commit: str) -> bool:
+    def _is_apart(self, history: History, commit: str) -> bool:
         """Whether the sides of a merge or graft that was made had changed other cases."""
-        if commit not in self._alike:
-            graph, (onto, other) = history.phylogeny, history.phylogeny[commit].parents
-            graft = graph[commit].operator == "graft"
-            before = graph[other].parents[0] if graft else graph.merge_base(onto, other)
-            self._premises.add(onto, other, *([before] if before else []))
-            self._alike[commit] = before is not None and _changed_apart(*_values(history, onto, other, before))
-        return self._alike[commit]
+        graph, (onto, other) = history.phylogeny, history.phylogeny[commit].parents
+        graft = graph[commit].operator == "graft"
+        before = graph[other].parents[0] if graft else graph.merge_base(onto, other)
+        self._premises.add(onto, other, *([before] if before else []))
+        return before is not None and _changed_apart(*_values(history, onto, other, before))
 
     def _by_pieces(
-        self, history: History, onto: str, agent: str, made: Sequence[MergeOutcome], rng: random.Random
+        self, history: History, onto: str, agent: str, made: Iterable[MergeOutcome], rng: random.Random
     ) -> Move | None:
         """A merge by pieces, as often as the latest of these were better than both parents."""
         if self._partition is None:
             return None
-        gains = [each.gain or 0.0 for each in made if each.key[1] == PIECES]
-        share = (sum(gain > 0 for gain in gains) + 2) / (len(gains) + 3)
+        helped = [each.helped for each in made if each.key[1] == PIECES]
+        share = (sum(helped) + 2) / (len(helped) + 3)
         if rng.random() >= max(RARELY, share):
             return None
         return self._partition.move(history, onto, partial(_is_for, history, agent))
@@ -329,13 +282,12 @@ def _is_for(history: History, agent: str, commit: str) -> bool:
 
 
 def _drawn(
-    plan: Plan, strategies: Sequence[str], known: Mapping[Key, StrategyTally], rng: random.Random
+    plan: Plan, strategies: Sequence[str], known: Mapping[Key, tuple[int, int]], rng: random.Random
 ) -> Iterator[str]:
     """The strategies in the order in which they are drawn, one that helped earlier, by the square of its share."""
     shares: dict[str, float] = {}
     for strategy in strategies:
-        tally = known.get((plan.operator, strategy))
-        better, made = (tally.better, tally.made) if tally else (0, 0)
+        better, made = known.get((plan.operator, strategy), (0, 0))
         shares[strategy] = ((better + 2 * PRIOR[strategy]) / (made + 2)) ** 2
     while shares:
         strategy = rng.choices([*shares], [*shares.values()])[0]
@@ -350,8 +302,8 @@ def _improved(history: History, commit: str) -> bool:
 
 
 def _tried(history: History, operator: str, onto: str, commit: str) -> bool:
-    pairs = [(onto, commit), (commit, onto)] if operator == "merge" else [(onto, commit)]
-    return any(history.attempts.crossed(operator, pair) for pair in pairs)
+    crossed = history.attempts.crossed
+    return crossed(operator, (onto, commit)) or (operator == "merge" and crossed(operator, (commit, onto)))
 
 
 def expected(history: History, onto: str, commit: str, before: str) -> float:
@@ -360,7 +312,7 @@ def expected(history: History, onto: str, commit: str, before: str) -> float:
 
 
 def _expected(history: History, mine: Values, theirs: Values, then: Values) -> float:
-    gain_of = history.metric.gain
+    gain_of = history.scores.metric.gain
     gains = [gain_of(theirs[case], then[case]) * (1.0 if mine[case] == then[case] else INTERFERING) for case in mine]
     return sum(gains) / len(gains)
 

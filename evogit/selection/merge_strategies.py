@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import fmean
@@ -64,6 +64,11 @@ class MergeOutcome:
     valid: bool
     gain: float | None
     lift: float | None
+
+    @property
+    def helped(self) -> bool:
+        """Whether it is better than both parents."""
+        return self.gain is not None and self.gain > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +190,13 @@ def tallies(outcomes: Iterable[MergeOutcome]) -> dict[Key, StrategyTally]:
     for each in outcomes:
         groups[each.key].append(each)
     return {key: StrategyTally.of(groups[key]) for key in sorted(groups)}
+
+
+def successes(outcomes: Iterable[MergeOutcome]) -> Mapping[Key, tuple[int, int]]:
+    """Operator and strategy -> how many were better than both parents, and how many there were."""
+    known = list(outcomes)
+    better = Counter(each.key for each in known if each.helped)
+    return {key: (better[key], made) for key, made in Counter(each.key for each in known).items()}
 
 
 def edges(outcomes: Iterable[MergeOutcome]) -> list[StepEffect]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pygit2
@@ -66,3 +67,28 @@ def test_files_that_cannot_change_names_are_no_obstacle(
     assert move(repo, second, first)
     assert refs.target(repo, NAME) == second
     assert files(repo) == ["h"]
+
+
+def test_the_file_that_a_ref_had_becomes_the_next_lock(repo: pygit2.Repository, commits: list[str]) -> None:
+    first, second, third = commits
+    move(repo, first, None)
+    numbers = set()
+    for new, old in ((second, first), (third, second), (first, third), (second, first)):
+        assert move(repo, new, old)
+        assert not move(repo, third, old)
+        numbers.add((Path(repo.path) / NAME).stat().st_ino)
+    assert refs.target(repo, NAME) == second
+    assert files(repo) == ["h"]
+    assert len(numbers) == 2
+
+
+def test_a_lock_made_of_the_spare_file_is_as_young_as_it_is(repo: pygit2.Repository, commits: list[str]) -> None:
+    first, second, third = commits
+    move(repo, first, None)
+    move(repo, second, first)
+    spare = Path(repo.path) / "evogit" / "spare"
+    os.utime(spare, (0, 0))
+    refs._lock(f"{Path(repo.path) / NAME}.lock", str(spare))
+    assert not refs.break_lock(Path(repo.path), NAME, refs.STALE_AFTER)
+    assert refs.break_lock(Path(repo.path), NAME, -1)
+    assert move(repo, third, second)

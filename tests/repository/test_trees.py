@@ -7,6 +7,7 @@ import tarfile
 import time
 import tracemalloc
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -204,8 +205,9 @@ def test_changes_take_no_time_for_what_is_equal(repository: Repository) -> None:
 
 
 @pytest.mark.slow
-def test_listings_of_many_large_trees_do_not_pile_up(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_listings_of_many_large_trees_do_not_pile_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trees, "MOST_LISTED", 20_000)
+    repository = Repository.create(tmp_path / "repo")
     tree = repository.trees.write(None, {f"src/{number}.py": b"" for number in range(2000)})
     tracemalloc.start()
     try:

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evogit.core import Duplicate, Evaluated, Evaluation, Proposed
+from evogit.history.phylogeny import MergeBases
 from evogit.selection import Move
-from evogit.selection.merge_planner import INTERFERING, RARELY, Bases, Plan, Planner, Plans, expected
+from evogit.selection.merge_planner import INTERFERING, RARELY, Plan, Planner, Plans, expected
 
 from .born import METRICS, Born
 
@@ -216,7 +217,7 @@ def test_cases_that_differ_in_name_leave_the_whole() -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 30), min_size=0, max_size=2), min_size=1, max_size=25), st.randoms())
 def test_the_remembered_merge_bases_are_those_of_the_graph(born_of: list[list[int]], rng: random.Random) -> None:
-    born, bases = Born(), Bases()
+    born, bases = Born(), MergeBases()
     for parents in born_of:
         born.candidate(*dict.fromkeys(each % len(born.ids) for each in parents if born.ids))
         graph, onto = born.history.phylogeny, rng.choice(born.ids)
