@@ -7,8 +7,8 @@ from typing import Any
 
 from rich.text import Text
 
+from evogit.cli.lines.view import SHORT, View, on_one_line
 from evogit.cli.text import escape
-from evogit.cli.view import SHORT, View, on_one_line
 from evogit.core import Decision, Entry, NotFoundError
 from evogit.history import History
 from evogit.review import Effect

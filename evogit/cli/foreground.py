@@ -10,9 +10,9 @@ import time
 from dataclasses import dataclass
 
 from evogit.agents.population import no_models, no_programs
-from evogit.cli.agent_options import AgentSetup
 from evogit.cli.background_process import BackgroundProcess
 from evogit.cli.hooks import NO_HOOKS, Hooks
+from evogit.cli.options.agents import AgentSetup
 from evogit.cli.terminal import Terminal, silence
 from evogit.cli.watch import Dashboard, EventLines, Several, Watch
 from evogit.config import Task

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import click
 
 from evogit import __version__
-from evogit.cli.shared_options import color_option, repo_option
+from evogit.cli.options.shared import color_option, repo_option
 
 
 @dataclass(frozen=True, slots=True)

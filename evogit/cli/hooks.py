@@ -16,10 +16,10 @@ from typing import IO, Any
 import click
 from rich.text import Text
 
-from evogit.cli.events import event_line
+from evogit.cli.lines.events import event_line
+from evogit.cli.lines.view import View
 from evogit.cli.terminal import PLAIN, Terminal
 from evogit.cli.text import escape
-from evogit.cli.view import View
 from evogit.cli.watch import Watch
 from evogit.core import Entry, UsageError
 from evogit.history import History

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
+from evogit.cli.lines.view import SHORT, View
 from evogit.cli.locate_run import Place
 from evogit.cli.terminal import Terminal
-from evogit.cli.view import SHORT, View
 
 
 def outcome(place: Place, terminal: Terminal, made: str | None, known: str | None) -> Iterator[Text | str]:

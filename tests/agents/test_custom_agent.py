@@ -13,7 +13,7 @@ import pytest
 
 from evogit.agents import Brief, NoUsableChangeError, Proposal
 from evogit.agents.custom_agent import OwnAgent
-from evogit.cli.agent_options import AgentOptions, population
+from evogit.cli.options.agents import AgentOptions, population
 from evogit.config import Task
 from evogit.config.run_settings import AgentSpec, Settings
 from evogit.config.user_settings import AgentTable, UserSettings

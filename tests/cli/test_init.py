@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from evogit.cli.first_judgement import repeats_for
-from evogit.cli.questions import Given, choose
+from evogit.cli.asking.first_judgement import repeats_for
+from evogit.cli.asking.questions import Given, choose
 from evogit.config import load_repository_task
 from evogit.core import Cost, Evaluation, Evidence
 from evogit.review.checking import SeedEvaluation

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import evogit.llm.endpoint  # noqa: F401  imported once, for all commands that are forked from here
-from evogit.cli.agent_options import DOLLARS, MUTATORS, PROPOSALS, TOKENS, AgentOptions, population, with_ceilings
-from evogit.cli.consent import CostForecast, SentFiles, lines
-from evogit.cli.spending import spent_words
+from evogit.cli.asking.consent import CostForecast, SentFiles, lines
+from evogit.cli.lines.spending import spent_words
+from evogit.cli.options.agents import DOLLARS, MUTATORS, PROPOSALS, TOKENS, AgentOptions, population, with_ceilings
 from evogit.config.run_settings import AgentSpec, Settings
 from evogit.config.user_settings import AgentTable, UserSettings
 from evogit.core import Entry, RunStarted, Spent, UsageError

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from evogit.cli.lines.view import StillView
 from evogit.cli.locate_run import Place
 from evogit.cli.screen.acting import CHANGED, obey, planned_anew
 from evogit.cli.screen.canvas import Canvas
@@ -17,7 +18,6 @@ from evogit.cli.screen.picture import AXES, Now, Picture
 from evogit.cli.screen.state import Order, State, press
 from evogit.cli.terminal import PLAIN, PRETTY, Glyphs
 from evogit.cli.text import escape
-from evogit.cli.view import StillView
 from evogit.config.run_settings import RunLimits
 from evogit.core import Metric, Reserved, Spent
 from evogit.history import History

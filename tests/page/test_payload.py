@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from evogit.cli.lines.view import View
 from evogit.cli.terminal import PRETTY
-from evogit.cli.view import View
 from evogit.core import Metric, Status
 from evogit.page.payload import FollowedRun
 from evogit.repository import Repository

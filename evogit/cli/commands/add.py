@@ -8,10 +8,10 @@ from typing import Any
 import click
 from rich.text import Text
 
+from evogit.cli.lines.view import SHORT, View, first_line
 from evogit.cli.locate_run import Place
-from evogit.cli.shared_options import with_run, with_terminal
+from evogit.cli.options.shared import with_run, with_terminal
 from evogit.cli.terminal import Terminal
-from evogit.cli.view import SHORT, View, first_line
 from evogit.engine.people_commits import Adding
 from evogit.review import SCHEMA
 

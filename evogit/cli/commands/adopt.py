@@ -11,7 +11,7 @@ from rich.text import Text
 
 from evogit.adopt import ForeignTask, recognise
 from evogit.adopt.finding import unknown
-from evogit.cli.shared_options import sandbox_option, with_terminal
+from evogit.cli.options.shared import sandbox_option, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import escape
 from evogit.core import RefusedError

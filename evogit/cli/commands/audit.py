@@ -14,7 +14,7 @@ from evogit.adopt import find_task
 from evogit.audit.attack import Attack, Finding
 from evogit.audit.auditing import Audited, audited, chosen, task_problems, write
 from evogit.audit.laboratory import Laboratory
-from evogit.cli.shared_options import TASK, sandbox_option, with_repo, with_terminal
+from evogit.cli.options.shared import TASK, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape, number
 from evogit.core import RefusedError

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import click
 from rich.text import Text
 
+from evogit.cli.lines.view import View, first_line
 from evogit.cli.locate_run import Place
-from evogit.cli.shared_options import REVISION, with_run, with_terminal
+from evogit.cli.options.shared import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import escape
-from evogit.cli.view import View, first_line
 from evogit.review import SCHEMA, resolve
 from evogit.review.blaming import BlamedLine, changed_texts
 from evogit.review.blaming import blame as blamed

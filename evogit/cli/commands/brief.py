@@ -6,7 +6,7 @@ import click
 from rich.text import Text
 
 from evogit.cli.locate_run import find_repository, task_of
-from evogit.cli.shared_options import REVISION, TASK, name_option, with_repo, with_terminal
+from evogit.cli.options.shared import REVISION, TASK, name_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import escape
 from evogit.config import REPOSITORY_FILE, Task, load_repository_task

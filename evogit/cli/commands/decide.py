@@ -8,13 +8,13 @@ from typing import Any
 import click
 from rich.text import Text
 
+from evogit.cli.asking.yes_no import asks, confirm
 from evogit.cli.deciding import decision_text, decision_to_undo, kind_of, plan_lines
+from evogit.cli.lines.view import SHORT, View, first_line, on_one_line
 from evogit.cli.locate_run import Place
-from evogit.cli.shared_options import REVISION, with_run, with_terminal
+from evogit.cli.options.shared import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import age
-from evogit.cli.view import SHORT, View, first_line, on_one_line
-from evogit.cli.yes_no import asks, confirm
 from evogit.core import Decision, Entry, UsageError
 from evogit.history.decisions import standing
 from evogit.repository import clean

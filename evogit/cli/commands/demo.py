@@ -10,16 +10,16 @@ import click
 from rich.text import Text
 
 from evogit.adopt import find_task
-from evogit.cli.agent_options import MUTATORS
 from evogit.cli.foreground import Done, evolve
+from evogit.cli.lines.next_steps import next_steps
+from evogit.cli.lines.patch import patch_lines
+from evogit.cli.lines.phylogeny import draw, selection
+from evogit.cli.lines.summary import summary
+from evogit.cli.lines.view import View
 from evogit.cli.locate_run import Place, open_or_create
-from evogit.cli.next_steps import next_steps
-from evogit.cli.patch import patch_lines
-from evogit.cli.phylogeny import draw, selection
-from evogit.cli.shared_options import sandbox_option, with_repo, with_terminal
-from evogit.cli.summary import summary
+from evogit.cli.options.agents import MUTATORS
+from evogit.cli.options.shared import sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal
-from evogit.cli.view import View
 from evogit.config.run_settings import AgentSpec, Settings
 from evogit.repository import Repository
 from evogit.review import status_record

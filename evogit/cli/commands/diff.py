@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from evogit.cli.change_lines import change_lines
+from evogit.cli.lines.changes import change_lines
+from evogit.cli.lines.view import View
 from evogit.cli.locate_run import Place
-from evogit.cli.shared_options import REVISION, with_run, with_terminal
+from evogit.cli.options.shared import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal
-from evogit.cli.view import View
 from evogit.core import Candidate
 from evogit.history import History
 from evogit.review import SCHEMA, candidate_record, resolve

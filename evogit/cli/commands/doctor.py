@@ -16,7 +16,7 @@ from rich.text import Text
 
 from evogit.cli.docker import docker_answers, docker_client
 from evogit.cli.locate_run import find_repository
-from evogit.cli.shared_options import sandbox_option, with_repo, with_terminal
+from evogit.cli.options.shared import sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape
 from evogit.core import EvoGitError, NotFoundError

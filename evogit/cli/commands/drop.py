@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 from rich.text import Text
 
+from evogit.cli.lines.next_steps import next_steps
+from evogit.cli.lines.view import SHORT, View
 from evogit.cli.locate_run import Place
 from evogit.cli.new_candidate import outcome
-from evogit.cli.next_steps import next_steps
-from evogit.cli.shared_options import REVISION, with_run, with_terminal
+from evogit.cli.options.shared import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal
-from evogit.cli.view import SHORT, View
 from evogit.review import SCHEMA, resolve
 from evogit.review.dropping import propose_without, without
 

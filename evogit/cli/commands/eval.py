@@ -13,11 +13,11 @@ from typing import Any
 import click
 from rich.text import Text
 
-from evogit.cli.shared_options import TASK, name_option, sandbox_option, with_repo, with_terminal
+from evogit.cli.lines.view import first_line
+from evogit.cli.options.shared import TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.task_context import seed_tree, task_context
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import change, count, escape, number
-from evogit.cli.view import first_line
 from evogit.config import Task
 from evogit.core import Evaluation, Evidence, Metric, NotFoundError, RefusedError, UsageError
 from evogit.engine.comparability import changed_judge, judged_anew

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
+from evogit.cli.lines.view import SHORT
 from evogit.cli.locate_run import Place
-from evogit.cli.shared_options import REVISION, with_run, with_terminal
+from evogit.cli.options.shared import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count, escape
-from evogit.cli.view import SHORT
 from evogit.core import NotFoundError
 from evogit.review import SCHEMA, resolve
 from evogit.review.export import check_empty

@@ -10,7 +10,7 @@ import click
 from rich.text import Text
 
 from evogit.cli.locate_run import find_repository
-from evogit.cli.shared_options import name_option, with_repo, with_terminal
+from evogit.cli.options.shared import name_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape
 from evogit.review import SCHEMA

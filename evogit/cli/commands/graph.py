@@ -11,13 +11,13 @@ from typing import Any
 
 import click
 
+from evogit.cli.lines.phylogeny import draw, selection
+from evogit.cli.lines.view import SHORT, View, first_line
 from evogit.cli.locate_run import Place
+from evogit.cli.options.shared import REVISION, with_run, with_terminal
 from evogit.cli.page_file import page_file
-from evogit.cli.phylogeny import draw, selection
-from evogit.cli.shared_options import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count
-from evogit.cli.view import SHORT, View, first_line
 from evogit.core import UsageError
 from evogit.history import History
 from evogit.review import graph_record, rows

@@ -10,7 +10,7 @@ from rich.text import Text
 from evogit.adopt import find_task, recognise
 from evogit.adopt.past_runs import read_past
 from evogit.cli.locate_run import place_to_run, typed
-from evogit.cli.shared_options import name_option, with_repo, with_terminal
+from evogit.cli.options.shared import name_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count
 from evogit.core import NotFoundError, UsageError

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.text import Text
 
+from evogit.cli.asking.first_judgement import judge, outcome, record, repeats_for, steady
+from evogit.cli.asking.questions import Given, choose
 from evogit.cli.docker import docker_answers
-from evogit.cli.first_judgement import judge, outcome, record, repeats_for, steady
-from evogit.cli.questions import Given, choose
-from evogit.cli.shared_options import sandbox_option, with_repo, with_terminal
+from evogit.cli.options.shared import sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import escape
 from evogit.config import REPOSITORY_FILE, Task, load_repository_task

@@ -10,12 +10,12 @@ from typing import Any
 import click
 from rich.text import Text
 
+from evogit.cli.lines.patch import patch_lines
+from evogit.cli.lines.view import SHORT, View, first_line
 from evogit.cli.locate_run import Place, open_place, task_of
-from evogit.cli.patch import patch_lines
-from evogit.cli.shared_options import REVISION, TASK, name_option, with_repo, with_terminal
+from evogit.cli.options.shared import REVISION, TASK, name_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape, percent
-from evogit.cli.view import SHORT, View, first_line
 from evogit.config import Task
 from evogit.core import Compared, NotFoundError, UsageError
 from evogit.history.pair_views import NO_CHANGE, Sides, Views

@@ -12,12 +12,12 @@ from typing import Any
 import click
 from rich.text import Text
 
+from evogit.cli.asking.yes_no import asks, check_confirmable, confirm
+from evogit.cli.lines.view import SHORT, View, first_line
 from evogit.cli.locate_run import Place, open_place, task_of
-from evogit.cli.shared_options import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
+from evogit.cli.options.shared import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import change, count, escape, number
-from evogit.cli.view import SHORT, View, first_line
-from evogit.cli.yes_no import asks, check_confirmable, confirm
 from evogit.config import Task
 from evogit.core import Entry, Evaluation, RefusedError
 from evogit.engine.comparability import changed_judge, judged_anew

@@ -9,10 +9,10 @@ from itertools import islice
 import click
 from rich.text import Text
 
+from evogit.cli.lines.view import SHORT, StillView, View, first_line, on_one_line
 from evogit.cli.locate_run import Place
-from evogit.cli.shared_options import with_run, with_terminal
+from evogit.cli.options.shared import with_run, with_terminal
 from evogit.cli.terminal import Styled, Terminal, padded, table
-from evogit.cli.view import SHORT, StillView, View, first_line, on_one_line
 from evogit.core import Candidate, NotFoundError, UsageError
 from evogit.history import History
 from evogit.review import agents, candidate_record, own_names

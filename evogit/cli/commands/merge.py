@@ -9,12 +9,12 @@ from typing import Any
 import click
 from rich.text import Text
 
+from evogit.cli.lines.view import SHORT, View
 from evogit.cli.locate_run import Place
 from evogit.cli.new_candidate import outcome
-from evogit.cli.shared_options import REVISION, with_run, with_terminal
+from evogit.cli.options.shared import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape
-from evogit.cli.view import SHORT, View
 from evogit.repository import Settlement
 from evogit.review import SCHEMA, resolve
 from evogit.review.crossing import Crossed, cross, propose_crossed

@@ -11,13 +11,13 @@ from typing import Any
 import click
 from rich.text import Text
 
+from evogit.cli.lines.next_steps import next_steps
+from evogit.cli.lines.patch import patch_lines
+from evogit.cli.lines.view import SHORT, View
 from evogit.cli.locate_run import Place, open_place, task_of
-from evogit.cli.next_steps import next_steps
-from evogit.cli.patch import patch_lines
-from evogit.cli.shared_options import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
+from evogit.cli.options.shared import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import change, count, escape, number
-from evogit.cli.view import SHORT, View
 from evogit.history import History
 from evogit.repository import Hunk
 from evogit.review import SCHEMA, candidate_record, resolve

@@ -12,19 +12,19 @@ from typing import Any
 import click
 from rich.text import Text
 
-from evogit.cli.compare import best_against_seed
-from evogit.cli.contributions import contribution_tables, legend
-from evogit.cli.counts import count_words
-from evogit.cli.crossings import step_rows, strategy_rows
-from evogit.cli.events import HALTED
-from evogit.cli.front import front_lines
+from evogit.cli.lines.compare import best_against_seed
+from evogit.cli.lines.contributions import contribution_tables, legend
+from evogit.cli.lines.counts import count_words
+from evogit.cli.lines.crossings import step_rows, strategy_rows
+from evogit.cli.lines.events import HALTED
+from evogit.cli.lines.front import front_lines
+from evogit.cli.lines.spending import amount, money, spending_lines
+from evogit.cli.lines.view import SHORT, View, first_line, on_one_line
 from evogit.cli.locate_run import Place
+from evogit.cli.options.shared import with_run, with_terminal
 from evogit.cli.page_file import page_file
-from evogit.cli.shared_options import with_run, with_terminal
-from evogit.cli.spending import amount, money, spending_lines
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import change, clock, count, escape, number
-from evogit.cli.view import SHORT, View, first_line, on_one_line
 from evogit.config import gallery
 from evogit.config.run_settings import DEFAULT_SELECTOR
 from evogit.core import NotFoundError

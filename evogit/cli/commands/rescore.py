@@ -10,14 +10,14 @@ from typing import Any
 import click
 from rich.text import Text
 
-from evogit.cli.events import event_line
+from evogit.cli.asking.yes_no import asks, confirm
+from evogit.cli.lines.events import event_line
+from evogit.cli.lines.next_steps import next_steps
+from evogit.cli.lines.view import View, first_line
 from evogit.cli.locate_run import Place, run_of
-from evogit.cli.next_steps import next_steps
-from evogit.cli.shared_options import TASK, name_option, sandbox_option, with_repo, with_terminal
+from evogit.cli.options.shared import TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import clock, count, number
-from evogit.cli.view import View, first_line
-from evogit.cli.yes_no import asks, confirm
 from evogit.core import Evaluation, Metric
 from evogit.history import History
 from evogit.history.context import StoredRun

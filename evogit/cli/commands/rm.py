@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 from rich.text import Text
 
+from evogit.cli.asking.yes_no import asks, confirm
 from evogit.cli.locate_run import find_repository
-from evogit.cli.shared_options import with_repo, with_terminal
+from evogit.cli.options.shared import with_repo, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count, escape
-from evogit.cli.yes_no import asks, confirm
 from evogit.review import SCHEMA
 from evogit.review.removing import Remains, remains, remove
 

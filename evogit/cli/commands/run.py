@@ -8,22 +8,22 @@ from functools import partial
 
 import click
 
-from evogit.cli.agent_options import AgentOptions, AgentSetup, resolve_agents, with_agents
+from evogit.cli.asking.consent import confirm_costs
+from evogit.cli.asking.program_consent import check_programs, prepare
 from evogit.cli.background_process import detach
-from evogit.cli.consent import confirm_costs
 from evogit.cli.foreground import Done, evolve
 from evogit.cli.hooks import Hooks, with_hooks
+from evogit.cli.lines.summary import ending
 from evogit.cli.locate_run import Place, place_to_run
-from evogit.cli.program_consent import check_programs, prepare
-from evogit.cli.remote_options import Server, meet, with_remote
+from evogit.cli.options.agents import AgentOptions, AgentSetup, resolve_agents, with_agents
+from evogit.cli.options.remote import Server, meet, with_remote
+from evogit.cli.options.selector import list_selectors, selector_before
+from evogit.cli.options.shared import TASK, name_option, sandbox_option, with_repo, with_terminal
+from evogit.cli.options.workers import with_workers
 from evogit.cli.run_end import INTERRUPTED, RunEnd
 from evogit.cli.run_target import Origin, RunTarget, resolve_run, with_origin
-from evogit.cli.selector_option import list_selectors, selector_before
-from evogit.cli.shared_options import TASK, name_option, sandbox_option, with_repo, with_terminal
-from evogit.cli.summary import ending
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import escape
-from evogit.cli.worker_options import with_workers
 from evogit.config import Task
 from evogit.config.run_settings import Settings
 from evogit.core import RefusedError, UsageError

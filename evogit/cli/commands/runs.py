@@ -6,8 +6,8 @@ import os
 
 import click
 
-from evogit.cli.run_table import run_table
-from evogit.cli.shared_options import with_terminal
+from evogit.cli.lines.runs import run_table
+from evogit.cli.options.shared import with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.review import SCHEMA
 from evogit.review.run_list import RunList, RunOverview

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from evogit.adopt import find_task
 from evogit.cli.docker import docker_answers, docker_client
-from evogit.cli.shared_options import TASK, sandbox_option, with_terminal
+from evogit.cli.options.shared import TASK, sandbox_option, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import escape
 from evogit.config import gallery

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from evogit.cli.locate_run import find_repository
-from evogit.cli.shared_options import name_option, with_repo, with_terminal
+from evogit.cli.options.shared import name_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.core import EvoGitError, NotFoundError
 from evogit.review import SCHEMA, open_run

@@ -7,13 +7,13 @@ from dataclasses import asdict
 import click
 from rich.text import Text
 
-from evogit.cli import evidence
-from evogit.cli.candidate_lines import candidate_lines, changed_files, lost
+from evogit.cli.lines import evidence
+from evogit.cli.lines.candidate import candidate_lines, changed_files, lost
+from evogit.cli.lines.view import View, first_line
 from evogit.cli.locate_run import Place
-from evogit.cli.shared_options import REVISION, with_run, with_terminal
+from evogit.cli.options.shared import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import escape
-from evogit.cli.view import View, first_line
 from evogit.core import Candidate, FailedProposal, NotFoundError, UsageError
 from evogit.history.readded_lines import Readded
 from evogit.review import SCHEMA, candidate_record, resolve

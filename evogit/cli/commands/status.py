@@ -8,19 +8,19 @@ from dataclasses import replace
 import click
 from rich.text import Text
 
-from evogit.cli.compare import best_against_seed
-from evogit.cli.contributions import choice_lines, contribution_tables, legend
-from evogit.cli.counts import count_words
-from evogit.cli.front import front_lines
-from evogit.cli.hosts import host_lines, server_lines
+from evogit.cli.lines.compare import best_against_seed
+from evogit.cli.lines.contributions import choice_lines, contribution_tables, legend
+from evogit.cli.lines.counts import count_words
+from evogit.cli.lines.front import front_lines
+from evogit.cli.lines.hosts import host_lines, server_lines
+from evogit.cli.lines.next_steps import judge_commands, next_steps, take_command
+from evogit.cli.lines.runs import run_table
+from evogit.cli.lines.spending import outage_lines, spending_lines
+from evogit.cli.lines.view import SHORT, View, first_line
 from evogit.cli.locate_run import Place, find_repository, open_place, typed
-from evogit.cli.next_steps import judge_commands, next_steps, take_command
-from evogit.cli.run_table import run_table
-from evogit.cli.shared_options import name_option, with_repo, with_run, with_terminal
-from evogit.cli.spending import outage_lines, spending_lines
+from evogit.cli.options.shared import name_option, with_repo, with_run, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape
-from evogit.cli.view import SHORT, View, first_line
 from evogit.config.run_settings import DEFAULT_SELECTOR
 from evogit.core import NotFoundError
 from evogit.history import History

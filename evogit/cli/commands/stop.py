@@ -7,7 +7,7 @@ import time
 import click
 
 from evogit.cli.locate_run import Place
-from evogit.cli.shared_options import with_run, with_terminal
+from evogit.cli.options.shared import with_run, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count
 from evogit.core import Decision, RefusedError

@@ -10,8 +10,8 @@ import click
 from rich.text import Text
 
 from evogit.cli.locate_run import find_repository
-from evogit.cli.remote_options import address, exchange
-from evogit.cli.shared_options import name_option, with_repo, with_terminal
+from evogit.cli.options.remote import address, exchange
+from evogit.cli.options.shared import name_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import escape
 from evogit.core import NotFoundError, RepositoryError

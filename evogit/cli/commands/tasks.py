@@ -13,10 +13,10 @@ import click
 from rich.text import Text
 
 from evogit.adopt import find_task
-from evogit.cli.shared_options import TASK, sandbox_option, with_repo, with_terminal
+from evogit.cli.lines.view import first_line
+from evogit.cli.options.shared import TASK, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape, number
-from evogit.cli.view import first_line
 from evogit.config import Task, gallery
 from evogit.core import ConfigError, RefusedError, UsageError
 from evogit.review.decimals import decimals

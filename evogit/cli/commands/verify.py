@@ -11,11 +11,11 @@ from typing import Any
 import click
 from rich.text import Text
 
+from evogit.cli.lines.view import View, first_line
 from evogit.cli.locate_run import open_place, task_of
-from evogit.cli.shared_options import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
+from evogit.cli.options.shared import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import change, count, escape, number
-from evogit.cli.view import View, first_line
 from evogit.engine.comparability import changed_judge, judged_anew
 from evogit.review import SCHEMA, resolve
 from evogit.review.decimals import decimals

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evogit.cli.locate_run import find_repository, run_at_work
-from evogit.cli.shared_options import name_option, with_repo, with_terminal
+from evogit.cli.options.shared import name_option, with_repo, with_terminal
 from evogit.core import UsageError
 from evogit.review import status_record
 from evogit.review.origin import origin_notes

@@ -9,15 +9,15 @@ from typing import Literal
 
 from rich.text import Text
 
-from evogit.cli.candidate_lines import candidate_lines
-from evogit.cli.change_lines import change_lines
 from evogit.cli.deciding import decision_to_undo, plan_lines
+from evogit.cli.lines.candidate import candidate_lines
+from evogit.cli.lines.changes import change_lines
+from evogit.cli.lines.view import SHORT, View
 from evogit.cli.locate_run import Place
 from evogit.cli.screen.frame import KEYS
 from evogit.cli.screen.state import Asking, Order, Reading, State
 from evogit.cli.terminal import table
 from evogit.cli.text import escape
-from evogit.cli.view import SHORT, View
 from evogit.core import Decision, Entry, EvoGitError
 from evogit.repository import clean
 from evogit.review import decide, effect

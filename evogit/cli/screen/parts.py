@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from evogit.cli.ended import ended_because
-from evogit.cli.events import event_line
-from evogit.cli.phylogeny import lane_text
+from evogit.cli.lines.ended import ended_because
+from evogit.cli.lines.events import event_line
+from evogit.cli.lines.phylogeny import lane_text
+from evogit.cli.lines.spending import money, use_text
+from evogit.cli.lines.view import SHORT, first_line
 from evogit.cli.screen.canvas import Canvas
 from evogit.cli.screen.picture import MOST_AGENT, Now, Picture
 from evogit.cli.screen.state import State
-from evogit.cli.spending import money, use_text
 from evogit.cli.terminal import PRETTY
 from evogit.cli.text import age, bar, clock, count, escape, number, percent
-from evogit.cli.view import SHORT, first_line
 from evogit.review import Row, gap_closed, last_limits, uses
 from evogit.review.decisions import said_of
 

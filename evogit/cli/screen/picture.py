@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from evogit.cli.view import StillView, first_line
+from evogit.cli.lines.view import StillView, first_line
 from evogit.core import Candidate, Entry
 from evogit.history import History
 from evogit.history.course import Step

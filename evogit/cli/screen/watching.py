@@ -7,6 +7,7 @@ import time
 from rich.console import Console
 from rich.text import Text
 
+from evogit.cli.lines.view import StillView
 from evogit.cli.locate_run import Place
 from evogit.cli.screen.acting import obey, planned_anew
 from evogit.cli.screen.frame import Frame, draw, graph_height, text_height
@@ -14,7 +15,6 @@ from evogit.cli.screen.picture import Now, Picture
 from evogit.cli.screen.state import Order, State, press
 from evogit.cli.screen.tty import Screen
 from evogit.cli.terminal import Terminal
-from evogit.cli.view import StillView
 from evogit.review import last_limits
 from evogit.review.doing import doing
 from evogit.review.following import Following

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from evogit.cli.shared_options import Command
+from evogit.cli.options.shared import Command
 from evogit.config.run_settings import WorkerSpec
 from evogit.config.user_settings import load_user_settings
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rich.text import Text
 
+from evogit.cli.lines.view import SHORT, View
 from evogit.cli.terminal import table
 from evogit.cli.text import change, count, number, percent
-from evogit.cli.view import SHORT, View
 from evogit.core import Metric
 from evogit.history import History
 from evogit.history.leaders import contender, tied

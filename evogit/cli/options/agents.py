@@ -14,7 +14,7 @@ import click
 from evogit.agents.population import check_kind
 from evogit.agents.programs.presets import PRESETS
 from evogit.agents.programs.registry import Programs, define
-from evogit.cli.shared_options import Command
+from evogit.cli.options.shared import Command
 from evogit.config.custom_classes import is_own
 from evogit.config.run_settings import CALLS, AgentSpec, RunLimits, Settings, Total
 from evogit.config.user_settings import UserSettings, load_user_settings, settings_file

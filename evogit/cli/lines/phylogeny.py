@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 
 from rich.text import Text
 
+from evogit.cli.lines.view import View, first_line
 from evogit.cli.terminal import Glyphs, table
 from evogit.cli.text import count
-from evogit.cli.view import View, first_line
 from evogit.history import History
 from evogit.review import Cell, Row, agents, expanded, most_telling, resolve, rows
 from evogit.review.lanes import lanes

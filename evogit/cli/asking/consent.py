@@ -11,12 +11,12 @@ from rich.text import Text
 
 from evogit.agents import Background, Brief
 from evogit.agents.briefs import briefing
-from evogit.cli.agent_options import AgentSetup, costs
-from evogit.cli.program_consent import confirm_logins
-from evogit.cli.spending import amount, money
+from evogit.cli.asking.program_consent import confirm_logins
+from evogit.cli.lines.spending import amount, money
+from evogit.cli.lines.view import first_line
+from evogit.cli.options.agents import AgentSetup, costs
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count, escape
-from evogit.cli.view import first_line
 from evogit.config import Task
 from evogit.config.run_settings import PROGRAM_CALLS, RunLimits, Settings, Total
 from evogit.core import Candidate, RefusedError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.text import Text
 
+from evogit.cli.lines.view import SHORT, View, first_line
 from evogit.cli.text import clock
-from evogit.cli.view import SHORT, View, first_line
 from evogit.core import (
     Adopted,
     Compared,

@@ -6,16 +6,16 @@ from typing import get_args
 
 from rich.text import Text
 
-from evogit.cli.compare import best_against_seed
-from evogit.cli.counts import count_words
-from evogit.cli.ended import ended_because
 from evogit.cli.foreground import Done
+from evogit.cli.lines.compare import best_against_seed
+from evogit.cli.lines.counts import count_words
+from evogit.cli.lines.ended import ended_because
+from evogit.cli.lines.next_steps import judge_commands, next_steps, take_command
+from evogit.cli.lines.spending import amount, outage_lines, spent_words
+from evogit.cli.lines.view import View, first_line
 from evogit.cli.locate_run import Place
-from evogit.cli.next_steps import judge_commands, next_steps, take_command
-from evogit.cli.spending import amount, outage_lines, spent_words
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import clock, count, escape
-from evogit.cli.view import View, first_line
 from evogit.config.run_settings import Total
 from evogit.review.reporting import remarks
 

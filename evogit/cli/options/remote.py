@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from evogit.cli.locate_run import place_to_run
+from evogit.cli.options.shared import Command
 from evogit.cli.run_target import RunTarget
-from evogit.cli.shared_options import Command
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import escape
 from evogit.core import RefusedError, RepositoryError, UsageError

@@ -7,10 +7,10 @@ from typing import Any
 
 from rich.text import Text
 
-from evogit.cli.spending import money
+from evogit.cli.lines.spending import money
+from evogit.cli.lines.view import View, first_line
 from evogit.cli.terminal import table
 from evogit.cli.text import change
-from evogit.cli.view import View, first_line
 from evogit.review import choices, own_names
 
 Rows = list[dict[str, Any]]

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from rich.text import Text
 
-from evogit.cli import evidence
+from evogit.cli.lines import evidence
+from evogit.cli.lines.view import SHORT, View, first_line
 from evogit.cli.locate_run import Place
 from evogit.cli.terminal import table
 from evogit.cli.text import bar, count, escape, number, percent
-from evogit.cli.view import SHORT, View, first_line
 from evogit.core import Candidate, Evaluation, Metric
 from evogit.history import History
 from evogit.history.readded_lines import Readded

@@ -7,10 +7,10 @@ from typing import Any
 
 from rich.text import Text
 
+from evogit.cli.lines.view import SHORT, View, first_line
 from evogit.cli.locate_run import Place
 from evogit.cli.terminal import table
 from evogit.cli.text import age, count
-from evogit.cli.view import SHORT, View, first_line
 
 
 def server_lines(place: Place) -> list[Text]:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
+from evogit.cli.lines.view import first_line
 from evogit.cli.terminal import table
 from evogit.cli.text import age, count, escape
-from evogit.cli.view import first_line
 from evogit.review.run_list import RunOverview
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rich.text import Text
 
+from evogit.cli.lines.view import SHORT, View, first_line
 from evogit.cli.terminal import table
 from evogit.cli.text import count
-from evogit.cli.view import SHORT, View, first_line
 from evogit.review.front import front_record
 
 MEMBERS = 12

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from rich.text import Text
 
+from evogit.cli.lines.view import View, first_line
 from evogit.cli.terminal import Glyphs, table
 from evogit.cli.text import bar, count, percent
-from evogit.cli.view import View, first_line
 from evogit.history import History, Spending
 from evogit.history.state import OUTAGE
 from evogit.review import Use, last_limits, spending_by_model, uses

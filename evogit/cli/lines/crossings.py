@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from evogit.cli.lines.view import SHORT, View, on_one_line
 from evogit.cli.text import change
-from evogit.cli.view import SHORT, View, on_one_line
 
 
 def strategy_rows(view: View, strategies: list[dict[str, Any]]) -> list[list[str]]:

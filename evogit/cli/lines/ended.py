@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evogit.cli.view import first_line
+from evogit.cli.lines.view import first_line
 from evogit.core import Stopped
 from evogit.review.ended import how_ended
 

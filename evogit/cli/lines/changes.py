@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from evogit.cli.compare import versus
-from evogit.cli.patch import patch_lines
-from evogit.cli.view import SHORT, View
+from evogit.cli.lines.compare import versus
+from evogit.cli.lines.patch import patch_lines
+from evogit.cli.lines.view import SHORT, View
 from evogit.core import Candidate
 
 

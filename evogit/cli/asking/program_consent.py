@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from evogit.cli.agent_options import AgentSetup
+from evogit.cli.options.agents import AgentSetup
 from evogit.cli.terminal import Terminal
 from evogit.core import RefusedError
 from evogit.history import History

@@ -1,0 +1,1 @@
+"""What a person is asked, and told first, before something is done."""
