@@ -31,8 +31,10 @@ class Watcher:
         self._stream = pyte.ByteStream(self._screen)
         self.said = b""
         self.code: int | None = None
+        looked, look = os.pipe()
         self.pid, self._ours = pty.fork()
         if not self.pid:
+            os.read(looked, 1)  # until the terminal's mode is known
             become_evogit(
                 ["-C", str(folder), "watch", *arguments],
                 str(folder),
@@ -40,6 +42,9 @@ class Watcher:
             )
         self.resize(*size)
         self.before = termios.tcgetattr(self._ours)
+        os.write(look, b"\0")
+        for end in (looked, look):
+            os.close(end)
 
     def resize(self, width: int, height: int) -> None:
         """Another size of the terminal."""
