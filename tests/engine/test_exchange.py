@@ -72,7 +72,7 @@ async def test_a_server_that_is_away_holds_nothing_up_and_is_told(
 
 @pytest.mark.slow
 def test_four_engines_hold_the_same_although_one_dies_and_one_is_cut_off(tmp_path: Path) -> None:
-    found = campaign(tmp_path, 6, 3, every=0.3, evaluation=0.05)
+    found = campaign(tmp_path, 6, 3, every=0.3, evaluation=0.3)
     assert len(set(found["living"])) == 1
     assert set(found["beta"]) == {found["pushed"]}
     assert len(set(found["all"])) == 1  # with what the dead one had not pushed
