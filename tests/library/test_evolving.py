@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 import evogit
 from evogit.core import Evaluated, EvoGitError, Proposed, RefusedError, RunStarted, Stopped, UsageError
 from evogit.testing import ScriptedAgent
+from tests.clock import PATIENCE
 from tests.plain_git import git
 
 
@@ -225,18 +227,26 @@ def test_coroutine_functions_are_awaited() -> None:
 
 
 def test_several_are_evaluated_at_a_time_if_asked_for() -> None:
-    busy, most = [0], [0]
+    busy, most, together = [0], [0], threading.Event()
+    seed = Path("program.py").read_text()
 
-    def slowly(path: Path) -> float:
+    def counted(path: Path, pause: Callable[[], object]) -> float:
         busy[0] += 1
         most[0] = max(most[0], busy[0])
-        time.sleep(0.02)
+        if most[0] > 1:
+            together.set()
+        pause()
         busy[0] -= 1
         return float(len(path.read_text()))
 
-    evogit.evolve("program.py", evaluate=slowly, evaluations=5, agents="mutator:3")
+    def company(path: Path) -> float:
+        return counted(path, lambda: path.read_text() == seed or together.wait(PATIENCE))
+
+    evogit.evolve(
+        "program.py", evaluate=lambda path: counted(path, lambda: time.sleep(0.02)), evaluations=5, agents="mutator:3"
+    )
     assert most[0] == 1
-    evogit.evolve("program.py", evaluate=slowly, evaluations=9, agents="mutator:3", jobs=3)
+    evogit.evolve("program.py", evaluate=company, evaluations=9, agents="mutator:3", jobs=3)
     assert most[0] > 1
 
 
