@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from evogit.evaluation.program import Case, Invalid
     from evogit.history import History
     from evogit.history.context import RunContext, StoredRun
-    from evogit.library.asking import ToEvaluate, ToPropose
+    from evogit.library.ask_and_tell import ToEvaluate, ToPropose
     from evogit.library.evolving import evolve, prepare
     from evogit.library.result import CandidateView, Result, read, runs
     from evogit.repository import Repository
@@ -36,7 +36,7 @@ _ROOMS = {
     "evaluation.program": ("Case", "Invalid"),
     "history": ("History",),
     "history.context": ("RunContext", "StoredRun"),
-    "library.asking": ("ToEvaluate", "ToPropose"),
+    "library.ask_and_tell": ("ToEvaluate", "ToPropose"),
     "library.evolving": ("evolve", "prepare"),
     "library.result": ("CandidateView", "Result", "read", "runs"),
     "repository": ("Repository",),

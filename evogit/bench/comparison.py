@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Literal
 
-from evogit.bench.driver import Bench
+from evogit.bench.bench import Bench
 from evogit.bench.methods import DEFAULT, Method, is_control
 from evogit.bench.outcome import BenchRun, Merges
 from evogit.bench.workers import Order

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evogit.agents.programs.registry import Programs
-from evogit.bench.driver import Bench
+from evogit.bench.bench import Bench
 from evogit.bench.memory import Memory
 from evogit.bench.outcome import BenchRun, write
 from evogit.bench.worker_run import NAME, BenchRunner

@@ -11,8 +11,8 @@ from itertools import islice
 from evogit.agents import ModelCredit
 from evogit.core import Proposed
 from evogit.history import History
+from evogit.history.agent_kinds import past_kinds
 from evogit.history.authors import Effort
-from evogit.history.kinds import past_kinds
 
 WINDOW = 100
 """Moves that are looked at, the latest ones; those before would weigh less than a hundredth."""

@@ -11,7 +11,7 @@ from types import FrameType
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from evogit.bench.driver import Bench
+from evogit.bench.bench import Bench
 from evogit.bench.outcome import BenchRun
 from evogit.bench.paid import Paid
 from evogit.bench.workers import Order

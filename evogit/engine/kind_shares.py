@@ -8,8 +8,8 @@ from dataclasses import replace
 from evogit.agents.bandit import worth
 from evogit.breeding.model_credit import kind_merits
 from evogit.config.run_settings import Settings
+from evogit.history.agent_kinds import past_kinds
 from evogit.history.context import RunContext
-from evogit.history.kinds import past_kinds
 
 SIDE_BY_SIDE = 0.8
 """Share of what the best kind gains for its cost from which on another kind moves as well."""

@@ -22,7 +22,7 @@ from evogit.engine.desk import Desk
 from evogit.engine.engine import Observer
 from evogit.engine.start import only_a_failed_seed
 from evogit.history.context import StoredRun
-from evogit.library.asking import ASK, asked_evaluation
+from evogit.library.ask_and_tell import ASK, asked_evaluation
 from evogit.library.function_backend import Evaluate, FunctionBackend
 from evogit.library.function_task import FunctionTask, Metrics, function_task
 from evogit.library.population import AgentLike, Population

@@ -17,9 +17,9 @@ from typing import Any
 from evogit.core import Cost, Evaluation, Evidence, EvoGitError, Files, Judged, UsageError
 from evogit.engine.evaluations import EvaluationBackend
 from evogit.library.answers import Answer, answer_of, answer_to
-from evogit.library.forks import EndedError, in_fork
+from evogit.library.forked_calls import EndedError, in_fork
 from evogit.library.function_task import FunctionTask
-from evogit.library.threads import GivenUpError, in_thread
+from evogit.library.threaded_calls import GivenUpError, in_thread
 
 Evaluate = Callable[[Path], object] | Callable[[Path], Awaitable[object]]
 """Given where a candidate is, says what it is worth: a number, or a dict of numbers; or raises."""

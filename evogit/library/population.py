@@ -16,7 +16,7 @@ from evogit.config.run_settings import AgentSpec, Settings
 from evogit.config.user_settings import load_user_settings
 from evogit.core import UsageError
 from evogit.engine.desk import Desk
-from evogit.library.asking import ASK, AskingAgent
+from evogit.library.ask_and_tell import ASK, AskingAgent
 
 AgentLike = str | AgentSpec | Agent
 """`KIND[@MODEL][:N]` or `FILE.py:Name[:N]` as for `evogit run --agent`, `ask[:N]`, or an instance of your own class."""

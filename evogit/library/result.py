@@ -11,14 +11,14 @@ from evogit.core import Candidate, Decision, Evaluation, Judged, Metric, StopRea
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.library.dataframe import dataframe
-from evogit.library.page import html, summary, told
+from evogit.library.notebook import html, summary, told
 from evogit.repository import Repository, reason_in
 from evogit.repository.repository import Repository as _Repository
 from evogit.review import open_run, resolve, status_record
 from evogit.review.evidence_files import read as read_evidence
 from evogit.review.export import Exported, export
-from evogit.review.facts import candidate_record
 from evogit.review.gains import gain
+from evogit.review.json_records import candidate_record
 from evogit.review.timeline import TimelinePoint, course, entries_of, table
 from evogit.run import Run
 

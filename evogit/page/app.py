@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from evogit.content import content
 from evogit.core import Candidate, EvoGitError, NotFoundError, RefusedError, RepositoryError, UsageError
-from evogit.page import acting, details
+from evogit.page import decisions, details
 from evogit.page.live import Live
 from evogit.page.payload import FollowedRun, Record
 from evogit.repository import Repository
@@ -42,7 +42,7 @@ MOST_FOLLOWED = 2 * MOST_COMPARED
 LONGEST_NUMBER = 20
 """Digits of a position in a journal: fewer."""
 
-STATUSES = ((acting.StalePlanError, 409), (NotFoundError, 404), (UsageError, 400), (RefusedError, 409))
+STATUSES = ((decisions.StalePlanError, 409), (NotFoundError, 404), (UsageError, 400), (RefusedError, 409))
 
 
 class Followed:
@@ -103,7 +103,7 @@ class Site:
             (f"{about}/compare", self._compare),
             (f"{about}/events", self._events),
         ]
-        post = [(f"{about}/plan", self._deciding(acting.plan)), (f"{about}/decide", self._deciding(acting.make))]
+        post = [(f"{about}/plan", self._deciding(decisions.plan)), (f"{about}/decide", self._deciding(decisions.make))]
         routes = [Route(path, endpoint, methods=["GET"]) for path, endpoint in get]
         routes += [Route(path, endpoint, methods=["POST"]) for path, endpoint in post]
         return Starlette(routes=routes, exception_handlers={EvoGitError: _failure}, lifespan=_lifespan)
@@ -242,7 +242,7 @@ async def _answer(question: Callable[[], Record]) -> Response:
 
 async def _failure(request: Request, error: Exception) -> Response:
     status = next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
-    more = {"plan": error.plan} if isinstance(error, acting.StalePlanError) else {}
+    more = {"plan": error.plan} if isinstance(error, decisions.StalePlanError) else {}
     return _json({"error": str(error), **more}, status)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from evogit.core import Candidate
 from evogit.history import History
 from evogit.history.course import Moment
-from evogit.review.facts import finite
+from evogit.review.json_records import finite
 
 PREFIX = 4
 """Bytes of an id that the browser knows before somebody asks for the candidate."""

@@ -17,7 +17,7 @@ from evogit.core import Candidate
 from evogit.page import details
 from evogit.page.modules import script
 from evogit.page.payload import FollowedRun, Record
-from evogit.review.skeleton import skeleton
+from evogit.review.graph_skeleton import skeleton
 
 LARGEST = 1_400_000
 """Bytes of what is told, compressed; base64 and the page itself come to it, which makes less than 2 MB."""

@@ -12,10 +12,10 @@ from evogit.core import HOLDOUT, Candidate, Compared, Entry, Evaluated, RunStart
 from evogit.history.course import Step
 from evogit.page.columns import Columns
 from evogit.repository import Repository
+from evogit.review.current_work import doing
 from evogit.review.decimals import places
-from evogit.review.doing import doing
-from evogit.review.facts import SCHEMA, finite
-from evogit.review.following import Following
+from evogit.review.followed_run import Following
+from evogit.review.json_records import SCHEMA, finite
 
 KEPT = 400
 """Deltas that are kept for who lost the connection for a moment."""

@@ -4,14 +4,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evogit.review.choosing import choices
-    from evogit.review.contributing import contributions
+    from evogit.review.contributors import contributions
     from evogit.review.decisions import Effect, decide, effect
     from evogit.review.export import Exported
-    from evogit.review.facts import SCHEMA, candidate_record, gap_closed, graph_record, status_record
-    from evogit.review.lanes import Cell
+    from evogit.review.graph_lanes import Cell
+    from evogit.review.graph_skeleton import Row, SkeletonEdge, expanded, most_telling, rows
+    from evogit.review.json_records import SCHEMA, candidate_record, gap_closed, graph_record, status_record
+    from evogit.review.model_choice import choices
     from evogit.review.runs import agents, kinds, open_run, own_names, resolve
-    from evogit.review.skeleton import Row, SkeletonEdge, expanded, most_telling, rows
     from evogit.review.spending import (
         Use,
         last_asking_start,
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
-    "choosing": ("choices",),
-    "contributing": ("contributions",),
+    "model_choice": ("choices",),
+    "contributors": ("contributions",),
     "decisions": (
         "Effect",
         "decide",
         "effect",
     ),
     "export": ("Exported",),
-    "facts": (
+    "json_records": (
         "SCHEMA",
         "candidate_record",
         "gap_closed",
         "graph_record",
         "status_record",
     ),
-    "lanes": ("Cell",),
+    "graph_lanes": ("Cell",),
     "runs": (
         "agents",
         "kinds",
@@ -48,7 +48,7 @@ _HOMES = {
         "own_names",
         "resolve",
     ),
-    "skeleton": (
+    "graph_skeleton": (
         "Row",
         "SkeletonEdge",
         "expanded",

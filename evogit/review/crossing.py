@@ -13,8 +13,8 @@ from evogit.core import Candidate, RefusedError
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.repository import Merged, Repository, UnfitChangeError
-from evogit.review.facts import Record
-from evogit.review.proposing import propose
+from evogit.review.json_records import Record
+from evogit.review.new_candidate import propose
 from evogit.selection.conflict_settlers import Crossing
 from evogit.selection.conflict_settlers import fitter as better_of
 from evogit.selection.merge_strategies import Outcomes, StepEffect, edges, tallies

@@ -8,7 +8,7 @@ from evogit.core import Candidate, RefusedError
 from evogit.history.context import StoredRun
 from evogit.repository import UnfitChangeError
 from evogit.review.contained_steps import step_title
-from evogit.review.proposing import propose
+from evogit.review.new_candidate import propose
 
 DROP = "drop"
 """The strategy of such candidates."""

@@ -25,7 +25,7 @@ from evogit.history.context import StoredRun
 from evogit.history.scores import Scores, together
 from evogit.repository import Repository, UnfitChangeError, clean
 from evogit.repository.branches import HEADS
-from evogit.review.measuring import judge_times
+from evogit.review.repeated_evaluations import judge_times
 from evogit.sandbox.archive import pack
 
 

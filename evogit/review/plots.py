@@ -10,10 +10,10 @@ from evogit.core import UsageError
 from evogit.history import History
 from evogit.history.phylogeny import Phylogeny
 from evogit.repository import Repository
-from evogit.review.contributing import contributions
-from evogit.review.facts import interval
+from evogit.review.contributors import contributions
 from evogit.review.figures import COLOURS, STYLE, band, new_figure, saved, whole_course
-from evogit.review.skeleton import skeleton
+from evogit.review.graph_skeleton import skeleton
+from evogit.review.json_records import interval
 from evogit.review.timeline import TimelinePoint, course, entries_of
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import re
 from evogit.config.custom_classes import is_own
 from evogit.core import Candidate, NotFoundError, UsageError
 from evogit.history import History
+from evogit.history.agent_kinds import past_kinds
 from evogit.history.context import StoredRun
-from evogit.history.kinds import past_kinds
 from evogit.repository import Repository
 
 

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 
 from evogit.core import Entry, Evaluated, RefusedError
 from evogit.history import History, Spending
-from evogit.history.kinds import past_kinds
+from evogit.history.agent_kinds import past_kinds
 from evogit.repository import Repository
-from evogit.review.facts import Record, candidate_record, interval
 from evogit.review.gains import gain
+from evogit.review.json_records import Record, candidate_record, interval
 from evogit.review.spending import added
 
 COLUMNS = (

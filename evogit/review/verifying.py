@@ -13,7 +13,7 @@ from evogit.evaluation.seed_files import packed_seed
 from evogit.history import History
 from evogit.history.scores import Scores
 from evogit.repository import Repository
-from evogit.review.measuring import judge_times
+from evogit.review.repeated_evaluations import judge_times
 
 RECORDED, AGAIN = "recorded", "again"
 

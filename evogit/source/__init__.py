@@ -11,8 +11,8 @@ import functools
 
 from evogit.source.collector import collect
 from evogit.source.definitions import compiles, merge_definitions, syntax
-from evogit.source.kinds import fits, is_number
 from evogit.source.syntax_parts import MAX_SOURCE_BYTES, Block, Definition, Kind, Site, Source, Statement
+from evogit.source.value_kinds import fits, is_number
 
 __all__ = [
     "MAX_SOURCE_BYTES",

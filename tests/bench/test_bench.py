@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from evogit.bench.bench import Bench
 from evogit.bench.comparison import Findings, findings, points, summaries
-from evogit.bench.driver import Bench
 from evogit.bench.memory import Memory
 from evogit.bench.methods import KNOWN, methods
 from evogit.bench.outcome import BenchRun, Merges, read, write

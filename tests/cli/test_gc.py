@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import evogit.review.collecting
+import evogit.review.evidence_collection
 import evogit.review.soundness  # noqa: F401  each command is a fork of this process
 from evogit.page import details
 from evogit.page.payload import FollowedRun

@@ -10,9 +10,9 @@ import pytest
 
 from evogit.cli.lines.view import StillView
 from evogit.cli.locate_run import Place
-from evogit.cli.screen.acting import CHANGED, obey, planned_anew
 from evogit.cli.screen.canvas import Canvas
 from evogit.cli.screen.frame import draw
+from evogit.cli.screen.key_actions import CHANGED, obey, planned_anew
 from evogit.cli.screen.keys import Keys
 from evogit.cli.screen.picture import AXES, Now, Picture
 from evogit.cli.screen.state import Order, State, press

@@ -18,7 +18,7 @@ from evogit.cli.terminal import PRETTY
 from evogit.core import Metric, Status
 from evogit.page.payload import FollowedRun
 from evogit.repository import Repository
-from evogit.review.facts import candidate_record
+from evogit.review.json_records import candidate_record
 from evogit.testing import RecordedRun
 from tests.cli.conftest import EVOGIT, environment
 from tests.page.conftest import Evaluate

@@ -15,8 +15,8 @@ import click
 from rich.text import Text
 
 from evogit.adopt import find_task
+from evogit.bench.bench import Bench
 from evogit.bench.comparison import Findings, findings, summaries
-from evogit.bench.driver import Bench
 from evogit.bench.methods import CONTROLS, DEFAULT, Method, methods
 from evogit.bench.outcome import save
 from evogit.bench.paid import BenchLimits, Paid

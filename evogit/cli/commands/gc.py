@@ -15,7 +15,7 @@ from evogit.cli.options.shared import name_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count
 from evogit.review import SCHEMA
-from evogit.review.collecting import WISHES, Collected, Owner, Plan, Share, Wish, collect, plan
+from evogit.review.evidence_collection import WISHES, Collected, Owner, Plan, Share, Wish, collect, plan
 from evogit.review.runs import find_run
 
 WHAT: Mapping[Owner, str] = {

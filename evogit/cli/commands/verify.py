@@ -19,7 +19,7 @@ from evogit.cli.text import change, count, escape, number
 from evogit.engine.comparability import changed_judge, judged_anew
 from evogit.review import SCHEMA, resolve
 from evogit.review.decimals import decimals
-from evogit.review.facts import finite
+from evogit.review.json_records import finite
 from evogit.review.verifying import AGAIN, RECORDED, Verification, check_verifiable
 from evogit.review.verifying import verify as judge_again
 

@@ -15,7 +15,7 @@ from evogit.cli.locate_run import find_repository, run_at_work
 from evogit.cli.options.shared import name_option, with_repo, with_terminal
 from evogit.core import UsageError
 from evogit.review import status_record
-from evogit.review.origin import origin_notes
+from evogit.review.journal_origin import origin_notes
 from evogit.review.runs import find_run
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def watch(repo: str | None, name: str | None, terminal: Terminal, run: str | Non
 def _watched(repository: Repository, run: str, terminal: Terminal) -> Watched:
     """The run, read whole."""
     from evogit.cli.screen.watching import Watched
-    from evogit.review.following import Following
+    from evogit.review.followed_run import Following
 
     gc.disable()  # what is read stays until the command ends, and there is much of it
     try:

@@ -13,8 +13,8 @@ from evogit.history import History
 from evogit.history.course import Step
 from evogit.review import Cell, Row, expanded, rows
 from evogit.review.forecast import Forecast
-from evogit.review.lanes import lanes
-from evogit.review.skeleton import skeleton
+from evogit.review.graph_lanes import lanes
+from evogit.review.graph_skeleton import skeleton
 
 LOWEST = 0.02
 """The share of candidates whose scores may lie below the map."""

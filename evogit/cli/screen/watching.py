@@ -9,15 +9,15 @@ from rich.text import Text
 
 from evogit.cli.lines.view import StillView
 from evogit.cli.locate_run import Place
-from evogit.cli.screen.acting import obey, planned_anew
 from evogit.cli.screen.frame import Frame, draw, graph_height, text_height
+from evogit.cli.screen.key_actions import obey, planned_anew
 from evogit.cli.screen.picture import Now, Picture
 from evogit.cli.screen.state import Order, State, press
 from evogit.cli.screen.tty import Screen
 from evogit.cli.terminal import Terminal
 from evogit.review import last_limits
-from evogit.review.doing import doing
-from evogit.review.following import Following
+from evogit.review.current_work import doing
+from evogit.review.followed_run import Following
 
 LOOK_EVERY = 0.25
 """Seconds between two looks at the journal."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntFlag
 from itertools import zip_longest
 
-from evogit.review.skeleton import Row, SkeletonEdge
+from evogit.review.graph_skeleton import Row, SkeletonEdge
 
 
 class Way(IntFlag):

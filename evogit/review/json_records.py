@@ -11,12 +11,12 @@ from evogit.core import Candidate
 from evogit.history import History
 from evogit.history.leaders import tied
 from evogit.repository import RESERVED, Repository
-from evogit.review.choosing import choices
-from evogit.review.contributing import contributions
+from evogit.review.contributors import contributions
 from evogit.review.ended import how_ended
 from evogit.review.front import front_record
 from evogit.review.hosts import contact_record
-from evogit.review.origin import key_place
+from evogit.review.journal_origin import key_place
+from evogit.review.model_choice import choices
 from evogit.review.runs import agents
 from evogit.review.spending import last_start, spending_record
 

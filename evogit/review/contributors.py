@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from evogit.core import Candidate
 from evogit.history import History, Spending
-from evogit.history.kinds import past_kinds
+from evogit.history.agent_kinds import past_kinds
 from evogit.review.gains import gain, improves, last_evaluation, way
 from evogit.review.runs import agents, kinds
 from evogit.review.spending import added, spending_by_model
