@@ -6,6 +6,7 @@ What a candidate saw can stay in the machine (the page cache, names looked up), 
 from __future__ import annotations
 
 import hashlib
+from functools import cached_property
 from pathlib import Path
 
 from evogit.core import RepositoryError
@@ -38,6 +39,10 @@ class Holdouts:
         """Whether one was, since this machine was started."""
         return self._mark(task).exists()
 
+    @cached_property
+    def _marks(self) -> Path:
+        """The folder for as long as this machine is up, and so this process."""
+        return self._folder / (BOOT.read_text().strip() if BOOT.exists() else "unknown")
+
     def _mark(self, task: str) -> Path:
-        boot = BOOT.read_text().strip() if BOOT.exists() else "unknown"
-        return self._folder / boot / hashlib.sha256(task.encode()).hexdigest()
+        return self._marks / hashlib.sha256(task.encode()).hexdigest()

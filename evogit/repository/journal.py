@@ -258,7 +258,7 @@ class Journal:
         empty when there are no files, or none any more.
         """
         evidence = self._again(evidence) if isinstance(evidence, str) else evidence
-        tree = self._evidence(evidence)
+        tree = self._evidence(evidence) if evidence else self._empty
 
         def attempt() -> bool:
             tip = refs.target(self._repo, self._keep)

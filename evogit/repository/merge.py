@@ -42,6 +42,9 @@ MOST_DRAFTS = 1_000
 OLD = 86_400.0
 """Seconds after which nobody merges any more what was written for one merge."""
 
+CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\twarnAmbiguousRefs = false\n"
+"""The last line keeps Git from looking, by a dozen questions to the system, for refs called like a commit."""
+
 LONGEST_MARKER = 1000
 """Characters of a marker; a text that needs longer ones is taken for a binary file, as each hunk costs four of them."""
 
@@ -155,7 +158,7 @@ class Merger:
         objects.mkdir(parents=True, exist_ok=True)
         if not (self._scratch / "HEAD").exists():
             (self._scratch / "refs").mkdir(exist_ok=True)
-            (self._scratch / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
+            (self._scratch / "config").write_text(CONFIG)
             (self._scratch / "HEAD").write_text("ref: refs/heads/none\n")
         for commit in objects.glob("??/*"):
             with suppress(FileNotFoundError):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from evogit.history import History
 from evogit.history.phylogeny import MergeBases
@@ -50,8 +50,7 @@ CROSSINGS: tuple[Crossing, ...] = ("merge", "graft")
 Values = Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Plan:
+class Plan(NamedTuple):
     """A merge or graft of `parents`, the one that gets the step first, and what it should gain over that one."""
 
     gain: float

@@ -238,6 +238,8 @@ def _merge(base: Parts, fitter: Parts, other: Parts) -> tuple[Parts, int]:
 
 
 def _merge_part(base: _Part | None, fitter: _Part | None, other: _Part | None) -> tuple[_Part | None, int]:
+    if fitter == other:  # as most are
+        return fitter, 0
     for plain in (str, str.strip, _effect):  # layout and comments count only where nothing else does
         old, mine, its = (plain(part.text) if part else None for part in (base, fitter, other))
         if mine == its or its == old:

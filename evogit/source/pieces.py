@@ -95,9 +95,11 @@ def _named(lines: Sequence[str]) -> list[tuple[str, int]]:
             if stop == len(lines):
                 return []
             stop = starts[number + parts] if number + parts < len(starts) else len(lines)
-            named = None if _goes_on(lines, stop) else _parsed("".join(lines[at:stop]))
+            text = "".join(lines[at:stop])
+            named = None if stop < len(lines) and _goes_on(text) else _parsed(text)
             parts *= 2
-        found += [(name, at + end) for name, end in named]
+        for name, end in named:
+            found.append((name, at + end))
         number, at = number + parts // 2, stop
     return found
 
@@ -113,9 +115,9 @@ def _starts(lines: Sequence[str]) -> list[int]:
     return starts or [0]
 
 
-def _goes_on(lines: Sequence[str], stop: int) -> bool:
-    """Whether the line above this one ends with a backslash, which the parser lets pass before it comes to an end."""
-    return stop < len(lines) and lines[stop - 1].rstrip("\r\n").endswith("\\")
+def _goes_on(text: str) -> bool:
+    """Whether the last line ends with a backslash, which the parser lets pass before it comes to an end."""
+    return text.rstrip("\r\n").endswith("\\")
 
 
 @lru_cache(maxsize=REMEMBERED)
