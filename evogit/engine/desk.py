@@ -25,6 +25,7 @@ class Desk:
     def __init__(self) -> None:
         self._new: queue.Queue[OpenQuestion | None] = queue.Queue()
         self._open: dict[OpenQuestion, tuple[asyncio.AbstractEventLoop, asyncio.Future[Any]]] = {}
+        self._taken: set[OpenQuestion] = set()
 
     # --- in the engine's loop -----------------------------------------------------------------------------------
 
@@ -47,8 +48,8 @@ class Desk:
 
     @property
     def unanswered(self) -> int:
-        """How many questions wait for an answer."""
-        return len(self._open)
+        """How many questions were taken and wait for an answer; one that nobody has seen yet is none of them."""
+        return sum(question in self._open for question in self._taken)
 
     def take(self, seconds: float) -> OpenQuestion | None:
         """The next question that is still open, waited for so long; None at the end.
@@ -62,6 +63,7 @@ class Desk:
                 self._new.put(None)  # so that whoever asks again hears it, too
                 return None
             if question in self._open:
+                self._taken.add(question)
                 return question
 
     def tell(self, question: OpenQuestion, said: object) -> None:
@@ -73,6 +75,7 @@ class Desk:
         if not isinstance(question, OpenQuestion):
             raise UsageError(f"expected what ask() gave, and then what you say to it, got {question!r:.100}")
         answer = question.reads(said)
+        self._taken.discard(question)
         found = self._open.pop(question, None)
         if found is None:
             return

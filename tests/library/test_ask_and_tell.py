@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import math
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 import evogit
 from evogit import ToEvaluate, ToPropose
 from evogit.core import UsageError
+from evogit.engine.desk import Desk, OpenQuestion
 
 
 def test_a_program_asks_what_to_evaluate_and_tells_what_it_is_worth() -> None:
@@ -106,3 +108,13 @@ def test_an_error_of_the_run_is_told_to_who_asks() -> None:
     run.tell(question, ValueError("no"))
     with pytest.raises(evogit.EvoGitError, match="the seed of program itself fails"):
         run.ask()
+
+
+async def test_a_question_that_nobody_has_taken_yet_is_not_held_against_who_asks_for_it() -> None:
+    desk, question = Desk(), OpenQuestion(reads=str)
+    answered = asyncio.create_task(desk.answer(question))
+    await asyncio.sleep(0)
+    assert desk.unanswered == 0
+    assert (desk.take(0), desk.unanswered) == (question, 1)
+    desk.tell(question, 3)
+    assert (await answered, desk.unanswered) == ("3", 0)
