@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, TypeVar
 
 from evogit.core import Candidate
 from evogit.history import History, Spending
 from evogit.history.agent_kinds import past_kinds
-from evogit.review.gains import gain, improves, last_evaluation, way
+from evogit.review.gains import gain_over, improves, last_evaluation, way
 from evogit.review.runs import agents, kinds
 from evogit.review.spending import added, spending_by_model
 
@@ -30,9 +32,15 @@ class Deed:
     """The operator with each way in which it was done; one of several edits counts for each of them."""
 
 
-def _deed(who: tuple[str, str], model: str, operator: str, strategy: str) -> Deed:
-    ways = dict.fromkeys(way.partition("@")[0] for way in strategy.split("+") if way)
-    return Deed(*who, model, tuple(f"{operator} ({way})" for way in ways) or (operator,))
+_VALUE = re.compile(r"@[^+]*")
+
+
+def _deed(who: tuple[str, str], model: str, operator: str, ways: str) -> Deed:
+    return Deed(*who, model, _operators(operator, ways))
+
+
+def _operators(operator: str, ways: str) -> tuple[str, ...]:
+    return tuple(f"{operator} ({way})" for way in dict.fromkeys(ways.split("+")) if way) or (operator,)
 
 
 @dataclass(slots=True)
@@ -115,20 +123,28 @@ def _by_agent(history: History, past: Mapping[tuple[str, str], str]) -> dict[tup
 def _by_deed(history: History, past: Mapping[tuple[str, str], str]) -> dict[Deed, Contribution]:
     """What came of proposals that have all in common that can be told of them."""
     found: dict[Deed, Contribution] = {}
-    records = set(history.records)
-    wrote = history.authors.wrote
+    wrote, records, fitness = history.authors.wrote, set(history.records), history.scores.fitness
     steps = {each.commit: step or 0.0 for each, step in way(history, history.best)} if history.best else {}
-    for candidate in history.phylogeny:
-        if candidate.parents:
-            who = candidate.agent, past.get((candidate.engine, candidate.agent), "")
-            deed = _deed(who, wrote.get(candidate.commit, ""), candidate.operator, candidate.strategy)
-            row = found.setdefault(deed, Contribution())
-            _count(history, candidate, row, records)
-            row.gained += steps.get(candidate.commit, 0.0)
-    for (engine, agent, *how), times in history.authors.barren.items():
-        deed = _deed((agent, past.get((engine, agent), "")), *how)
-        found.setdefault(deed, Contribution()).proposals += times
+
+    @cache  # many have the same, and to put it into words takes longer than to count
+    def row_of(engine: str, agent: str, model: str, operator: str, ways: str) -> Contribution:
+        return found.setdefault(_deed((agent, past.get((engine, agent), "")), model, operator, ways), Contribution())
+
+    for each in history.phylogeny:
+        if each.parents:
+            commit, ways = each.commit, _without_values(each.strategy)
+            row = row_of(each.engine, each.agent, wrote.get(commit, ""), each.operator, ways)
+            _count(history, each, fitness(commit), row)
+            row.records += commit in records
+            row.gained += steps.get(commit, 0.0)
+    for (engine, agent, model, operator, strategy), times in history.authors.barren.items():
+        row_of(engine, agent, model, operator, _without_values(strategy)).proposals += times
     return found
+
+
+def _without_values(strategy: str) -> str:
+    """A strategy without what its ways say of themselves (`number@0.3`), of which there are as many as proposals."""
+    return _VALUE.sub("", strategy) if "+" in strategy else strategy.partition("@")[0]
 
 
 def _grouped(
@@ -142,12 +158,15 @@ def _grouped(
     return found
 
 
-def _count(history: History, candidate: Candidate, row: Contribution, records: set[str]) -> None:
-    step = gain(history, candidate.commit)
+def _count(history: History, candidate: Candidate, value: float | None, row: Contribution) -> None:
+    """Count a candidate of this fitness, which comes from others."""
     row.proposals += 1
     row.candidates += 1
-    row.valid += _valid(history, candidate)
-    row.records += candidate.commit in records
+    if value is None:  # then it improves on nothing
+        row.valid += _was_valid(history, candidate)
+        return
+    row.valid += 1
+    step = gain_over(history, value, candidate.parents + history.inspirations.get(candidate.commit, ()))
     if step is not None and step <= 0:  # as nearly always
         return
     row.improved += improves(history, candidate)
@@ -158,10 +177,11 @@ def _count(history: History, candidate: Candidate, row: Contribution, records: s
 def _by_operator(history: History) -> dict[str, Spending]:
     """What models were asked by moves of each operator; those whose end is not known are left out."""
     spent: dict[str, Spending] = {}
+    operators = cache(_operators)
     for effort in history.authors.efforts.values():
         if (done := effort.done) is None:
             continue
-        for name in _deed((done.agent, ""), effort.model, done.operator, done.strategy).operators:
+        for name in operators(done.operator, _without_values(done.strategy)):
             for each in effort.spent.values():
                 spent[name] = added(spent.get(name, Spending()), each)
     return spent
@@ -174,9 +194,7 @@ def _ranked(found: dict[str, Contribution]) -> list[Record]:
     return [found[name].record(name) for name in sorted(found, key=rank)]
 
 
-def _valid(history: History, candidate: Candidate) -> bool:
-    """Whether its last evaluation was ok; as a rule its fitness tells, and nothing more needs to be looked up."""
-    if (known := history.fitness(candidate.commit) is not None) or not history.former(candidate.commit):
-        return known
-    evaluation = last_evaluation(history, candidate)
+def _was_valid(history: History, candidate: Candidate) -> bool:
+    """Whether the last evaluation of a candidate without fitness was ok: it may be one from before the task changed."""
+    evaluation = last_evaluation(history, candidate) if history.former(candidate.commit) else None
     return evaluation is not None and evaluation.ok

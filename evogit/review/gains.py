@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from evogit.core import Candidate, Evaluation
 from evogit.history import History
@@ -27,12 +28,17 @@ def gain(history: History, commit: str) -> float | None:
 
     Negative when worse, None if unknown.
     """
+    value = history.fitness(commit)
+    return None if value is None else gain_over(history, value, history.origins(commit))
+
+
+def gain_over(history: History, value: float, origins: Iterable[str]) -> float | None:
+    """How much better a value is than that of the fittest valid candidate of some; None where none is valid."""
     scores = history.scores
-    value = scores.fitness(commit)
-    if value is None:
+    known = [each for each in map(scores.fitness, origins) if each is not None]
+    if not known:
         return None
-    known = map(scores.fitness, history.origins(commit))
-    return min([scores.metric.gain(value, each) for each in known if each is not None], default=None)
+    return scores.metric.gain(value, max(known) if scores.metric.direction == "maximize" else min(known))
 
 
 def relative(value: float, over: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from operator import add, attrgetter
 from typing import Any
 
 from evogit.config.run_settings import AgentSpec, RunLimits, Settings, Total
@@ -78,9 +79,12 @@ def spending_by_model(history: History) -> dict[str, Spending]:
     return models
 
 
+_AMOUNTS = attrgetter(*(each.name for each in fields(Spending)))
+
+
 def added(one: Spending, other: Spending) -> Spending:
     """The sum of both."""
-    return Spending(*(getattr(one, each.name) + getattr(other, each.name) for each in fields(Spending)))
+    return Spending(*map(add, _AMOUNTS(one), _AMOUNTS(other)))
 
 
 def spending_record(history: History) -> dict[str, Any]:
