@@ -8,6 +8,9 @@ from collections.abc import Iterator
 Record = tuple[str, str, int, str]
 """A commit: its id, its committer, when (seconds since the epoch), and its message. None holds a zero byte."""
 
+Raw = tuple[bytes, bytes, int, bytes]
+"""The same as it is stored."""
+
 CHUNK = 2000
 """Records that are compressed together."""
 
@@ -19,24 +22,32 @@ class Backlog:
     """
 
     def __init__(self) -> None:
-        self._waiting: list[Record] = []
+        self._waiting: list[Raw] = []
         self._packed: list[bytes] = []
 
     def __len__(self) -> int:
         return len(self._packed) * CHUNK + len(self._waiting)
 
-    def add(self, record: Record) -> None:
+    def add(self, record: Raw) -> None:
         """Take in the one before the last that came."""
         self._waiting.append(record)
         if len(self._waiting) == CHUNK:
-            text = "\0".join(f"{name}\0{who}\0{when}\0{message}" for name, who, when, message in self._waiting)
-            self._packed.append(zlib.compress(text.encode(errors="surrogateescape"), 1))
+            text = b"\0".join([b"%b\0%b\0%d\0%b" % each for each in self._waiting])
+            self._packed.append(zlib.compress(text, 1))
             self._waiting = []
 
     def __iter__(self) -> Iterator[Record]:
-        while self._waiting or self._packed:
-            while self._waiting:
-                yield self._waiting.pop()
-            if self._packed:
-                parts = zlib.decompress(self._packed.pop()).decode(errors="surrogateescape").split("\0")
-                self._waiting = list(zip(parts[::4], parts[1::4], map(int, parts[2::4]), parts[3::4], strict=True))
+        for raw in reversed(self._waiting):
+            yield _text(raw[0]), _text(raw[1]), raw[2], _text(raw[3])
+        self._waiting = []
+        while self._packed:
+            parts = _text(zlib.decompress(self._packed.pop())).split("\0")
+            while parts:
+                name, who, when, message = parts[-4:]
+                del parts[-4:]
+                yield name, who, int(when), message
+
+
+def _text(raw: bytes) -> str:
+    """What is stored as UTF-8, which all of ours is; a stranger may claim an encoding that nobody knows."""
+    return raw.decode(errors="replace")

@@ -214,7 +214,7 @@ class Journal:
             found = self._repo.get(commit)
             if not isinstance(found, pygit2.Commit):
                 raise RepositoryError(f"the journal entry {commit} is missing; restore the repository from a clone")
-            news.add((commit, committer_of(found), found.commit_time, message_of(found)))
+            news.add((commit.encode(), found.committer.raw_name, found.commit_time, found.raw_message))
             commit = str(parents[0]) if (parents := found.parent_ids) else None
         return news, commit
 

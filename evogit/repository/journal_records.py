@@ -53,6 +53,9 @@ _IDS = (
 _SEAL = "\nSeal: "
 """What comes before a seal, as trailers of Git do; no record has a second empty line."""
 
+_parsed = json.JSONDecoder().decode
+"""JSON as it stands; `json.loads` asks of each text first what it is."""
+
 _IS_ID = re.compile("([0-9a-f]{40})?").fullmatch
 
 
@@ -81,7 +84,7 @@ def decode(message: str) -> tuple[Event, int, int]:
         RepositoryError: the message is not a journal record.
     """
     try:
-        record: dict[str, Any] = json.loads(unsealed(message)[0].partition("\n\n")[2])
+        record: dict[str, Any] = _parsed(unsealed(message)[0].partition("\n\n")[2])
         version, seq, name = record.pop("evogit"), int(record.pop("seq")), str(record.get("event"))
         ms = int(record.pop("ms", 0))
     except (ValueError, KeyError, AttributeError, TypeError) as error:
@@ -106,15 +109,20 @@ def _reader(name: str) -> Reader:
     return reader(_EVENTS[name])
 
 
+@cache
+def _ids_of(name: str) -> list[str]:
+    """The fields of an event that hold ids."""
+    return [each.name for each in fields(_EVENTS[name]) if each.name in _IDS]
+
+
 def _wrong(event: Event, record: dict[str, Any]) -> str:
     """What no engine would have written although it has the right shape; empty where all is well."""
-    for field in _IDS:
-        if field in record:
-            value = record[field]
+    for field in _ids_of(event.event):
+        if value := record.get(field):
             for each in (value,) if isinstance(value, str) else value:
                 if not _IS_ID(each):
                     return f"expected ids of 40 hex digits as {field}, got {each!r}"
-    if isinstance(event, RunStarted | TaskChanged) and sum(metric.primary for metric in event.metrics) != 1:
+    if isinstance(event, (RunStarted, TaskChanged)) and sum(metric.primary for metric in event.metrics) != 1:
         return "expected one primary metric"
     if isinstance(event, Proposed) and event.operator in ("merge", "graft") and len(event.parents) != 2:
         return f"expected two parents of a {event.operator}, got {len(event.parents)}"

@@ -70,13 +70,16 @@ def _dataclass_reader(kind: Any) -> Reader:
     """Values of a dataclass; keys that it has no field for are left out, as a later version may have more."""
     hints = get_type_hints(kind)
     known = {each.name: reader(hints[each.name]) for each in fields(kind)}
+    plain = {name: kind for name, kind in hints.items() if kind in (str, bool, int)}  # most are, and need no call
 
     def read(value: Any) -> Any:
         if not isinstance(value, dict):
             raise MisshapenError(f"expected the fields of {kind.__name__}, got {value!r:.80}")
         found = {}
         for name, each in value.items():
-            if name in known:
+            if plain.get(name) is type(each):
+                found[name] = each
+            elif name in known:
                 try:
                     found[name] = known[name](each)
                 except MisshapenError as error:
@@ -138,8 +141,20 @@ def _tuple_reader(inner: Reader) -> Reader:
     return read
 
 
+def _read_floats(value: Any) -> dict[str, float]:
+    """A mapping to finite numbers; as a rule it is one as it came."""
+    if type(value) is not dict:
+        raise MisshapenError(f"expected an object, got {value!r:.80}")
+    for each in value.values():
+        if type(each) is not float or each - each != 0:  # infinite, or no number
+            return {key: _read_float(each) for key, each in value.items()}
+    return value
+
+
 def _mapping_reader(kind: Any) -> Reader:
     inner = reader(kind)
+    if kind is float:
+        return _read_floats
 
     def read(value: Any) -> dict[str, Any]:
         if type(value) is dict:

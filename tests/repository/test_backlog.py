@@ -11,7 +11,7 @@ def test_records_come_out_oldest_first_and_as_they_were(amount: int) -> None:
         (f"{number:040x}", "host é", 1_700_000_000 + number, f"größer\n\n{number}\n") for number in range(amount)
     ]
     backlog = Backlog()
-    for record in reversed(records):
-        backlog.add(record)
+    for name, who, when, message in reversed(records):
+        backlog.add((name.encode(), who.encode(), when, message.encode()))
     assert len(backlog) == amount
     assert list(backlog) == records
