@@ -36,7 +36,7 @@ class Team:
     A worker, its transport or its machine may die at any moment: what it had is evaluated elsewhere, and only what was
     answered counts. `asked` is the sandbox that the run asked for, which workers choose among their own. Where times
     are measured, all is evaluated on one kind of machine: this one, or with no `jobs` that of the first worker. With
-    `verify`, what workers say is looked into here, as that draws.
+    `verify`, what workers say is looked into here and by each other, as that draws.
     """
 
     def __init__(
@@ -59,6 +59,7 @@ class Team:
         for _ in range(jobs):
             self._free.put_nowait(None)
         self._clusters: list[Cluster] = []
+        self._commands: dict[str, str] = {}
         self._workers = [
             RemoteWorker(
                 name,
@@ -82,8 +83,11 @@ class Team:
             if spec.cluster:
                 cluster = Cluster(*spec.cluster, self._local.task)
                 self._clusters.append(cluster)
-                yield from ((f"{spec.name} #{number}", cluster.open, 1) for number in range(1, (spec.jobs or 1) + 1))
+                for number in range(1, (spec.jobs or 1) + 1):
+                    self._commands[name := f"{spec.name} #{number}"] = spec.command
+                    yield name, cluster.open, 1
             else:
+                self._commands[spec.name] = spec.command
                 yield spec.name, partial(CommandLine.open, spec.argv), spec.jobs
 
     @property
@@ -167,21 +171,51 @@ class Team:
                 lost = f"{LOSSES} times in a row the worker that evaluated it was gone, {worker.name} last: {error}"
             else:
                 evaluation = self._local.labelled(evaluation, tree, files, split, repeat, self._place_of(life))
-                again = partial(self._local.evaluate, tree, files, split=split, repeat=repeat)
-                return await self._believed(worker, (tree, split, repeat), (evaluation, thinned(evidence)), again)
+                return await self._believed(worker, (evaluation, thinned(evidence)), tree, files, split, repeat)
         failed = Evaluation(status="evaluator-error", reason=lost)
         return self._local.labelled(failed, tree, files, split, repeat, self._place or self._local.place), Evidence()
 
     async def _believed(
-        self, worker: RemoteWorker, asked: Asked, said: Result, again: Callable[[], Awaitable[Result]]
+        self, worker: RemoteWorker, said: Result, tree: str, files: Files, split: str, repeat: int
     ) -> Result:
         """What a worker said, or what this machine says instead, if it was looked into."""
         if self._verification is None:
             return said
-        believed, why = await self._verification.of(worker.name, asked, said, again)
-        if why:
-            worker.leave_out(f"{why}; what it said unverified is evaluated again")
+        again = partial(self._local.evaluate, tree, files, split=split, repeat=repeat)
+        beside = partial(self._beside, worker, tree, files, split, repeat)
+        believed, left_out = await self._verification.of(worker.name, (tree, split, repeat), said, again, beside)
+        for each in self._workers:
+            if why := left_out.get(each.name):
+                each.leave_out(f"{why}; what it said unverified is evaluated again")
         return believed
+
+    async def _beside(
+        self, worker: RemoteWorker, tree: str, files: Files, split: str, repeat: int
+    ) -> tuple[str, Result] | None:
+        """What a worker finds that another command started, and its name; None where none has a free place."""
+        if (seat := self._seat_beside(worker)) is None:
+            return None
+        other, life = seat
+        try:
+            evaluation, evidence = await other.evaluate(life, tree, files, split, repeat)
+        except WorkerLostError:
+            return None
+        return other.name, (
+            self._local.labelled(evaluation, tree, files, split, repeat, self._place_of(life)),
+            evidence,
+        )
+
+    def _seat_beside(self, worker: RemoteWorker) -> tuple[RemoteWorker, Life] | None:
+        """A place that is free now, of a worker that another command started."""
+        seats = [self._free.get_nowait() for _ in range(self._free.qsize())]
+        found = None
+        for seat in seats:
+            fits = seat and self._commands[seat[0].name] != self._commands[worker.name]
+            if found is None and fits and seat and seat[1] and not seat[1].over:
+                found = seat[0], seat[1]
+            else:
+                self._free.put_nowait(seat)
+        return found
 
     async def _keep(self, worker: RemoteWorker) -> None:
         await worker.keep()

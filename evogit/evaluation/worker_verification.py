@@ -1,4 +1,7 @@
-"""`--trust verify`: some of what workers say is evaluated again on this machine, and who says otherwise is left out."""
+"""`--trust verify`: some of what workers say is evaluated again elsewhere, and who says otherwise is left out.
+
+Elsewhere is this machine, or another worker; where workers differ this machine tells who is right.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
+from typing import Literal
 
 from evogit.core import Evaluation, Evidence, Metric
 
@@ -16,6 +20,9 @@ Asked = tuple[str, str, int]
 
 SHARE = 0.1
 """Of what a worker says, drawn at random, so that it cannot know which; all that would be a new best comes on top."""
+
+ELSEWHERE = 0.5
+"""Of those drawn, what another worker looks into that is free; the rest is for this machine, as workers may agree."""
 
 FIRST = 2
 """What a worker says at first is looked into in any case."""
@@ -45,7 +52,7 @@ class WorkerStanding:
 
 @dataclass(slots=True)
 class WorkerVerification:
-    """Looks into what workers say, at random at most `places` answers at a time.
+    """Looks into what workers say, here at random at most `places` answers at a time.
 
     `doubted` has what a worker that is left out had said and nobody looked into, with the reason: it is to be
     evaluated again.
@@ -58,33 +65,64 @@ class WorkerVerification:
     _standings: dict[str, WorkerStanding] = field(default_factory=dict)
     _best: dict[str, float] = field(default_factory=dict)
     _busy: int = 0
+    _noisy: bool = False
+    """Whether two workers differed as scores do: then only what is evaluated several times tells."""
 
     async def of(
-        self, worker: str, asked: Asked, said: Result, again: Callable[[], Awaitable[Result]]
-    ) -> tuple[Result, str]:
-        """What is to be believed where a worker said this, and why it is to be left out, if it is.
+        self,
+        worker: str,
+        asked: Asked,
+        said: Result,
+        again: Callable[[], Awaitable[Result]],
+        beside: Callable[[], Awaitable[tuple[str, Result] | None]],
+    ) -> tuple[Result, dict[str, str]]:
+        """What is to be believed where a worker said this, and which workers are to be left out, with the reasons.
 
-        `again` evaluates the same here.
+        `again` evaluates the same here, `beside` by another worker, if one is free.
         """
-        standing = self._standings.setdefault(worker, WorkerStanding())
-        if not said[0].counts or not self._is_due(standing, said[0]):
+        standing, others = self._standing(worker), dict[str, Result]()
+        place = self._drawn(standing, said[0]) if said[0].counts else ""
+        if place == "elsewhere":
+            if (found := await beside()) and found[1][0].counts:
+                if same(said[0], [found[1][0]]):
+                    standing.held += 1
+                    return said, {}
+                others = dict([found])  # then this machine tells who is right
+            place = "here" if others or self._busy < self.places else ""
+        if not place:
             standing.unseen.add(asked)
-            return said, ""
+            return said, {}
+        own = await self._found_here([said, *others.values()], again)
+        self._noisy = self._noisy or bool(others) and not _is_exact([each for each, _ in own])
+        believed, why = self._weighed(worker, said, own)
+        left_out = {worker: why, **{other: self._weighed(other, result, own)[1] for other, result in others.items()}}
+        self._note(believed[0])
+        return believed, {each: why for each, why in left_out.items() if why}
+
+    async def _found_here(self, said: Sequence[Result], again: Callable[[], Awaitable[Result]]) -> list[Result]:
+        """What this machine finds: once where all said that, else often enough to tell noise."""
         self._busy += 1
         try:
             own = [await again()]
-            if own[0][0].counts and not same(said[0], [own[0][0]]):
+            if own[0][0].counts and not all(same(each, [own[0][0]]) for each, _ in said):
                 own += [await again() for _ in range(MORE)]
         finally:
             self._busy -= 1
-        believed, why = self._weighed(worker, standing, said, own)
-        self._note(believed[0])
-        return believed, why
+        return own
 
-    def _is_due(self, standing: WorkerStanding, evaluation: Evaluation) -> bool:
+    def _standing(self, worker: str) -> WorkerStanding:
+        return self._standings.setdefault(worker, WorkerStanding())
+
+    def _drawn(self, standing: WorkerStanding, evaluation: Evaluation) -> Literal["here", "elsewhere", ""]:
+        """Where an answer is looked into: what counts most here, of the rest some wherever there is a place."""
         if standing.out or standing.held < FIRST or self._leads(evaluation):
-            return True
-        return self._busy < self.places and self.rng.random() < SHARE
+            return "here"
+        if self.rng.random() >= SHARE:
+            return ""
+        room = self._busy < self.places
+        if not self._noisy and (not room or self.rng.random() < ELSEWHERE):
+            return "elsewhere"
+        return "here" if room else ""
 
     def _leads(self, evaluation: Evaluation) -> bool:
         """Whether it is better than all that was looked into before."""
@@ -95,9 +133,8 @@ class WorkerVerification:
         if self._leads(evaluation):
             self._best[evaluation.split] = evaluation.metrics[self.metric.name]
 
-    def _weighed(
-        self, worker: str, standing: WorkerStanding, said: Result, own: Sequence[Result]
-    ) -> tuple[Result, str]:
+    def _weighed(self, worker: str, said: Result, own: Sequence[Result]) -> tuple[Result, str]:
+        standing = self._standing(worker)
         found = [evaluation for evaluation, _ in own if evaluation.counts]
         if not found or same(said[0], found):  # without any, it cannot be told
             standing.held += bool(found)

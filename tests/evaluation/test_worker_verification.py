@@ -6,6 +6,7 @@ import random
 import shlex
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -46,17 +47,51 @@ def said(value: float, status: str = "ok", case: float | None = None) -> Result:
     return Evaluation(**known if status == "ok" else {"status": status}), Evidence()  # type: ignore[arg-type]
 
 
-async def looked_into(answer: Result, *found: Result, times: int = 1) -> tuple[Result, str]:
-    """What comes of an answer while this machine finds these, one after the other, the last one again and again."""
-    judge = WorkerVerification(SCORE, places=1, rng=random.Random(1))
+class Drawn(random.Random):
+    """Draws every answer, for another worker where one is free."""
+
+    def random(self) -> float:
+        return 0.0
+
+
+async def looked_into(
+    answer: Result, *found: Result, times: int = 1, beside: Result | None = None, held: int = 0
+) -> tuple[Result, str]:
+    """What comes of an answer while this machine finds these, one after the other, the last one again and again.
+
+    `beside` is what another worker finds, once so many answers of the first have held. Of the other the reason is told
+    where there is one.
+    """
+    judge = WorkerVerification(SCORE, places=1, rng=Drawn())
+
+    async def nobody() -> None:
+        return None
+
+    async def other() -> tuple[str, Result] | None:
+        return ("other", beside) if beside else None
+
+    for number in range(held):
+        assert await judge.of("gpu", (f"{number}", "train", 0), said(5), partial(answering, said(5)), nobody)
     for _ in range(times):
         own = list(found)
 
         async def again() -> Result:
             return own.pop(0) if len(own) > 1 else own[0]  # noqa: B023
 
-        outcome = await judge.of("gpu", ("tree", "train", 0), answer, again)
-    return outcome
+        believed, left_out = await judge.of("gpu", ("tree", "train", 0), answer, again, other)
+    return believed, "; ".join(f"{name}: {why}" if name != "gpu" else why for name, why in left_out.items())
+
+
+async def answering(result: Result) -> Result:
+    return result
+
+
+async def test_another_worker_looks_into_it_and_this_machine_where_they_differ() -> None:
+    assert await looked_into(said(3), held=2, beside=said(3)) == (said(3), ""), "without a question here"
+    lie = "it says score {} where this machine finds score {}"
+    assert await looked_into(said(3), said(2), held=2, beside=said(2)) == (said(2), lie.format(3, 2))
+    assert await looked_into(said(3), said(3), held=2, beside=said(2)) == (said(3), "other: " + lie.format(2, 3))
+    assert await looked_into(said(9), said(2), held=2, beside=said(9)) == (said(2), lie.format(9, 2)), "a new best"
 
 
 async def test_what_is_the_same_here_is_believed() -> None:
@@ -92,11 +127,12 @@ async def test_what_a_liar_said_before_it_was_found_out_is_evaluated_again(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "liar.py").write_text(LIAR)
     liar = WorkerSpec(shlex.join([sys.executable, str(tmp_path / "liar.py")]), 2, "gpu1")
+    honest = WorkerSpec(shlex.join([sys.executable, "-c", "from evogit.cli import main; main()", "worker"]), 1, "gpu2")
     settings = Settings(
         population=(AgentSpec("mutator", count=4),),
         evaluations=5000,
         jobs=1,
-        workers=(liar,),
+        workers=(liar, honest),
         trust="verify",
         sandbox="none",
     )
