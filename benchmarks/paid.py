@@ -8,8 +8,10 @@ until it is told what it led to; `careless` writes the whole file anew in its ow
 nothing usable. `settled` has a landscape of its own with two basins, and leaves the first one only if its brief names
 what it tried in vain (`left %`). Each move counts as a call. Printed: the area under the best so far over the
 proposals, from the seed (0) to the best there is (1), with its difference to `sequential` and `one-plus-lambda` (sign-
-flip test), the proposals that were duplicates, and the calls on a parent that was worse than the best by more than half
-of what was gained: when the call began (`poor`, but for those that follow a tactic), and when the reply came (`late`).
+flip test), the proposals that were duplicates (`dup`), the replies that made what was there of what they were shown
+(`again`: the default puts their changes where they are new), and the calls on a parent that was worse than the best by
+more than half of what was gained: when the call began (`poor`, but for those that follow a tactic), and when the reply
+came (`late`).
 """
 
 from __future__ import annotations
@@ -159,7 +161,9 @@ class StandIn(Agent):
         if brief.conflicts:
             either = sides(brief.files["parts.py"], len(self.world.seed))
             return self._proposal([first for first, *_ in either], [rng.choice(each) for each in either])
-        return self.think(brief, background, place, rng)
+        proposal = self.think(brief, background, place, rng)
+        self.story.reply(self.world.worth(read(proposal.changes["parts.py"] or b"")))
+        return proposal
 
     def think(self, brief: Brief, background: Background, place: str, rng: random.Random) -> Proposal:
         """An idea that the brief does not tell of, neither as tried nor as being tried, and that undoes none before."""
@@ -269,6 +273,7 @@ class Story:
     poor: int = 0
     late: int = 0
     duplicates: int = 0
+    again: int = 0
 
     def __post_init__(self) -> None:
         self.curve: list[float] = []
@@ -294,6 +299,10 @@ class Story:
         """Take in that a call begins, on a parent that is worth so much."""
         self.poor += self._is_poor(worth)
 
+    def reply(self, worth: float) -> None:
+        """Take in that a reply made what is worth so much of what it was shown: equal worth means equal variants."""
+        self.again += worth in self._worth.values()
+
     def _is_poor(self, worth: float) -> bool:
         return self.best > self.seed and self.best - worth > (self.best - self.seed) / 2
 
@@ -310,11 +319,13 @@ class Story:
 class Outcome:
     """Of one run: the area, and the shares of its calls that made what was there, or worked on a poor parent.
 
-    `poor` counts parents as they were when the call began, `late` when its result came.
+    `again` counts what replies made of what they were shown, `poor` parents as they were when the call began, `late`
+    when its result came.
     """
 
     area: float
     duplicates: float
+    again: float
     poor: float
     late: float
     left: bool
@@ -363,7 +374,7 @@ def run(job: tuple[str, str, int], proposals: int, agents: int) -> Outcome:
         with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
             runner.run(evolving.evolve())
     calls = max(1, len(story.curve))
-    shares = (count / calls for count in (story.duplicates, story.poor, story.late))
+    shares = (count / calls for count in (story.duplicates, story.again, story.poor, story.late))
     return Outcome(story.area(proposals), *shares, left=world.is_left(story.best))
 
 
@@ -384,6 +395,7 @@ def table(
                 "selector": selector,
                 "area": fmean(areas[selector]),
                 "duplicates": fmean(each.duplicates for each in outcomes),
+                "again": fmean(each.again for each in outcomes),
                 "poor": fmean(each.poor for each in outcomes),
                 "late": fmean(each.late for each in outcomes),
                 "left": fmean(each.left for each in outcomes),
@@ -415,8 +427,8 @@ def main() -> None:
     work = partial(run, proposals=asked.proposals, agents=asked.agents)
     rows = table(asked.model or [*MODELS], [*COMPARED, *asked.selector], seeds, work)
     print(
-        f"{'model':<15} {'selector':<24} {'area':>6} {'dup %':>6} {'poor %':>6} {'late %':>6} {'left %':>6}  "
-        "over sequential   over one-plus-lambda"
+        f"{'model':<15} {'selector':<24} {'area':>6} {'dup %':>6} {'again %':>7} {'poor %':>6} {'late %':>6} "
+        f"{'left %':>6}  over sequential   over one-plus-lambda"
     )
     for row in rows:
         told = [
@@ -427,7 +439,8 @@ def main() -> None:
         ]
         print(
             f"{row['model']:<15} {row['selector']:<24} {row['area']:6.3f} {100 * row['duplicates']:6.1f} "
-            f"{100 * row['poor']:6.1f} {100 * row['late']:6.1f} {100 * row['left']:6.1f}  {told[0]:<17} {told[1]}"
+            f"{100 * row['again']:7.1f} {100 * row['poor']:6.1f} {100 * row['late']:6.1f} "
+            f"{100 * row['left']:6.1f}  {told[0]:<17} {told[1]}"
         )
     if asked.json:
         asked.json.write_text(json.dumps(rows, indent=1) + "\n")

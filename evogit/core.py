@@ -347,7 +347,7 @@ class Proposed:
     inspirations: tuple[str, ...] = ()
     """Those of them that brought lines which the tree has and no parent has."""
     rebased_from: str = ""
-    """The ancestor that the agent changed, where the change was put on a later candidate; empty where it was not."""
+    """The candidate that the agent changed, where the change was put on another one; empty where it was not."""
     tactic: str = ""
     """The entry of the tactic that its agent's brief had; empty where it had none."""
     evidence: str = ""

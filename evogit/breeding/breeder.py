@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import chain
 
 from evogit.agents import Advice, Agent, Background, Brief, FileContents, NoUsableChangeError, Proposal, Workshop
 from evogit.breeding.background import Backgrounds
@@ -157,7 +158,7 @@ class Breeder:
             return self._drawn(agent, brief, rng, several=move.several)
         with self._claims.claim(f"{agent.kind} at work on {move.parents[0][:7]}") as claim:
             bred = made(await agent.propose(replace(brief, claims=claim), rng))
-        return self._rebased(bred) if move.rebase else bred
+        return self._placed(bred, move, number)
 
     async def advise(
         self, agent: Agent, move: Move, rng: random.Random, *, number: int = 0, account: Account | None = None
@@ -188,10 +189,17 @@ class Breeder:
 
     def _is_known(self, tree: str) -> bool:
         """Whether a candidate does the same; in a deterministic run one whose evaluation this move may know."""
-        history = self._history
-        does = self.fingerprint(tree) if self.fingerprint else ""
-        first = history.duplicate_of(tree, does)
-        return first is not None and (not self._deterministic_agents or history.judged(first))
+        first = self._first(tree)
+        return first is not None and (not self._deterministic_agents or self._history.judged(first))
+
+    def _was_made(self, tree: str, number: int) -> bool:
+        """The same when the reply to a move has come, which in a deterministic run knows no more than its brief did."""
+        first, agents = self._first(tree), self._deterministic_agents
+        return first is not None and (not agents or self._history.phylogeny[first].move <= number - agents)
+
+    def _first(self, tree: str) -> str | None:
+        """The candidate that does the same."""
+        return self._history.duplicate_of(tree, self.fingerprint(tree) if self.fingerprint else "")
 
     def _cross(self, how: Crossing, move: Move, rng: random.Random) -> Bred:
         try:
@@ -320,6 +328,17 @@ class Breeder:
         )
         return self._traced(bred, proposal.shown)
 
+    def _placed(self, bred: Bred, move: Move, number: int) -> Bred:
+        """A change on the best of now; if that is there already, as it was made, or on the first spare where it is new.
+
+        So a reply that repeats what was tried still tells something: its change with another candidate's code.
+        """
+        placed = self._rebased(bred) if move.rebase else bred
+        if not move.spares or len(bred.parents) > 1 or not self._was_made(placed.tree, number):
+            return placed
+        places = chain([bred], (self._put(bred, spare) for spare in move.spares))
+        return next((each for each in places if not self._was_made(each.tree, number)), placed)
+
     def _rebased(self, bred: Bred) -> Bred:
         """The same change on the best candidate, where that came of the parent meanwhile.
 
@@ -331,15 +350,18 @@ class Breeder:
         if self._deterministic_agents or best in (None, parent) or len(bred.parents) > 1:
             return bred
         assert best
-        if not history.phylogeny.is_ancestor(parent, best):
-            return bred
+        return self._put(bred, best) if history.phylogeny.is_ancestor(parent, best) else bred
+
+    def _put(self, bred: Bred, onto: str) -> Bred:
+        """The same change on another candidate; as it was where that cannot be, or nothing is left of one of them."""
+        parent = bred.parents[0]
         try:
-            tree = self._crossings.rebased(parent, best, bred.tree)
+            tree = self._crossings.rebased(parent, onto, bred.tree)
         except UnfitChangeError:
             return bred
-        if tree in (bred.tree, history.phylogeny[best].tree):  # nothing is left of one of them
+        if tree in (bred.tree, self._history.phylogeny[onto].tree):
             return bred
-        return self._traced(replace(bred, tree=tree, parents=(best,), rebased_from=parent), bred.shown)
+        return self._traced(replace(bred, tree=tree, parents=(onto,), rebased_from=parent), bred.shown)
 
     def _traced(self, bred: Bred, shown: Sequence[str]) -> Bred:
         """The same with what its author was shown, and what of that is in the tree."""

@@ -20,7 +20,8 @@ class Move:
     the strategy `pieces` takes those of the second parent; a mutation of `several` may
     be of more changes than one, where the evaluation tells of each apart; one with `tuning` may change named numbers as
     what earlier changes of them did tells; one with `rebase` is put on the best candidate, if that came of the parent
-    while the agent was at work. One that is to `advise` makes nothing: the
+    while the agent was at work; one that makes what is there already is put on the first of its `spares` where it makes
+    something new. One that is to `advise` makes nothing: the
     agent says what to try now that nothing has helped the parent; one with the entry of a `tactic` tells the agent
     of that.
     """
@@ -34,6 +35,7 @@ class Move:
     several: bool = False
     tuning: bool = False
     rebase: bool = False
+    spares: tuple[str, ...] = ()
     advise: bool = False
     tactic: str = ""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from evogit.history import History
@@ -46,6 +46,12 @@ class FrugalOptions:
 
 DEFAULT = FrugalOptions()
 
+SPARES = 12
+"""Candidates, the fittest ones, on which a change is tried that was there already; each try is a merge."""
+
+LIMITS = "proposals", "dollars", "tokens"
+"""What calls use up."""
+
 
 class Frugal:
     """Every call works on the best candidate; the longer nothing is better, the more on the next best of other lines.
@@ -76,11 +82,13 @@ class Frugal:
             planned = self._planner.move(history, best, agent, rng, by_model=self._model_merges_pay(history))
             if planned:
                 return planned
-        if (tactic := tactics.in_force) and rng.random() < self._options.p_tactic:
+        tactic = tactics.in_force
+        if tactic and rng.random() < self._options.p_tactic:
             parent = self._advised_parent(tactics, best, rng)
-            return Move(operator="mutation", parents=(parent,), tactic=tactic, rebase=parent == best)
-        parent = favoured(history, rng) or self._parent(history, best, rng)
-        return Move(operator="mutation", parents=(parent,), rebase=parent == best)
+        else:
+            tactic, parent = "", favoured(history, rng) or self._parent(history, best, rng)
+        spares = tuple(self._spares(history, best))
+        return Move(operator="mutation", parents=(parent,), tactic=tactic, rebase=parent == best, spares=spares)
 
     def adopts(self, history: History, agent: str, child: str) -> bool:
         """Valid, not pruned, and no worse than what the agent has, beyond noise."""
@@ -105,12 +113,26 @@ class Frugal:
         children = self._offspring.of(history)
         return rng.choices(others, [1 / (1 + children[each]) for each in others])[0] if others else best
 
+    def _spares(self, history: History, best: str) -> Sequence[str]:
+        """Where a change is put that was there already: the best, and those next to it, as long as calls are limited.
+
+        Where only evaluations are, one is worth more than another call.
+        """
+        settings = next((each.settings for each in reversed(history.engines.values())), {})
+        if all(settings.get(limit) is None for limit in LIMITS):
+            return []
+        return self._near(history, best, {history.seed or best})[:SPARES]
+
     def _others(self, history: History, best: str) -> Sequence[str]:
         """The fittest candidates that the best does not descend from, nor they from it, as far as they are near."""
-        seed, sign = history.seed or best, history.metric.sign
-        gained = history.gain(best, seed) or 0.0
+        graph = history.phylogeny
+        kin = {history.seed or best, best, *graph.ancestors(best), *graph.descendants(best)}
+        return self._near(history, best, kin)[: self._options.others]
+
+    def _near(self, history: History, best: str, without: Collection[str]) -> Sequence[str]:
+        """The candidates that lost little of what was gained, fittest first."""
+        gained = history.gain(best, history.seed or best) or 0.0
         lost = {commit: history.gain(best, commit) for commit in history.scores.commits()}
         near = [each for each, loss in lost.items() if loss is not None and loss <= (1 - self._options.p_near) * gained]
-        kin = {seed, best, *history.pruned, *history.phylogeny.ancestors(best), *history.phylogeny.descendants(best)}
-        ranked = sorted(near, key=lambda each: sign * (history.fitness(each) or 0.0), reverse=True)
-        return [each for each in ranked if each not in kin][: self._options.others]
+        ranked = sorted(near, key=lambda each: history.metric.sign * (history.fitness(each) or 0.0), reverse=True)
+        return [each for each in ranked if each not in without and each not in history.pruned]

@@ -12,7 +12,7 @@ from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal, Workshop
 from evogit.agents.briefs import briefing
 from evogit.agents.coder import Coder
 from evogit.agents.editor import Editor
-from evogit.breeding.breeder import Bred
+from evogit.breeding.breeder import Bred, Breeder
 from evogit.core import Duplicate, Tactic
 from evogit.llm import ModelError
 from evogit.selection import Move
@@ -64,6 +64,22 @@ async def test_a_change_lands_on_the_best_that_came_meanwhile(lab: Lab, content:
 async def test_where_the_selector_wants_that_parent_the_change_stays_on_it(lab: Lab) -> None:
     bred, parent, _ = await overtaken(lab, BEFORE + b"C = 1\n", rebase=False)
     assert (bred.parents, bred.rebased_from) == ((parent,), "")
+
+
+@pytest.mark.parametrize("agents", [0, 1, 9], ids=["free", "deterministic", "of which the move may not know"])
+async def test_what_is_there_already_is_put_where_it_is_new(lab: Lab, agents: int) -> None:
+    parent = lab.add({"main.py": BEFORE}, lab.seed(), evaluation=2.0)
+    fives = BEFORE.replace(b"b():\n    return 1", b"b():\n    return 5")
+    made = lab.add({"main.py": fives}, parent, evaluation=1.0)
+    better = lab.add({"main.py": MEANWHILE}, parent, evaluation=1.5)
+    move = Move(operator="mutation", parents=(parent,), spares=(parent, made, better))
+    breeder = Breeder(lab.repository, lab.task, lab.history, deterministic_agents=agents)
+    bred = await breeder.breed(ScriptedAgent(lambda brief, rng: {"main.py": fives}), move, random.Random(1), number=9)
+    if agents == 9:
+        assert (bred.tree, bred.parents) == (lab.repository.tree_of(made), (parent,))
+    else:
+        assert lab.files(bred.tree)["main.py"] == MEANWHILE.replace(b"return 1", b"return 5")
+        assert (bred.parents, bred.rebased_from) == ((better,), parent)
 
 
 async def test_a_brief_tells_of_changes_that_went_elsewhere_and_of_duplicates(lab: Lab) -> None:

@@ -41,6 +41,18 @@ def test_calls_go_to_the_best_and_never_to_what_lost_half(run: RecordedHistory, 
     assert found[10.0] > 0.7 * found.total()
 
 
+@pytest.mark.parametrize(("limits", "expected"), [({"dollars": 1.0}, [10.0, 8.0]), ({"evaluations": 9}, [])])
+def test_what_is_there_already_may_go_to_the_fittest_where_calls_are_limited(
+    limits: dict[str, float], expected: list[float]
+) -> None:
+    run = RecordedHistory(agents=("a1",), settings={**MIXED, **limits})
+    seed = run.add(0.0)
+    for value in (4.0, 8.0, 10.0):
+        run.add(value, seed)
+    move = Frugal().next_move(run.history, "a1", random.Random(1))
+    assert [run.history.fitness(each) for each in move.spares] == expected
+
+
 def test_free_agents_begin_anew_as_before(run: RecordedHistory) -> None:
     assert parents(Elitist(), run, "a2")[0.0] > 0
 

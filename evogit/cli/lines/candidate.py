@@ -65,7 +65,7 @@ def _facts(view: View, candidate: Candidate, files: list[str], readded: Mapping[
     if shown := history.shown.get(candidate.commit):
         facts.append(("was shown", Text(", ".join(each[:SHORT] for each in shown))))
     if written := history.written_on.get(candidate.commit):
-        facts.append(("made on", Text(f"{written[:SHORT]}, and put on the parent, which was better by then")))
+        facts.append(("made on", Text(f"{written[:SHORT]}, and put on the parent: better by then, or new only there")))
     if tactic := history.tactics.get(history.advised.get(candidate.commit, "")):
         facts.append(("tactic", Text(first_line(tactic.text))))
     if files:
