@@ -100,6 +100,7 @@ def bench(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
+@pytest.mark.slow
 def test_hill_climbing_runs_through_both(tmp_path: Path) -> None:
     done = bench(tmp_path, "--systems", "hill-climbing", "--kinds", "blind", "--budget", "4")
     assert done.returncode == 0, done.stderr

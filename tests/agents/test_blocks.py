@@ -246,6 +246,7 @@ def test_no_reply_breaks_the_parser(text: str) -> None:
             assert carried_out(reply)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("searched", "shown"),
     [

@@ -243,6 +243,7 @@ def test_what_is_no_list_of_files_is_refused(packed: bytes) -> None:
 PLACES = st.sampled_from(["main.py", "run.sh", "new.md", "src/a", "src/ü/b.py", "src/d e/f/g.txt", "src/h"])
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     before=st.dictionaries(PLACES, st.binary(max_size=8)),

@@ -22,6 +22,7 @@ def test_the_command_shows_the_candidate_the_line_and_the_remedy(cli: Cli, tmp_p
     assert "1 of 1 attack worked" in done.out
 
 
+@pytest.mark.slow
 def test_the_command_writes_files_and_data(cli: Cli, tmp_path: Path) -> None:
     LEAKY["coins_only_values"].write(tmp_path / "coins")
     done = cli("audit", "coins", "--only", "nothing", "--out", "found", "--json")

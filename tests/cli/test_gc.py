@@ -212,6 +212,7 @@ def test_the_new_chain_is_as_old_as_what_it_holds_so_that_git_walks_it_fast(talk
     assert held[0] == max(held[1:])
 
 
+@pytest.mark.slow
 def test_a_fork_keeps_what_it_has_and_one_of_later_knows_what_is_gone(talkative: Talkative, cli: Cli) -> None:
     folder = talkative.folder
     fork(folder, "early", talkative.best)

@@ -50,6 +50,7 @@ def repository(tmp_path: Path) -> Callable[[dict[str, str]], Path]:
 Make = Callable[[dict[str, str]], Path]
 
 
+@pytest.mark.slow
 def test_init_writes_two_things_and_judges_head(cli: Cli, repository: Make) -> None:
     folder = repository(MEASURED)
     (folder / "bench.sh").write_text("exit 1\n")

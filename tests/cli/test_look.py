@@ -374,6 +374,7 @@ def test_a_closed_stream_is_nobody_who_reads_or_answers(small: Small, closed: st
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_help_groups_the_commands_and_every_one_has_an_example(cli: Cli) -> None:
     shown = cli("--help").out
     for section in ("Begin:", "Look:", "Decide:", "Check:"):

@@ -302,6 +302,7 @@ async def test_a_stop_drops_calls_in_flight_and_counts_what_they_may_cost(
     assert run.history.spent.completion == server.requests[0].body["max_tokens"], "it may be billed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [None, 0.02])
 async def test_a_run_that_is_to_end_waits_for_no_evaluator_that_hangs(
     tmp_path: Path, tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch, limit: float | None

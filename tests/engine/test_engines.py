@@ -291,6 +291,7 @@ async def test_every_candidate_survives_garbage_collection_without_evidence_and_
         assert git(path, "cat-file", "-t", candidate.commit) == "commit\n"
 
 
+@pytest.mark.slow
 async def test_an_agent_that_fails_again_and_again_pauses_ever_longer(tmp_path: Path, tiny: MakeTask) -> None:
     asked: list[float] = []
 
@@ -344,6 +345,7 @@ async def test_errors_of_the_evaluator_stop_a_run_only_in_a_row(tmp_path: Path, 
     assert [asked.split for asked in moody.asked].count("train") == 12 + 1, "the best once more at the end"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agents", [1, 2])
 async def test_a_candidate_that_breaks_the_evaluator_is_set_aside_and_the_run_goes_on(
     tmp_path: Path, tiny: MakeTask, agents: int
@@ -365,6 +367,7 @@ async def test_a_candidate_that_breaks_the_evaluator_is_set_aside_and_the_run_go
     assert any("set aside" in remark for remark in remarks(history))
 
 
+@pytest.mark.slow
 async def test_different_candidates_in_a_row_that_break_the_evaluator_end_the_run(
     tmp_path: Path, tiny: MakeTask
 ) -> None:

@@ -104,6 +104,7 @@ def test_a_machine_that_slept_is_told(run: RecordedRun, monkeypatch: pytest.Monk
     assert event.seconds >= 0.1
 
 
+@pytest.mark.slow
 def test_nothing_is_out_of_time_when_the_machine_wakes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(halts, "ASLEEP", 0.1)
 

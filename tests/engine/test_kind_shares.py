@@ -127,6 +127,7 @@ async def test_no_room_is_kept_for_who_waits(tmp_path: Path, plain: Task) -> Non
     assert (made["a1"], made["a2"], made["a3"]) == (2, 1, 0), "the last evaluation is the cheap one's"
 
 
+@pytest.mark.slow
 async def test_who_waits_goes_on_when_the_others_bring_nothing_for_long(
     tmp_path: Path, plain: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:

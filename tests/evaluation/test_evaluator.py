@@ -361,6 +361,7 @@ def tree_of(files: Mapping[str, tuple[str, int, str]]) -> bytes:
     return buffer.getvalue()
 
 
+@pytest.mark.slow
 async def test_a_candidate_has_its_changes_and_the_seed_has_none(able: Evaluator) -> None:
     async def listed(files: Files) -> list[str]:
         evaluation, evidence = await able.evaluate("0" * 40, files, split="tree")
@@ -454,6 +455,7 @@ async def broken(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Eval
         yield evaluator
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("split", "reason"),
     [
@@ -538,6 +540,7 @@ def evaluate(program, split):
 """
 
 
+@pytest.mark.slow
 async def test_jobs_run_at_the_same_time(tmp_path: Path) -> None:
     (tmp_path / "meeting").mkdir()
     async with open_evaluator(tmp_path, MEETING, jobs=2) as evaluator:
@@ -672,6 +675,7 @@ def evaluate(program, split):
 """
 
 
+@pytest.mark.slow
 async def test_what_the_wall_clock_ends_with_its_cpu_unused_is_judged_again_once_and_told(tmp_path: Path) -> None:
     sleeps = "import time\ntime.sleep(0.4)\n" + GOOD
     toml = TOML.replace('splits = ["smoke", "train", "holdout"]\ngate.smoke = "score > 0"', 'splits = ["train"]')

@@ -125,6 +125,7 @@ def test_an_evaluator_cannot_take_a_loss_for_something_else(judged: Callable[...
     assert sum("again" in frame for frame in frames) == 2
 
 
+@pytest.mark.slow
 def test_a_sandbox_that_is_lost_again_and_again_is_an_error(judged: Callable[..., Any]) -> None:
     with pytest.raises(SandboxError, match=f"lost {ATTEMPTS} times in a row .*: the daemon was restarted") as caught:
         judged(ATTEMPTS)

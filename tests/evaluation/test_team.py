@@ -233,6 +233,7 @@ async def test_times_of_another_kind_of_machine_are_not_compared(folder: Path, t
     assert "another kind of machine (x86_64 Other)" in said[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("does", ["os.abort()", "say({'failed': number, 'error': 'the daemon is gone'})"])
 async def test_what_a_dying_worker_had_is_evaluated_elsewhere(local: Evaluator, folder: Path, does: str) -> None:
     async with team(local, [script(folder, does)], jobs=1) as both:

@@ -142,6 +142,7 @@ def test_forged_binary_replies_are_refused(raw: bytes) -> None:
         read(raw)
 
 
+@pytest.mark.slow
 def test_arrays_of_numpy_come_as_what_they_were() -> None:
     numpy = pytest.importorskip("numpy")
     value, plain, size = read(pieces([[[0], ["numpy", "<f4", [2, 1]]]], [None, "x"], numpy.ones(2, "f4").tobytes()))

@@ -281,6 +281,7 @@ def test_a_journal_that_was_put_back_is_read_as_it_is_now(long: Repository) -> N
     assert opened(long).heads == {}
 
 
+@pytest.mark.slow
 def test_entries_of_another_host_that_come_late_take_their_place(long: Repository) -> None:
     opened(long)
     long.move_branch(f"refs/evogit/{RUN}/journal/elsewhere", early(long))

@@ -14,13 +14,13 @@ from evogit.sandbox.bubblewrap import Bubblewrap
 from evogit.sandbox.providers import provider
 
 JAILS = [
-    "bubblewrap",
+    pytest.param("bubblewrap", marks=pytest.mark.slow),
     pytest.param("sampled", marks=pytest.mark.slow),
     pytest.param("docker", marks=pytest.mark.docker),
     pytest.param("runsc", marks=[pytest.mark.docker, pytest.mark.slow]),
 ]
 """Everything that promises isolation; `runsc` is Docker with that runtime, gVisor, `sampled` is bubblewrap without
-control groups."""
+control groups. Attacks are few seconds in all for who works on a sandbox, and too many for everybody else: slow."""
 
 APART = [JAILS[0], *JAILS[2:]]
 """For what has nothing to do with what a program uses: `sampled` keeps it apart as `bubblewrap` does."""

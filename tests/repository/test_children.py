@@ -48,6 +48,7 @@ def test_a_missing_program_is_one() -> None:
         run_child(["no-such-program"], seconds=1, env=ENV)
 
 
+@pytest.mark.slow
 def test_what_burns_cpu_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
     with pytest.raises(TooLongError, match="sh took more than 0.5 s of CPU"):
         run_child(["sh", "-c", f"sleep 600 & echo $! > {tmp_path}/pid; {BUSY}"], seconds=0.5, env=ENV)

@@ -110,6 +110,7 @@ def test_a_tree_without_end_is_refused_before_it_is_listed(repository: Repositor
             look(repository, how, tree)
 
 
+@pytest.mark.slow
 def test_a_large_tree_is_no_bomb(repository: Repository) -> None:
     assert len(repository.trees.entries(bomb(repository, 2, 300))) == 90_000
     assert len(repository.trees.entries(bomb(repository, 200, 1))) == 1

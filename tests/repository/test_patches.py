@@ -28,6 +28,7 @@ TOO_MUCH: dict[str, Callable[[int], dict[str, bytes | None]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", TOO_MUCH)
 def test_large_files_are_told_and_not_compared(repository: Repository, how: str) -> None:
     old = repository.trees.write(None, TOO_MUCH[how](1))

@@ -397,6 +397,7 @@ open("bottom", "w").close()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [1500, 5000])
 def test_what_is_beside_folders_of_any_depth_can_be_had(open_session, depth):
     session = open_session()

@@ -178,6 +178,7 @@ def f(x):
     assert "raised ValueError: seven" in replies[-1].detail
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "failure", "detail"),
     [
@@ -267,6 +268,7 @@ def test_fresh_workers_serve_one_session(name):
     assert name == "bubblewrap" or found["fresh"][0] != found["fresh"][1]  # numbers of user namespaces come again
 
 
+@pytest.mark.slow
 def test_a_base_of_many_small_files_fits(sandbox: Sandbox) -> None:
     base = BaseFiles("small", pack({f"folder{n % 10}/{n}": b"x" for n in range(2000)}))
     files = Files(pack({"m.py": b"import os\ndef count(): return len(os.listdir('folder3'))\n"}), (), base)

@@ -60,6 +60,7 @@ async def test_the_finished_board_does_all_that_was_asked_for_and_the_seed_littl
 NOT_THERE = constant("404 Not Found", "application/json", b'{"error": "no"}')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("files", "split"),
     [

@@ -17,6 +17,7 @@ def program(main: str) -> dict[str, bytes]:
     return {"tour.cpp": f"#include <stdio.h>\nint main() {{ {main} }}\n".encode()}
 
 
+@pytest.mark.slow
 async def test_a_threshold_above_zero_makes_shorter_tours_than_descent(judged: Judged) -> None:
     seed = find_task(TASK).seed_files()["tour.cpp"][0]
     descent = await judged(split="lite")
