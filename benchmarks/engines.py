@@ -207,7 +207,7 @@ def campaign(folder: Path, seconds: float, cut: float, *, every: float, evaluati
         alpha, beta, gamma, delta = hosts
         time.sleep(seconds / 4)
         beta.kill()
-        dead, pushed = beta.tip("beta"), beta.pushed
+        dead = beta.tip("beta")
         time.sleep(seconds / 12)
         gamma.cut_off()
         gamma.command("guide", "said while gamma was cut off", "--yes")
@@ -218,6 +218,7 @@ def campaign(folder: Path, seconds: float, cut: float, *, every: float, evaluati
         delta.command("stop")  # which reaches all, as every decision does
         finish(hosts)
     living = [host for host in hosts if host is not beta]
+    pushed = beta.pushed  # by now: what the server had begun to take went on when beta was dead
     for host in [*living, *living]:
         host.command("sync", host.line)
     found = {"living": [host.holds() for host in living], "beta": [host.tip("beta") for host in living]}
