@@ -19,6 +19,7 @@ from starlette.routing import Route
 from evogit.content import content
 from evogit.core import Candidate, EvoGitError, NotFoundError, RefusedError, RepositoryError, UsageError
 from evogit.page import decisions, details
+from evogit.page.inline import AGAIN
 from evogit.page.live import Live
 from evogit.page.payload import FollowedRun, Record
 from evogit.repository import Repository
@@ -111,7 +112,9 @@ class Site:
     # --- files ----------------------------------------------------------------------------------------------------
 
     async def _index(self, request: Request) -> Response:
-        return self._static("index.html")
+        begun = f'<meta charset="utf-8">\n<script>{AGAIN}</script>'
+        page = self._files["index.html"].decode().replace('<meta charset="utf-8">', begun, 1)
+        return Response(page, media_type=TYPES[".html"])
 
     async def _file(self, request: Request) -> Response:
         return self._static(request.path_params["file"])

@@ -13,10 +13,12 @@ from urllib.parse import parse_qs
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from evogit.page.inline import AGAIN, source_hash
+
 CSP = "; ".join(
     [
         "default-src 'none'",
-        "script-src 'self'",
+        f"script-src 'self' {source_hash(AGAIN)}",
         "style-src 'self'",
         "img-src 'self' data:",
         "connect-src 'self'",
@@ -35,8 +37,8 @@ HEADERS = {
     "cache-control": "no-store",
 }
 
-ENTRANCE = """<!doctype html><meta charset="utf-8"><title>EvoGit</title><script type="module" src="enter.js"></script>
-<p>EvoGit: <a href="/">to the page</a>
+ENTRANCE = f"""<!doctype html><meta charset="utf-8"><title>EvoGit</title><script>{AGAIN}</script>
+<script type="module" src="enter.js"></script><p>EvoGit: <a href="/">to the page</a>
 """
 """Answered to the link with the token: a redirect would lose the strict cookie where it was opened from a file, and the
 script keeps the token for this port."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import hashlib
 import json
 import re
 import zlib
@@ -15,6 +14,7 @@ from typing import Any
 from evogit.content import content
 from evogit.core import Candidate
 from evogit.page import details
+from evogit.page.inline import source_hash
 from evogit.page.modules import script
 from evogit.page.payload import FollowedRun, Record
 from evogit.review.graph_skeleton import skeleton
@@ -47,7 +47,7 @@ def html_file(run: FollowedRun, *, redact: bool = False, page: str = "graph") ->
     data = base64.b64encode(gzip.compress(_json(told.record()), 9, mtime=0)).decode()
     style, code = (content("graphs") / "style.css").read_text(encoding="utf-8"), script("main.js")
     head = (content("graphs") / "index.html").read_text(encoding="utf-8")
-    allowed = f"default-src 'none'; script-src {_hash(code)}; style-src {_hash(style)}; img-src data:"
+    allowed = f"default-src 'none'; script-src {source_hash(code)}; style-src {source_hash(style)}; img-src data:"
     allowed += "; base-uri 'none'; form-action 'none'"
     policy = f'<meta http-equiv="Content-Security-Policy" content="{allowed}">'
     head = head.replace('<meta charset="utf-8">', f'<meta charset="utf-8">\n{policy}', 1)
@@ -57,10 +57,6 @@ def html_file(run: FollowedRun, *, redact: bool = False, page: str = "graph") ->
     end = f'{embedded}\n<script type="module">{code}</script>\n</body>'
     text = head.replace("<body>", f'<body data-page="{page}">', 1).replace("</body>", end, 1)
     return HtmlFile(text, left_out)
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _json(told: Any) -> bytes:

@@ -158,8 +158,8 @@ def gits() -> list[int]:
     """Processes called git that this one has started, and that talk to a server."""
     found = []
     for file in Path("/proc/self/task").glob("*/children"):
-        for pid in file.read_text().split():
-            with suppress(OSError):
-                words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-                found += [int(pid)] if b"fetch" in words or b"push" in words else []
+        with suppress(OSError):  # a thread, or a process, may have ended
+            pids = file.read_text().split()
+            lines = {int(pid): Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") for pid in pids}
+            found += [pid for pid, words in lines.items() if b"fetch" in words or b"push" in words]
     return found

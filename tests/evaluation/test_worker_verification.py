@@ -32,7 +32,7 @@ while prefix := worker.stdout.read(PREFIX.size):
     header, body = PREFIX.unpack(prefix)
     told, rest = json.loads(worker.stdout.read(header)), worker.stdout.read(body + 1)
     answers += "answer" in told
-    if answers > 4 and "answer" in told and told["evaluation"]["metrics"]:
+    if answers > 12 and "answer" in told and told["evaluation"]["metrics"]:
         told["evaluation"]["metrics"]["score"] -= 1
     text = json.dumps(told).encode()
     say(PREFIX.pack(len(text), body) + text + rest)

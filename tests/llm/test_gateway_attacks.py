@@ -240,9 +240,9 @@ async def test_a_program_that_leaves_while_it_is_read_is_ended(program: Start) -
 
 OWNER = """
 import asyncio, sys
-from evogit.llm.reader import Reader
+from evogit.llm.reader import ReaderProcess
 async def main():
-    reader = Reader()
+    reader = ReaderProcess()
     await reader.ask({"of": "count"}, b"{}")
     print(reader._process.pid, flush=True)
     await reader.ask({"of": "plain"}, b"[" + b"[]," * 2_600_000 + b"[]]")

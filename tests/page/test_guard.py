@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import gc
+import hashlib
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from evogit.content import content
 from evogit.page.app import MOST_FOLLOWED, Site
 from evogit.page.guard import LARGEST
 from evogit.page.payload import FollowedRun
@@ -36,9 +39,11 @@ DECISIONS = (
     *({"kind": kind, "index": 1, "other": 5, "verdict": "a", "reason": "why"} for kind in ("merge", "graft", "judge")),
 )
 
+WITHIN = base64.b64encode(hashlib.sha256((content("graphs") / "again.js").read_bytes()).digest()).decode()
+
 CSP = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    f"default-src 'none'; script-src 'self' 'sha256-{WITHIN}'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
 
 

@@ -48,7 +48,7 @@ BROWSER = "not an origin"
 
 WAITING = re.compile("^…$")
 
-OWN = {"SCRIPT": 1, "LINK": 2, "META": 4, "STYLE": 1}
+OWN = {"SCRIPT": 2, "LINK": 2, "META": 4, "STYLE": 1}
 """Elements of the page that load or run something; nothing else may."""
 
 LOADING = "script, link, meta, style, img, svg, iframe, object, embed, base, form, audio, video, a[href^='javascript']"

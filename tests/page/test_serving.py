@@ -104,6 +104,18 @@ def test_a_file_leads_to_the_page(browser: Browser, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_page_whose_files_are_dropped_on_their_way_begins_again(browser: Browser, tmp_path: Path) -> None:
+    """As Chromium does with all of them when a network of the machine comes or goes."""
+    with serving(small_run(tmp_path / "own")) as served:
+        page = window(browser).new_page()
+        for file in ("enter.js", "style.css", "main.js", "layout.js"):
+            page.route(f"**/{file}", lambda route: route.abort(), times=1)
+        page.goto(served.url)
+        expect(page.locator("#facts")).to_contain_text("6 candidates")
+        page.close()
+
+
+@pytest.mark.slow
 def test_tabs_out_of_sight_hold_no_connection_and_are_told_what_they_missed(browser: Browser, tmp_path: Path) -> None:
     """A browser has six for a server: six tabs of six runs would hang."""
     with serving(small_run(tmp_path / "own")) as served:
