@@ -105,9 +105,7 @@ def run(
     Agents, selector and limits on models are those of the run's last start until others are given. Models that cost
     money are asked only after you agree, and for $5 at most unless you set a limit.
     """
-    if jobs is not None:
-        chosen["jobs"] = jobs
-    settings = Settings(**chosen, detached=detached)  # type: ignore[arg-type]
+    settings = _settings(jobs, detached=detached, **chosen)
     hooks.check()
     read = partial(resolve_run, task, repo, name, origin)
     target = meet(terminal, read(), server, read) if server.name else read()
@@ -132,6 +130,11 @@ def run(
             *(repository, found, target.name, settings, terminal), hooks=hooks, setup=setup, background=background
         )
         _end(terminal, done, end, hooks)
+
+
+def _settings(jobs: int | None, **chosen: object) -> Settings:
+    """What was chosen; without a number of jobs as many as usual."""
+    return Settings(**chosen, **({} if jobs is None else {"jobs": jobs}))  # type: ignore[arg-type]
 
 
 def _ready(terminal: Terminal, target: RunTarget, *, anew: bool, durable: bool) -> Repository:
