@@ -112,7 +112,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Two for each core, and one: tests wait a third of their time, for sandboxes, clocks, models and processes."""
+    """One for each core, and one more: tests wait, for sandboxes, clocks, models and processes."""
     return 1 + (os.cpu_count() or 1)
 
 
