@@ -76,13 +76,12 @@ def name_clone(common: Path, name: str, journals: Collection[str]) -> None:
 
 
 def forget_clone(common: Path) -> None:
-    """Remove the clone's name, its scratch folder, spare lock and secrets, unless an engine begins a run just now."""
+    """Remove the clone's name, its scratch folder and secrets, unless an engine begins a run just now."""
     with suppress(OSError):
         (common / "evogit" / "engines").rmdir()
         for folder in ("scratch", "keys", "holdouts", "logs", "remotes"):
             shutil.rmtree(common / "evogit" / folder, ignore_errors=True)
-        for file in ("host", "spare"):
-            (common / "evogit" / file).unlink(missing_ok=True)
+        (common / "evogit" / "host").unlink(missing_ok=True)
         (common / "evogit").rmdir()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pygit2
@@ -24,8 +23,8 @@ def commits(repo: pygit2.Repository) -> list[str]:
     return [str(repo.create_commit(None, who, who, f"{number}", tree, [])) for number in range(3)]
 
 
-def move(repo: pygit2.Repository, new: str, expected: str | None) -> bool:
-    return refs.swap(repo, Path(repo.path), NAME, new, expected, exchange=True)
+def move(repo: pygit2.Repository, new: str, expected: str | None, name: str = NAME) -> bool:
+    return refs.swap(repo, Path(repo.path), name, new, expected, exchange=True)
 
 
 def files(repo: pygit2.Repository) -> list[str]:
@@ -69,26 +68,13 @@ def test_files_that_cannot_change_names_are_no_obstacle(
     assert files(repo) == ["h"]
 
 
-def test_the_file_that_a_ref_had_becomes_the_next_lock(repo: pygit2.Repository, commits: list[str]) -> None:
+def test_who_reads_a_ref_while_refs_move_reads_what_it_was(repo: pygit2.Repository, commits: list[str]) -> None:
     first, second, third = commits
-    move(repo, first, None)
-    numbers = set()
-    for new, old in ((second, first), (third, second), (first, third), (second, first)):
-        assert move(repo, new, old)
-        assert not move(repo, third, old)
-        numbers.add((Path(repo.path) / NAME).stat().st_ino)
-    assert refs.target(repo, NAME) == second
-    assert files(repo) == ["h"]
-    assert len(numbers) == 2
-
-
-def test_a_lock_made_of_the_spare_file_is_as_young_as_it_is(repo: pygit2.Repository, commits: list[str]) -> None:
-    first, second, third = commits
-    move(repo, first, None)
-    move(repo, second, first)
-    spare = Path(repo.path) / "evogit" / "spare"
-    os.utime(spare, (0, 0))
-    refs._lock(f"{Path(repo.path) / NAME}.lock", str(spare))
-    assert not refs.break_lock(Path(repo.path), NAME, refs.STALE_AFTER)
-    assert refs.break_lock(Path(repo.path), NAME, -1)
-    assert move(repo, third, second)
+    other = f"{NAME}-other"
+    for name in (NAME, other):
+        assert move(repo, first, None, name)
+    with (Path(repo.path) / NAME).open() as file:
+        for old, new in ((first, second), (second, third), (third, second)):
+            assert move(repo, new, old)
+            assert move(repo, new, old, other)
+        assert file.read().strip() == first
