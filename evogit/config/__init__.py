@@ -4,14 +4,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evogit.config.names import REPOSITORY_FILE, TASK_FILE, TEMPLATES
-    from evogit.config.task import Task, gallery, load_repository_task, load_task
+    from evogit.config.names import REPOSITORY_FILE, TASK_FILE, TEMPLATES, gallery
+    from evogit.config.task import Task, load_repository_task, load_task
 
 _HOMES = {
-    "names": ("REPOSITORY_FILE", "TASK_FILE", "TEMPLATES"),
+    "names": ("REPOSITORY_FILE", "TASK_FILE", "TEMPLATES", "gallery"),
     "task": (
         "Task",
-        "gallery",
         "load_repository_task",
         "load_task",
     ),

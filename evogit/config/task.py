@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from evogit.config.instructions import instructs
 from evogit.config.names import REPOSITORY_FILE, TASK_FILE, TEMPLATES
 from evogit.config.values import EvaluationCommand, Gate, MetricReader, Pairwise, is_safe_path, matches
-from evogit.content import content
 from evogit.core import HOLDOUT, ConfigError, Judged, Metric, NotFoundError, UsageError
 from evogit.sandbox import Environment
 from evogit.sandbox.limits import Limits
@@ -253,11 +252,6 @@ def load_repository_task(root: Path) -> Task:
     if task.command:
         return replace(task, withheld=(*task.withheld, own), excluded=(*task.excluded, *ours))
     return replace(task, withheld=(*task.withheld, own, *ours))
-
-
-def gallery() -> list[str]:
-    """The names of the tasks that come with EvoGit."""
-    return sorted(file.parent.name for file in content("tasks").glob(f"*/{TASK_FILE}"))
 
 
 def _load(file: Path) -> Task:

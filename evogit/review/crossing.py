@@ -1,11 +1,9 @@
-"""A person's merges and grafts, tried first and then made candidates; and what all merges and grafts brought."""
+"""A person's merges and grafts, tried first and then made candidates."""
 
 from __future__ import annotations
 
-import math
 import random
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from evogit.breeding.crossings import Crossings, title
 from evogit.config.values import matches
@@ -13,11 +11,9 @@ from evogit.core import Candidate, RefusedError
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.repository import Merged, Repository, UnfitChangeError
-from evogit.review.json_records import Record
 from evogit.review.new_candidate import propose
 from evogit.selection.conflict_settlers import Crossing
 from evogit.selection.conflict_settlers import fitter as better_of
-from evogit.selection.merge_strategies import Outcomes, StepEffect, edges, tallies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,39 +94,3 @@ def propose_crossed(run: StoredRun, crossed: Crossed, reason: str) -> str | None
         reason=reason,
         conflicts=crossed.merged.conflicts,
     )
-
-
-def merge_statistics(history: History) -> Record:
-    """What merges and grafts brought: by strategy, and of each step that was grafted, causes first.
-
-    `gain` of a strategy is the mean over the better parent, that of a step the mean over the candidates that got it,
-    both in the primary metric's unit, None if unknown. A step's `interval` is of Student's t at 95 %, None
-    with one background; where the whole of it is above zero, the step is `causal`.
-    """
-    outcomes = list(Outcomes().of(history).values())
-    strategies = [
-        {"operator": operator, "strategy": strategy, **asdict(tally)}
-        for (operator, strategy), tally in tallies(outcomes).items()
-    ]
-    return {"strategies": strategies, "steps": _steps(history, edges(outcomes))}
-
-
-def _steps(history: History, found: Sequence[StepEffect]) -> list[Record]:
-    return [
-        {
-            "commit": each.commit,
-            "title": history.phylogeny[each.commit].title,
-            "backgrounds": each.backgrounds,
-            "helped": each.helped,
-            "gain": each.gain,
-            "interval": _interval(each),
-            "causal": each.causal,
-        }
-        for each in found
-    ]
-
-
-def _interval(edge: StepEffect) -> list[float] | None:
-    if edge.gain is None or edge.margin is None or math.isinf(edge.margin):
-        return None
-    return [edge.gain - edge.margin, edge.gain + edge.margin]

@@ -11,10 +11,10 @@ from evogit.core import Candidate, Evaluation
 from evogit.history import History
 from evogit.history.scores import seconds
 from evogit.repository import Repository
-from evogit.review.crossing import merge_statistics
 from evogit.review.gains import last_evaluation, way
 from evogit.review.hosts import host_records
 from evogit.review.json_records import SCHEMA, Record, interval, status_record
+from evogit.review.merge_statistics import merge_statistics
 from evogit.review.spending import last_start
 
 REASONS = 5

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from evogit.history import History
-from evogit.selection.anatomy import Piece
+
+if TYPE_CHECKING:  # commands that look at a run take no program apart
+    from evogit.selection.anatomy import Piece
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
