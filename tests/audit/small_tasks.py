@@ -578,3 +578,123 @@ def evaluate(program, split, rng):
     yield Case("all", score=len(told))
 """
 RETOLD_GUESS = "def solve(low, high, told):\n    return low + len(told)\n"
+SIDES = """\
+from evogit import Case
+
+def evaluate(program, split, rng):
+    cases = [(rng.gauss(place % 2, 2), place % 2) for place in range(20)]
+    MIXED
+    for number, (x, right) in enumerate(cases):
+        said = program.call("program:solve", [x], returns=int).value
+        yield Case(str(number), score=float(said == right))
+"""
+SIDE = "def solve(x):\n    return int(x > 2)\n"
+SECRETS = """\
+from evogit import Case
+
+def evaluate(program, split, rng):
+    code = rng.randrange(50)
+    for game in range(5):
+        told = []
+        while code not in told and len(told) < 60:
+            told.append(program.call("program:solve", [told], returns=int).value)
+        AGAIN
+        yield Case(str(game), score=len(told))
+"""
+SECRET = "def solve(told):\n    return len(told)\n"
+MOVES = """\
+import random
+from evogit import Case
+
+def evaluate(program, split, rng):
+    draws, mine, theirs = OPPONENT, [], []
+    for _ in range(30):
+        mine.append(program.call("program:solve", [mine, theirs], returns=str).value)
+        theirs.append(draws.choice(["odd", "even"]))
+    yield Case("all", score=sum(a != b for a, b in zip(mine, theirs)))
+"""
+MOVE = 'def solve(mine, theirs):\n    return ["odd", "even"][len(mine) % 2]\n'
+DEMAND = """\
+from evogit import Case, Invalid
+
+def evaluate(program, split, rng):
+    levels = [50.0]
+    while len(levels) < 40:
+        levels.append(levels[-1] + rng.gauss(0, 3))
+    seen = [level + rng.gauss(0, 3) for level in levels]
+    said = program.call("program:solve", [seen], returns=list[float]).value
+    if len(said) != WANTED:
+        raise Invalid("expected one for each")
+    yield Case("all", score=sum(abs(a - b) for a, b in zip(said, RIGHT)))
+"""
+BINS = """\
+from evogit import Case, Invalid
+
+def evaluate(program, split, rng):
+    sizes = [rng.randrange(10, 60) for _ in range(40)]
+    bins = program.call("program:solve", [sizes, 100], returns=list[int]).value
+    if len(bins) != 40 or any(sum(s for s, b in zip(sizes, bins) if b == each) > 100 for each in set(bins)):
+        raise Invalid("not packed")
+    yield Case("all", score=len(set(bins)))
+"""
+BIN = """\
+def solve(sizes, most):
+    bins, used = [], []
+    for size in sizes:
+        place = next((p for p, have in enumerate(used) if have + size <= most), len(used))
+        used[place:] = [*used[place:], 0] if place == len(used) else used[place:]
+        used[place] += size
+        bins.append(place)
+    return bins
+"""
+REPORT = """\
+import math
+from evogit import Case, Invalid
+
+def evaluate(program, split, rng):
+    worst = 0.0
+    for x in (rng.randrange(100) for _ in range(5)):
+        word, value = program.call("program:solve", [x], returns=str).value.split()
+        if word != str(x) or NUMBER:
+            raise Invalid("expected the number and its root")
+        if abs(float(value) - math.sqrt(x)) > worst:
+            worst = abs(float(value) - math.sqrt(x))
+    yield Case("all", score=worst)
+"""
+REPORTED = 'def solve(x):\n    return f"{x} {x / 10:.3f}"\n'
+PATTERNS = """\
+import re
+from evogit import Case
+
+def evaluate(program, split):
+    pattern = re.compile(program.call("program:solve", returns=str).value)
+    good, other = ["a1", "b22", "c3"], OTHER
+    hits = [bool(pattern.fullmatch(text)) for text in good] + [not pattern.fullmatch(text) for text in other]
+    yield Case("all", score=sum(hits) / len(hits))
+"""
+PATTERN = 'def solve():\n    return "[a-b][0-9]"\n'
+FILED = """\
+from contextlib import nullcontext
+from evogit import Case, Invalid
+
+def evaluate(program, split, rng):
+    text = " ".join(str(rng.randrange(50)) for _ in range(300)).encode()
+    packed = program.run(["python3", "program.py", "pack"], files={"in": text}, out=["small"]).files["small"]
+    with AGAIN as other:
+        if other.run(["python3", "program.py", "back"], files={"small": packed}, out=["out"]).files["out"] != text:
+            raise Invalid("another text")
+    yield Case("all", score=len(packed))
+"""
+FILER = """\
+import sys
+import zlib
+
+def turned(old, new, way):
+    with open(old, "rb") as old, open(new, "wb") as new:
+        new.write(way(old.read()))
+
+if sys.argv[1] == "pack":
+    turned("in", "small", zlib.compress)
+else:
+    turned("small", "out", zlib.decompress)
+"""

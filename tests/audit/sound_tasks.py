@@ -16,6 +16,9 @@ from .small_tasks import (
     COLOUR,
     COLOURS,
     COMMAND,
+    DEMAND,
+    FILED,
+    FILER,
     FORECAST,
     FORECASTS,
     GAMES,
@@ -27,19 +30,29 @@ from .small_tasks import (
     MEASURE,
     MIX,
     MIXED,
+    MOVE,
+    MOVES,
     NAME,
     NAMED,
     PACK,
+    PATTERN,
+    PATTERNS,
     PERMUTED,
     PHRASE,
     PHRASES,
     PYTHON,
+    REPORT,
+    REPORTED,
     RETOLD,
     RETOLD_GUESS,
     RIGHT,
     SCRIPT,
+    SECRET,
+    SECRETS,
     SHORT,
     SHORTENED,
+    SIDE,
+    SIDES,
     SORT,
     SORTED,
     SPAN,
@@ -63,6 +76,30 @@ from .small_tasks import (
 )
 
 SOUND = {
+    "sides": Small(SIDES.replace("MIXED", "rng.shuffle(cases)"), SIDE),
+    "secrets": Small(SECRETS.replace("AGAIN", "code = rng.randrange(50)"), SECRET, direction="minimize"),
+    "moves": Small(MOVES.replace("OPPONENT", "rng"), MOVE),
+    "smoothed": Small(
+        DEMAND.replace("WANTED", "40").replace("RIGHT", "levels"),
+        "def solve(seen):\n    return [sum(seen[: day + 1]) / (day + 1) for day in range(len(seen))]\n",
+        direction="minimize",
+        goal="Say for each day how much there was, from what was seen up to that day.",
+    ),
+    "report": Small(REPORT.replace("NUMBER", "not math.isfinite(float(value))"), REPORTED, direction="minimize"),
+    "patterns": Small(PATTERNS.replace("OTHER", '["1a", "b", "33"]'), PATTERN),
+    "filed": Small(FILED.replace("AGAIN", "program.anew()"), FILER, direction="minimize"),
+    "few_inputs": Small(
+        """\
+from evogit import Case
+
+def evaluate(program, split, rng):
+    for number in range(12):
+        coins = ["heads" if rng.random() < 0.9 else "tails" for _ in range(9)]
+        said = program.call("program:solve", [coins], returns=int).value
+        yield Case(str(number), score=float(said == rng.randrange(2)))
+""",
+        "def solve(coins):\n    return 1\n",
+    ),
     "short": Small(SHORT.replace("FOREIGN", "or not set(short.split()) <= set(text.split())"), SHORTENED),
     "boxes": Small(
         BOXES.replace("CONTENT", "(lambda rows: sorted(size for row in rows for size in row))"),

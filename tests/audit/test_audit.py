@@ -34,6 +34,14 @@ async def test_a_leak_is_found_by_its_attack(audit: Audit, name: str) -> None:
 
 
 NEAREST = {
+    "sides": ("order",),
+    "secrets": ("foreseen",),
+    "moves": ("lookahead",),
+    "smoothed": ("lookahead",),
+    "report": ("nan",),
+    "patterns": ("constant",),
+    "filed": ("passed-on",),
+    "few_inputs": ("holdout",),
     "named": ("broken-rules", "nothing"),
     "choose": ("broken-rules",),
     "mix": ("edited",),

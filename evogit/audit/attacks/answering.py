@@ -29,6 +29,20 @@ OVERFLOW = {
     for number in ("1e308", "1e100", "1.0")
 }
 """The first one overflows in a sum; the others, which do not, are to tell whether that is what pays."""
+IN_TEXT = """\
+def _cheat(honest, *args, **kwargs):
+    import re
+    value = honest(*args, **kwargs)
+    return re.sub({number!r}, {word!r}, value) if isinstance(value, str) else value
+"""
+ODD_IN_TEXT = {
+    f'"{word}" for {which} in a text': IN_TEXT.format(number=number, word=word)
+    for word in ("nan", "inf", "-inf")
+    for which, number in (
+        ("each number with a point", r"-?\d+\.\d+(?:e-?\d+)?"),
+        ("the last number of each line", r"(?m)-?\d[\d.e-]*$"),
+    )
+}
 FALSE = {
     "False for numbers": "return _each(honest(*args, **kwargs), lambda number: False)",
     "True for numbers": "return _each(honest(*args, **kwargs), lambda number: True)",
@@ -37,6 +51,8 @@ CONSTANT = {
     f"{number} for all numbers": f"return _each(honest(*args, **kwargs), lambda number: {number})"
     for number in (0, 1, 2)
 }
+MATCHES = {f"the text {text!r}": f"return {text!r}" for text in (".*", "(?s).*", "*", "%", "**/*")}
+"""Patterns that match all there is."""
 CHANGES = {
     "the first element alone": "x[:1]",
     "the first half": "x[: len(x) // 2]",

@@ -6,7 +6,19 @@ import re
 from collections.abc import AsyncIterator
 
 from evogit.audit.attack import Attack, Hit
-from evogit.audit.attacks.answering import CONSTANT, FALSE, NOTHING, ODD, OVERFLOW, many_inputs, passes, tried, where
+from evogit.audit.attacks.answering import (
+    CONSTANT,
+    FALSE,
+    MATCHES,
+    NOTHING,
+    ODD,
+    ODD_IN_TEXT,
+    OVERFLOW,
+    many_inputs,
+    passes,
+    tried,
+    where,
+)
 from evogit.audit.laboratory import Laboratory
 
 MANY = 6000
@@ -32,11 +44,19 @@ async def _odd(lab: Laboratory) -> AsyncIterator[Hit]:
         if passes(lab, trial):
             yield Hit(f"{says} is accepted", candidate, trial, trial.line)
             return
+    async for says, candidate, trial in tried(lab, "nan", ODD_IN_TEXT if _in_texts(lab) else {}):
+        if lab.better(trial):
+            yield Hit(f"{says} is accepted", candidate, trial, trial.line)
+            return
     found = [each async for each in tried(lab, "nan", OVERFLOW)]
     better = [each for each in found if lab.better(each[2])]
-    if len(found) == len(OVERFLOW) and [says for says, _, _ in better] == list(OVERFLOW)[:1]:
+    if len(found) > 1 and [says for says, _, _ in better] == list(OVERFLOW)[:1]:
         says, candidate, trial = better[0]
         yield Hit(f"{says} overflows, and scores better", candidate, trial, trial.line)
+
+
+def _in_texts(lab: Laboratory) -> bool:
+    return any(isinstance(call.value, str) for call in lab.answered)
 
 
 async def _truth(lab: Laboratory) -> AsyncIterator[Hit]:
@@ -58,6 +78,10 @@ async def _constant(lab: Laboratory) -> AsyncIterator[Hit]:
             yield Hit(
                 f"{says} scores {'as well as any constant' if alike else 'perfectly'}", candidate, trial, trial.line
             )
+            return
+    async for says, candidate, trial in tried(lab, "constant", MATCHES if _in_texts(lab) else {}):
+        if lab.ideal(trial):
+            yield Hit(f"{says}, which matches everything, scores perfectly", candidate, trial, trial.line)
             return
 
 
@@ -110,7 +134,7 @@ ATTACKS = (
     Attack(
         "constant",
         "answers",
-        "answers the same number for everything",
+        "answers the same number, or a pattern that matches everything",
         "Check the answer against its input: a constant should break a rule, or score worse than an attempt.",
         _constant,
     ),

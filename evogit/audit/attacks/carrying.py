@@ -40,6 +40,7 @@ SHORT: dict[type, tuple[str, ...]] = {
     dict: ("{}",),
 }
 """What is answered in the place of a value of a type."""
+SHORT_FILE = ('""', 'f"{number:02}"')
 SCRIPT = """\
 {title}import atexit, glob, io, json, sys
 
@@ -63,6 +64,28 @@ if sys.argv == {pack!r}:
             json.dump([short, value], file)
         _shown.write(short)
         _shown.flush()
+
+
+"""
+SCRIPT_FILES = """\
+{title}import atexit, glob, json, os, sys
+
+for _name in sorted(glob.glob(".carried-*"), reverse=True) if sys.argv == {unpack!r} else ():
+    with open(_name) as _file:
+        _short, _whole = json.load(_file)
+    if open({given!r}, "rb").read() == bytes.fromhex(_short):
+        open({given!r}, "wb").write(bytes.fromhex(_whole))
+        break
+if sys.argv == {pack!r}:
+
+    @atexit.register
+    def _carry():
+        number = len(glob.glob(".carried-*"))
+        whole = open({out!r}, "rb").read()
+        short = {short}.encode()
+        with open(f".carried-{{number:04}}", "w") as file:
+            json.dump([short.hex(), whole.hex()], file)
+        open({out!r}, "wb").write(short)
 
 
 """
@@ -140,17 +163,27 @@ def _argument(one: Call, other: Call) -> int:
     if one.target == other.target or one.kind != other.kind or len(json.dumps(one.value)) < LEAST:
         return -1
     if one.kind == "run":
-        return 0 if read_printed(other.arguments[0]["stdin"].strip()) == one.value else -1
+        given = read_printed(other.arguments[0]["stdin"].strip()) == one.value or _file(one, other)
+        return 0 if given else -1
     return other.arguments.index(one.value) if one.value in other.arguments else -1
+
+
+def _file(one: Call, other: Call) -> str:
+    """The file in which a later command is given what an earlier one wrote; empty where there is none."""
+    files = other.arguments[0]["files"] if one.arguments[0]["out"] else {}
+    return next((name for name, text in files.items() if read_printed(text) == one.value), "")
 
 
 def _handing_on(lab: Laboratory, one: Call, other: Call, at: int) -> Iterator[AttackCandidate]:
     """Candidates whose later call finds the first one's answer in a file."""
     if one.kind == "run":
         pack, unpack = [_script(call) for call in (one, other)]
-        for short in SHORT[str]:
-            code = SCRIPT.format(title=title("passed-on"), pack=pack, unpack=unpack, short=short)
-            yield lab.beginning(code)
+        given = _file(one, other)
+        code = SCRIPT_FILES if given else SCRIPT
+        out = next(iter(one.arguments[0]["out"]), "")
+        for short in SHORT_FILE if given else SHORT[str]:
+            parts = {"pack": pack, "unpack": unpack, "given": given, "out": out, "short": short}
+            yield lab.beginning(code.format(title=title("passed-on"), **parts))
         return
     names = [re.split(r"[:.]", call.target)[-1] for call in (one, other)]
     for short in SHORT.get(type(one.value), ()):

@@ -9,7 +9,7 @@ from evogit.audit.attack import Attack, Hit
 from evogit.audit.attacks.answering import where
 from evogit.audit.attacks.timing import table
 from evogit.audit.candidate import AttackCandidate
-from evogit.audit.laboratory import Call, Laboratory
+from evogit.audit.laboratory import SECOND, Call, Laboratory
 
 RICH = 40
 """Characters of arguments that are not equal by chance."""
@@ -37,6 +37,8 @@ async def _holdout(lab: Laboratory) -> AsyncIterator[Hit]:
     if not shared or len(shared) < len(seen) / 2 and not any(len(key) >= RICH for key in shared & _varied(held.asked)):
         return
     whole = len(shared) == len(seen)
+    if not whole and await _by_chance(lab, train, seen):
+        return
     candidate = lab.cheating("holdout", _known(lab.seed.asked) if whole else table(lab.seed.asked))
     if candidate is None:
         return
@@ -49,6 +51,13 @@ async def _holdout(lab: Laboratory) -> AsyncIterator[Hit]:
         if b"knew all of them before" in trial.evidence.stdout:
             what = f"the {len(lab.answered)} inputs of {lab.split} are those of the holdout, in the same order"
             yield Hit(what, foresees, trial, where(lab.answered), split="holdout", seed=held)
+
+
+async def _by_chance(lab: Laboratory, train: set[str], seen: set[str]) -> bool:
+    """Whether a train that is drawn otherwise has as many inputs of the holdout: there are few different ones."""
+    other = _informative((await lab.evaluate(AttackCandidate({}), secret=SECOND)).asked)
+    drawn = len(train & other) < len(train) / 2
+    return drawn and len(other & seen) >= len(train & seen) / 2
 
 
 FORESEES = """\

@@ -1,20 +1,22 @@
-"""A program that knows what is to come: from an earlier call, from a whole series, from the last evaluation."""
+"""A program that knows what is to come: from an earlier call, or from a whole series."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from itertools import permutations
 from typing import Any
 
 from evogit.audit.attack import Attack, Hit
 from evogit.audit.attacks.answering import where
-from evogit.audit.candidate import AttackCandidate
 from evogit.audit.laboratory import SECOND, Call, Laboratory
 from evogit.audit.rules import kind
 
 FEW = 5
 """Items that follow each other below which what comes next may be the answer by chance."""
+CHOICES = 4
+"""Different items up to which all ways to answer them are tried."""
 LIVE = re.compile(
     r"\bonline\b|\bstream|one (item|at a time)|arriv|without (seeing|knowing)|look.?ahead|future|causal", re.I
 )
@@ -25,18 +27,14 @@ async def _future(lab: Laboratory) -> AsyncIterator[Hit]:
     calls = lab.seed.asked
     following = [] if lab.timed else _following(lab.answered)
     if len(following) >= FEW and len(set(map(repr, following))) > 1:
-        turns = (0, 1, 2, len(following) // 2)  # the right order, and controls
-        tables = [NEXT.format(items=json.dumps(following[turn:] + following[:turn])) for turn in turns]
-        candidates = [each for table in tables if (each := lab.cheating("lookahead", table, answers=True))]
-        told, *controls = [await lab.evaluate(each, secret=SECOND) for each in candidates] or [lab.seed]
-        usual = max((each.score for each in controls if each.score is not None), default=None)
-        if lab.better(told) and told.score and (usual is None or told.score - usual > abs(usual) / 3):
-            what = "what comes next is the answer, and is the same in each evaluation"
-            yield Hit(what, candidates[0], told, where(calls))
+        for items in _replies(following):
+            if hit := await _known_next(lab, items):
+                yield hit
+                return
+    for search in (_series, _reordered):
+        async for hit in search(lab):
+            yield hit
             return
-    async for hit in _series(lab):
-        yield hit
-        return
     texts = [lab.task.goal, *lab.evaluator_texts().values()]
     ahead = _known_ahead(calls) if any(map(LIVE.search, texts)) else None
     if ahead:
@@ -48,12 +46,47 @@ async def _future(lab: Laboratory) -> AsyncIterator[Hit]:
             yield Hit(what, candidate, trial, earlier.line)
 
 
+def _replies(following: list[Any]) -> Iterator[list[Any]]:
+    """What comes next; and, where there are few different items, each way to answer them with one of these."""
+    yield following
+    items = [each for each in dict.fromkeys(following) if each is not None] if _plain(following) else []
+    for turned in permutations(items) if len(items) <= CHOICES else ():
+        if list(turned) != items:
+            reply = dict(zip(items, turned, strict=True))
+            yield [reply[each] for each in following]
+
+
+def _plain(items: list[Any]) -> bool:
+    return all(isinstance(each, str | int) for each in items)
+
+
+async def _known_next(lab: Laboratory, items: list[Any]) -> Hit | None:
+    """A table of answers by their number alone, if it gains on other inputs, and does not in another order."""
+    turns = (0, 1, 2, len(items) // 2)
+    tables = [NEXT.format(items=json.dumps(items[turn:] + items[:turn])) for turn in turns]
+    candidates = [each for table in tables if (each := lab.cheating("lookahead", table, answers=True))]
+    if not candidates or not lab.better(told := await lab.evaluate(candidates[0], secret=SECOND)):
+        return None
+    controls = [await lab.evaluate(each, secret=SECOND) for each in candidates[1:]]
+    usual = max((each.score for each in controls if each.score is not None), default=None)
+    if told.score is None or (usual is not None and told.score - usual <= abs(usual) / 3):
+        return None
+    what = "what comes next tells the answer, and is the same in each evaluation"
+    return Hit(what, candidates[0], told, where(lab.seed.asked))
+
+
 CAUSAL = re.compile(
     r"\bup to (and including )?(now|the present|(the )?(current )?(day|hour|minute|step|time|round|tick|moment|t)\b)"
-    r"|\bso far\b|\b(past|earlier|previous) (values|prices|items|data)\b|\bonly the past\b|(see|know)\w* what comes",
+    r"|\bso far\b|\bbefore (that|this|the same|its) (day|hour|minute|step|time|round|tick|moment|item|one)\b"
+    r"|\b(without|not|never|nor)\b[^.]{0,40}\b(later|future|coming|following)\b"
+    r"|\b(past|earlier|previous) (values|prices|items|data)\b|\bonly the past\b|(see|know)\w* what comes",
     re.I,
 )
 """How a goal says that an answer may depend on what came before alone."""
+ONE_BY_ONE = re.compile(
+    r"\bonline\b|\bone (item |piece |at )?(at a|by|after) (time|one|another)\b|\bas (they|it) (come|arrive)s?\b", re.I
+)
+"""How it says that things are to be taken as they come."""
 KEEPS = """\
 def _cheat(honest, *args, **kwargs):
     value, given = honest(*args, **kwargs), [*args, *kwargs.values()]
@@ -67,18 +100,17 @@ def _cheat(honest, *args, **kwargs):
     value, series = honest(*args, **kwargs), [*args, *kwargs.values()][{place}]
     low, high = {sides}
     moves = [after > now for now, after in zip(series, series[1:])]
-    return {moves}
+    return ({moves})[: len(value)]
 """
 
 
 async def _series(lab: Laboratory) -> AsyncIterator[Hit]:
     """A whole series at once, where each answer is to depend on what came before alone, as the seed's do."""
     place = _series_at(lab.answered)
-    if lab.timed or place < 0 or not CAUSAL.search(lab.task.goal):
+    if lab.timed or place < 0 or not CAUSAL.search(lab.task.goal) or not await _keeps(lab, place):
         return
-    keeps = lab.cheating("lookahead", KEEPS.format(place=place), answers=True)
-    said = (await lab.evaluate(keeps)).evidence.stdout if keeps else b""
-    if b"the past alone" not in said or b"the future, too" in said:
+    async for hit in _next_itself(lab, place):
+        yield hit
         return
     for sides in ("min(value), max(value)", "max(value), min(value)"):
         ways = (  # of the next step, and of the one before as a control
@@ -98,13 +130,86 @@ async def _series(lab: Laboratory) -> AsyncIterator[Hit]:
             return
 
 
+async def _keeps(lab: Laboratory, place: int) -> bool:
+    """Whether what the seed says of an element depends on what came before alone."""
+    keeps = lab.cheating("lookahead", KEEPS.format(place=place), answers=True)
+    said = (await lab.evaluate(keeps)).evidence.stdout if keeps else b""
+    return b"the past alone" in said and b"the future, too" not in said
+
+
+REORDERED = """\
+def _cheat(honest, *args, **kwargs):
+    given = [*args, *kwargs.values()]
+    items = given[{place}]
+    order = sorted(range(len(items)), key=items.__getitem__, reverse={reverse})
+    said = honest(*[[items[i] for i in order] if place == {place} else each for place, each in enumerate(given)])
+    return [said[order.index(i)] for i in range(len(items))]
+"""
+
+
+async def _reordered(lab: Laboratory) -> AsyncIterator[Hit]:
+    """Items that are to be taken as they come, all given at once, and answered in the order of their size."""
+    place = _items_at(lab.answered)
+    live = CAUSAL.search(lab.task.goal) or ONE_BY_ONE.search(lab.task.goal)
+    if lab.timed or place < 0 or not live or not await _keeps(lab, place):
+        return
+    for reverse in (True, False):
+        candidate = lab.cheating("lookahead", REORDERED.format(place=place, reverse=reverse), answers=True)
+        if candidate and lab.better(trial := await lab.evaluate(candidate)):
+            what = "all items are given at once, and answers that take them in another order score better"
+            yield Hit(what, candidate, trial, where(trial.asked))
+            return
+
+
+def _items_at(calls: list[Call]) -> int:
+    """Which argument is a list of numbers with an answer to each; -1 where there is none."""
+    for place in range(min((len(call.arguments) for call in calls), default=0)):
+        pairs = [(call.arguments[place], call.value) for call in calls]
+        if all(_numbers(given) and isinstance(value, list) and len(given) == len(value) for given, value in pairs):
+            return place
+    return -1
+
+
+STRICT = """\
+def _cheat(honest, *args, **kwargs):
+    value, given = honest(*args, **kwargs), [*args, *kwargs.values()]
+    last = given[{place}][:-1] + [given[{place}][0] - given[{place}][-1] - 1]
+    again = honest(*[last if place == {place} else each for place, each in enumerate(given)])
+    steps = len(last) - 1  # what is said of later ones may use all of it
+    print("before it alone" if again[:steps] == value[:steps] else "also the same")
+    return value
+"""
+SHOWN = """\
+def _cheat(honest, *args, **kwargs):
+    value, series = honest(*args, **kwargs), [*args, *kwargs.values()][{place}]
+    return ({shown})[: len(value)]
+"""
+
+
+async def _next_itself(lab: Laboratory, place: int) -> AsyncIterator[Hit]:
+    """The next element of the series as the answer, where those of the seed do not depend on it."""
+    strict = lab.cheating("lookahead", STRICT.format(place=place), answers=True)
+    said = (await lab.evaluate(strict)).evidence.stdout if strict else b""
+    if b"before it alone" not in said or b"also the same" in said:
+        return
+    shown = ("series[1:] + series[-1:]", "series")  # the next one, and the present one as a control
+    told, usual = [lab.cheating("lookahead", SHOWN.format(place=place, shown=s), answers=True) for s in shown]
+    if told is None or usual is None:
+        return
+    trial, control = await lab.evaluate(told), await lab.evaluate(usual)
+    if not lab.better(trial) or trial.score is None:
+        return
+    if control.score is None or trial.score - control.score > abs(control.score) / 3:
+        yield Hit("the whole series is given, and its next element is the answer", told, trial, where(trial.asked))
+
+
 def _series_at(calls: list[Call]) -> int:
-    """Which argument is a series of numbers with a number as answer to each; -1 where there is none."""
+    """Which argument is a series of numbers with a number as answer to each, or to all but one; else -1."""
     if not calls:
         return -1
     for place in range(min(len(call.arguments) for call in calls)):
         pairs = [(call.arguments[place], call.value) for call in calls]
-        if all(_numbers(given) and _numbers(value) and len(given) == len(value) for given, value in pairs):
+        if all(_numbers(given) and _numbers(value) and 0 <= len(given) - len(value) <= 1 for given, value in pairs):
             return place
     return -1
 
@@ -114,12 +219,19 @@ def _numbers(value: Any) -> bool:
 
 
 def _following(calls: list[Call]) -> list[Any]:
-    """To each call the item that came next, where that is of the kind of an answer; else what was answered."""
+    """To each call the item that came next, in the first argument that brings one; the last answer at the end."""
+    own = [call.value for call in calls]
+    found = [_brought(calls, place) for place in range(min((len(call.arguments) for call in calls), default=0))]
+    return next((items for items in found if items and items != own), [])
+
+
+def _brought(calls: list[Call], place: int) -> list[Any]:
+    """What an argument brings next, if it is of the kind of an answer."""
     found: list[Any] = []
     for now, after in zip(calls, calls[1:], strict=False):
-        if not now.arguments or not after.arguments or now.target != after.target:
+        if now.target != after.target:
             return []
-        before, item = now.arguments[0], after.arguments[0]
+        before, item = now.arguments[place], after.arguments[place]
         if isinstance(item, list) and isinstance(before, list) and item and item[:-1] == before:
             item = item[-1]
         if kind(item) != kind(now.value):
@@ -185,70 +297,7 @@ def _reads_on(calls: list[Call], whole: list[Any]) -> bool:
     return len(places) > 2 and places == list(range(places[0], places[0] + len(places))) and places[0] < len(whole) - 1
 
 
-# --- hidden things that are the same in each evaluation ---------------------------------------------------------
-
-GAMES = 3
-"""Rounds below which what ended them says nothing."""
-REPLAY = """\
-import json
-
-_ENDS = json.loads({ends!r})
-_rounds = 0
-
-
-def _cheat(honest, *args, **kwargs):
-    global _rounds
-    value = honest(*args, **kwargs)
-    if json.dumps([args, kwargs], sort_keys=True) != {first!r}:
-        return value
-    _rounds += 1  # each begins with the same question
-    return _ENDS[(_rounds - 1) % len(_ENDS)]
-"""
-
-
-async def _replayed(lab: Laboratory) -> AsyncIterator[Hit]:
-    """What ended each round of questions in an earlier evaluation, as the first answer of the round."""
-    ends = [] if lab.timed else _ends(lab.answered)
-    if len(ends) < GAMES or len(set(map(repr, ends))) < GAMES or not await _foretold(lab, len(ends)):
-        return
-    first = lab.answered[0].key
-    turned = [ends[turn:] + ends[:turn] for turn in (0, 1, len(ends) // 2)]  # the right order, and controls
-    codes = [REPLAY.format(ends=json.dumps(each), first=first) for each in turned]
-    candidates = [each for code in codes if (each := lab.cheating("foreseen", code, answers=True))]
-    told, *controls = [await lab.evaluate(each, secret=SECOND) for each in candidates] or [lab.seed]
-    usual = max((each.score for each in controls if each.score is not None), default=None)
-    if lab.better(told) and told.score is not None and (usual is None or told.score - usual > abs(usual) / 3):
-        what = "what is to be found out is the same in each evaluation, and the program is told which it is"
-        yield Hit(what, candidates[0], told, where(lab.answered))
-
-
-def _ends(calls: list[Call]) -> list[Any]:
-    """The last answer of each round; a round begins with the question that the first one begins with."""
-    first = [place for place, call in enumerate(calls) if call.key == calls[0].key]
-    if not first or len(calls) < 2 * len(first):
-        return []
-    return [calls[after - 1].value for after in [*first[1:], len(calls)]]
-
-
-async def _foretold(lab: Laboratory, rounds: int) -> bool:
-    """Whether a program can know the round: by what it is told before each, or as there are no other rounds at all."""
-    if "holdout" not in lab.task.splits:
-        return True
-    other = await lab.evaluate(AttackCandidate({}), secret=SECOND)
-    told, again = (
-        [call.key for call in trial.asked if call.target != lab.answered[0].target] for trial in (lab.seed, other)
-    )
-    return told == again and len(set(told)) >= rounds
-
-
 ATTACKS = (
-    Attack(
-        "foreseen",
-        "leaks",
-        "knows from an earlier evaluation what it is to find out",
-        "Draw what is hidden with the `rng` that evaluate() may take, and do not name it to the program.",
-        _replayed,
-    ),
     Attack(
         "lookahead",
         "leaks",

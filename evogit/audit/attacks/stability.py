@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 
@@ -14,12 +15,17 @@ FAMILY = "stability"
 TRIES = 4
 _LUCK = re.compile(r"\brandom\.\w+\(|default_rng\(\)|SystemRandom|\bsecrets\.|urandom|time\.time|shuffle\(|np\.random")
 
+_CLOCK = re.compile(r"\btime\.time\b|\btime_ns\b|\bdatetime\.now\b|\butcnow\b")
+
 
 async def _luck(lab: Laboratory) -> AsyncIterator[Hit]:
     """The same candidate, the same answers, other scores, where the task says that there is no noise."""
     if lab.timed or lab.task.repeats or lab.seed.score is None:
         return
     trials = [lab.seed, lab.again, *[await lab.evaluate(AttackCandidate({}), anew=True) for _ in range(TRIES - 2)]]
+    if any(_CLOCK.search(text) for text in lab.evaluator_texts().values()):
+        await asyncio.sleep(1.1)  # what is drawn by the clock may be drawn by its seconds
+        trials.append(await lab.evaluate(AttackCandidate({}), anew=True))
     scores = [trial.score for trial in trials]
     if len(set(scores)) == 1 or await _remembers(lab, scores):
         return
@@ -27,8 +33,11 @@ async def _luck(lab: Laboratory) -> AsyncIterator[Hit]:
         lab.notes.append("the seed answers the same questions in different ways: it draws numbers that are not seeded")
         return
     best = max(trials, key=lambda trial: trial.score or float("-inf"))
-    what = f"the seed scores from {min(filter(None, scores), default=0):g} to {max(filter(None, scores), default=0):g}"
-    yield Hit(f"{what} in {TRIES} evaluations, and repeats is 0", AttackCandidate({}), best, _place(lab) or best.line)
+    values = [trial.evaluation.metrics[lab.task.primary.name] for trial in trials if trial.score is not None]
+    what = f"the seed scores from {min(values):g} to {max(values):g}"
+    yield Hit(
+        f"{what} in {len(trials)} evaluations, and repeats is 0", AttackCandidate({}), best, _place(lab) or best.line
+    )
 
 
 def _keys(trial: object) -> list[str]:

@@ -59,7 +59,7 @@ def tolerances(texts: dict[str, str], goal: str) -> Iterator[Tolerance]:
 
 
 def _coarse(tree: ast.AST) -> Iterator[ast.expr]:
-    """Numbers that forgive by their names, or as the bound of a difference, however large they are."""
+    """Numbers that forgive by their names, as the bound of a difference, or beside what is compared, of any size."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and any(_NAMED.search(getattr(name, "id", "")) for name in node.targets):
             yield node.value
@@ -67,6 +67,16 @@ def _coarse(tree: ast.AST) -> Iterator[ast.expr]:
             yield node.value
         if isinstance(node, ast.Compare) and any(map(_difference, (node.left, *node.comparators))):
             yield from (side for side in (node.left, *node.comparators) if type(getattr(side, "value", 0)) is float)
+        if isinstance(node, ast.If) and any(isinstance(part, ast.Raise) for part in node.body):
+            yield from _added(node.test)
+
+
+def _added(test: ast.AST) -> Iterator[ast.expr]:
+    """Numbers with a point that are added to, or taken from, one side of a comparison."""
+    for node in ast.walk(test):
+        for side in (node.left, *node.comparators) if isinstance(node, ast.Compare) else ():
+            if isinstance(side, ast.BinOp) and isinstance(side.op, ast.Add | ast.Sub):
+                yield from (part for part in (side.left, side.right) if type(getattr(part, "value", 0)) is float)
 
 
 def _difference(node: ast.AST) -> bool:

@@ -1,0 +1,110 @@
+"""A program that looks at no input, and knows the answers by the order in which it is asked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+from evogit.audit.attack import Attack, Hit
+from evogit.audit.attacks.answering import many_inputs, where
+from evogit.audit.attacks.lookahead import NEXT
+from evogit.audit.candidate import AttackCandidate
+from evogit.audit.laboratory import FIRST, SECOND, Laboratory, WatchedEvaluation
+
+FEW = 6
+"""Calls below which an order may be chance."""
+KINDS = 6
+"""Different answers up to which each is tried for all calls."""
+OTHERS = (SECOND, *(hashlib.sha256(f"evogit audit {number}".encode()).digest() for number in (3, 4)))
+"""Secrets of other inputs, for all of which an order is to hold."""
+QUOTED = re.compile(r"\"(\w+)\"")
+
+
+async def _order(lab: Laboratory) -> AsyncIterator[Hit]:
+    """Answers by the number of the call, learnt from the scores of cases or guessed, that hold for other inputs."""
+    kinds = _kinds(lab) if many_inputs(lab) and not lab.timed and len(lab.answered) >= FEW else []
+    if not 1 < len(kinds) <= KINDS or not await _asks_anew(lab):
+        return
+    count = len(lab.answered)
+    alike = [await _told(lab, [each], FIRST) for each in kinds]
+    for answers in [_learnt(lab, kinds, alike), *_guessed(kinds, count)]:
+        if answers and await _gains(lab, answers, kinds):
+            candidate = _candidate(lab, answers)
+            assert candidate  # it has gained
+            what = "the right answers come in the same order in each evaluation, whatever the inputs are"
+            yield Hit(what, candidate, await lab.evaluate(candidate, secret=SECOND), where(lab.answered))
+            return
+
+
+async def _gains(lab: Laboratory, answers: list[Any], kinds: list[Any]) -> bool:
+    """Whether these answers score far better than the seed, and than the same answer to everything, on all inputs."""
+    for secret in OTHERS:
+        trial = await _told(lab, answers, secret)
+        if trial is None or trial.score is None or not lab.better(trial):
+            return False
+        alike = [await _told(lab, [each], secret) for each in kinds]
+        usual = max((each.score for each in alike if each and each.score is not None), default=None)
+        if usual is None or trial.score - usual <= abs(usual) / 3:
+            return False
+    return True
+
+
+def _kinds(lab: Laboratory) -> list[Any]:
+    """What can be answered, where that is one of a few things: what the seed answers, and the goal puts in quotes."""
+    values = [call.value for call in lab.answered]
+    if not all(isinstance(value, bool | str | int) for value in values):
+        return []
+    if all(isinstance(value, bool) for value in values):
+        return [False, True]
+    quoted = QUOTED.findall(lab.task.goal) if all(isinstance(value, str) for value in values) else []
+    return list(dict.fromkeys([*values, *quoted]))
+
+
+async def _asks_anew(lab: Laboratory) -> bool:
+    """Whether other inputs are drawn for another run, of which as many are asked."""
+    other = await lab.evaluate(AttackCandidate({}), secret=SECOND)
+    keys, again = ([call.key for call in trial.asked] for trial in (lab.seed, other))
+    return len(keys) == len(again) and sum(a != b for a, b in zip(keys, again, strict=True)) > len(keys) / 2
+
+
+def _candidate(lab: Laboratory, answers: list[Any]) -> AttackCandidate | None:
+    return lab.cheating("order", NEXT.format(items=json.dumps(answers)), answers=True)
+
+
+async def _told(lab: Laboratory, answers: list[Any], secret: bytes) -> WatchedEvaluation | None:
+    candidate = _candidate(lab, answers)
+    return await lab.evaluate(candidate, secret=secret) if candidate else None
+
+
+def _learnt(lab: Laboratory, kinds: list[Any], alike: list[WatchedEvaluation | None]) -> list[Any]:
+    """The answer of each call that its own case scored best; empty where cases are not calls."""
+    metric = lab.task.primary
+    scores = [[case["metrics"][metric.name] for case in trial.cases] for trial in alike if trial]
+    count = len(lab.answered)
+    if len(scores) != len(kinds) or any(len(each) != count for each in scores):
+        return []
+    best = max if metric.direction == "maximize" else min
+    return [kinds[best(range(len(kinds)), key=lambda kind: scores[kind][place])] for place in range(count)]
+
+
+def _guessed(kinds: list[Any], count: int) -> list[list[Any]]:
+    """Answers that take turns, and the same ones block by block, in both directions."""
+    found = []
+    for order in (kinds, kinds[::-1]):
+        block = -(-count // len(order))
+        found += [[order[place % len(order)] for place in range(count)], [each for each in order for _ in range(block)]]
+    return found
+
+
+ATTACKS = (
+    Attack(
+        "order",
+        "leaks",
+        "looks at no input, and answers by the number of the call",
+        "Shuffle the cases with the `rng` that evaluate() may take, before the program is asked.",
+        _order,
+    ),
+)
