@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import json
 import os
 import signal
@@ -82,6 +83,7 @@ class EvaluatorProcess:
     @classmethod
     async def _spawn(cls, tell: Callable[[str], None]) -> Self:
         prints = tempfile.TemporaryFile("a+b")  # noqa: SIM115  # closed with the process
+        fcntl.fcntl(prints, fcntl.F_SETFL, os.O_APPEND)  # `printed` moves where both of us are, and empties it
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-u", "-m", "evogit.evaluation.evaluator_main", str(os.getpid())),
             stdin=asyncio.subprocess.PIPE,

@@ -177,6 +177,11 @@ async def test_a_good_candidate_gets_its_metrics_and_leaves_evidence(answers: Ev
     assert evidence.log == "judging smoke\njudging train\n"
 
 
+async def test_the_log_of_an_evaluation_has_nothing_of_the_last_one(answers: Evaluator) -> None:
+    logs = [(await judge(answers))[1].log for _ in range(3)]
+    assert logs == ["judging smoke\njudging train\n"] * 3
+
+
 @pytest.mark.parametrize(
     ("source", "status", "reason"),
     [
