@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import keyword
 from dataclasses import dataclass
+from types import ModuleType
 
 import click
 
@@ -96,7 +98,7 @@ class Commands(click.Group):
         if listed is None:
             return None
         name = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
-        command: click.Command = getattr(importlib.import_module(f"evogit.cli.commands.{listed.module}"), name)
+        command: click.Command = getattr(_imported(f"evogit.cli.commands.{listed.module}"), name)
         command.epilog = f"Example: {listed.example}"
         return command
 
@@ -130,3 +132,13 @@ def CLI(repo: str | None, color: str | None) -> None:  # noqa: N802
     A revision is `best`, `seed`, an agent's name or the beginning of an id. Every command takes --json; `evogit
     COMMAND --help` has the rest.
     """
+
+
+def _imported(name: str) -> ModuleType:
+    """A module and all that it imports, which stays: nobody need look for garbage there, now or when we end."""
+    gc.disable()
+    try:
+        return importlib.import_module(name)
+    finally:
+        gc.freeze()
+        gc.enable()

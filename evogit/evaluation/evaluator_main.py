@@ -9,6 +9,7 @@ the engine starts another one.
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import logging
 import os
@@ -35,6 +36,7 @@ _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 def main() -> None:
     """Serve the engine whose process id is the first argument, until it closes our stdin or dies."""
     _die_with(int(sys.argv[1]))
+    gc.freeze()  # what was imported stays: nobody need look for garbage there, at the end least of all
     requests, replies = _claim_pipes()
     lock = threading.Lock()
 
