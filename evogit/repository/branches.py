@@ -63,16 +63,21 @@ class Branches:
         return str(found) if found else None
 
     def checked_out(self, ref: str) -> bool:
-        """Whether some worktree has the branch checked out."""
-        branch = self._repo.branches.local.get(ref.removeprefix(HEADS)) if ref.startswith(HEADS) else None
-        return branch is not None and branch.is_checked_out()
+        """Whether some worktree has the branch checked out.
+
+        libgit2 opens the repository anew for this, which takes an eighth of what it takes to store a candidate.
+        """
+        return self.worktree(ref) is not None
 
     def worktree(self, ref: str) -> Path | None:
         """The folder of the worktree that has the branch checked out, None if none has."""
-        for head in (self._common / "HEAD", *sorted(self._common.glob("worktrees/*/HEAD"))):
-            if head.read_text().strip() == f"ref: {ref}":
-                pointer = head.with_name("gitdir")  # of a linked one
-                return Path(pointer.read_text().strip()).parent if pointer.exists() else self._common.parent
+        linked = self._common / "worktrees"
+        heads = [] if self._repo.is_bare else [self._common / "HEAD"]
+        for head in (*heads, *sorted(linked.glob("*/HEAD") if linked.is_dir() else ())):
+            with suppress(FileNotFoundError):  # it is removed just now
+                if head.read_text().strip() == f"ref: {ref}":
+                    pointer = head.with_name("gitdir")  # of a linked one
+                    return Path(pointer.read_text().strip()).parent if pointer.exists() else self._common.parent
         return None
 
     def below(self, folder: str) -> dict[str, str]:

@@ -427,10 +427,8 @@ class Repository:
 
     def move_branch(self, ref: str, commit: str) -> bool:
         """Point a ref of ours to `commit`, unless some worktree has it checked out: then nothing moves (False)."""
-        if ref.startswith("refs/heads/"):
-            branch = self._repo.branches.local.get(ref.removeprefix("refs/heads/"))
-            if branch is not None and branch.is_checked_out():
-                return False
+        if self.branches.checked_out(ref):
+            return False
         refs.move(self._repo, self.common, ref, commit)
         return True
 

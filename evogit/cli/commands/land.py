@@ -168,7 +168,7 @@ class _Landing:
                 push,
                 f"gh pr create --base {shlex.quote(target)} --head {source} --title {what} --body-file {file}",
             ]
-        worktree = None if place.repository.bare else branches.worktree(plan.target)
+        worktree = branches.worktree(plan.target)
         if worktree is None:
             return [place.git(f"fetch . {source}:{shlex.quote(target)}")]
         return [place.git(f"merge --ff-only {source}", worktree)]
