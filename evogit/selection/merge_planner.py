@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -21,11 +20,10 @@ from evogit.selection.merge_strategies import (
     PIECES,
     RANDOM,
     Key,
-    MergeOutcome,
     Outcomes,
     StrategyTally,
+    Successes,
     available,
-    successes,
 )
 from evogit.selection.previews import Previews
 
@@ -34,9 +32,6 @@ WINDOW = 100
 
 MEMORY = 300
 """Latest evaluated candidates whose merges and grafts decide how often there is another one, and by which strategy."""
-
-RARELY = 0.03
-"""Chance of a worthwhile merge or graft where they never help."""
 
 INTERFERING = 0.5
 """What is left of a gain in a case that the other side has changed as well."""
@@ -182,7 +177,7 @@ class Planner:
         self._bases = MergeBases()
         self._plans = Plans(previews, operators)
         self._premises = Premises()
-        self._alike: dict[str, bool] = {}
+        self._alike: dict[str, bool | None] = {}
 
     def move(
         self, history: History, onto: str, agent: str, rng: random.Random, *, by_model: bool = True
@@ -191,22 +186,19 @@ class Planner:
 
         Conflicts are put to a model only if `by_model` and the agent asks one.
         """
-        known = self._outcomes.of(history)
-        made = {commit: known[commit] for commit in history.judgements[-MEMORY:] if commit in known}
-        if planned := self._by_pieces(history, onto, agent, made.values(), rng):
+        latest = self._latest(history)
+        if planned := self._by_pieces(history, onto, agent, latest, rng):
             return planned
-        latest = {commit: each for commit, each in made.items() if each.key[1] != PIECES}
-        worthwhile = self._worthwhile(history, latest, rng)
+        worthwhile = [apart for apart, prior in ((True, 2), (False, 1)) if latest.is_turn(apart, prior, rng)]
         if not worthwhile:
             return None
-        shares = successes(latest.values())
         usable = [each for each in available(history, agent) if each in self._strategies]
         strategies = [each for each in usable if by_model or each != MODEL]
         plans = [plan for plan in self._plans.of(history, onto) if plan.apart in worthwhile]
         for plan in sorted(plans, key=_rank, reverse=True):
             if not _is_for(history, agent, plan.parents[1]) or not self._is_open(history, plan):
                 continue
-            for strategy in _drawn(plan, strategies, shares, rng):
+            for strategy in _drawn(plan, strategies, latest, rng):
                 if self._previews is None or self._previews.is_new(history, plan.operator, plan.parents, strategy):
                     return Move(operator=plan.operator, parents=plan.parents, strategy=strategy)
         return None
@@ -224,38 +216,29 @@ class Planner:
         mine, theirs = _values(history, onto, other)
         return len(mine) == 1 or any(history.metric.better(theirs[case], mine[case]) for case in mine)
 
-    def _worthwhile(self, history: History, latest: Mapping[str, MergeOutcome], rng: random.Random) -> list[bool]:
-        """Whose turn it is: of those whose sides changed other cases (True), of the others (False), of both."""
+    def _latest(self, history: History) -> Successes:
+        """What came of the latest merges and grafts."""
         if not self._premises.hold(history):
             self._alike.clear()
-        for commit in latest:
-            if commit not in self._alike:
-                self._alike[commit] = self._is_apart(history, commit)
-        made = Counter(self._alike[commit] for commit in latest)
-        better = Counter(self._alike[commit] for commit, each in latest.items() if each.helped)
-        worthwhile = []
-        for apart, prior in ((True, 2), (False, 1)):
-            share = (better[apart] + prior) / (made[apart] + prior + 1)
-            worthwhile += [apart] * (rng.random() < max(RARELY, share))
-        return worthwhile
+        known = self._outcomes.of(history)
+        latest = {commit: known[commit] for commit in history.judgements[-MEMORY:] if commit in known}
+        for commit in latest.keys() - self._alike.keys():
+            self._alike[commit] = self._is_apart(history, commit)
+        return Successes.of([*latest.values()], [self._alike[commit] for commit in latest])
 
-    def _is_apart(self, history: History, commit: str) -> bool:
-        """Whether the sides of a merge or graft that was made had changed other cases."""
+    def _is_apart(self, history: History, commit: str) -> bool | None:
+        """Whether the sides of a merge or graft that was made had changed other cases; None of one by pieces."""
         graph, (onto, other) = history.phylogeny, history.phylogeny[commit].parents
+        if graph[commit].strategy == PIECES:
+            return None
         graft = graph[commit].operator == "graft"
         before = graph[other].parents[0] if graft else graph.merge_base(onto, other)
         self._premises.add(onto, other, *([before] if before else []))
         return before is not None and _changed_apart(*_values(history, onto, other, before))
 
-    def _by_pieces(
-        self, history: History, onto: str, agent: str, made: Iterable[MergeOutcome], rng: random.Random
-    ) -> Move | None:
+    def _by_pieces(self, history: History, onto: str, agent: str, latest: Successes, rng: random.Random) -> Move | None:
         """A merge by pieces, as often as the latest of these were better than both parents."""
-        if self._partition is None:
-            return None
-        helped = [each.helped for each in made if each.key[1] == PIECES]
-        share = (sum(helped) + 2) / (len(helped) + 3)
-        if rng.random() >= max(RARELY, share):
+        if self._partition is None or not latest.is_turn(("merge", PIECES), 2, rng):
             return None
         return self._partition.move(history, onto, partial(_is_for, history, agent))
 
@@ -280,14 +263,13 @@ def _is_for(history: History, agent: str, commit: str) -> bool:
     return agents[int(commit[:8], 16) % len(agents)] == agent
 
 
-def _drawn(
-    plan: Plan, strategies: Sequence[str], known: Mapping[Key, tuple[int, int]], rng: random.Random
-) -> Iterator[str]:
+def _drawn(plan: Plan, strategies: Sequence[str], latest: Successes, rng: random.Random) -> Iterator[str]:
     """The strategies in the order in which they are drawn, one that helped earlier, by the square of its share."""
-    shares: dict[str, float] = {}
-    for strategy in strategies:
-        better, made = known.get((plan.operator, strategy), (0, 0))
-        shares[strategy] = ((better + 2 * PRIOR[strategy]) / (made + 2)) ** 2
+    keys: dict[str, Key] = {strategy: (plan.operator, strategy) for strategy in strategies}
+    shares = {
+        strategy: ((latest.helped[key] + 2 * PRIOR[strategy]) / (latest.made[key] + 2)) ** 2
+        for strategy, key in keys.items()
+    }
     while shares:
         strategy = rng.choices([*shares], [*shares.values()])[0]
         del shares[strategy]

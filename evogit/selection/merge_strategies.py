@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import random
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from statistics import fmean
 from typing import Any
 
@@ -23,6 +25,9 @@ STRATEGIES = (*SETTLED_HERE, MODEL)
 
 PIECES = "pieces"
 """Takes some pieces of the second parent whether they are in conflict or not, as `partition` plans it."""
+
+RARELY = 0.03
+"""Chance of a worthwhile merge or graft where they never help."""
 
 Key = tuple[str, str]
 """An operator, `merge` or `graft`, and a strategy."""
@@ -51,7 +56,7 @@ def _spec(history: History, agent: str) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeOutcome:
-    """What became of a evaluated merge or graft. `clean`: nothing was in conflict.
+    """What became of an evaluated merge or graft. `clean`: nothing was in conflict; `helped`: it beats both parents.
 
     `gain` is over the better parent, `lift` over the first one, in the primary metric's unit and positive when better;
     None where either is not valid.
@@ -62,13 +67,9 @@ class MergeOutcome:
     onto: str
     clean: bool
     valid: bool
+    helped: bool
     gain: float | None
     lift: float | None
-
-    @property
-    def helped(self) -> bool:
-        """Whether it is better than both parents."""
-        return self.gain is not None and self.gain > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +156,7 @@ def outcome(history: History, commit: str) -> MergeOutcome | None:
         onto=parents[0],
         clean=not candidate.conflicts,
         valid=history.fitness(commit) is not None,
+        helped=bool(valid) and min(valid) > 0,
         gain=min(valid) if valid else None,
         lift=gains[0],
     )
@@ -192,11 +194,27 @@ def tallies(outcomes: Iterable[MergeOutcome]) -> dict[Key, StrategyTally]:
     return {key: StrategyTally.of(groups[key]) for key in sorted(groups)}
 
 
-def successes(outcomes: Iterable[MergeOutcome]) -> Mapping[Key, tuple[int, int]]:
-    """Operator and strategy -> how many were better than both parents, and how many there were."""
-    known = list(outcomes)
-    better = Counter(each.key for each in known if each.helped)
-    return {key: (better[key], made) for key, made in Counter(each.key for each in known).items()}
+@dataclass(frozen=True, slots=True)
+class Successes:
+    """How many merges and grafts there were, and how many were better than both parents.
+
+    Of each way to make them, and of those whose sides had changed other cases (True), and the others.
+    """
+
+    made: Counter[Key | bool | None]
+    helped: Counter[Key | bool | None]
+
+    @classmethod
+    def of(cls, latest: Sequence[MergeOutcome], apart: Sequence[bool | None]) -> Successes:
+        """Count them; of each is told whether its sides had changed other cases, None where that counts for nothing."""
+        kinds: list[Key | bool | None] = [*[each.key for each in latest], *apart]
+        helped = [each.helped for each in latest]
+        return cls(Counter(kinds), Counter(compress(kinds, helped * 2)))
+
+    def is_turn(self, kind: Key | bool, prior: int, rng: random.Random) -> bool:
+        """Whether there is to be another one: as often as these helped, and of `prior` + 1 more all but one."""
+        share = (self.helped[kind] + prior) / (self.made[kind] + prior + 1)
+        return rng.random() < max(RARELY, share)
 
 
 def edges(outcomes: Iterable[MergeOutcome]) -> list[StepEffect]:

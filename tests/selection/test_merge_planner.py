@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from evogit.core import Duplicate, Evaluated, Evaluation, Proposed
 from evogit.history.phylogeny import MergeBases
 from evogit.selection import Move
-from evogit.selection.merge_planner import INTERFERING, RARELY, Plan, Planner, Plans, expected
+from evogit.selection.merge_planner import INTERFERING, Plan, Planner, Plans, expected
+from evogit.selection.merge_strategies import RARELY
 
 from .born import METRICS, Born
 
