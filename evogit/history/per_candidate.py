@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Generic, TypeVar
 
 from evogit.history.history import History
@@ -22,16 +22,18 @@ class Lessons(Generic[T]):
 
     def of(self, history: History, commits: Sequence[str]) -> Mapping[str, T]:
         """Id -> lesson; the same object as last time where nothing new is known. All others are forgotten."""
-        known = self._still_true(history)
-        self._found = {each: known[each] if each in known else self._learn(history, each) for each in commits}
+        stale, known = self._stale(history), self._found
+        self._found = {
+            each: known[each] if each in known and each not in stale else self._learn(history, each) for each in commits
+        }
         return self._found
 
-    def _still_true(self, history: History) -> Mapping[str, T]:
+    def _stale(self, history: History) -> Collection[str]:
+        """What was told otherwise since the last time; where all was, there is nothing that is known."""
         scores, position = history.scores, self._position
         if scores is not self._scores or (scores.shifting and len(scores.log) > position):
             self._found = {}
         self._scores = scores
         self._position = len(scores.log)
         children = history.phylogeny.children
-        stale = {each for commit in scores.log[position:] for each in (commit, *children(commit))}
-        return {commit: lesson for commit, lesson in self._found.items() if commit not in stale}
+        return {each for commit in scores.log[position:] for each in (commit, *children(commit))}

@@ -164,7 +164,9 @@ class Merger:
             with suppress(FileNotFoundError):
                 if time.time() - commit.stat().st_mtime > OLD:
                     commit.unlink()
-        return pygit2.Odb(str(objects))
+        found = pygit2.Odb()
+        found.add_backend(pygit2.OdbBackendLoose(str(objects), -1, False), 1)  # who writes looks for no packs first
+        return found
 
     # --- settling -----------------------------------------------------------------------------------------------
 

@@ -23,8 +23,13 @@ _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[
 def clean(text: str) -> str:
     """Text that is safe to store and show: no control, bidi or surrogate characters, no line like our trailers."""
     lines = _ANSI.sub("", text).replace("\r\n", "\n").split("\n")
-    printable = ("".join(c if _printable(c) else " " for c in line).rstrip() for line in lines)
+    printable = (_printed(line).rstrip() for line in lines)
     return "\n".join(line for line in printable if not _OURS.match(line)).strip()
+
+
+def _printed(line: str) -> str:
+    """The line with a space for each character that has no place in it."""
+    return line if line.isprintable() else "".join(c if _printable(c) else " " for c in line)
 
 
 def _printable(character: str) -> bool:

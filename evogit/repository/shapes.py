@@ -29,8 +29,8 @@ def plain(value: Any) -> Any:
     if type(value) in _PLAIN:  # most are, and to ask what else they are not takes long
         return value
     if is_dataclass(value):
-        told = ((name, getattr(value, name), default) for name, default in _defaults(cast(Any, type(value))))
-        return {name: plain(each) for name, each, default in told if default is MISSING or each != default}
+        told = [(name, getattr(value, name), default) for name, default in _defaults(cast(Any, type(value)))]
+        return {name: plain(each) for name, each, default in told if each != default}
     if isinstance(value, Mapping):
         return {key: plain(each) for key, each in value.items()}
     if isinstance(value, tuple | list):
