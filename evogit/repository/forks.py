@@ -10,6 +10,7 @@ import pygit2
 
 from evogit.core import Forked
 from evogit.repository import journal_records, refs
+from evogit.repository.commit_writer import CommitWriter
 from evogit.repository.journal import entry_commit
 from evogit.repository.run_keys import RunKeys, seal
 from evogit.repository.trees import Trees
@@ -42,7 +43,8 @@ def fork(
     if key := keys.find(event.run):
         keys.keep(run, key)
         record = journal_records.sealed(record, seal(key, host, before, record))
-    first = entry_commit(repo, host, record, empty, [before] if before else [], int(time.time()))
+    commits = CommitWriter(repo, common)
+    first = entry_commit(commits, host, record, empty, [before] if before else [], int(time.time()))
     if not refs.swap(repo, common, journal + host, first, None):
         return False
     for other, tip in tips.items():

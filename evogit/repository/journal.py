@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from heapq import merge
 from itertools import islice
 from pathlib import Path
@@ -18,7 +18,7 @@ from evogit.core import Entry, Event, RepositoryError, RunStarted
 from evogit.repository import journal_records, refs
 from evogit.repository.backlog import CHUNK, Backlog, Record
 from evogit.repository.commit_text import committer_of, message_of
-from evogit.repository.faults import written
+from evogit.repository.commit_writer import CommitWriter
 from evogit.repository.run_keys import RunKeys, commitment, seal
 from evogit.repository.trees import Trees
 
@@ -72,6 +72,7 @@ class Journal:
         durable: bool = False,
     ) -> None:
         self._repo = repo
+        self._commits = CommitWriter(repo, common)
         self._common = common
         self._trees = trees
         self._run = run
@@ -301,7 +302,7 @@ class Journal:
         return self._trees.write(None, {})
 
     def _commit(self, message: str, tree: str, parents: list[str], now: int) -> str:
-        return entry_commit(self._repo, self._host, message, tree, parents, now)
+        return entry_commit(self._commits, self._host, message, tree, parents, now)
 
 
 def _entry(record: Record) -> Entry:
@@ -314,10 +315,10 @@ def _order(entry: Entry) -> tuple[int, str]:
     return entry.seq, entry.host
 
 
-def entry_commit(repo: pygit2.Repository, host: str, message: str, tree: str, parents: list[str], now: int) -> str:
+def entry_commit(commits: CommitWriter, host: str, message: str, tree: str, parents: list[str], now: int) -> str:
     """Write a commit of a journal of `host` at `now`, in seconds since the epoch; no ref moves."""
     who = pygit2.Signature(host, f"{host}@evogit.invalid", now, 0)
-    return str(written("a journal entry", repo, partial(repo.create_commit, None, who, who, message, tree, parents)))
+    return commits.write("a journal entry", who, message, tree, parents)
 
 
 def has_seal(repo: pygit2.Repository, key: bytes, host: str, commit: str) -> bool:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pygit2
 
 from evogit.core import RepositoryError
+from evogit.repository.commit_writer import loose_objects, raw_commit
 from evogit.repository.conflicts import (
     Choose,
     Conflict,
@@ -164,9 +165,7 @@ class Merger:
             with suppress(FileNotFoundError):
                 if time.time() - commit.stat().st_mtime > OLD:
                     commit.unlink()
-        found = pygit2.Odb()
-        found.add_backend(pygit2.OdbBackendLoose(str(objects), -1, False), 1)  # who writes looks for no packs first
-        return found
+        return loose_objects(objects)
 
     # --- settling -----------------------------------------------------------------------------------------------
 
@@ -235,9 +234,8 @@ class Merger:
 
 def _passing_commit(odb: pygit2.Odb, tree: str, *parents: str) -> str:
     """Write a commit that says nothing but its tree and parents; one that is there counts as new."""
-    lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
-    lines += [f"{who} evogit <evogit@evogit.invalid> 0 +0000" for who in ("author", "committer")]
-    return str(odb.write(pygit2.enums.ObjectType.COMMIT, ("\n".join(lines) + "\n\n").encode()))
+    text = raw_commit("evogit <evogit@evogit.invalid> 0 +0000", "", tree, parents)
+    return str(odb.write(pygit2.enums.ObjectType.COMMIT, text))
 
 
 def _other_kind(messages: bytes) -> str:

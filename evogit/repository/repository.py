@@ -8,7 +8,7 @@ import re
 import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,8 @@ import pygit2
 from evogit.core import Entry, Forked, NotFoundError, RefusedError, RepositoryError, UsageError
 from evogit.repository import engines, refs
 from evogit.repository.branches import Branches
-from evogit.repository.faults import advice, written
+from evogit.repository.commit_writer import CommitWriter
+from evogit.repository.faults import advice
 from evogit.repository.holdout_marks import Holdouts
 from evogit.repository.journal import BEGINNING, Journal, Position, has_seal
 from evogit.repository.messages import candidate_message, clean, clean_title
@@ -58,6 +59,7 @@ class Repository:
         self.bare = bool(repo.is_bare)
         self.trees = Trees(repo, {self.common / "modules", self.git_dir / "modules"})
         self.branches = Branches(repo, self.common)
+        self._commits = CommitWriter(repo, self.common)
         self.keys = RunKeys(self.common)
         self.holdouts = Holdouts(self.common)
         self._keepings: dict[str, Keeping] = {}
@@ -324,8 +326,7 @@ class Repository:
         """Write a candidate commit; no ref moves. `time` is in seconds since the epoch, the zone is UTC."""
         who = pygit2.Signature(f"evogit {author}", f"{author}@evogit.invalid", time, 0)
         message = candidate_message(title, reason, trailers)
-        write = partial(self._repo.create_commit, None, who, who, message, tree, list(parents))
-        return str(written("a candidate", self._repo, write))
+        return self._commits.write("a candidate", who, message, tree, parents)
 
     def tree_of(self, commit: str) -> str:
         """The tree id of a commit."""

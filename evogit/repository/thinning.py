@@ -16,6 +16,7 @@ import pygit2
 
 from evogit.core import RepositoryError
 from evogit.repository import refs
+from evogit.repository.commit_writer import CommitWriter
 from evogit.repository.faults import written
 from evogit.repository.journal import entry_commit
 from evogit.repository.keeping import LEFT, THINNED, Keeping, Kept
@@ -110,4 +111,4 @@ class Thinner:
         return tree
 
     def _commit(self, message: str, tree: str, parents: list[str], date: int) -> str:
-        return entry_commit(self.repo, self.host, message, tree, parents, date)
+        return entry_commit(CommitWriter(self.repo, self.common), self.host, message, tree, parents, date)
