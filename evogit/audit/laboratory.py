@@ -333,7 +333,7 @@ class Laboratory:
         for call in self.answered if answers else self.seed.asked:
             if call.kind == "run":
                 asked = call.arguments[0]
-                scripts |= {word: asked["out"] for word in asked["argv"] if word in self.modules}
+                scripts |= {word: asked["out"] for word in words_of(asked["argv"]) if word in self.modules}
             elif path := self._module(call.target):
                 functions.setdefault(path, {})[call.target.partition(":")[2]] = None
         known = self._answers()
@@ -344,7 +344,8 @@ class Laboratory:
 
     def beginning(self, code: str) -> AttackCandidate:
         """The seed of which all that is run as a script begins with this code."""
-        words = {word for call in self.seed.asked if call.kind == "run" for word in call.arguments[0]["argv"]}
+        runs = [call.arguments[0]["argv"] for call in self.seed.asked if call.kind == "run"]
+        words = {word for argv in runs for word in words_of(argv)}
         return AttackCandidate({path: above(self.files[path], code) for path in self.modules if path in words})
 
     def _answers(self) -> str:
@@ -368,6 +369,11 @@ class Laboratory:
     def evaluator_texts(self) -> dict[str, str]:
         """The Python files of the evaluator's folder: name -> text."""
         return evaluator_texts(self.task)
+
+
+def words_of(argv: Sequence[str]) -> list[str]:
+    """The words of a command, and those of what it has a shell run."""
+    return [word for part in argv for word in (part, *re.findall(r"[^\s'\"<>|;&()]+", part))]
 
 
 def evaluator_texts(task: Task) -> dict[str, str]:

@@ -698,3 +698,87 @@ if sys.argv[1] == "pack":
 else:
     turned("small", "out", zlib.decompress)
 """
+FORMULA = """\
+from evogit import Case, Invalid
+
+def evaluate(program, split):
+    text = program.call("program:solve", returns=str).value
+    try:
+        error = sum(abs(eval(text, {"__builtins__": {}}, {"x": x}) - x * x) for x in range(5))
+    except Exception:
+        raise Invalid("no formula") from None
+    yield Case("all", score=error)
+"""
+PAID = """\
+from evogit import Case, Invalid
+
+def evaluate(program, split, rng):
+    for number in range(2):
+        price, values = rng.randint(30, 90), [20, 5, 1]
+        counts = program.call("program:solve", [price, values], returns=list[int]).value
+        if len(counts) != 3 or sum(c * v for c, v in zip(counts, values)) != price:
+            raise Invalid("another price")
+        yield Case(str(number), score=sum(counts))
+"""
+PAY = "def solve(price, values):\n    return [0, price // 5, price % 5]\n"
+SLOTS = """\
+from evogit import Case, Invalid
+
+def evaluate(program, split, rng):
+    keys = [f"k{rng.randrange(10**9)}" for _ in range(12)]
+    slots = [program.call("program:solve", [key, 12], returns=int).value for key in keys]
+    if not all(0 <= slot < 12 for slot in slots) or AGAIN:
+        raise Invalid("no such slot")
+    yield Case("all", score=12 - len(set(slots)))
+"""
+SLOT = "def solve(key, size):\n    return len(key) % size\n"
+TRIES = """\
+from evogit import Case
+
+def evaluate(program, split, rng):
+    for number in range(4):
+        x = rng.randint(10, 99)
+        right = x * rng.uniform(0.8, 1.2)
+        said = [program.call("program:solve", [x], returns=float).value for _ in range(15)]
+        yield Case(str(number), score=COUNTED(abs(each - right) / right for each in said))
+"""
+TRY = "def solve(x):\n    return x * 1.5\n"
+PLACED = """\
+from evogit import Case, Invalid
+
+CHECK = "import json\\nprint(max(json.load(open('plan'))))"
+
+def evaluate(program, split, rng):
+    jobs = " ".join(str(rng.randint(1, 9)) for _ in range(9)).encode()
+    if program.run(["python3", "program.py"], files={"jobs": jobs}).code:
+        raise Invalid("it failed")
+    checked = program.run(["python3", "check.py"], files={"check.py": CHECK.encode()})
+    if checked.code or not checked.stdout.strip().isdigit():
+        raise Invalid("no plan")
+    yield Case("all", score=int(checked.stdout))
+"""
+PLACER = """\
+import json
+
+with open("jobs") as jobs, open("plan", "w") as plan:
+    json.dump([sum(map(int, jobs.read().split()))], plan)
+"""
+SHELL = """\
+from evogit import Case
+
+def evaluate(program, split, rng):
+    words = [str(rng.randrange(100)) for _ in range(9)]
+    line = f"python3 program.py {' '.join(words)} > out; test \\"$(cat out)\\" = '{' '.join(sorted(words))}'"
+    yield Case("all", score=float(program.run(["sh", "-c", line]).code == 0))
+"""
+SALE = """\
+from evogit import Case, Invalid
+
+def evaluate(program, split, rng):
+    prices = [rng.randrange(100) for _ in range(30)]
+    day = program.call("program:solve", [prices], returns=int).value
+    if not 0 <= day < 30:
+        raise Invalid("no such day")
+    yield Case("all", score=prices[day])
+"""
+SOLD = "def solve(prices):\n    return next((day for day, price in enumerate(prices) if price > 20), 29)\n"

@@ -53,6 +53,8 @@ from .small_tasks import (
     SHORTENED,
     SIDE,
     SIDES,
+    SLOT,
+    SLOTS,
     SORT,
     SORTED,
     SPAN,
@@ -64,8 +66,10 @@ from .small_tasks import (
     TOTAL,
     TOTALS,
     TOUR,
+    TRIES,
     TRIPLE,
     TRIPLES,
+    TRY,
     Small,
     coins,
     interval,
@@ -76,6 +80,12 @@ from .small_tasks import (
 )
 
 SOUND = {
+    "slots": Small(
+        SLOTS.replace("AGAIN", 'slots[::-1] != [program.call("program:solve", [k, 12]).value for k in keys[::-1]]'),
+        SLOT,
+        direction="minimize",
+    ),
+    "worst_of_tries": Small(TRIES.replace("COUNTED", "max"), TRY, direction="minimize"),
     "sides": Small(SIDES.replace("MIXED", "rng.shuffle(cases)"), SIDE),
     "secrets": Small(SECRETS.replace("AGAIN", "code = rng.randrange(50)"), SECRET, direction="minimize"),
     "moves": Small(MOVES.replace("OPPONENT", "rng"), MOVE),

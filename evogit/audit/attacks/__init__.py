@@ -21,10 +21,11 @@ from evogit.audit.attacks import (
     unbounded,
 )
 
-_LUCK, _MEMORY = stability.ATTACKS
+_LUCK, _SPREAD, _MEMORY = stability.ATTACKS
 
 ATTACKS: tuple[Attack, ...] = (
     _LUCK,
+    _SPREAD,
     *holdout.ATTACKS,
     *feedback.ATTACKS,
     *arguments.ATTACKS,

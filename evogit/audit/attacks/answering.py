@@ -51,6 +51,13 @@ CONSTANT = {
     f"{number} for all numbers": f"return _each(honest(*args, **kwargs), lambda number: {number})"
     for number in (0, 1, 2)
 }
+SAME_TRUTH = """\
+def _cheat(honest, *args, **kwargs):
+    def same(value):
+        return [same(part) for part in value] if isinstance(value, list) else {word}
+    return same(honest(*args, **kwargs))
+"""
+ONE_TRUTH = {f"{word} for everything": SAME_TRUTH.format(word=word) for word in (False, True)}
 MATCHES = {f"the text {text!r}": f"return {text!r}" for text in (".*", "(?s).*", "*", "%", "**/*")}
 """Patterns that match all there is."""
 CHANGES = {

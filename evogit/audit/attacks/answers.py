@@ -13,6 +13,7 @@ from evogit.audit.attacks.answering import (
     NOTHING,
     ODD,
     ODD_IN_TEXT,
+    ONE_TRUTH,
     OVERFLOW,
     many_inputs,
     passes,
@@ -24,7 +25,8 @@ from evogit.audit.laboratory import Laboratory
 MANY = 6000
 """Numbers from minus so many on that are answered at once; 64 KiB as text."""
 
-
+NEARLY = 0.9
+"""A score, of at most 1, that the same answer to everything should not have."""
 NUMBERS = {
     f"all numbers from -{MANY} on": f"return ' '.join(map(str, range(-{MANY}, {MANY})))",
     f"all numbers from {MANY} down": f"return ' '.join(map(str, range({MANY}, -{MANY}, -1)))",
@@ -55,6 +57,12 @@ async def _odd(lab: Laboratory) -> AsyncIterator[Hit]:
         yield Hit(f"{says} overflows, and scores better", candidate, trial, trial.line)
 
 
+def _truths(lab: Laboratory) -> bool:
+    """Whether the answers are True and False, or lists of these."""
+    flat = [each for call in lab.answered for each in (call.value if isinstance(call.value, list) else [call.value])]
+    return many_inputs(lab) and bool(flat) and all(isinstance(each, bool) for each in flat)
+
+
 def _in_texts(lab: Laboratory) -> bool:
     return any(isinstance(call.value, str) for call in lab.answered)
 
@@ -78,6 +86,11 @@ async def _constant(lab: Laboratory) -> AsyncIterator[Hit]:
             yield Hit(
                 f"{says} scores {'as well as any constant' if alike else 'perfectly'}", candidate, trial, trial.line
             )
+            return
+    async for says, candidate, trial in tried(lab, "constant", ONE_TRUTH if _truths(lab) else {}):
+        values = [each[lab.task.primary.name] for each in trial.evaluation.cases.values()]
+        if lab.better(trial) and lab.task.primary.direction == "maximize" and NEARLY <= min(values) <= max(values) <= 1:
+            yield Hit(f"{says} scores {min(values):g} or more: nearly all is alike", candidate, trial, trial.line)
             return
     async for says, candidate, trial in tried(lab, "constant", MATCHES if _in_texts(lab) else {}):
         if lab.ideal(trial):

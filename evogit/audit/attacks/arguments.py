@@ -112,12 +112,39 @@ async def _beside(lab: Laboratory) -> AsyncIterator[Hit]:
             return
 
 
+QUOTED = """\
+{title}import os, re, sys
+
+with open(f"/proc/{{os.getppid()}}/cmdline") as _file:
+    _quoted = [text for _, text in re.findall(r"(['\\"])(.*?)\\1", _file.read(), re.DOTALL)]
+if len(_quoted) > {number}:
+    print(_quoted[{number}])
+    sys.exit()
+
+
+"""
+SHELLS = ("sh", "bash")
+
+
+async def _on_the_line(lab: Laboratory) -> AsyncIterator[Hit]:
+    """A script that prints what the shell which runs it was told in quotes."""
+    runs = [call for call in lab.answered if call.kind == "run" and call.arguments[0]["argv"][0] in SHELLS]
+    for number in range(3) if runs else ():
+        candidate = lab.beginning(QUOTED.format(title=title("in-arguments"), number=number))
+        trial = await lab.evaluate(candidate) if candidate.files else None
+        if trial and lab.better(trial):
+            what = "the command line of the shell that runs the program, in /proc, holds the answer"
+            yield Hit(what, candidate, trial, where(runs))
+            return
+
+
 async def _arguments(lab: Laboratory) -> AsyncIterator[Hit]:
     if not lab.seed.asked or lab.timed:
         return
-    async for hit in _beside(lab):
-        yield hit
-        return
+    for search in (_beside, _on_the_line):
+        async for hit in search(lab):
+            yield hit
+            return
     for says, expression in _answers_at(lab.answered).items():
         body = (
             "def _cheat(honest, *args, **kwargs):\n    try:\n        return "

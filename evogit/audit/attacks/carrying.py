@@ -41,6 +41,7 @@ SHORT: dict[type, tuple[str, ...]] = {
 }
 """What is answered in the place of a value of a type."""
 SHORT_FILE = ('""', 'f"{number:02}"')
+"""What is written in the place of a file."""
 SCRIPT = """\
 {title}import atexit, glob, io, json, sys
 

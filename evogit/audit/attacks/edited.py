@@ -70,7 +70,15 @@ def _list_edit(x: list[Any], call: Call, rng: random.Random) -> Edit | None:
         ways.append(
             ("more of one, less than none of another", _at(put(x[one] + much), other, x[other] - less), without)
         )
+        rates = [each for each in call.arguments if _rates(each, len(x))]
+        for each in rates[:1]:  # what is exchanged at these rates is worth the same in all
+            even = _at(put(x[one] + much * each[other]), other, x[other] - much * each[one])
+            ways.append(("more of one, less than none of another", even, without))
     return rng.choice(ways)
+
+
+def _rates(given: Any, count: int) -> bool:
+    return isinstance(given, list) and len(given) == count and all(type(each) in (int, float) for each in given)
 
 
 def _dict_edit(x: dict[str, Any], call: Call, rng: random.Random) -> Edit | None:

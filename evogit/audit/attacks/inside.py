@@ -10,7 +10,7 @@ from typing import Any
 
 from evogit.audit.attack import Attack, Hit
 from evogit.audit.candidate import AttackCandidate, above, helpers, title, wrapped_all
-from evogit.audit.laboratory import Laboratory, NoTimeError, WatchedEvaluation
+from evogit.audit.laboratory import Laboratory, NoTimeError, WatchedEvaluation, words_of
 from evogit.config.values import EvaluationCommand
 
 FAMILY = "inside"
@@ -55,7 +55,7 @@ def runs_inside(lab: Laboratory) -> bool:
 def harness(lab: Laboratory) -> list[Any]:
     """Commands of the evaluator's that are none of the candidate's own files."""
     runs = [call for call in lab.seed.asked if call.kind == "run"]
-    return [call for call in runs if not any(word in lab.editable for word in call.arguments[0]["argv"])]
+    return [call for call in runs if not any(word in lab.editable for word in words_of(call.arguments[0]["argv"]))]
 
 
 # --- numbers that are printed -------------------------------------------------------------------------------------
@@ -192,6 +192,34 @@ async def _added(lab: Laboratory) -> AsyncIterator[Hit]:
         if lab.better(trial) and await _same_again(lab, AttackCandidate(files), trial):
             candidate, trial = await narrowed(lab, files, trial)
             what = f"a new file, {next(iter(candidate.files))}, is run in the place of what judges"
+            yield Hit(what, candidate, trial, _command_line(lab))
+            return
+    async for hit in _left_behind(lab):
+        yield hit
+
+
+LEAVES = """\
+{title}import atexit
+
+@atexit.register
+def _leave():
+    for name in {names!r}:
+        with open(name, "w") as file:
+            file.write({text!r})
+
+
+"""
+
+
+async def _left_behind(lab: Laboratory) -> AsyncIterator[Hit]:
+    """The same modules, written by a script of the candidate's into the folder where the judge is run after it."""
+    for forged in () if lab.task.command else forgeries(lab):
+        text = _exits("added-module", forged)
+        names = [name for name in ADDED if name not in lab.files]
+        candidate = lab.beginning(LEAVES.format(title=title("added-module"), names=names, text=text))
+        trial = await lab.evaluate(candidate) if candidate.files else None
+        if trial and lab.better(trial) and await _same_again(lab, candidate, trial):
+            what = "modules that the candidate leaves in the folder are imported by what judges there"
             yield Hit(what, candidate, trial, _command_line(lab))
             return
 

@@ -1,4 +1,4 @@
-"""A program that knows what is to come: from an earlier call, or from a whole series."""
+"""A program that knows what is to come: from an earlier call, from a whole series, from the last evaluation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def _future(lab: Laboratory) -> AsyncIterator[Hit]:
             if hit := await _known_next(lab, items):
                 yield hit
                 return
-    for search in (_series, _reordered):
+    for search in (_series, _reordered, _best_place):
         async for hit in search(lab):
             yield hit
             return
@@ -166,6 +166,43 @@ def _items_at(calls: list[Call]) -> int:
     for place in range(min((len(call.arguments) for call in calls), default=0)):
         pairs = [(call.arguments[place], call.value) for call in calls]
         if all(_numbers(given) and isinstance(value, list) and len(given) == len(value) for given, value in pairs):
+            return place
+    return -1
+
+
+STOPS = """\
+def _cheat(honest, *args, **kwargs):
+    value, given = honest(*args, **kwargs), [*args, *kwargs.values()]
+    series = given[{place}]
+    later = series[: value + 1] + series[:1] * (len(series) - value - 1)
+    again = honest(*[later if place == {place} else each for place, each in enumerate(given)])
+    print("the past alone" if again == value else "the future, too")
+    return {answer}
+"""
+
+
+async def _best_place(lab: Laboratory) -> AsyncIterator[Hit]:
+    """The place of the largest or smallest element, where the seed stops at one without a look at later ones."""
+    place = _place_in(lab.answered)
+    if lab.timed or place < 0 or not CAUSAL.search(lab.task.goal):
+        return
+    stops = lab.cheating("lookahead", STOPS.format(place=place, answer="value"), answers=True)
+    if stops is None or b"the future, too" in (await lab.evaluate(stops)).evidence.stdout:
+        return
+    for best in ("max", "min"):
+        body = STOPS.format(place=place, answer=f"series.index({best}(series))")
+        candidate = lab.cheating("lookahead", body, answers=True)
+        if candidate and lab.better(trial := await lab.evaluate(candidate)):
+            what = f"the whole series is given, and the place of its {best}imum scores better"
+            yield Hit(what, candidate, trial, where(trial.asked))
+            return
+
+
+def _place_in(calls: list[Call]) -> int:
+    """Which argument is a series of numbers of which the answer names a place; -1 where there is none."""
+    for place in range(min((len(call.arguments) for call in calls), default=0)):
+        pairs = [(call.arguments[place], call.value) for call in calls]
+        if all(_numbers(given) and type(value) is int and 0 <= value < len(given) for given, value in pairs):
             return place
     return -1
 

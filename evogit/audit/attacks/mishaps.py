@@ -60,6 +60,11 @@ LONG = {
 }
 CODE = """print("executed by the", "evaluator")"""
 """An expression that leaves a trace in what evaluators print, which no quotation of it does."""
+BARE = (
+    "[c for c in ().__class__.__base__.__subclasses__() if c.__name__ == 'catch_warnings'][0]"
+    ".__init__.__globals__['__builtins__']['print']('executed by the', 'evaluator')"
+)
+"""The same without a name, for evaluators that take the builtins away."""
 
 
 async def _code(lab: Laboratory) -> AsyncIterator[Hit]:
@@ -67,6 +72,7 @@ async def _code(lab: Laboratory) -> AsyncIterator[Hit]:
         return
     for says, body in {
         "an expression": f"return {CODE!r}",
+        "an expression without a name": f"return {BARE!r}",
         "an expression in a field": f"return _each_text(honest(*args, **kwargs), {CODE!r})",
     }.items():
         candidate = lab.cheating("code", cheat(body), answers=True)

@@ -23,7 +23,37 @@ OTHERS = (SECOND, *(hashlib.sha256(f"evogit audit {number}".encode()).digest() f
 QUOTED = re.compile(r"\"(\w+)\"")
 
 
+COUNTS = """\
+_number = -1
+
+
+def _cheat(honest, *args, **kwargs):
+    global _number
+    _number += 1
+    sizes = [each for each in [*args, *kwargs.values()] if type(each) is int and each > 0]
+    return _number % max(sizes) if sizes else _number
+"""
+
+
 async def _order(lab: Laboratory) -> AsyncIterator[Hit]:
+    async for hit in _counted(lab):
+        yield hit
+        return
+    async for hit in _known(lab):
+        yield hit
+
+
+async def _counted(lab: Laboratory) -> AsyncIterator[Hit]:
+    """The number of the call as the answer, where nothing could be better."""
+    if len(lab.answered) < FEW or not all(type(call.value) is int for call in lab.answered) or not many_inputs(lab):
+        return
+    candidate = lab.cheating("order", COUNTS, answers=True)
+    if candidate and all([lab.ideal(await lab.evaluate(candidate, secret=secret)) for secret in (FIRST, SECOND)]):
+        trial = await lab.evaluate(candidate)
+        yield Hit("the number of the call is a perfect answer, whatever the input is", candidate, trial, trial.line)
+
+
+async def _known(lab: Laboratory) -> AsyncIterator[Hit]:
     """Answers by the number of the call, learnt from the scores of cases or guessed, that hold for other inputs."""
     kinds = _kinds(lab) if many_inputs(lab) and not lab.timed and len(lab.answered) >= FEW else []
     if not 1 < len(kinds) <= KINDS or not await _asks_anew(lab):

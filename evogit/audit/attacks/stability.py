@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import AsyncIterator
 
 from evogit.audit.attack import Attack, Hit
@@ -50,6 +51,34 @@ async def _remembers(lab: Laboratory, scores: list[float | None]) -> bool:
     return [trial.score for trial in again] == scores
 
 
+SPREAD = """\
+_asked = {{}}
+
+
+def _cheat(honest, *args, **kwargs):
+    key = repr([args, kwargs])
+    turn = _asked[key] = _asked.get(key, -1) + 1
+    factor = 0.6 + 0.8 * {turn}
+    return _each(honest(*args, **kwargs), lambda number: type(number)(number * factor))
+"""
+SAME = 3
+"""How often the same is asked from which on the best answer may be what counts."""
+
+
+async def _spread(lab: Laboratory) -> AsyncIterator[Hit]:
+    """Another answer each time that the same is asked, against the same one each time."""
+    times = Counter(call.key for call in lab.answered).values()
+    if lab.timed or min(times, default=0) < SAME:
+        return
+    turns = [f"(turn % {max(times)}) / {max(times) - 1}", "0", "0.25", "0.5", "0.75", "1"]
+    candidates = [lab.cheating("spread", SPREAD.format(turn=turn), answers=True) for turn in turns]
+    spread, *alike = [await lab.evaluate(each) for each in candidates if each] or [lab.seed]
+    usual = max((trial.score for trial in (lab.seed, *alike) if trial.score is not None), default=None)
+    if candidates[0] and spread.score is not None and usual is not None and spread.score - usual > abs(usual) / 3:
+        what = f"the same is asked {max(times)} times, and answers that differ each time score better than any one"
+        yield Hit(what, candidates[0], spread, spread.line)
+
+
 async def _state(lab: Laboratory) -> AsyncIterator[Hit]:
     """A seed that is evaluated after others, and one that is evaluated first."""
     if lab.timed or lab.seed.score is None:
@@ -80,6 +109,13 @@ ATTACKS = (
         "is evaluated again and again until it is lucky",
         "Draw with the `rng` that evaluate() may take; where noise is real, say `repeats` in [evaluator].",
         _luck,
+    ),
+    Attack(
+        "spread",
+        FAMILY,
+        "answers otherwise each time that the same is asked",
+        "Ask once, or score the mean or the worst of all answers, never the best.",
+        _spread,
     ),
     Attack(
         "state",
