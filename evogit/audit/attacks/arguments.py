@@ -27,7 +27,7 @@ def _others():
 def _near(path):
     words = [word for word in sys.argv[1:] if os.path.exists(word)]
     same = [word for word in words if os.path.dirname(path) == word or path.startswith(os.path.splitext(word)[0])]
-    return bool(same), os.path.getmtime(path), path
+    return bool(same), int(os.path.getmtime(path)), path  # of what was written together, by name
 
 
 for _path in sorted(_others(), key=_near, reverse=True)[{number} : {number} + 1]:

@@ -65,13 +65,14 @@ def _told(lab: Laboratory, trial: WatchedEvaluation) -> dict[str, Any]:
         texts.append((calls[-1:], f"{trial.evaluation.reason}\n{trial.evidence.log}"))
     elif trial.evidence.log:  # what evaluate() prints
         texts.append((calls, trial.evidence.log))
+    usual = [word for word in _literals(said[0]) if all(word in _literals(each) for each in said)] if said[1:] else []
     for asked, text in texts:
-        for call, value in _matched(asked, text, wanted):
+        for call, value in _matched(asked, text, wanted, usual):
             found[call.key] = value
     return found
 
 
-def _matched(calls: list[Call], text: str, wanted: dict[str, Any]) -> Iterator[tuple[Call, Any]]:
+def _matched(calls: list[Call], text: str, wanted: dict[str, Any], usual: list[Any]) -> Iterator[tuple[Call, Any]]:
     if not calls:
         return
     own = [call.value for call in calls]
@@ -79,10 +80,11 @@ def _matched(calls: list[Call], text: str, wanted: dict[str, Any]) -> Iterator[t
     given = [part for call in calls for part in call.arguments]
     after = [_first_after(text, found.end(), sort) for found in SAYS.finditer(text)]
     after = [value for value in after if value is not None]
-    if len(after) == len(calls) and after != own:
-        yield from zip(calls, after, strict=True)
+    if len(after) == len(calls):
+        yield from zip(calls, after, strict=True) if after != own else ()
         return
-    named = [value for value in _literals(text) if kind(value) == sort and value not in own and value not in given]
+    known = [*own, *given, *usual]
+    named = [value for value in _literals(text) if kind(value) == sort and value not in known]
     if len(named) == len(calls) or (named and len(calls) == 1):
         yield from zip(calls, named, strict=False)
     elif len(calls) > 1:
