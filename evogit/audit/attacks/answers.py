@@ -88,8 +88,10 @@ async def _constant(lab: Laboratory) -> AsyncIterator[Hit]:
             )
             return
     async for says, candidate, trial in tried(lab, "constant", ONE_TRUTH if _truths(lab) else {}):
+        if not lab.better(trial) or lab.task.primary.direction == "minimize":
+            continue
         values = [each[lab.task.primary.name] for each in trial.evaluation.cases.values()]
-        if lab.better(trial) and lab.task.primary.direction == "maximize" and NEARLY <= min(values) <= max(values) <= 1:
+        if NEARLY <= min(values) <= max(values) <= 1:
             yield Hit(f"{says} scores {min(values):g} or more: nearly all is alike", candidate, trial, trial.line)
             return
     async for says, candidate, trial in tried(lab, "constant", MATCHES if _in_texts(lab) else {}):
