@@ -14,29 +14,18 @@ from contextlib import suppress
 from typing import Any
 
 from evogit.llm import TokenUsage
+from evogit.llm.readings import LONGEST_READING, UnreadableError, head
 from evogit.llm.replies import LostAttemptError, read_reply
 from evogit.llm.streams import UNREADABLE, StreamPiece
 
 INLINE = 32_768
 """Bytes that are read by the engine itself; the worst JSON of so many takes 2 ms."""
 
-LONGEST_READING = 20.0
-"""Seconds in which something must be read, by the clock; the process has as many of CPU. What takes longer is made to.
-"""
-
 LINE = 65_536
 """Bytes of what is told beside a content at most."""
 
 PIECE = 65_536
 """Bytes that are handed over at once."""
-
-
-class UnreadableError(Exception):
-    """What was sent cannot be read, with HTTP's status where it is a request, and the reason."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 class ReaderProcess:
@@ -131,8 +120,3 @@ class ReaderProcess:
                 process.kill()
             await process.wait()
             let_go(process)
-
-
-def head(told: Mapping[str, Any], size: int) -> bytes:
-    """The line before a content of so many bytes."""
-    return json.dumps({**told, "bytes": size}).encode() + b"\n"

@@ -5,6 +5,7 @@ It has no key, no environment, 2 GB of memory and, for each thing that it reads,
 
 from __future__ import annotations
 
+import gc
 import json
 import resource
 import sys
@@ -13,7 +14,7 @@ from math import ceil
 from typing import Any, BinaryIO
 
 from evogit.llm.gateway.reading import count_tokens, read_event, read_request, read_whole
-from evogit.llm.reader import LONGEST_READING, UnreadableError, head
+from evogit.llm.readings import LONGEST_READING, UnreadableError, head
 from evogit.llm.replies import LostAttemptError, plain_json, read_reply
 from evogit.llm.streams import piece_of
 
@@ -80,5 +81,6 @@ def _reply(body: str, prompt: int) -> tuple[dict[str, Any], bytes]:
 
 
 if __name__ == "__main__":
+    gc.freeze()  # what was imported stays
     _limit(resource.RLIMIT_AS, MOST_MEMORY)
     serve(sys.stdin.buffer, sys.stdout.buffer)

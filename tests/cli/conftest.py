@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
+import pygit2
 import pytest
 
 from evogit.cli import commands, main
@@ -125,17 +126,22 @@ def cli(tmp_path: Path) -> Cli:
     """The same in a fork of this process, which saves each test the imports: a tenth of the time."""
 
     def call(*arguments: str | Path, cwd: Path = tmp_path, **env: str) -> Done:
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            child = Forked(arguments, cwd=cwd, env=environment(tmp_path, **env), stdout=out, stderr=err)
-            code = child.wait()
-            texts = []
-            for file in (out, err):
-                file.seek(0)
-                texts.append(file.read().decode())
-        assert "Traceback" not in texts[1], texts[1]
-        return Done(code, *texts)
+        done = run_forked(arguments, cwd=cwd, env=environment(tmp_path, **env))
+        assert "Traceback" not in done.err, done.err
+        return done
 
     return call
+
+
+def run_forked(arguments: Sequence[str | Path], *, cwd: Path, env: Mapping[str, str]) -> Done:
+    """How a command in a fork of this process ended."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        code = Forked(arguments, cwd=cwd, env=env, stdout=out, stderr=err).wait()
+        texts = []
+        for file in (out, err):
+            file.seek(0)
+            texts.append(file.read().decode())
+    return Done(code, *texts)
 
 
 class Forked(subprocess.Popen[str]):
@@ -180,6 +186,7 @@ def become_evogit(arguments: list[str], cwd: Path, env: Mapping[str, str]) -> No
         sys.stderr = open(2, "w", buffering=1, encoding="utf-8")  # noqa: SIM115, PTH123
         os.environ.clear()
         os.environ.update(env)
+        pygit2.settings.search_path[pygit2.enums.ConfigLevel.GLOBAL] = env.get("HOME", "")  # found when it was imported
         os.chdir(cwd)
         sys.argv = ["evogit", *arguments]
         main()

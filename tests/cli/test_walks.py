@@ -28,6 +28,7 @@ def test_a_project_is_walked_from_clone_to_landed_commit(cli: Cli, tmp_path: Pat
         pytest.skip(f"expected {', '.join(project.needs)} in /usr/bin; a machine without them has no such projects")
     project.make(tmp_path / "origin")
     git(tmp_path, *LOCAL, "clone", "-q", "--recurse-submodules", "origin", "clone")
+    (tmp_path / ".gitconfig").write_text("[user]\n\tname = Ada\n\temail = ada@example.org\n")
     (tmp_path / "reply.txt").write_text(project.reply())
     daemon = {name: value for name, value in os.environ.items() if name == "DOCKER_HOST"}
     cache = {"XDG_CACHE_HOME": str(cache_folder().parent), **daemon}

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import EVOGIT
 from tests.openai_server import Behaviour, Request, reply, serve
 
-from .test_walks import EVOGIT, PYTHON, Person
+from .test_walks import PYTHON, Person
 
 pytestmark = pytest.mark.slow
 

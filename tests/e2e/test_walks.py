@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import run_forked
+
 pytestmark = pytest.mark.slow
 
 PROJECTS = Path(__file__).parent.parent / "projects"
-EVOGIT = Path(sys.executable).with_name("evogit")
 
 
 @dataclass(frozen=True)
@@ -197,7 +198,9 @@ class Person:
         return self.run("git", *arguments)
 
     def evogit(self, *arguments: str, code: int = 0) -> str:
-        return self.run(str(EVOGIT), *arguments, code=code)
+        done = run_forked(arguments, cwd=self.clone, env=self.environment)
+        assert done.code == code, f"evogit {' '.join(arguments)}: {done.code}\n{done.out}\n{done.err}"
+        return done.out
 
     def untouched(self) -> Mapping[str, object]:
         """What no run may change: status, HEAD, hooks and config."""

@@ -31,7 +31,8 @@ from evogit.llm.gateway.metering import Meter
 from evogit.llm.gateway.protocols import OUT_OF_MONEY, Dialect, Messages, Told
 from evogit.llm.gateway.reading import Asked, read_event, read_whole
 from evogit.llm.gateway.serving import Caller, Request
-from evogit.llm.reader import INLINE, PIECE, UnreadableError
+from evogit.llm.reader import INLINE, PIECE
+from evogit.llm.readings import UnreadableError
 from evogit.llm.replies import LONGEST_ERROR, LONGEST_STREAM, MAY_BE_BILLED, LostAttemptError, quote, retry_after
 
 MOST_EVENTS = 300_000

@@ -23,7 +23,8 @@ from evogit.llm.gateway.metering import Meter
 from evogit.llm.gateway.protocols import DIALECTS, Chat, Dialect, Messages
 from evogit.llm.gateway.reading import Asked
 from evogit.llm.gateway.serving import MOST_IN_MEMORY, Caller, RejectedError, Request, Room
-from evogit.llm.reader import ReaderProcess, UnreadableError
+from evogit.llm.reader import ReaderProcess
+from evogit.llm.readings import UnreadableError
 from evogit.llm.registry import OpenModels
 
 SOCKET = "models.sock"

@@ -14,7 +14,7 @@ from evogit.llm import estimate_tokens
 from evogit.llm.bounds import PREAMBLE, most_tokens
 from evogit.llm.gateway.events import event_data, read_json, respelt
 from evogit.llm.gateway.protocols import DIALECTS, Told, attachments
-from evogit.llm.reader import UnreadableError
+from evogit.llm.readings import UnreadableError
 
 PICTURE = 1500
 """Tokens that a picture comes to, about; its base64 says nothing about that."""
