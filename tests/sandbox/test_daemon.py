@@ -6,12 +6,12 @@ import contextlib
 import http.server
 import json
 import os
+import re
 import shutil
 import signal
 import socket
 import socketserver
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -28,6 +28,7 @@ from evogit.sandbox.docker.daemon import connect
 from evogit.sandbox.docker.provider import Docker
 from evogit.sandbox.docker.socket import UnreachableError, knock
 from evogit.sandbox.limits import Limits
+from tests.cli.conftest import EVOGIT
 from tests.clock import PATIENCE, wait_until
 
 HELLO = pack({"m.py": b"import time\ndef hello(pause=0): time.sleep(pause); return 'hello'"})
@@ -299,31 +300,28 @@ class TestOwnDaemon:
             client.close()
 
     def test_a_run_goes_on_and_ends_with_all_evaluations(self, own, sandbox, tmp_path):
-        evogit = [str(Path(sys.executable).with_name("evogit"))]
-        here = ["-C", str(tmp_path / "run")]
-        options = "bin_packing --split lite --evaluations 90 --agents 4 -j 2 --sandbox docker --seed 1"
-        engine = subprocess.Popen([*evogit, "run", *options.split(), *here], stderr=subprocess.PIPE, text=True)
+        here, said = ["-C", str(tmp_path / "run")], tmp_path / "said"
+        options = "bin_packing --split lite --evaluations 60 --agents 4 -j 2 --sandbox docker --seed 1"
+        with said.open("wb") as errors:
+            engine = subprocess.Popen([EVOGIT, "run", *options.split(), *here], stderr=errors)
         for number in (signal.SIGKILL, signal.SIGTERM):
-            wait_for_progress([*evogit, *here, "status", "--json"], engine)
+            await_progress(said, engine)
             own.end(number)
             time.sleep(1.0)
             own.start()
-        said = engine.communicate(timeout=PATIENCE)[1]
-        assert engine.returncode == 0, said
-        status = json.loads(subprocess.check_output([*evogit, *here, "status", "--json"]))
-        assert status["evaluated"] == 90
-        log = subprocess.check_output([*evogit, *here, "log", "--json", "-n", "300"]).splitlines()
+        assert engine.wait(PATIENCE) == 0, said.read_text()
+        status = json.loads(subprocess.check_output([EVOGIT, *here, "status", "--json"]))
+        assert status["evaluated"] == 60
+        log = subprocess.check_output([EVOGIT, *here, "log", "--json", "-n", "300"]).splitlines()
         assert {json.loads(line)["status"] for line in log} <= {"ok", "invalid", "crashed"}
 
 
-def wait_for_progress(status: list[str], engine: subprocess.Popen[str]) -> None:
-    """Until 15 more candidates were judged."""
+def await_progress(said: Path, engine: subprocess.Popen[bytes]) -> None:
+    """Until the engine says that 15 more candidates were judged."""
 
     def judged() -> int:
-        assert engine.poll() is None, engine.communicate()[1]
-        told = subprocess.run(status, capture_output=True, check=False)
-        return json.loads(told.stdout)["evaluated"] if told.returncode == 0 else 0
+        assert engine.poll() is None, said.read_text()
+        return len(re.findall(r"^\S+  evaluated ", said.read_text(), re.MULTILINE))
 
     aim = judged() + 15
-    while judged() < aim:
-        time.sleep(0.2)
+    wait_until(lambda: judged() >= aim, "candidates that are judged")
