@@ -6,19 +6,14 @@ import contextlib
 import http.server
 import json
 import os
-import re
-import shutil
 import signal
 import socket
 import socketserver
-import subprocess
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import docker
 import pytest
 
 from evogit.core import SandboxError, SandboxLostError
@@ -26,10 +21,9 @@ from evogit.sandbox import Environment
 from evogit.sandbox.archive import pack
 from evogit.sandbox.docker.daemon import connect
 from evogit.sandbox.docker.provider import Docker
-from evogit.sandbox.docker.socket import UnreachableError, knock
 from evogit.sandbox.limits import Limits
-from tests.cli.conftest import EVOGIT
-from tests.clock import PATIENCE, wait_until
+
+from .own_daemon import OwnDaemon, own_daemon
 
 HELLO = pack({"m.py": b"import time\ndef hello(pause=0): time.sleep(pause); return 'hello'"})
 
@@ -117,98 +111,10 @@ def test_a_daemon_that_is_too_old_is_told(tmp_path, monkeypatch):
 # --- a daemon of our own, to be mistreated ------------------------------------------------------------------------
 
 
-class OwnDaemon:
-    """A Docker daemon that sees nothing of others: its mounts and its network go with it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.socket = folder / "d.sock"
-        self._log = (folder / "log").open("ab")
-
-    def start(self) -> None:
-        options = f"--data-root {self.folder}/data --exec-root {self.folder}/exec --host unix://{self.socket}"
-        options += f" --pidfile {self.folder}/pid --bridge none --iptables=false --ip-forward=false --ip-masq=false"
-        for file in ("pid", "exec/containerd/containerd.pid"):  # of one that was killed, perhaps a zombie still
-            (self.folder / file).unlink(missing_ok=True)
-        command = ["unshare", "--mount", "--net", "dockerd", *options.split()]
-        self._process = subprocess.Popen(command, stdout=self._log, stderr=self._log, start_new_session=True)
-        until = time.monotonic() + PATIENCE
-        while not self._answers():
-            assert time.monotonic() < until, (self.folder / "log").read_text()[-2000:]
-            assert self._process.poll() is None, (self.folder / "log").read_text()[-2000:]
-            time.sleep(0.05)
-
-    def _answers(self) -> bool:
-        try:
-            knock(str(self.socket), 2.0)
-        except UnreachableError:
-            return False
-        return True
-
-    @contextlib.contextmanager
-    def frozen(self) -> Iterator[None]:
-        """Let it hang."""
-        self._process.send_signal(signal.SIGSTOP)
-        wait_until(self._stands_still)
-        try:
-            yield
-        finally:
-            self._process.send_signal(signal.SIGCONT)
-
-    def _stands_still(self) -> bool:
-        threads = Path(f"/proc/{self._process.pid}/task").glob("*/stat")
-        return all(thread.read_text().rpartition(")")[2].split()[0] == "T" for thread in threads)
-
-    def end(self, number: signal.Signals) -> None:
-        self._process.send_signal(number)
-        self._process.wait()
-        wait_until(lambda: not self._find("containerd --config"))
-
-    def close(self) -> None:
-        """End it, with whatever is left of its containers."""
-        if self._process.poll() is None:
-            self.end(signal.SIGTERM)
-        self._log.close()
-        while left := self._find(""):
-            for pid in left:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-        shutil.rmtree(self.folder)
-
-    def _find(self, words: str) -> list[int]:
-        """Its processes whose command line begins with these words."""
-        found = []
-        for entry in Path("/proc").glob("[0-9]*/cmdline"):
-            with contextlib.suppress(OSError):
-                line = entry.read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                if words in line and f"{self.folder}/exec" in line:
-                    found.append(int(entry.parent.name))
-        return found
-
-    @contextlib.contextmanager
-    def full_disk(self) -> Iterator[None]:
-        """Give its containers a disk on which there is no room."""
-        inside = ["nsenter", "--mount", f"--target={self._process.pid}"]
-        containers = f"{self.folder}/data/containers"
-        subprocess.run([*inside, "mount", "-t", "tmpfs", "-o", "size=4k", "none", containers], check=True)
-        yield
-        subprocess.run([*inside, "umount", containers], check=True)
-
-
 @pytest.fixture(scope="module")
 def own() -> Iterator[OwnDaemon]:
-    """Has the image of the machine's daemon."""
-    image = Docker()._image
-    daemon = OwnDaemon(Path(tempfile.mkdtemp(prefix="evogit-test-")))
-    try:
-        daemon.start()
-        shared = connect()
-        archive = shared.images.get(image.name).save(named=image.name)
-        docker.DockerClient(base_url=f"unix://{daemon.socket}").images.load(b"".join(archive))
-        shared.close()
+    with own_daemon() as daemon:
         yield daemon
-    finally:
-        daemon.close()
 
 
 @pytest.fixture
@@ -298,30 +204,3 @@ class TestOwnDaemon:
         finally:
             client.images.load(archive)
             client.close()
-
-    def test_a_run_goes_on_and_ends_with_all_evaluations(self, own, sandbox, tmp_path):
-        here, said = ["-C", str(tmp_path / "run")], tmp_path / "said"
-        options = "bin_packing --split lite --evaluations 60 --agents 4 -j 2 --sandbox docker --seed 1"
-        with said.open("wb") as errors:
-            engine = subprocess.Popen([EVOGIT, "run", *options.split(), *here], stderr=errors)
-        for number in (signal.SIGKILL, signal.SIGTERM):
-            await_progress(said, engine)
-            own.end(number)
-            time.sleep(1.0)
-            own.start()
-        assert engine.wait(PATIENCE) == 0, said.read_text()
-        status = json.loads(subprocess.check_output([EVOGIT, *here, "status", "--json"]))
-        assert status["evaluated"] == 60
-        log = subprocess.check_output([EVOGIT, *here, "log", "--json", "-n", "300"]).splitlines()
-        assert {json.loads(line)["status"] for line in log} <= {"ok", "invalid", "crashed"}
-
-
-def await_progress(said: Path, engine: subprocess.Popen[bytes]) -> None:
-    """Until the engine says that 15 more candidates were judged."""
-
-    def judged() -> int:
-        assert engine.poll() is None, said.read_text()
-        return len(re.findall(r"^\S+  evaluated ", said.read_text(), re.MULTILINE))
-
-    aim = judged() + 15
-    wait_until(lambda: judged() >= aim, "candidates that are judged")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.openai_server import serve
+from tests.sandbox.own_daemon import OwnDaemon
 
 from .world import World
 
@@ -41,8 +42,8 @@ def world(tmp_path: Path) -> Iterator[Callable[..., World]]:
     """Makes a world with an endpoint of its own, by the options of its engines."""
     with ExitStack() as stack:
 
-        def make(*options: str) -> World:
-            made = World(tmp_path / "world", *options)
+        def make(*options: str, daemon: OwnDaemon | None = None) -> World:
+            made = World(tmp_path / "world", *options, daemon=daemon)
             stack.callback(made.end)
             made.server = stack.enter_context(serve([made.propose]))
             return made

@@ -1,13 +1,18 @@
-"""Engines, workers, what leads to them, evaluators and sandboxes are killed at random: nothing is lost or left."""
+"""Engines, workers, what leads to them, evaluators, sandboxes, Docker are killed at random: nothing is lost or left."""
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable
 
+import docker
 import pytest
 
-from .world import TRANSPORT, World
+from evogit.core import Evaluated
+from tests.sandbox.own_daemon import own_daemon
+
+from .world import DAEMON, TRANSPORT, World
 
 pytestmark = pytest.mark.slow
 
@@ -21,3 +26,19 @@ def test_what_is_killed_anywhere_loses_nothing(world: Callable[..., World], seed
     killed = run.storm(50 if long else 6, KINDS, rng)
     history = run.finish()
     print(f"\n{seed}: {dict(killed)}, {history.counts.evaluated} evaluated, {history.spent.calls} calls")
+
+
+@pytest.mark.docker
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to start a daemon")
+def test_a_docker_that_is_killed_loses_nothing(world: Callable[..., World], seed: int, long: bool) -> None:
+    kinds = (DAEMON, "engine", "evaluator") if long else (DAEMON,)
+    with own_daemon() as daemon:
+        run, rng = world("--agent", "mutator:3", "--sandbox", "docker", "-j", "2", daemon=daemon), random.Random(seed)
+        killed = run.storm(50 if long else 2, kinds, rng)
+        history = run.finish()
+        print(f"\n{seed}: {dict(killed)}, {history.counts.evaluated} evaluated")
+        found = {event.evaluation.status for event in run.events() if isinstance(event, Evaluated)}
+        assert found <= {"ok", "invalid", "crashed"}, "no program is blamed"
+        client = docker.DockerClient(base_url=f"unix://{daemon.socket}")
+        assert client.containers.list(all=True, ignore_removed=True) == []
+        client.close()

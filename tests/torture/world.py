@@ -24,6 +24,7 @@ from tests.cli.conftest import EVOGIT, Forked, environment
 from tests.clock import PATIENCE, wait_until
 from tests.conftest import EVALUATE, PROGRAM, write_task
 from tests.openai_server import Behaviour, Request, Server, reply
+from tests.sandbox.own_daemon import OwnDaemon
 
 TRANSPORT = f"sh -c {shlex.quote(f'{shlex.quote(str(EVOGIT))} worker; exit $?')}"
 """A shell that stays, as ssh would, with a worker below it."""
@@ -32,7 +33,10 @@ SECONDS = 0.2
 """Of an evaluation."""
 
 KINDS = {"worker": "/evogit\0worker\0", "transport": "sh\0-c\0", "evaluator": "evaluator_main", "sandbox": "bwrap\0"}
-"""What may be killed beside the engine, by what its command line has."""
+"""What may be killed beside the engine and Docker, by what its command line has."""
+
+DAEMON = "dockerd"
+"""What may be killed of Docker; it is started again."""
 
 SETTINGS = """\
 [models.m]
@@ -48,9 +52,10 @@ ENDLESS = ("--evaluations", "1000000")
 class World:
     """One run of a task in a folder; whatever its processes leave is there, or has their names."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    def __init__(self, folder: Path, *options: str, daemon: OwnDaemon | None = None) -> None:
         self.folder = folder
         self.repository = folder / "runs"
+        self.daemon = daemon
         self.server = Server()
         self._options = options
         self._asked = 0
@@ -78,6 +83,8 @@ class World:
         settings = self.folder / "settings.toml"
         settings.write_text(SETTINGS.format(url=self.server.url))
         own = {"TMPDIR": str(self.folder / "tmp"), "XDG_CACHE_HOME": str(self.folder / "cache")}
+        if self.daemon:
+            own["DOCKER_HOST"] = f"unix://{self.daemon.socket}"
         return environment(self.folder, EVOGIT_SETTINGS=str(settings), KEY="sk-x", **own)
 
     def begin(self, *options: str, **env: str) -> subprocess.Popen[str]:
@@ -162,9 +169,12 @@ class World:
             wait_until(lambda: self.evaluated() > seen or engine.poll() is not None, self.said())  # noqa: B023
             time.sleep(rng.uniform(0, 2 * SECONDS))
             kind = rng.choice(kinds)
-            living = self.processes()
-            found = [engine.pid] if kind == "engine" else [each for each in living if KINDS[kind] in living[each]]
-            if found and engine.poll() is None:
+            if kind == DAEMON and self.daemon:
+                self.daemon.end(rng.choice((signal.SIGKILL, signal.SIGTERM)))
+                time.sleep(rng.uniform(0, 2))
+                self.daemon.start()
+                done[kind] += 1
+            elif engine.poll() is None and (found := [engine.pid] if kind == "engine" else self._living(kind)):
                 with suppress(ProcessLookupError):
                     os.kill(rng.choice(found), signal.SIGKILL)
                     done[kind] += 1
@@ -174,6 +184,11 @@ class World:
         engine.kill()
         engine.wait()
         return done
+
+    def _living(self, kind: str) -> list[int]:
+        """The processes of a kind."""
+        living = self.processes()
+        return [each for each in living if KINDS[kind] in living[each]]
 
     # --- afterwards -----------------------------------------------------------------------------------------------
 
