@@ -340,13 +340,13 @@ class Breeder:
         return next((each for each in places if not self._was_made(each.tree, number)), placed)
 
     def _rebased(self, bred: Bred) -> Bred:
-        """The same change on the best candidate, where that came of the parent meanwhile.
+        """The same change on the best candidate, the latest of equals, where that came of the parent meanwhile.
 
         Of what both changed it has the new version. Not in a deterministic run, where it must not matter who was
         faster.
         """
         history, parent = self._history, bred.parents[0]
-        best = history.best
+        best = history.latest_best
         if self._deterministic_agents or best in (None, parent) or len(bred.parents) > 1:
             return bred
         assert best

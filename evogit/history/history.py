@@ -289,10 +289,13 @@ class History(RunState):
         if commit in self.pruned or value is None:
             return
         best = self.fitness(self.best) if self.best else None
-        if best is None or (self.scores.metric.better(value, best) and not math.isclose(value, best, rel_tol=ROUNDING)):
+        equal = best is not None and math.isclose(value, best, rel_tol=ROUNDING)
+        if best is None or (self.scores.metric.better(value, best) and not equal):
             self.best = commit
             self.records.append(commit)
             self._record_at = len(self.judgements)
+        elif equal and not self.phylogeny.is_trial(commit):
+            self._latest_best = commit
 
     def _decision(self, event: Decision, entry: Entry) -> None:
         self.decisions.append(entry)

@@ -121,6 +121,7 @@ class RunState:
     forked: Forked | None = field(default=None, init=False)
     seed: str | None = field(default=None, init=False)
     _best: str | None = field(default=None, init=False)
+    _latest_best: str | None = field(default=None, init=False)
     _shifted: bool = field(default=False, init=False)
     seq: int = field(default=0, init=False)
     moves: int = field(default=0, init=False)
@@ -180,7 +181,13 @@ class RunState:
 
     @best.setter
     def best(self, commit: str | None) -> None:
-        self._best = commit
+        self._best = self._latest_best = commit
+
+    @property
+    def latest_best(self) -> str | None:
+        """The candidate that was evaluated last of those that equal the best, which is the first of them."""
+        self._settle()
+        return self._latest_best
 
     @property
     def records(self) -> list[str]:
@@ -197,12 +204,12 @@ class RunState:
         if not self._shifted:
             return
         self._shifted = False
-        self._best = None
+        self.best = None
         self._records = []
         self._record_at = 0
         for commit in (each for each in self.phylogeny.ids if each not in self.pruned):
             if self.fitness(commit) is not None and (self._best is None or self.fitter(commit, self._best)):
-                self._best = commit
+                self.best = commit
                 self._records.append(commit)
         if self._best in self.judgements:
             self._record_at = self.judgements.index(self._best) + 1
@@ -220,7 +227,7 @@ class RunState:
         part.heads = heads
         part._records = records
         part._record_at = record_at
-        part._best = records[-1] if records else None
+        part.best = records[-1] if records else None
         part._shifted = False
         return part
 

@@ -56,6 +56,7 @@ LIMITS = "proposals", "dollars", "tokens"
 class Frugal:
     """Every call works on the best candidate; the longer nothing is better, the more on the next best of other lines.
 
+    Of equals it is the latest: changes that change no value add up, which leads out of plateaus (Barnett, 2001).
     None works on the seed once something is better, nor on what lost more than half of what was gained. Merges that ask
     nobody are planned as by default. A conflict is put to a model only while such merges were better than both parents
     more often than candidates became the best of all: at first that is rare, and a run that goes well does without.
@@ -88,7 +89,8 @@ class Frugal:
         else:
             tactic, parent = "", favoured(history, rng) or self._parent(history, best, rng)
         spares = tuple(self._spares(history, best))
-        return Move(operator="mutation", parents=(parent,), tactic=tactic, rebase=parent == best, spares=spares)
+        rebase = parent in (best, history.latest_best)
+        return Move(operator="mutation", parents=(parent,), tactic=tactic, rebase=rebase, spares=spares)
 
     def adopts(self, history: History, agent: str, child: str) -> bool:
         """Valid, not pruned, and no worse than what the agent has, beyond noise."""
@@ -108,7 +110,7 @@ class Frugal:
     def _parent(self, history: History, best: str, rng: random.Random) -> str:
         options, waits = self._options, max(0.0, history.stagnant / self._options.wait - 1.0)
         if rng.random() >= min(options.p_explore_max, options.p_explore + options.p_explore_per_wait * waits):
-            return best
+            return history.latest_best or best
         others = self._others(history, best)
         children = self._offspring.of(history)
         return rng.choices(others, [1 / (1 + children[each]) for each in others])[0] if others else best

@@ -53,6 +53,18 @@ def test_what_is_there_already_may_go_to_the_fittest_where_calls_are_limited(
     assert [run.history.fitness(each) for each in move.spares] == expected
 
 
+def test_calls_work_on_the_latest_of_equals_as_neutral_changes_add_up(run: RecordedHistory) -> None:
+    best = run.history.best
+    assert best
+    equal = run.add(10.0, best)
+    assert run.history.best == best
+    moves = [Frugal(FrugalOptions(merge=False)).next_move(run.history, "a1", random.Random(n)) for n in range(20)]
+    assert {move.parents for move in moves} == {(equal,)}
+    assert all(move.rebase for move in moves)
+    better = run.add(11.0, equal)
+    assert (run.history.best, run.history.latest_best) == (better, better)
+
+
 def test_free_agents_begin_anew_as_before(run: RecordedHistory) -> None:
     assert parents(Elitist(), run, "a2")[0.0] > 0
 
