@@ -1,6 +1,7 @@
 """Which selector gets most out of paid calls: stand-ins for models of three kinds on a rugged landscape.
 
-Run: `python benchmarks/paid.py [--seeds 20] [--first-seed 0] [--proposals 60] [--model KIND ...] [--selector SPEC]`.
+Run: `python benchmarks/paid.py [--seeds 20] [--first-seed 0] [--proposals 60] [--model KIND ...] [--selector SPEC]
+[--step X]`.
 A program has ten parts of six variants each; what a part is worth depends on its neighbour too (an NK landscape with K
 = 1, Kauffman 1989, with a seed of its own for each run). The stand-ins see briefs as a model does, and nothing else:
 `improver` changes what it is shown, by an idea that is good one time in three; `needs-failures` has the same idea again
@@ -30,6 +31,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from math import floor
 from pathlib import Path
 from statistics import fmean
 
@@ -70,15 +72,18 @@ splits = ["train"]
 class World:
     """What each part is worth, by its own variant and its neighbour's."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, step: float = 0.0) -> None:
         rng = random.Random(f"parts {seed}")
+        self._step = step
         self._worth = [{pair: rng.random() for pair in product(range(VARIANTS), repeat=2)} for _ in range(PARTS)]
         self.most = self._best()
         self.seed = random.Random(seed).choices(range(VARIANTS), k=PARTS)
 
     def worth(self, variants: Sequence[int]) -> float:
-        """The sum over the parts, which stand in a row."""
-        return sum(self._worth[at][pair] for at, pair in enumerate(zip(variants, variants[1:], strict=False)))
+        """The sum over the parts, which stand in a row; in whole steps, if there are any."""
+        return self._rounded(
+            sum(self._worth[at][pair] for at, pair in enumerate(zip(variants, variants[1:], strict=False)))
+        )
 
     def is_left(self, best: float) -> bool:
         """Whether the best has another design than the seed, of which there is none here."""
@@ -88,7 +93,10 @@ class World:
         reached = [0.0] * VARIANTS
         for worth in self._worth[: PARTS - 1]:
             reached = [max(reached[a] + worth[a, b] for a in range(VARIANTS)) for b in range(VARIANTS)]
-        return max(reached)
+        return self._rounded(max(reached))
+
+    def _rounded(self, worth: float) -> float:
+        return floor(worth / self._step + 1e-9) * self._step if self._step else worth
 
 
 class Basins(World):
@@ -347,10 +355,10 @@ def task_of(world: World, folder: Path) -> tuple[Task, InMemoryBackend]:
     return task, InMemoryBackend(task, judge)
 
 
-def run(job: tuple[str, str, int], proposals: int, agents: int) -> Outcome:
+def run(job: tuple[str, str, int], proposals: int, agents: int, step: float) -> Outcome:
     """One run of a selector with a kind of model and a seed."""
     selector, model, seed = job
-    world = Basins(seed) if model == "settled" else World(seed)
+    world = Basins(seed) if model == "settled" else World(seed, step)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         task, backend = task_of(world, folder)

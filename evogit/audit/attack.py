@@ -28,6 +28,21 @@ Search = Callable[[Laboratory], AsyncIterator[Hit]]
 """Tries candidates, and gives those that score without earning it."""
 
 
+def first_of(*searches: Search) -> Search:
+    """The search whose hits are those of the first of some that has any."""
+
+    async def search(lab: Laboratory) -> AsyncIterator[Hit]:
+        for each in searches:
+            found = False
+            async for hit in each(lab):
+                found = True
+                yield hit
+            if found:
+                return
+
+    return search
+
+
 @dataclass(frozen=True)
 class Attack:
     """A way to score without earning it: its name, what it tries and the remedy, a sentence each."""

@@ -253,7 +253,9 @@ class Repository:
         from evogit.repository.thinning import Thinner
 
         name, host = check_run_name(run), self.host
-        Thinner(repo=self._repo, common=self.common, trees=self.trees, run=name, host=host).thin(gone, why)
+        Thinner(repo=self._repo, commits=self._commits, common=self.common, trees=self.trees, run=name, host=host).thin(
+            gone, why
+        )
 
     def sweep(self, given_up: Collection[str]) -> Swept:
         """Remove from the disk what nothing holds any more of evidence that was given up."""

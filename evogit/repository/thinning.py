@@ -34,6 +34,7 @@ class Thinner:
     """
 
     repo: pygit2.Repository
+    commits: CommitWriter
     common: Path
     trees: Trees
     run: str
@@ -111,4 +112,4 @@ class Thinner:
         return tree
 
     def _commit(self, message: str, tree: str, parents: list[str], date: int) -> str:
-        return entry_commit(CommitWriter(self.repo, self.common), self.host, message, tree, parents, date)
+        return entry_commit(self.commits, self.host, message, tree, parents, date)

@@ -16,16 +16,15 @@ if TYPE_CHECKING:  # commands that look at a run take no program apart
 class Move:
     """What an agent does next.
 
-    `mutation`: change the first parent, optionally with a `donor` to take code from; `boldness` multiplies the usual
-    size of a change. `merge`: merge the two parents with Git, conflicts resolved by `strategy`. `graft`: apply what the
-    second parent changed against its own first parent to the first parent, conflicts resolved likewise. A merge with
-    the strategy `pieces` takes those of the second parent; a mutation of `several` may
-    be of more changes than one, where the evaluation tells of each apart; one with `tuning` may change named numbers as
-    what earlier changes of them did tells; one with `rebase` is put on the best candidate, if that came of the parent
-    while the agent was at work; one that makes what is there already is put on the first of its `spares` where it makes
-    something new. One that is to `advise` makes nothing: the
-    agent says what to try now that nothing has helped the parent; one with the entry of a `tactic` tells the agent
-    of that.
+    `mutation`: change the first parent, optionally with a `donor` to take code from; `boldness` multiplies the
+    usual size of a change. `merge`: merge the two parents with Git, conflicts resolved by `strategy`. `graft`:
+    apply what the second parent changed against its own first parent to the first parent, conflicts resolved
+    likewise. A merge with the strategy `pieces` takes those of the second parent; a mutation of `several` may be of
+    more changes than one, where the evaluation tells of each apart; one with `tuning` may change named numbers as
+    what earlier changes of them did tells; one with `rebase` is put on the best candidate, the latest of equals, if
+    that came of the parent while the agent was at work; one that makes what is there already is put on the first of
+    its `spares` where it makes something new. One that is to `advise` makes nothing: the agent says what to try now
+    that nothing has helped the parent; one with the entry of a `tactic` tells the agent of that.
     """
 
     operator: Literal["mutation", "merge", "graft"]

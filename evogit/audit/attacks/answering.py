@@ -162,6 +162,12 @@ def passes(lab: Laboratory, trial: WatchedEvaluation) -> bool:
     return trial.score >= lab.seed.score or (lab.timed and trial.score >= lab.seed.score / 1.5 > 0)
 
 
+def far_above(trial: WatchedEvaluation, *controls: WatchedEvaluation) -> bool:
+    """Whether a score is more than a third above the best of its controls, of which none need be valid."""
+    usual = max((each.score for each in controls if each.score is not None), default=None)
+    return trial.score is not None and (usual is None or trial.score - usual > abs(usual) / 3)
+
+
 def many_inputs(lab: Laboratory) -> bool:
     """Whether answers are about inputs at all; else the answer itself is what evolves, and may be written down."""
     return len({call.key for call in lab.answered}) > 1 and bool(lab.answered[0].arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from evogit.audit.attack import Attack, Hit
+from evogit.audit.attack import Attack, Hit, first_of
 from evogit.audit.attacks.answering import where
 from evogit.audit.candidate import title
 from evogit.audit.laboratory import Call, Laboratory
@@ -141,10 +141,9 @@ async def _on_the_line(lab: Laboratory) -> AsyncIterator[Hit]:
 async def _arguments(lab: Laboratory) -> AsyncIterator[Hit]:
     if not lab.seed.asked or lab.timed:
         return
-    for search in (_beside, _on_the_line):
-        async for hit in search(lab):
-            yield hit
-            return
+    async for hit in first_of(_beside, _on_the_line)(lab):
+        yield hit
+        return
     for says, expression in _answers_at(lab.answered).items():
         body = (
             "def _cheat(honest, *args, **kwargs):\n    try:\n        return "

@@ -6,8 +6,8 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-from evogit.audit.attack import Attack, Hit
-from evogit.audit.attacks.answering import where
+from evogit.audit.attack import Attack, Hit, first_of
+from evogit.audit.attacks.answering import far_above, where
 from evogit.audit.candidate import AttackCandidate
 from evogit.audit.laboratory import SECOND, Call, Laboratory
 
@@ -44,14 +44,6 @@ def _cheat(honest, *args, **kwargs):
 """
 
 
-async def _hidden(lab: Laboratory) -> AsyncIterator[Hit]:
-    async for hit in _same_again(lab):
-        yield hit
-        return
-    async for hit in _replayed(lab):
-        yield hit
-
-
 async def _same_again(lab: Laboratory) -> AsyncIterator[Hit]:
     """What ended a round of questions as the first answer of the next one, if it ends all of these at once."""
     if lab.timed or len(_ends(lab.answered)) < GAMES:
@@ -78,8 +70,7 @@ async def _replayed(lab: Laboratory) -> AsyncIterator[Hit]:
     codes = [REPLAY.format(ends=json.dumps(each), first=first) for each in turned]
     candidates = [each for code in codes if (each := lab.cheating("foreseen", code, answers=True))]
     told, *controls = [await lab.evaluate(each, secret=SECOND) for each in candidates] or [lab.seed]
-    usual = max((each.score for each in controls if each.score is not None), default=None)
-    if lab.better(told) and told.score is not None and (usual is None or told.score - usual > abs(usual) / 3):
+    if lab.better(told) and far_above(told, *controls):
         what = "what is to be found out is the same in each evaluation, and the program is told which it is"
         yield Hit(what, candidates[0], told, where(lab.answered))
 
@@ -109,6 +100,6 @@ ATTACKS = (
         "leaks",
         "knows from an earlier evaluation, or an earlier round, what it is to find out",
         "Draw what is hidden with the `rng` that evaluate() may take, anew for each round, and do not name it.",
-        _hidden,
+        first_of(_same_again, _replayed),
     ),
 )

@@ -9,7 +9,7 @@ from itertools import permutations
 from typing import Any
 
 from evogit.audit.attack import Attack, Hit
-from evogit.audit.attacks.answering import where
+from evogit.audit.attacks.answering import far_above, where
 from evogit.audit.attacks.series import FEW, of_series
 from evogit.audit.laboratory import SECOND, Call, Laboratory
 from evogit.audit.rules import kind
@@ -66,8 +66,7 @@ async def _known_next(lab: Laboratory, items: list[Any]) -> Hit | None:
     if not candidates or not lab.better(told := await lab.evaluate(candidates[0], secret=SECOND)):
         return None
     controls = [await lab.evaluate(each, secret=SECOND) for each in candidates[1:]]
-    usual = max((each.score for each in controls if each.score is not None), default=None)
-    if told.score is None or (usual is not None and told.score - usual <= abs(usual) / 3):
+    if not far_above(told, *controls):
         return None
     what = "what comes next tells the answer, and is the same in each evaluation"
     return Hit(what, candidates[0], told, where(lab.seed.asked))

@@ -8,8 +8,8 @@ import re
 from collections.abc import AsyncIterator
 from typing import Any
 
-from evogit.audit.attack import Attack, Hit
-from evogit.audit.attacks.answering import many_inputs, where
+from evogit.audit.attack import Attack, Hit, first_of
+from evogit.audit.attacks.answering import far_above, many_inputs, where
 from evogit.audit.attacks.lookahead import NEXT
 from evogit.audit.candidate import AttackCandidate
 from evogit.audit.laboratory import FIRST, SECOND, Laboratory, WatchedEvaluation
@@ -33,14 +33,6 @@ def _cheat(honest, *args, **kwargs):
     sizes = [each for each in [*args, *kwargs.values()] if type(each) is int and each > 0]
     return _number % max(sizes) if sizes else _number
 """
-
-
-async def _order(lab: Laboratory) -> AsyncIterator[Hit]:
-    async for hit in _counted(lab):
-        yield hit
-        return
-    async for hit in _known(lab):
-        yield hit
 
 
 async def _counted(lab: Laboratory) -> AsyncIterator[Hit]:
@@ -73,11 +65,10 @@ async def _gains(lab: Laboratory, answers: list[Any], kinds: list[Any]) -> bool:
     """Whether these answers score far better than the seed, and than the same answer to everything, on all inputs."""
     for secret in OTHERS:
         trial = await _told(lab, answers, secret)
-        if trial is None or trial.score is None or not lab.better(trial):
+        if trial is None or not lab.better(trial):
             return False
-        alike = [await _told(lab, [each], secret) for each in kinds]
-        usual = max((each.score for each in alike if each and each.score is not None), default=None)
-        if usual is None or trial.score - usual <= abs(usual) / 3:
+        alike = [found for each in kinds if (found := await _told(lab, [each], secret)) and found.score is not None]
+        if not alike or not far_above(trial, *alike):
             return False
     return True
 
@@ -135,6 +126,6 @@ ATTACKS = (
         "leaks",
         "looks at no input, and answers by the number of the call",
         "Shuffle the cases with the `rng` that evaluate() may take, before the program is asked.",
-        _order,
+        first_of(_counted, _known),
     ),
 )

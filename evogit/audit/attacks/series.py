@@ -6,8 +6,8 @@ import re
 from collections.abc import AsyncIterator
 from typing import Any
 
-from evogit.audit.attack import Hit
-from evogit.audit.attacks.answering import where
+from evogit.audit.attack import Hit, first_of
+from evogit.audit.attacks.answering import far_above, where
 from evogit.audit.laboratory import Call, Laboratory
 
 FEW = 5
@@ -41,14 +41,6 @@ def _cheat(honest, *args, **kwargs):
 """
 
 
-async def of_series(lab: Laboratory) -> AsyncIterator[Hit]:
-    """What a program gains that looks at all of what it is given, where the goal says that it must not."""
-    for search in (_series, _reordered, _best_place):
-        async for hit in search(lab):
-            yield hit
-            return
-
-
 async def _series(lab: Laboratory) -> AsyncIterator[Hit]:
     """A whole series at once, where each answer is to depend on what came before alone, as the seed's do."""
     place = _series_at(lab.answered)
@@ -67,9 +59,7 @@ async def _series(lab: Laboratory) -> AsyncIterator[Hit]:
         if told is None or usual is None:
             return
         trial, control = await lab.evaluate(told), await lab.evaluate(usual)
-        if not lab.better(trial) or trial.score is None:
-            continue
-        if control.score is None or trial.score - control.score > abs(control.score) / 3:
+        if lab.better(trial) and far_above(trial, control):
             what = "the whole series is given, and answers that use its next element score better"
             yield Hit(what, told, trial, where(trial.asked))
             return
@@ -179,9 +169,7 @@ async def _next_itself(lab: Laboratory, place: int) -> AsyncIterator[Hit]:
     if told is None or usual is None:
         return
     trial, control = await lab.evaluate(told), await lab.evaluate(usual)
-    if not lab.better(trial) or trial.score is None:
-        return
-    if control.score is None or trial.score - control.score > abs(control.score) / 3:
+    if lab.better(trial) and far_above(trial, control):
         yield Hit("the whole series is given, and its next element is the answer", told, trial, where(trial.asked))
 
 
@@ -198,3 +186,7 @@ def _series_at(calls: list[Call]) -> int:
 
 def _numbers(value: Any) -> bool:
     return isinstance(value, list) and len(value) >= FEW and all(type(each) in (int, float) for each in value)
+
+
+of_series = first_of(_series, _reordered, _best_place)
+"""What a program gains that looks at all of what it is given, where the goal says that it must not."""

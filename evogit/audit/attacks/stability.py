@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 
 from evogit.audit.attack import Attack, Hit
-from evogit.audit.attacks.answering import CONSTANT, said, tried
+from evogit.audit.attacks.answering import CONSTANT, far_above, said, tried
 from evogit.audit.candidate import AttackCandidate
 from evogit.audit.laboratory import Laboratory
 
@@ -68,13 +68,12 @@ SAME = 3
 async def _spread(lab: Laboratory) -> AsyncIterator[Hit]:
     """Another answer each time that the same is asked, against the same one each time."""
     times = Counter(call.key for call in lab.answered).values()
-    if lab.timed or min(times, default=0) < SAME:
+    if lab.timed or lab.seed.score is None or min(times, default=0) < SAME:
         return
     turns = [f"(turn % {max(times)}) / {max(times) - 1}", "0", "0.25", "0.5", "0.75", "1"]
     candidates = [lab.cheating("spread", SPREAD.format(turn=turn), answers=True) for turn in turns]
     spread, *alike = [await lab.evaluate(each) for each in candidates if each] or [lab.seed]
-    usual = max((trial.score for trial in (lab.seed, *alike) if trial.score is not None), default=None)
-    if candidates[0] and spread.score is not None and usual is not None and spread.score - usual > abs(usual) / 3:
+    if candidates[0] and far_above(spread, lab.seed, *alike):
         what = f"the same is asked {max(times)} times, and answers that differ each time score better than any one"
         yield Hit(what, candidates[0], spread, spread.line)
 
