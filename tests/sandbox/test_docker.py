@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
+import socket
+import socketserver
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from typing import Any
 
 import docker
@@ -20,6 +25,7 @@ from evogit.sandbox.archive import pack
 from evogit.sandbox.docker.daemon import connect
 from evogit.sandbox.docker.owners import BORN, MACHINE, MARK, PROCESS, labels
 from evogit.sandbox.docker.provider import Docker
+from evogit.sandbox.docker.socket import address
 from evogit.sandbox.docker.worker import remove
 from evogit.sandbox.limits import Limits
 from evogit.sandbox.providers import provider, self_check
@@ -236,6 +242,37 @@ def test_a_killed_engine_leaves_no_container(client):
         assert len(containers(client, engine.pid)) == 1
         engine.send_signal(signal.SIGKILL)
     wait_until(lambda: not containers(client, engine.pid))
+
+
+class Interrupted(socketserver.BaseRequestHandler):
+    """Passes on what client and daemon say, but hangs up instead of the first answer to who wants a container."""
+
+    def handle(self) -> None:
+        creating = False
+        with socket.socket(socket.AF_UNIX) as daemon, suppress(ConnectionError):
+            daemon.connect(self.server.daemon)
+            while True:
+                for sender in select.select([self.request, daemon], [], [])[0]:
+                    piece = sender.recv(1 << 16)
+                    creating |= sender is self.request and b"/containers/create" in piece
+                    if not piece or (creating and sender is daemon and self.server.interruptions):
+                        self.server.interruptions -= bool(piece)
+                        return
+                    (daemon if sender is self.request else self.request).sendall(piece)
+
+
+def test_a_container_that_nobody_was_told_of_is_removed(client, tmp_path, monkeypatch):
+    others = mine(client)
+    with socketserver.ThreadingUnixStreamServer(str(tmp_path / "d.sock"), Interrupted) as server:
+        server.daemon, server.interruptions, server.daemon_threads = address(), 1, True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/d.sock")
+        with closing(Docker()) as sandbox, sandbox.open(HELLO, Limits()) as session:
+            assert ask(session, "hello") == "hello"
+            assert len(mine(client) - others) == 1
+        server.shutdown()
+        assert server.interruptions == 0
+    assert mine(client) == others
 
 
 def test_only_containers_of_dead_processes_are_removed(sandbox, client):

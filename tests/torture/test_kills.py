@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable
+from contextlib import closing
 
 import docker
 import pytest
 
 from evogit.core import Evaluated
+from tests.clock import wait_until
 from tests.sandbox.own_daemon import own_daemon
 
 from .world import DAEMON, TRANSPORT, World
@@ -39,6 +41,5 @@ def test_a_docker_that_is_killed_loses_nothing(world: Callable[..., World], seed
         print(f"\n{seed}: {dict(killed)}, {history.counts.evaluated} evaluated")
         found = {event.evaluation.status for event in run.events() if isinstance(event, Evaluated)}
         assert found <= {"ok", "invalid", "crashed"}, "no program is blamed"
-        client = docker.DockerClient(base_url=f"unix://{daemon.socket}")
-        assert client.containers.list(all=True, ignore_removed=True) == []
-        client.close()
+        with closing(docker.DockerClient(base_url=f"unix://{daemon.socket}")) as client:
+            wait_until(lambda: not client.containers.list(all=True, ignore_removed=True), "the end of all containers")

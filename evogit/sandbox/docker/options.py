@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,7 @@ def container_options(
     variables: dict[str, str | None] = {**environment(Path("python3"), BOX), "HOSTNAME": None}
     del variables["PATH"]  # the image knows where its Python is
     return {
+        "name": f"evogit-{secrets.token_hex(8)}",
         "image": image.id,
         "entrypoint": list(COMMAND),
         "command": [],

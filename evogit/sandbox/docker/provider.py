@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import logging
@@ -17,6 +18,7 @@ from evogit.sandbox.docker.daemon import (
     ANSWER,
     GVISOR,
     PATIENCE,
+    AwayError,
     check_daemon,
     connect,
     connect_again,
@@ -73,12 +75,18 @@ class Docker:
         sessions = 1 if self._environment.isolation == "fresh" else MOST_SESSIONS
         self._pool = Pool(self._spawn, self._filter, sessions, network=self._environment.network)
         self.open = self._pool.open
-        self.close = self._pool.close
 
     def image(self) -> str:
         """A digest of what programs find inside: system, interpreter, libraries, supervisor."""
         parts = [self._image.digest, self._program.hex(), self._filter.hex(), self._environment.runtime]
         return f"docker:{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]}"
+
+    def close(self) -> None:
+        """End the idle workers; a daemon that is there removes what it could not, or was not asked to in time."""
+        self._pool.close()
+        with contextlib.suppress(AwayError, SandboxError):  # the next engine tries again, and says what is wrong
+            self._remove_left_behind()
+            clean(self._client)
 
     def _check(self) -> None:
         """Refuse a daemon that cannot do it, and remove what dead engines left there."""
@@ -96,12 +104,16 @@ class Docker:
             )
         with plainly("start a container"):
             knock(address(), ANSWER)
-            while self._left_behind and remove(self._client, self._left_behind[-1]):
-                self._left_behind.pop()
+            self._remove_left_behind()
             options = container_options(
                 self._client, start, image=self._image, wanted=self._environment, labels=labels(), core=self._core
             )
             return DockerWorker(self._client, options, self._program, self._left_behind.append)
+
+    def _remove_left_behind(self) -> None:
+        """Remove what could not be removed while the daemon was away."""
+        while self._left_behind and remove(self._client, self._left_behind[-1]):
+            self._left_behind.pop()
 
 
 def _single_file(base: BaseFiles) -> str | None:

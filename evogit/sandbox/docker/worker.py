@@ -81,7 +81,7 @@ class DockerWorker:
 
         Args:
             client: of the daemon.
-            options: all of the container's.
+            options: all of the container's; by its name it is removed if the daemon goes away and tells no id of it.
             program: what it reads first.
             left_behind: is told the id of a container that could not be removed, as the daemon was away.
 
@@ -93,9 +93,10 @@ class DockerWorker:
         self._gone = False
         self._away = ""
         self._code: int | None = None
+        self._id = str(options["name"])
         with contextlib.ExitStack() as undo:
-            self._id = client.api.create_container(**options)["Id"]
             undo.callback(self._remove)
+            self._id = client.api.create_container(**options)["Id"]
             self._ending = undo.enter_context(self._wait())
             self._stream = undo.enter_context(self._attach())
             client.api.start(self._id)
@@ -193,7 +194,7 @@ def remove(client: docker.DockerClient, container: str) -> bool:
         return True
     except APIError as error:
         if error.status_code != 409:  # 409: it is being removed already
-            raise SandboxError(f"cannot remove the container {container[:12]}: {error.explanation}") from error
+            raise SandboxError(f"cannot remove the container {container}: {error.explanation}") from error
     except (RequestException, UnreachableError):
         return False
     return True
