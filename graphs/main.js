@@ -490,7 +490,8 @@ async function begin() {
     const page = new Page(source, runs);
     const wanted = runs.find(({ run }) => run === page.state.run) ?? runs[0];
     await page.open(wanted.run);
-    document.body.dataset.ready = "true";
+    if (document.readyState !== "complete") await new Promise((loaded) => addEventListener("load", loaded));
+    if (!document.documentElement.dataset.again) document.body.dataset.ready = "true"; // else it is loaded anew
   } catch (error) {
     fill(byId("main"), el("p", { class: "error whole", role: "alert" }, error.message));
   }
