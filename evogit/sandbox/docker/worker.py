@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import select
 import socket
 import struct
@@ -115,9 +116,12 @@ class DockerWorker:
 
         From inside, the first process can only be ended by the kernel, for lack of memory: it ignores all signals but
         SIGTERM, and takes that one from nobody inside. So a container that was told to stop was stopped by a person
-        or by the daemon; and the daemon was restarted when it cannot tell.
+        or by the daemon, as was one that the daemon says it killed (at its own end it does so with those whose first
+        process does not hear SIGTERM yet); and the daemon was restarted when it cannot tell.
         """
         self._learn_ending(VERDICT)
+        if not self._away and self._code == KILLED:
+            self._learn_killer()
         if self._away:
             raise SandboxLostError(f"the Docker daemon went away under the program: {self._away}")
         if self._code == STOPPED:
@@ -162,6 +166,30 @@ class DockerWorker:
                     self._code = int(self._ending.json()["StatusCode"])
             except AwayError as error:
                 self._away = str(error)
+
+    def _learn_killer(self) -> None:
+        """Take a container that the daemon killed for one that was stopped; learn whether it is another daemon."""
+        try:
+            with plainly("learn who killed a container"):
+                acts = self._acts()
+        except AwayError as error:
+            self._away = str(error)
+            return
+        if "kill" in acts:
+            self._code = STOPPED
+        elif not acts:
+            self._away = "it does not know the container any more"
+
+    def _acts(self) -> set[str]:
+        """What the daemon remembers of how the container ended: `kill`, where it did it itself, and `die`."""
+        api = self._client.api
+        about = json.dumps({"container": [self._id], "event": ["kill", "die"]})
+        period = {"since": "0", "until": f"{time.time():.9f}"}
+        response = api.get(
+            f"{api.base_url}/v{api.api_version}/events", params={**period, "filters": about}, timeout=REQUEST
+        )
+        response.raise_for_status()
+        return {json.loads(line)["Action"] for line in response.text.splitlines()}
 
     def _wait(self) -> Response:
         """Ask the daemon to tell when the container is removed; the answer begins at once, and ends then."""
