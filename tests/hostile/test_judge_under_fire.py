@@ -91,7 +91,7 @@ SIGNS = "def value(): return [[-1 - (n >> place & 1) for place in range(20)] for
 async def test_an_evaluator_that_is_held_costs_the_candidate_and_nobody_else(tiny: Callable[..., Task]) -> None:
     toml = f'{TOML.partition("[sandbox]")[0]}[sandbox]\ntotal = "2s"\ntimeout = "2s"\n'
     async with Evaluator(tiny(evaluate=HOLDS, toml=toml), provider="bubblewrap", jobs=1) as evaluator:
-        for source, status in ((SIGNS, "timeout"), ("def value(): return [[1], [2]]", "ok")) * 2:
+        for source, status in ((SIGNS, "timeout"), ("def value(): return [[1], [2]]", "ok")):
             archive = pack({"program.py": source.encode()})
             evaluation, _ = await evaluator.evaluate("0" * 40, archive, split="holdout")
             assert evaluation.status == status, evaluation.reason
