@@ -83,8 +83,10 @@ def evaluate(program, split):
     yield Case("first", score=1)
     yield Case("second", score=len(set(map(tuple, value))))
 """
-SIGNS = "def value(): return [[-1 - (n >> place & 1) for place in range(20)] for n in range(60_000)]"
+SIGNS = "def value(): return [[-1 - (n >> place & 1) for place in range(20)] for n in range(25_000)]"
 """Rows of one hash, which an evaluator that makes a set of them compares each with each other."""
+LIMITS = ("2 s of CPU", "12 s of wall clock")
+"""Where other work leaves an evaluator less than a sixth of a core, the clock on the wall is first."""
 
 
 @pytest.mark.slow
@@ -97,8 +99,9 @@ async def test_an_evaluator_that_is_held_costs_the_candidate_and_nobody_else(tin
             assert evaluation.status == status, evaluation.reason
             assert evaluation.counts
             if status == "timeout":
-                told = "judging what it returned took more than 2 s of CPU (sandbox.total)"
-                assert (evaluation.reason, [*evaluation.cases]) == (told, ["first"])
+                told = [f"judging what it returned took more than {limit} (sandbox.total)" for limit in LIMITS]
+                assert evaluation.reason in told
+                assert [*evaluation.cases] == ["first"]
 
 
 GROWS = """\
