@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -58,6 +58,10 @@ def evaluate(program, split):
 PROGRAM = "A = 1.5\nB = 2.5\nC = 3.5\n\n\ndef value():\n    return A * B + C * A + B * B\n"
 
 
+Ask = Callable[[Sequence[str | Path], Mapping[str, str]], str]
+"""Runs a command of `evogit`, with these environment variables: what it prints."""
+
+
 @dataclass
 class Host:
     """A clone with an engine; its way to the server is a link that can be cut."""
@@ -66,6 +70,7 @@ class Host:
     folder: Path
     server: Path
     every: float
+    forked: Ask | None = None
     process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     @property
@@ -73,13 +78,14 @@ class Host:
         """The server as this host knows it."""
         return self.folder.with_name(f"{self.name}-to-server")
 
-    def command(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    def command(self, *arguments: str | Path) -> str:
         """What one command says here."""
-        done = subprocess.run(
-            [*COMMAND, "-C", self.folder, *arguments], capture_output=True, text=True, env=self._environment
-        )
+        words = ["-C", self.folder, *arguments]
+        if self.forked:
+            return self.forked(words, self._environment)
+        done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, env=self._environment)
         assert done.returncode == 0, done.stderr
-        return done
+        return done.stdout
 
     @property
     def _environment(self) -> dict[str, str]:
@@ -154,11 +160,13 @@ def write_task(folder: Path, seconds: float) -> Path:
 
 
 @contextmanager
-def at_work(folder: Path, engines: int, seconds: float, *, every: float, evaluation: float) -> Iterator[list[Host]]:
+def at_work(
+    folder: Path, engines: int, seconds: float, *, every: float, evaluation: float, forked: Ask | None = None
+) -> Iterator[list[Host]]:
     """So many engines at work on one run; the others come once the first one has begun it. None is left at the end."""
     server, task = folder / "server.git", write_task(folder / "task", evaluation)
     subprocess.run(["git", "init", "-q", "--bare", server], check=True)
-    first, *others = hosts = [Host(name, folder / name, server, every) for name in NAMES[:engines]]
+    first, *others = hosts = [Host(name, folder / name, server, every, forked) for name in NAMES[:engines]]
     try:
         first.begin(task, seconds)
         wait_for([first])
@@ -201,9 +209,14 @@ def rate(engines: int, seconds: float) -> dict[str, float]:
     return {"engines": engines, "per_second": (len(times) - 1) / (times[-1] - times[0]), "twice": twice}
 
 
-def campaign(folder: Path, seconds: float, cut: float, *, every: float, evaluation: float) -> dict[str, Any]:
-    """Four engines, one of which dies and one is cut off; what each holds at the end."""
-    with at_work(folder, 4, LONG, every=every, evaluation=evaluation) as hosts:
+def campaign(
+    folder: Path, seconds: float, cut: float, *, every: float, evaluation: float, forked: Ask | None = None
+) -> dict[str, Any]:
+    """Four engines, one of which dies and one is cut off; what each holds at the end.
+
+    A test has commands that look or decide run `forked` from it, as it has imported what they need.
+    """
+    with at_work(folder, 4, LONG, every=every, evaluation=evaluation, forked=forked) as hosts:
         alpha, beta, gamma, delta = hosts
         time.sleep(seconds / 4)
         beta.kill()
@@ -232,7 +245,7 @@ def campaign(folder: Path, seconds: float, cut: float, *, every: float, evaluati
         "all": [host.holds() for host in hosts],
         "evaluations": {host.name: names.count(host.name) for host in hosts},
         "decisions": sum(isinstance(each.event, Decision) for each in alpha.entries),
-        "halts": json.loads(gamma.command("report", "--json").stdout)["interruptions"],
+        "halts": json.loads(gamma.command("report", "--json"))["interruptions"],
     }
 
 

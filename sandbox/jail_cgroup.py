@@ -4,7 +4,7 @@ import contextlib
 import os
 import time
 
-from jail_meter import Meter, descendants, mapped_by, socket_memory
+from jail_meter import Meter, descendants, mapped_by
 
 ROOT = "/sys/fs/cgroup"
 VERSION_1 = {
@@ -90,13 +90,13 @@ class CgroupMeter(Meter):
         """Count from now on."""
         super().begin()
         self.first_cpu = self.first_memory = 0
-        self.first_cpu, self.first_memory, counted = self.now()
+        self.first_cpu, self.first_memory, counted = self.now(0)
         self.first_killed = counted["killed"]
 
     def sample(self, memory_limit=0):
         """Read everything."""
         began = time.process_time()
-        cpu, memory, counted = self.now()
+        cpu, memory, counted = self.now(memory_limit)
         self.cpu, self.memory = max(self.cpu, cpu), max(0, memory)
         self.tasks = counted["tasks"] - OURS
         self.killed = counted["killed"] > self.first_killed
@@ -109,7 +109,7 @@ class CgroupMeter(Meter):
         """Whether the kernel has ended a process of the session for lack of memory."""
         return self.counters.one("killed") > self.first_killed
 
-    def now(self):
+    def now(self, memory_limit):
         """CPU of all but us, memory, and the counters. Reading our own clock first brings the group's up to date.
 
         Memory is without what the kernel keeps of files and can give back, but with those that are in memory.
@@ -118,7 +118,7 @@ class CgroupMeter(Meter):
         ours, counted = time.process_time(), self.counters.read()
         memory = counted["memory"] - max(0, counted["cache"] - counted["shared"])
         if self.counters.names is VERSION_1:
-            memory += socket_memory(self.counters.text)
+            memory += self.sockets.memory(self.counters.text, memory_limit - memory + self.first_memory)
         return counted["cpu"] - ours - self.first_cpu, memory - self.first_memory, counted
 
 

@@ -14,6 +14,7 @@ SECOND, PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")  # in ticks,
 MOST_SHARED = 4  # times the limit: memory above that counts in every process, however many share it
 MOST_TEXT = 16 << 20  # bytes of a table of sockets, which has a line of 150 for each
 SETTLING = 50  # looks, of 10 us each, at a process that has replied
+RARELY = 100  # times what it takes to read tables of sockets go by until they are read again
 SOCKET = 208 << 10  # bytes of kernel memory that a socket can hold with the buffers it is born with
 MAPPED, SHARED_OUT = ("RssFile", "RssShmem"), ("Pss_Anon", "SwapPss")  # fields of `status` and `smaps_rollup`
 TABLES = ("VmPTE",)  # page tables, which no process shares with another
@@ -39,6 +40,7 @@ class Meter:
         self.cpu = self.reaped = self.lost = self.cost = 0.0
         self.taken = time.monotonic()
         self.counted_once = self.lowest = 0
+        self.sockets = Sockets()
         self.count_again = 0.0
 
     def due(self, tick):
@@ -54,7 +56,7 @@ class Meter:
         self.cpu = total + self.lost
         self.tasks = sum(int(fields[17]) for fields in processes.values())
         self.disk, self.inodes = self.written()
-        self.memory = self._total(processes, self._resident)
+        self.memory = self._total(processes, self._resident, memory_limit)
         self.taken = time.monotonic()
         self.cost = time.process_time() - began
         if memory_limit < self.memory <= MOST_SHARED * memory_limit:
@@ -76,15 +78,18 @@ class Meter:
         peaks = (kilobytes(read_text(f"/proc/{pid}/status"), ("VmHWM",)) for pid in descendants())
         self.highest = max(self.highest, max(peaks, default=0) - self.mapped)
 
-    def _total(self, processes, memory):
-        elsewhere = self.disk + socket_memory(read_text) if self.own_disk else 0
-        return sum(memory(pid, fields) for pid, fields in processes.items()) + elsewhere
+    def _total(self, processes, memory, limit):
+        total = sum(memory(pid, fields) for pid, fields in processes.items())
+        if self.own_disk:
+            total += self.disk
+            total += self.sockets.memory(read_text, limit - total)
+        return total
 
     def _shared_counted_once(self, processes, resident, limit):
         """Slow to find out: only when what came since the last time could be too much, and now and then."""
         began, self.lowest = time.monotonic(), min(self.lowest, resident)
         if began >= self.count_again or self.counted_once + resident - self.lowest > limit:
-            self.counted_once = min(resident, self._total(processes, self._proportional))
+            self.counted_once = min(resident, self._total(processes, self._proportional, limit))
             self.lowest = resident
             ended = time.monotonic()
             self.count_again = ended + 10 * (ended - began)
@@ -129,6 +134,45 @@ class Meter:
             all_sizes = [disk_size(f"{top}/{name}") for top, _, names in walk(self.disks[0]) for name in names]
             sizes, files = sum(all_sizes), len(all_sizes)
         return sizes - self.first_disk, files - self.first_inodes
+
+
+class Sockets:
+    """What the sockets of the sandbox can hold in the kernel, and what TCP holds above that.
+
+    A table of connections takes the kernel milliseconds, as it goes through those of the whole machine. So it is read
+    where there are any, whenever their buffers could be too much, and else now and then.
+    """
+
+    def __init__(self):
+        self.queued = 0
+        self.read_again = 0.0
+
+    def memory(self, read, room):
+        """Bytes, exact where they may be more than `room`; `read` takes a small file's text."""
+        lines = [line.split() for line in read("/proc/net/sockstat").splitlines()]
+        if not lines or lines[0][2] == "0":
+            return 0
+        lines += [line.split() for line in read("/proc/net/sockstat6").splitlines()]
+        tables = {line[0][:-1].lower(): int(line[2]) for line in lines if line[0] in ("TCP:", "TCP6:")}
+        most = sum(tables.values()) * self.buffers
+        self.queued, born = min(self.queued, most), int(lines[0][2]) * SOCKET
+        if most and (born + most > room or time.monotonic() >= self.read_again):
+            began = time.process_time()
+            self.queued = sum(queues(name) for name, connections in tables.items() if connections)
+            self.read_again = time.monotonic() + RARELY * (time.process_time() - began)
+        return born + self.queued
+
+    @functools.cached_property
+    def buffers(self):
+        """The most bytes that the buffers of one connection can hold, infinite where the kernel does not say."""
+        sizes = [read_text(f"/proc/sys/net/ipv4/tcp_{name}mem").split() for name in "rw"]
+        return sum(int(largest) for *_, largest in sizes) if all(sizes) else float("inf")
+
+
+def queues(table):
+    """Bytes that wait in the connections of a table."""
+    rows = [row.split()[4].split(":") for row in read_text(f"/proc/net/{table}", MOST_TEXT).split("\n") if ":" in row]
+    return sum(int(sent, 16) + int(received, 16) for sent, received in rows)
 
 
 def used(disk):
@@ -208,21 +252,6 @@ def texts_of(pid, fields, file):
     if fields[0] != "Z" or int(fields[17]) < 2:
         return [read_text(f"/proc/{pid}/{file}")]
     return [read_text(f"/proc/{pid}/task/{thread}/{file}") for thread in entries(f"/proc/{pid}/task")]
-
-
-def socket_memory(read):
-    """What the sockets of the sandbox can hold in the kernel, and what TCP holds above that, in bytes.
-
-    A table of connections takes the kernel milliseconds, so it is only read where there are any.
-    """
-    lines = [line.split() for line in read("/proc/net/sockstat").splitlines()]
-    if not lines or lines[0][2] == "0":
-        return 0
-    lines += [line.split() for line in read("/proc/net/sockstat6").splitlines()]
-    tables = [line[0][:-1].lower() for line in lines if line[0] in ("TCP:", "TCP6:") and line[2] != "0"]
-    rows = "".join(read_text(f"/proc/net/{table}", MOST_TEXT) for table in tables).split("\n")
-    queues = [row.split()[4].split(":") for row in rows if ":" in row]
-    return int(lines[0][2]) * SOCKET + sum(int(sent, 16) + int(received, 16) for sent, received in queues)
 
 
 def kilobytes(text, names):

@@ -42,5 +42,7 @@ def cpu_seconds(work: Callable[[], object], times: int = 3) -> float:
 def assert_grows_linearly(work: Callable[[int], object], size: int, times: int = 16) -> None:
     """Check that `times` the size costs about `times` as much, where its square would cost `times` more again."""
     small = cpu_seconds(lambda: work(size))
-    large = cpu_seconds(lambda: work(times * size), times=2)
-    assert large < 6 * times * max(small, 0.0002), f"{size}: {small:.4f} s; {times} times that: {large:.4f} s"
+    limit, large = 6 * times * max(small, 0.0002), cpu_seconds(lambda: work(times * size), times=1)
+    if large >= limit:  # once more, as a neighbour can have made it dearer
+        large = cpu_seconds(lambda: work(times * size), times=1)
+    assert large < limit, f"{size}: {small:.4f} s; {times} times that: {large:.4f} s"

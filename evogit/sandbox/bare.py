@@ -88,5 +88,7 @@ class Bare:
 
 def _remove(folder: Path) -> None:
     """Remove a folder whatever is in it: `rm` neither follows links nor recurses on the stack."""
-    subprocess.run(["chmod", "-R", "u+rwx", str(folder)], stderr=subprocess.DEVNULL, check=False)
-    subprocess.run(["rm", "-rf", "--", str(folder)], stderr=sys.stderr, check=False)
+    remove = ["rm", "-rf", "--", str(folder)]
+    if subprocess.run(remove, stderr=subprocess.DEVNULL, check=False).returncode:  # folders that cannot be written to
+        subprocess.run(["chmod", "-R", "u+rwx", str(folder)], stderr=subprocess.DEVNULL, check=False)
+        subprocess.run(remove, stderr=sys.stderr, check=False)

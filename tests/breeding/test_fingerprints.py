@@ -205,7 +205,9 @@ def test_what_is_nearly_the_same_is_refused_and_counted(
     tmp_path: Path, tiny: MakeTask, toml: str, evaluated: int, alike: int
 ) -> None:
     repository, task = Repository.create(tmp_path / "r"), tiny(toml=toml)
-    settings = Settings(proposals=4, sandbox="none", jobs=1, selector="best-of-n")  # nothing but what the author says
+    settings = Settings(
+        proposals=4, sandbox="bubblewrap", jobs=1, selector="best-of-n"
+    )  # nothing but what the author says
     run = Run(repository, task, "r", settings, agents=[Author()])
     asyncio.run(run.evolve())
     entries: list[Entry] = []

@@ -7,7 +7,7 @@ import os
 import random
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from evogit.config.run_settings import Settings
 from evogit.repository import Repository
 from evogit.run import Run
 from evogit.testing import InMemoryBackend, RecordedRun, ScriptedAgent
+from tests.cli.conftest import run_forked
 from tests.clock import until
 from tests.plain_git import git
 
@@ -70,9 +71,16 @@ async def test_a_server_that_is_away_holds_nothing_up_and_is_told(
     assert not ours.contact("r").failing
 
 
+def forked(arguments: Sequence[str | Path], environment: Mapping[str, str]) -> str:
+    """What a command says that runs in a fork of this process."""
+    done = run_forked(arguments, cwd=Path.cwd(), env=environment)
+    assert done.code == 0, done.err
+    return done.out
+
+
 @pytest.mark.slow
 def test_four_engines_hold_the_same_although_one_dies_and_one_is_cut_off(tmp_path: Path) -> None:
-    found = campaign(tmp_path, 6, 3, every=0.3, evaluation=0.3)
+    found = campaign(tmp_path, 6, 3, every=0.3, evaluation=0.5, forked=forked)
     assert len(set(found["living"])) == 1
     assert set(found["beta"]) == {found["pushed"]}
     assert len(set(found["all"])) == 1  # with what the dead one had not pushed

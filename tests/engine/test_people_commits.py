@@ -177,7 +177,7 @@ class Waiting(Agent):
 
 def engine(own: Own, **settings: Any) -> Run:
     task = replace(own.task, splits=("train",))
-    return Run(own.repository, task, "live", Settings(sandbox="none", jobs=1, **settings), agents=[Waiting()])
+    return Run(own.repository, task, "live", Settings(sandbox="bubblewrap", jobs=1, **settings), agents=[Waiting()])
 
 
 @pytest.mark.slow
@@ -226,7 +226,7 @@ def test_what_people_added_is_judged_before_a_run_ends_at_its_proposals(own: Own
 @pytest.mark.slow
 def test_what_is_excluded_is_no_persons_to_change_either(own: Own) -> None:
     task = replace(own.task, splits=("train",), editable=("**",), excluded=("README.md",))
-    run = Run(own.repository, task, "live", Settings(sandbox="none", jobs=1, proposals=1), agents=[Waiting()])
+    run = Run(own.repository, task, "live", Settings(sandbox="bubblewrap", jobs=1, proposals=1), agents=[Waiting()])
     asyncio.run(run.evolve())
     commit = own.save("a change", {"README.md": "mine\n", **main(9)})
     with pytest.raises(RefusedError, match="differs from the seed in README.md"):

@@ -134,7 +134,7 @@ async def test_what_a_liar_said_before_it_was_found_out_is_evaluated_again(
         jobs=1,
         workers=(liar, honest),
         trust="verify",
-        sandbox="none",
+        sandbox="bubblewrap",
     )
     repository, task = Repository.create(tmp_path / "repo"), tiny()
     done: list[Evaluated] = []

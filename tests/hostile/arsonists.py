@@ -25,7 +25,7 @@ better()
 """Before each of them: the candidate gets better, so that it has children, and is merged with others."""
 
 DIGITS = """
-write("digits.txt", "".join(f"{rng.randrange(10)}\\n" for _ in range(%d)))
+write("digits.txt", "\\n".join(rng.choices("0123456789", k=%d)) + "\\n")
 """
 
 PYTHON = {
@@ -61,7 +61,7 @@ PROGRAMS = {
     "harmless": "",
     "digits": DIGITS % 10_000,
     "more digits": DIGITS % 400_000,
-    "long lines": 'write("line.txt", bytes(rng.randrange(97, 123) for _ in range(900_000)))',
+    "long lines": 'write("line.txt", bytes(rng.choices(range(97, 123), k=900_000)))',
     "rows of long lines": 'write("line.txt", b"\\n".join(rng.randbytes(200_000).hex().encode() for _ in range(4)))',
     "zeros": 'write("zeros.bin", rng.randbytes(400_000) + bytes(400_000) + b"\\n" * 100_000)',
     "empty lines": 'write("void.txt", b"\\n" * rng.randrange(900_000) + b"x" + b"\\n" * 900_000)',

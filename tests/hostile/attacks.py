@@ -118,7 +118,7 @@ def patch_the_library(host):
 
 
 def work(host):
-    return sum(i * i for i in range(3_000_000)) % 7
+    return sum(i * i for i in range(1_000_000)) % 7
 
 
 def patched_json(text):

@@ -98,7 +98,7 @@ def files_control():
     ]
 
 
-def queued_signals(most=20_000):
+def queued_signals(most=2_000):
     signal.pthread_sigmask(signal.SIG_BLOCK, [40])
     queued = 0
     while queued < most and libc.sigqueue(os.getpid(), 40, ctypes.c_void_p(1)) == 0:
@@ -106,7 +106,7 @@ def queued_signals(most=20_000):
     return queued
 
 
-def timers(most=20_000):
+def timers(most=2_000):
     made, timer = 0, ctypes.c_void_p()
     while made < most and libc.timer_create(1, None, ctypes.byref(timer)) == 0:
         made += 1

@@ -71,50 +71,51 @@ def guess():
 
 @pytest.fixture
 def judged(tiny: Callable[..., Task]) -> Callable[..., object]:
-    """Evaluates a program with a provider; EVALUATOR in it is the path of the evaluator's file on the host."""
+    """Evaluates programs with a provider; EVALUATOR in them is the path of the evaluator's file on the host."""
 
-    async def judge(program: str, provider: str) -> Evaluation:
+    async def judge(provider: str, *programs: str) -> list[Evaluation]:
         task = tiny(evaluate=EVALUATE)
-        text = f"EVALUATOR = {str(Path(task.evaluator))!r}\n{program}"
+        found = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # `none` warns, as it should
             async with Evaluator(task, provider=provider, jobs=1) as evaluator:
-                evaluation, _ = await evaluator.evaluate("0" * 40, pack({"program.py": text.encode()}), split="holdout")
-        return evaluation
+                for program in programs:
+                    text = f"EVALUATOR = {str(Path(task.evaluator))!r}\n{program}"
+                    files = pack({"program.py": text.encode()})
+                    found.append((await evaluator.evaluate("0" * 40, files, split="holdout"))[0])
+        return found
 
     return judge
 
 
 async def test_the_honest_program_gets_what_it_earned(judged) -> None:
-    assert (await judged(HONEST, "bubblewrap")).metrics == {"score": EARNED}
+    (evaluation,) = await judged("bubblewrap", HONEST)
+    assert evaluation.metrics == {"score": EARNED}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("program", [PATCHES, READS, SCANS], ids=["patches", "reads", "scans"])
-async def test_a_cheat_earns_no_more_than_the_honest_program(judged, program: str) -> None:
-    assert (await judged(program, "bubblewrap")).metrics == {"score": EARNED}
+async def test_a_cheat_earns_no_more_than_the_honest_program(judged) -> None:
+    for evaluation in await judged("bubblewrap", PATCHES, READS, SCANS):
+        assert evaluation.metrics == {"score": EARNED}
 
 
-@pytest.mark.parametrize("program", [READS, SCANS], ids=["reads", "scans"])
-async def test_the_same_cheat_wins_without_a_sandbox(judged, program: str) -> None:
-    assert (await judged(program, "none")).metrics == {"score": 0.0}
+async def test_the_same_cheat_wins_without_a_sandbox(judged) -> None:
+    for evaluation in await judged("none", READS, SCANS):
+        assert evaluation.metrics == {"score": 0.0}
+
+
+NO_ANSWERS = [
+    (PRINTS, "crashed", "exited with code 0 before replying"),
+    ("def guess():\n    raise SystemExit(0)\n", "crashed", "raised SystemExit: 0"),
+    ("def guess():\n    return float('nan')\n", "invalid", ""),
+    ("def guess():\n    return True\n", "invalid", ""),
+    ("def guess():\n    return '8675309'\n", "invalid", ""),
+]
 
 
 @pytest.mark.parametrize("provider", ["bubblewrap", pytest.param("none", marks=pytest.mark.slow)])
-@pytest.mark.parametrize(
-    ("program", "status", "reason"),
-    [
-        (PRINTS, "crashed", "exited with code 0 before replying"),
-        ("def guess():\n    raise SystemExit(0)\n", "crashed", "raised SystemExit: 0"),
-        ("def guess():\n    return float('nan')\n", "invalid", ""),
-        ("def guess():\n    return True\n", "invalid", ""),
-        ("def guess():\n    return '8675309'\n", "invalid", ""),
-    ],
-    ids=["prints a perfect score", "exits early", "NaN", "True for 1", "text"],
-)
-async def test_what_is_no_answer_scores_nothing_anywhere(
-    judged, program: str, status: str, reason: str, provider: str
-) -> None:
-    evaluation = await judged(program, provider)
-    assert (evaluation.status, evaluation.metrics) == (status, {})
-    assert reason in evaluation.reason
+async def test_what_is_no_answer_scores_nothing_anywhere(judged, provider: str) -> None:
+    found = await judged(provider, *(program for program, _, _ in NO_ANSWERS))
+    for (program, status, reason), evaluation in zip(NO_ANSWERS, found, strict=True):
+        assert (evaluation.status, evaluation.metrics) == (status, {}), program
+        assert reason in evaluation.reason

@@ -83,22 +83,25 @@ def evaluate(program, split):
     yield Case("first", score=1)
     yield Case("second", score=len(set(map(tuple, value))))
 """
-SIGNS = "def value(): return [[-1 - (n >> place & 1) for place in range(20)] for n in range(60_000)]"
+SIGNS = "def value(): return [[-1 - (n >> place & 1) for place in range(20)] for n in range(25_000)]"
 """Rows of one hash, which an evaluator that makes a set of them compares each with each other."""
+LIMITS = ("2 s of CPU", "12 s of wall clock")
+"""Where other work leaves an evaluator less than a sixth of a core, the clock on the wall is first."""
 
 
 @pytest.mark.slow
 async def test_an_evaluator_that_is_held_costs_the_candidate_and_nobody_else(tiny: Callable[..., Task]) -> None:
     toml = f'{TOML.partition("[sandbox]")[0]}[sandbox]\ntotal = "2s"\ntimeout = "2s"\n'
     async with Evaluator(tiny(evaluate=HOLDS, toml=toml), provider="bubblewrap", jobs=1) as evaluator:
-        for source, status in ((SIGNS, "timeout"), ("def value(): return [[1], [2]]", "ok")) * 2:
+        for source, status in ((SIGNS, "timeout"), ("def value(): return [[1], [2]]", "ok")):
             archive = pack({"program.py": source.encode()})
             evaluation, _ = await evaluator.evaluate("0" * 40, archive, split="holdout")
             assert evaluation.status == status, evaluation.reason
             assert evaluation.counts
             if status == "timeout":
-                told = "judging what it returned took more than 2 s of CPU (sandbox.total)"
-                assert (evaluation.reason, [*evaluation.cases]) == (told, ["first"])
+                told = [f"judging what it returned took more than {limit} (sandbox.total)" for limit in LIMITS]
+                assert evaluation.reason in told
+                assert [*evaluation.cases] == ["first"]
 
 
 GROWS = """\

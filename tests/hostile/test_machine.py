@@ -56,7 +56,7 @@ REFUSED: dict[str, Any] = {
     "pipes_in_flight": 256,
 }
 EXCEPTIONS: dict[tuple[str, str], Any] = {
-    ("timers", "runsc"): 20_000,
+    ("timers", "runsc"): 2_000,
     ("old_calls", "runsc"): ["EBADF"],
     ("pipes_in_flight", "runsc"): 1600,
 }

@@ -37,52 +37,44 @@ def clean(sandbox: Sandbox) -> Any:
         return ask(session, "surroundings")
 
 
+COST_NO_WORKER = ["plant_everywhere", "forbid_everything", "strange_files", "leave_daemons", "leave_sockets"]
+"""Files, processes and connections: what can be removed is removed, as a worker is not to be so easily lost."""
 REMAINS = [
-    "plant_everywhere", "plant_in_shared_memory", "forbid_everything", "make_immutable", "strange_files",
-    "move_the_box_away", "keep_unlinked_files", "leave_daemons", "leave_zombies", "multiply_until_killed",
-    "wait_for_the_next", "leave_sockets", "lock_files", "leave_messages", "open_terminals", "install_a_filter",
-    "change_what_children_inherit", "change_the_supervisors", "change_the_pipes", "change_what_is_imported",
-    "ask_to_be_woken", "open_every_device", "write_the_maps", "write_switches_of_the_kernel", "name_the_host",
-    "write_the_audit_id",
+    *COST_NO_WORKER, "plant_in_shared_memory", "make_immutable", "move_the_box_away", "keep_unlinked_files",
+    "leave_zombies", "multiply_until_killed", "wait_for_the_next", "lock_files", "leave_messages", "open_terminals",
+    "install_a_filter", "change_what_children_inherit", "change_the_supervisors", "change_the_pipes",
+    "change_what_is_imported", "ask_to_be_woken", "open_every_device", "write_the_maps", "write_switches_of_the_kernel",
+    "name_the_host", "write_the_audit_id",
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("remains", REMAINS)
-def test_the_next_candidate_finds_the_world_as_it_was(sandbox, clean, remains):
-    check_that_nothing_remains(sandbox, clean, remains)
+def test_the_next_candidate_finds_the_world_as_it_was(request, sandbox, clean):
+    """One candidate after the other looks around, and leaves something for the next one."""
+    before, workers = "nothing", set()
+    for remains in [*REMAINS, ""]:
+        with sandbox.open(FILES, TIGHT) as session:
+            assert (before, ask(session, "surroundings")) == (before, clean)
+            assert (before, ask(session, "honest", 2, 3)) == (before, 5)
+            if remains in COST_NO_WORKER and "runsc" not in request.node.callspec.id:  # it has no number that stays
+                workers.add(ask(session, "worker"))
+            if remains:
+                session.call(f"remains:{remains}", b"{}", fresh=True)
+        before = remains
+    assert len(workers) < 2
 
 
 @pytest.mark.parametrize("remains", ["dig_deep", pytest.param("many_files", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("sandbox", ONE_KERNEL, indirect=True)  # it takes gVisor seconds to make them
 def test_folders_of_any_depth_and_size_are_gone(sandbox, clean, remains):
-    check_that_nothing_remains(sandbox, clean, remains)
-
-
-def check_that_nothing_remains(sandbox: Sandbox, clean: Any, remains: str) -> None:
+    workers = set()
     with sandbox.open(FILES, TIGHT) as session:
+        workers.add(ask(session, "worker"))
         call(session, remains)
     with sandbox.open(FILES, TIGHT) as session:
         assert ask(session, "surroundings") == clean
         assert ask(session, "honest", 2, 3) == 5
-
-
-def test_files_processes_and_connections_cost_no_worker(request, sandbox, clean):
-    """What can be removed is removed: a worker is not so easily lost."""
-    if "runsc" in request.node.callspec.id:
-        pytest.skip("gVisor gives a container no number that stays the same")
-    workers = set()
-    for remains in (
-        "plant_everywhere",
-        "dig_deep",
-        "forbid_everything",
-        "strange_files",
-        "leave_daemons",
-        "leave_sockets",
-    ):
-        with sandbox.open(FILES, TIGHT) as session:
-            workers.add(ask(session, "worker"))
-            call(session, remains)
-    assert len(workers) == 1
+        workers.add(ask(session, "worker"))
+    assert len(workers) == 1 or remains == "many_files"
 
 
 def test_the_supervisor_cannot_be_changed(sandbox):

@@ -155,11 +155,11 @@ def test_honest_agents_go_on_beside_hostile_ones_until_a_person_ends_the_sound_r
     engine = fire.begin(*fire.prepare(*GROUPS[group]), "--proposals", "100000", "--seed", "1")
 
     def burns() -> bool:
-        """Four hostile programs have proposed, and the honest agent went on after the first of them."""
+        """Four hostile programs have proposed, and the honest agent goes on after the first of them."""
         assert engine.poll() is None, fire.told()[-3000:]
         who = fire.proposed()
         others = [agent for agent in who if agent != honest]
-        return len({*others}) >= 4 and who[who.index(others[0]) :].count(honest) > 5
+        return len({*others}) >= 4 and who[who.index(others[0]) :].count(honest) > 1
 
     try:
         wait_until(burns, "candidates of hostile programs, and of the honest agent beside them", every=0.1)

@@ -15,9 +15,10 @@ from docker import DockerClient
 
 from evogit.core import SandboxError
 from evogit.sandbox import Environment
+from evogit.sandbox.cache import locked
 from evogit.sandbox.docker import debian
 from evogit.sandbox.docker.daemon import connect
-from evogit.sandbox.docker.images import Image, build_image, find_image
+from evogit.sandbox.docker.images import IMAGES, Image, build_image, find_image
 from evogit.sandbox.docker.owners import BORN, clean, labels
 from tests.clock import PATIENCE
 
@@ -66,6 +67,13 @@ def run(client: DockerClient, image: Image, *command: str) -> str:
 def words() -> str:
     """A part of a command that makes the image another one."""
     return uuid.uuid4().hex
+
+
+def test_what_is_here_waits_for_nobody_who_makes_the_same_for_another_daemon(
+    client: DockerClient, plain: Image
+) -> None:
+    with locked(plain.name.replace(f"{IMAGES}:", "image-"), pytest.fail):
+        assert build_image(client, PLAIN, pytest.fail) == plain
 
 
 def test_the_default_image_has_python_with_its_library_and_a_shell(client: DockerClient, plain: Image) -> None:

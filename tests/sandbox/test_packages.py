@@ -38,7 +38,9 @@ def test_no_packages_need_no_folder(cache: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_folder_is_made_once_and_named_by_its_content(cache: Path, tmp_path: Path) -> None:
+def test_a_folder_is_made_once_named_by_its_content_and_kept_while_it_is_needed_or_in_use(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     said: list[str] = []
     folder = packages_folder(TINY, HERE, say=said.append)
     assert folder
@@ -53,19 +55,28 @@ def test_a_folder_is_made_once_and_named_by_its_content(cache: Path, tmp_path: P
     assert all(path.stat().st_mode & 0o004 and path.stat().st_mtime == 0 for path in (folder, *folder.rglob("*")))
     command = [sys.executable, "-I", "-c", "import sys; sys.path.append(sys.argv[1]); import tiny_wheel as t; print(t)"]
     assert str(folder) in subprocess.run([*command, folder], capture_output=True, text=True, check=True).stdout
-
-
-@pytest.mark.slow
-def test_equal_packages_have_equal_digests_and_others_have_not(monkeypatch, tmp_path: Path) -> None:
-    folders = []
-    for name in ("one", "two"):
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / name))
-        folders.append(packages_folder(TINY, HERE))
+    check_that_clean_leaves_what_is_needed_or_in_use(folder, tmp_path)
     write_wheel(tmp_path / "wheels", "tiny_wheel", "ANSWER = 43\n")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "three"))
-    folders.append(packages_folder(TINY, HERE))
-    one, two, three = (folder.name for folder in folders if folder)
-    assert one == two != three
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other"))
+    other = packages_folder(TINY, HERE)
+    assert other
+    assert other.name != folder.name
+
+
+def check_that_clean_leaves_what_is_needed_or_in_use(folder: Path, tmp_path: Path) -> None:
+    """And that equal packages have equal digests, as what was removed is made again."""
+    write_wheel(tmp_path / "wheels", "other", "")
+    write_wheel(tmp_path / "wheels", "tiny_wheel", "ANSWER = 42\n")
+    other = Environment(packages=("other",))
+    with lease(folder):
+        assert list(remove_folders([])) == []
+    again = packages_folder(TINY, HERE)
+    assert again == folder
+    assert list(remove_folders([Environment(), other, TINY])) == []
+    [(name, size)] = remove_folders([other])
+    assert name == folder.name
+    assert size > 0
+    assert not folder.exists()
 
 
 @pytest.mark.slow
@@ -93,23 +104,6 @@ def test_nothing_is_built_here(tmp_path: Path) -> None:
 def test_only_names_are_packages(name: str) -> None:
     with pytest.raises(SandboxError, match="expected sandbox.packages to name packages"):
         packages_folder(Environment(packages=(name,)), HERE)
-
-
-@pytest.mark.slow
-def test_clean_leaves_what_is_needed_or_in_use(tmp_path: Path) -> None:
-    write_wheel(tmp_path / "wheels", "other", "")
-    other = Environment(packages=("other",))
-    folder = packages_folder(TINY, HERE)
-    assert folder
-    with lease(folder):
-        assert list(remove_folders([])) == []
-    again = packages_folder(TINY, HERE)
-    assert again == folder
-    assert list(remove_folders([Environment(), other, TINY])) == []
-    [(name, size)] = remove_folders([other])
-    assert name == folder.name
-    assert size > 0
-    assert not folder.exists()
 
 
 def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evogit.sandbox import values
@@ -16,6 +16,7 @@ JSON = st.recursive(
 
 
 @pytest.mark.slow
+@settings(max_examples=50)
 @given(JSON)
 def test_what_is_dumped_is_parsed_back(value):
     assert values.parse(values.dump(value)) == value

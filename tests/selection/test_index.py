@@ -189,7 +189,7 @@ def test_choices_depend_on_the_history_alone_whatever_was_asked_before(events: l
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(EVENTS, max_size=120))
 def test_both_hold_for_longer_histories(events: list[tuple[Any, ...]]) -> None:
     test_an_index_that_followed_equals_recomputation.hypothesis.inner_test(events)  # type: ignore[attr-defined]

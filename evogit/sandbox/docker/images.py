@@ -60,12 +60,14 @@ def find_image(client: docker.DockerClient, environment: Environment) -> Image |
 def build_image(client: docker.DockerClient, environment: Environment, say: Say) -> Image:
     """Make the image of an environment, or find it; `say` is told what takes time.
 
-    Another process that builds the same is waited for.
+    Another process that builds the same is waited for, unless it is here: with another daemon that takes long.
 
     Raises:
         SandboxError: when the daemon does not answer, there is nothing to start from, it has no Python 3.11 or newer,
             a package is not found or a command of `setup` fails (with its last lines).
     """
+    if here := find_image(client, environment):
+        return here
     with _plainly():
         source = _source(client, environment.image, say) if environment.image else None
         key = _key(environment, source)
