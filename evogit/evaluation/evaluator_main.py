@@ -1,4 +1,4 @@
-"""The warm process that runs a task's trusted evaluator, one per slot: `python -m evogit.evaluation.evaluator_main`.
+"""The warm process that runs a task's trusted evaluator, one per slot: `evaluator_process.START`.
 
 It speaks in `frames` over the pipes it was started with. First comes
 the task, then one request per evaluation, with a base in between when the candidates' one is new; every case goes
@@ -37,6 +37,7 @@ def main() -> None:
     """Serve the engine whose process id is the first argument, until it closes our stdin or dies."""
     _die_with(int(sys.argv[1]))
     gc.freeze()  # what was imported stays: nobody need look for garbage there, at the end least of all
+    gc.enable()
     requests, replies = _claim_pipes()
     lock = threading.Lock()
 
@@ -136,7 +137,3 @@ def _die_with(engine: int) -> None:
         ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != engine:
         sys.exit(0)
-
-
-if __name__ == "__main__":
-    main()

@@ -153,6 +153,8 @@ class Forked(subprocess.Popen[str]):
 
     def _execute_child(self, *given: Any) -> None:
         import_commands()
+        if "bench" in self.args:  # type: ignore[operator]
+            import_plots()
         known = inspect.signature(subprocess.Popen._execute_child).bind(self, *given).arguments  # type: ignore[attr-defined]
         pipes = {name: known[name] for name in ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")}
         self.pid = os.fork()
@@ -169,11 +171,27 @@ class Forked(subprocess.Popen[str]):
         self._close_pipe_fds(*pipes.values())  # type: ignore[attr-defined]
 
 
+LATER = (
+    *("evogit.llm.endpoint", "evogit.llm.gateway.gateway", "evogit.agents.programs.agent", "evogit.config.task_file"),
+    *("evogit.cli.console", "docker", "encodings.idna", "httpcore2"),
+)
+"""Modules that take up to half a second of CPU in each process that asks a model."""
+
+
 @cache
 def import_commands() -> None:
-    """Import what any command needs, once for all forks."""
+    """Import what any command needs, once for all forks, and what they import when they ask models or Docker."""
     for module in pkgutil.iter_modules(commands.__path__, f"{commands.__name__}."):
         importlib.import_module(module.name)
+    for name in LATER:
+        importlib.import_module(name)
+
+
+@cache
+def import_plots() -> None:
+    """Import what pictures are made with, which takes half a second."""
+    for name in ("figure", "backends.backend_agg", "backends.backend_svg"):
+        importlib.import_module(f"matplotlib.{name}")
 
 
 def become_evogit(arguments: list[str], cwd: Path, env: Mapping[str, str]) -> NoReturn:

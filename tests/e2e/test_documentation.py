@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import EVOGIT
+from tests.cli.conftest import EVOGIT, run_forked
 from tests.openai_server import Behaviour, Request, reply, serve
 
 from .test_walks import PYTHON, Person
@@ -66,19 +67,30 @@ def test_commands_of_the_page_work_in_order(tmp_path: Path, page: str) -> None:
         person.environment |= {"MODELS_KEY": "sk-of-the-pages", "PATH": f"{EVOGIT.parent}:{os.environ['PATH']}"}
         if page != "overnight.md":
             person.evogit(*BEGIN)
-        for commands in blocks(page, "sh"):
-            person.run("sh", "-ec", commands)
+        if page == "overnight.md":
+            for commands in blocks(page, "sh"):
+                person.run("sh", "-ec", commands)
+        else:
+            typed("\n".join(blocks(page, "sh")), person.clone, person.environment)
         asked = len(server.requests)
     assert (asked > 0) == (page != "touching.md")
 
 
 @pytest.mark.parametrize("page", ["searching.md", "believing.md"])
 def test_commands_of_a_page_on_the_gallery_work_in_order(tmp_path: Path, page: str) -> None:
-    environment = os.environ | {"HOME": str(tmp_path), "PATH": f"{EVOGIT.parent}:{os.environ['PATH']}"}
-    script = "\n".join(blocks(page, "sh"))  # in one shell, as one of the commands changes the folder
+    script = "\n".join(blocks(page, "sh"))
     if page == "searching.md":
         script = re.sub(r"--evaluations \d+", f"--evaluations {FEW}", script)
-    done = subprocess.run(
-        ["sh", "-ec", script], cwd=tmp_path, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    typed(script, tmp_path, os.environ | {"HOME": str(tmp_path)})
+
+
+def typed(script: str, folder: Path, environment: Mapping[str, str]) -> None:
+    """Type this in a shell, but each `evogit` of one line is a fork: to start one takes longer than what it does."""
+    for part in re.split(r"^(evogit .*|cd .*)\n", script, flags=re.MULTILINE):
+        if part.startswith("cd "):
+            folder /= part.removeprefix("cd ")
+        elif part.startswith("evogit "):
+            done = run_forked(shlex.split(part)[1:], cwd=folder, env=environment)
+            assert done.code == 0, f"{part}\n{done.out}\n{done.err}"
+        elif part.strip():
+            subprocess.run(["sh", "-ec", part], cwd=folder, env=environment, check=True)

@@ -6,7 +6,6 @@ import csv
 import json
 import math
 import random
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from evogit.page.payload import FollowedRun
 from evogit.repository import Repository
 from evogit.review.json_records import candidate_record
 from evogit.testing import RecordedRun
-from tests.cli.conftest import EVOGIT, environment
+from tests.cli.conftest import environment, run_forked
 from tests.page.conftest import Evaluate
 
 FAILURES: tuple[Status, ...] = ("crashed", "timeout", "invalid")
@@ -167,8 +166,10 @@ def check_the_same(page: dict[str, Any], followed: FollowedRun) -> None:
 
 def test_exports_tell_the_same_numbers(tmp_path: Path, javascript: Evaluate) -> None:
     def printed(*options: str) -> str:
-        command = [EVOGIT, "graph", "--all", *options, "--repo", tmp_path / "repository"]
-        return subprocess.run(command, env=environment(tmp_path), capture_output=True, text=True, check=True).stdout
+        command = ["graph", "--all", *options, "--repo", tmp_path / "repository"]
+        done = run_forked(command, cwd=tmp_path, env=environment(tmp_path))
+        assert done.code == 0, done.err
+        return done.out
 
     story = Story(tmp_path / "repository", 7)
     for _ in range(60):
