@@ -427,12 +427,13 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--proposals", type=int, default=60)
     parser.add_argument("--agents", type=int, default=4, help="but for `sequential`, which has one")
+    parser.add_argument("--step", type=float, default=0.0, help="round what a program is worth down to steps: plateaus")
     parser.add_argument("--selector", action="append", default=[], help="beside the default and the controls")
     parser.add_argument("--model", action="append", default=[], choices=LANDSCAPES, help="instead of the three")
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
     seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
-    work = partial(run, proposals=asked.proposals, agents=asked.agents)
+    work = partial(run, proposals=asked.proposals, agents=asked.agents, step=asked.step)
     rows = table(asked.model or [*MODELS], [*COMPARED, *asked.selector], seeds, work)
     print(
         f"{'model':<15} {'selector':<24} {'area':>6} {'dup %':>6} {'again %':>7} {'poor %':>6} {'late %':>6} "

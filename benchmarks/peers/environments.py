@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import json
 import re
 import subprocess
@@ -10,6 +11,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+OURS = Path(__file__).parents[2] / "evogit"
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,7 @@ class Environment:
 def environment(packages: Sequence[str], folder: Path) -> Environment:
     """The environment with some packages, of which the first one names it; EvoGit's own if there are none."""
     if not packages:
+        compileall.compile_dir(OURS, quiet=1)  # as pip does with the peers, whatever the environment says
         return Environment(Path(sys.executable))
     place = folder / re.split("[=<>]", packages[0])[0]
     python, noted = place / "bin" / "python", place / "installed.json"

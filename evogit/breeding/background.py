@@ -220,11 +220,14 @@ class Backgrounds:
 
     def _elsewhere(self, parent: Candidate, known: int) -> tuple[Relative, ...]:
         """The latest failures in other lines that are unlike each other."""
-        family = {parent.commit, *parent.parents, *self._history.phylogeny.children(parent.commit)}
+        graph = self._history.phylogeny
+        family = {parent.commit, *parent.parents, *graph.children(parent.commit)}
         found = dict[str, Candidate]()
-        for each in reversed(list(self._history.phylogeny)[-LOOKED_AT:]):
-            evaluation = self._history.evaluation(each.commit) if each.move <= known else None
-            if evaluation and evaluation.counts and not evaluation.ok and each.commit not in family:
+        for commit in reversed(graph.ids[-LOOKED_AT:]):
+            evaluation = self._history.evaluation(commit)
+            if not evaluation or evaluation.ok or not evaluation.counts or commit in family:
+                continue
+            if (each := graph[commit]).move <= known:
                 found.setdefault(evaluation.reason, each)
         return self._relatives(list(found.values())[:ELSEWHERE][::-1], ())
 

@@ -197,6 +197,11 @@ class Terminal:
 
     def note(self, text: str | Text, style: str = "", *, fit: Fit = "fold") -> None:
         """Say something beside the data."""
+        if self._color != "always" and not sys.stderr.isatty():  # Rich takes twenty times as long, for nothing
+            said = text if isinstance(text, Text) else Text(text)  # without control codes
+            sys.stderr.write(f"{said.plain.expandtabs()}\n")
+            sys.stderr.flush()
+            return
         for line in text.split("\n") if isinstance(text, Text) else map(Text, text.split("\n")):
             width = self.err.width if sys.stderr.isatty() else None
             for part in self._fitted(line, self.err, self.err_glyphs, width, fit) if width else [line]:

@@ -12,6 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.text import Text
+
+from evogit.cli.terminal import Terminal
 
 from .conftest import Forked, Story, environment
 
@@ -87,3 +90,17 @@ def test_errors_break_between_words(shown: Shown, story: Story) -> None:
 def test_hints_do_not_repeat_how_the_program_was_called(shown: Shown, story: Story) -> None:
     hints = [line for line in shown(100, "status", cwd=story.folder) if line.startswith(("try", "     "))]
     assert hints[-3:] == ["try  evogit graph", "     evogit diff", "     evogit export best DIR"]
+
+
+@pytest.mark.parametrize(
+    "said", ["plain", "a\tb", "two\nlines", "bell\x07 [bold]no markup[/]", Text("dim \tone", "dim"), ""]
+)
+def test_what_is_said_to_no_terminal_is_what_rich_would_write(
+    said: str | Text, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    terminal = Terminal("auto", json=False)
+    terminal.note(said)
+    ours = capsys.readouterr().err
+    terminal.err.print(said if isinstance(said, Text) else Text(said), soft_wrap=True)
+    assert ours == capsys.readouterr().err
