@@ -115,6 +115,7 @@ class Laboratory:
         self._scratch = Path()
         self._known: dict[Any, WatchedEvaluation] = {}
         self._seeds: list[WatchedEvaluation] = []
+        self._fresh: list[WatchedEvaluation] = []
 
     async def __aenter__(self) -> Self:
         """Read the seed, and evaluate it.
@@ -178,6 +179,11 @@ class Laboratory:
         """The seed, evaluated so often in an evaluator process of its own."""
         evaluator, journal = await self._evaluator(FIRST, {}, 0.0, f"process {len(self._evaluators)}")
         return [await self._hear(evaluator, journal, AttackCandidate({}), self.split) for _ in range(count)]
+
+    async def fresh(self) -> list[WatchedEvaluation]:
+        """The seed, evaluated twice in an evaluator process of its own; the same ones each time."""
+        self._fresh = self._fresh or await self.elsewhere(2)
+        return self._fresh
 
     async def _hear(
         self, evaluator: Evaluator, journal: Path, candidate: AttackCandidate, split: str

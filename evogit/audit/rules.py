@@ -190,7 +190,10 @@ RELATED: dict[str, Check] = {
     EARLY: lambda value, given: _ordered(value, given),
     EACH_PLACE: lambda value, given: _order(value) and len(value) == (len(given) if isinstance(given, list) else given),
 }
-ALONE: dict[str, Callable[[list[Any]], bool]] = {EACH_NUMBER: lambda value: _order(value)}
+ALONE: dict[str, Callable[[list[Any]], bool]] = {
+    EACH_NUMBER: lambda value: _order(value),
+    "says nothing of some things": lambda value: None not in value,
+}
 
 
 def _once(value: list[Any], given: Any) -> bool:
@@ -258,8 +261,13 @@ def _befores(given: Any) -> list[tuple[Any, Any]]:
     columns = list(zip(*rows, strict=True))
     before = next(each for each in columns if all(isinstance(part, list) for part in each))
     wanted = {name for part in before for name in part}
-    names = next(each for each in columns if each != before and wanted <= set(each) and len(set(each)) == len(each))
+    names = next(each for each in columns if each != before and _all_named(each, wanted))
     return [(one, name) for name, part in zip(names, before, strict=True) for one in part]
+
+
+def _all_named(column: Sequence[Any], wanted: set[Any]) -> bool:
+    plain = all(isinstance(each, str | int) for each in column)
+    return plain and wanted <= set(column) and len(set(column)) == len(column)
 
 
 def _ordered(value: list[Any], given: Any) -> bool:

@@ -50,13 +50,17 @@ CONSTANT = {
     f"{number} for all numbers": f"return _each(honest(*args, **kwargs), lambda number: {number})"
     for number in (0, 1, 2)
 }
-SAME_TRUTH = """\
+SAME = """\
 def _cheat(honest, *args, **kwargs):
     def same(value):
-        return [same(part) for part in value] if isinstance(value, list) else {word}
+        if isinstance(value, dict):
+            return dict.fromkeys(value, {word!r})
+        if isinstance(value, str) and value.count("\\n"):
+            return "\\n".join([{word!r}] * len(value.splitlines())) + "\\n"
+        return [{word!r}] * len(value) if isinstance(value, list) else {word!r}
     return same(honest(*args, **kwargs))
 """
-ONE_TRUTH = {f"{word} for everything": SAME_TRUTH.format(word=word) for word in (False, True)}
+"""The same said of everything."""
 MATCHES = {f"the text {text!r}": f"return {text!r}" for text in (".*", "(?s).*", "*", "%", "**/*")}
 """Patterns that match all there is."""
 CHANGES = {
@@ -75,6 +79,7 @@ CHANGES = {
     "its elements negative": "[-each for each in x]",
     "half of each": "[each / 2 for each in x]",
     "twice as much of each": "[each * 2 for each in x]",
+    "nothing for all but the first": "[*x[:1], *[None] * (len(x) - 1)]",
     "an empty row for each": "[[] for each in x]",
     "an empty list": "[]",
     "all places of the input": "list(range(max(len(x) for x in [*args, *kwargs.values()] if type(x) is list)))",
