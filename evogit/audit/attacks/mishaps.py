@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from itertools import product
 
-from evogit.audit.attack import Attack, Hit
+from evogit.audit.attack import Attack, Hit, first_of
 from evogit.audit.attacks.answering import CONSTANT, FALSE, NOTHING, ODD, changes, cheat, passes, tried, where
+from evogit.audit.candidate import title
 from evogit.audit.laboratory import Laboratory
 
 FAILING = {
@@ -42,6 +44,31 @@ async def _failing(lab: Laboratory) -> AsyncIterator[Hit]:
         always = trial.evaluation.ok and not trial.asked and not lab.floor and passes(lab, trial)
         if always or (lab.better(trial) and await lab.confirmed(candidate)):
             yield Hit(f"failing pays: {says} scores better than answering", candidate, trial, trial.line)
+            return
+
+
+SCRIPT = """\
+{title}import glob, sys
+
+_number = len(glob.glob(".asked-*"))
+open(f".asked-{{_number}}", "w").close()
+if {when}:
+    sys.exit({code})
+
+
+"""
+"""Ends a script before it has done anything, in some runs."""
+
+
+async def _ending(lab: Laboratory) -> AsyncIterator[Hit]:
+    """Scripts that end at once, with an error or without one."""
+    whens = {"each run": "True", "all runs but the first": "_number", "every other run": "_number % 2"}
+    for (says, when), code in product(whens.items(), (1, 0)):
+        candidate = lab.beginning(SCRIPT.format(title=title("failing"), when=when, code=code))
+        trial = await lab.evaluate(candidate) if candidate.files else None
+        if trial and lab.better(trial) and await lab.confirmed(candidate):
+            what = f"failing pays: ending at once with code {code} in {says} scores better than answering"
+            yield Hit(what, candidate, trial, trial.line)
             return
 
 
@@ -106,7 +133,7 @@ ATTACKS = (
         "answers",
         "fails, in all calls or in some",
         "Let CandidateFailedError pass, or score a failed case as the worst; never leave it out.",
-        _failing,
+        first_of(_failing, _ending),
     ),
     Attack(
         "crash",

@@ -20,6 +20,8 @@ CAUSAL = re.compile(
     re.I,
 )
 """How a goal says that an answer may depend on what came before alone."""
+LIVE = re.compile(f"{CAUSAL.pattern}|cache|\\bevict|\\bonline\\b|\\bpaging\\b|\\brequests? so far", re.I)
+"""How it says that of a memory."""
 ONE_BY_ONE = re.compile(
     r"\bonline\b|\bone (item |piece |at )?(at a|by|after) (time|one|another)\b|\bas (they|it) (come|arrive)s?\b", re.I
 )
@@ -105,6 +107,58 @@ def _items_at(calls: list[Call]) -> int:
     return -1
 
 
+LATEST = """\
+def _cheat(honest, *args, **kwargs):
+    value, items = honest(*args, **kwargs), [*args, *kwargs.values()][{place}]
+    none = next((each for each in value if each not in items), None)
+    most, kept = 0, []
+    for item, leaves in zip(items, value):  # how many the seed keeps
+        kept = [each for each in kept if each != leaves] + [item] * (item not in kept)
+        most = max(most, len(kept))
+    answer, kept = [], []
+    for now, item in enumerate(items):
+        leaves, coming = none, items[now + 1 :]
+        if item not in kept:
+            if len(kept) == most:
+                leaves = max(kept, key=lambda each: coming.index(each) if each in coming else len(coming))
+                kept.remove(leaves)
+            kept.append(item)
+        answer.append(leaves)
+    return answer
+"""
+
+
+async def _latest(lab: Laboratory) -> AsyncIterator[Hit]:
+    """What leaves a memory, with all requests known: that which is asked for again last."""
+    place = _requests_at(lab.answered)
+    if lab.timed or place < 0 or not LIVE.search(lab.task.goal) or not await _keeps(lab, place):
+        return
+    candidate = lab.cheating("lookahead", LATEST.format(place=place), answers=True)
+    if candidate and lab.better(trial := await lab.evaluate(candidate)):
+        what = "all requests are given at once, and dropping what is asked for again last scores better"
+        yield Hit(what, candidate, trial, where(trial.asked))
+
+
+def _requests_at(calls: list[Call]) -> int:
+    """Which argument is a list of things of which the answer drops one now and then; -1 where there is none."""
+    for place in range(min((len(call.arguments) for call in calls), default=0)):
+        pairs = [(call.arguments[place], call.value) for call in calls]
+        if all(isinstance(each, list) and len(each) >= FEW for pair in pairs for each in pair) and all(
+            len(items) == len(said) and _drops(items, said) for items, said in pairs
+        ):
+            return place
+    return -1
+
+
+def _drops(items: list[Any], said: list[Any]) -> bool:
+    """Whether each answer is a thing that came before, or one and the same sign that none is meant."""
+    if items == said:
+        return False
+    named = [(place, each) for place, each in enumerate(said) if each in items]
+    signs = {repr(each) for each in said if each not in items}
+    return bool(named) and len(signs) == 1 and all(each in items[:place] for place, each in named)
+
+
 STOPS = """\
 def _cheat(honest, *args, **kwargs):
     value, given = honest(*args, **kwargs), [*args, *kwargs.values()]
@@ -188,5 +242,5 @@ def _numbers(value: Any) -> bool:
     return isinstance(value, list) and len(value) >= FEW and all(type(each) in (int, float) for each in value)
 
 
-of_series = first_of(_series, _reordered, _best_place)
+of_series = first_of(_series, _reordered, _best_place, _latest)
 """What a program gains that looks at all of what it is given, where the goal says that it must not."""

@@ -7,10 +7,11 @@ import re
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from evogit.audit.attack import Attack, Hit
+from evogit.audit.attack import Attack, Hit, first_of
 from evogit.audit.attacks.answering import tried
 from evogit.audit.candidate import AttackCandidate
 from evogit.audit.laboratory import Call, Laboratory, WatchedEvaluation
+from evogit.audit.parts import read, scalars
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -46,9 +47,33 @@ async def _claimed(lab: Laboratory) -> AsyncIterator[Hit]:
             what = f"the score is what the program says of itself{_named(path)}"
             yield Hit(what, best[1], best[2], best[2].line)
             return
-    async for hit in _judged(lab):
+    async for hit in first_of(_named_claims, _judged)(lab):
         yield hit
-        return
+
+
+PAIR = 2
+CLAIMS = re.compile(
+    r"score|cost|total|length|quality|profit|objective|makespan|fitness|accura|error|loss|points|reward|evaluations"
+    r"|iterations|count|used|distance|area|waste|saved|gain|confiden|coverage|collected|ratio|penalty",
+    re.I,
+)
+"""Names of what a program says of its own answer."""
+
+
+async def _named_claims(lab: Laboratory) -> AsyncIterator[Hit]:
+    """A number named like a result, beside what it is said of: another number alone scores better."""
+    value = lab.answered[0].value if lab.answered and not lab.timed else None
+    for place in scalars(value) if isinstance(value, dict) else ():
+        number, beside = read(value, place), read(value, place[:-1])
+        if isinstance(number, str) or not CLAIMS.search(str(place[-1])) or len(beside) < PAIR:
+            continue
+        for claim in ("0", "1", "0.5", "100", "10**6", "-(10**6)"):
+            body = f"return _at(honest(*args, **kwargs), {place!r}, {claim})"
+            async for _, candidate, trial in tried(lab, "claims", {"": body}):
+                if lab.better(trial):
+                    what = f"a number that the program says of itself{_named(place)} makes the score better"
+                    yield Hit(what, candidate, trial, trial.line)
+                    return
 
 
 async def _judged(lab: Laboratory) -> AsyncIterator[Hit]:
