@@ -132,14 +132,14 @@ def _kinds(calls: Sequence[Call], place: Place) -> Iterator[tuple[str, Holds]]:
 
 def _wholes(calls: Sequence[Call]) -> Iterator[tuple[str, Holds]]:
     """That a text has as many lines as one of the input, and a table an entry for each thing of the input."""
-    for place in range(min(len(call.arguments) for call in calls)):
-        for says, check in WHOLE.items():
-            if all(check(call.value, call.arguments[place]) for call in calls):
-                yield says, lambda value, call, check=check, place=place: check(value, call.arguments[place])  # type: ignore[misc]
+    shared = [where for where in given(calls[0]) if all(where in given(call) for call in calls)]
+    for says, check in WHOLE.items():
+        for where in shared:
+            if all(_true(check, call.value, given(call)[where]) for call in calls):
+                yield says, lambda value, call, check=check, where=where: check(value, given(call)[where])  # type: ignore[misc]
 
 
 def _as_long(value: Any, given: Any) -> bool:
-    given = given.get("stdin") if isinstance(given, dict) and "argv" in given else given
     if not isinstance(value, str) or not isinstance(given, str):
         return False
     return len(value.splitlines()) == len(given.splitlines()) >= FEW
@@ -158,10 +158,26 @@ def _in_its_words(value: Any, given: Any) -> bool:
     return len(words) >= FEW and set(words) <= set(WORD.findall(given))
 
 
+def _all_its_words(value: Any, given: Any) -> bool:
+    """Whether a text, or lines of text, has each word of the input as often as the input, written otherwise."""
+    texts = value if isinstance(value, list) else [value]
+    if value == given or not isinstance(given, str) or not all(isinstance(each, str) for each in texts):
+        return False
+    words = WORD.findall(" ".join(texts))
+    return len(words) >= FEW and sorted(words) == sorted(WORD.findall(given))
+
+
+def _apart_by_name(value: Any, given: Any) -> bool:
+    """Whether a table says something else of the two of each pair of the input."""
+    return isinstance(value, dict) and _pairs(given) and all(value[str(a)] != value[str(b)] for a, b, *_ in given)
+
+
 WHOLE: dict[str, Callable[[Any, Any], bool]] = {
     EACH_LINE: _as_long,
     OTHER_WORDS: _in_its_words,
     EACH_THING: _one_each,
+    "does not have each word of the input": _all_its_words,
+    APART: _apart_by_name,
 }
 
 
@@ -335,6 +351,7 @@ UNITS: dict[str, Callable[[Any], int]] = {
     r"lines": lambda text: len(text.splitlines()),
 }
 """What is counted of a text, as goals name it."""
+FEWER = re.compile(rf"(?:at most|up to|no more than|not more than) (\d+|{'|'.join(SPELLED[1:])})\b", re.I)
 RANGES = re.compile(r"(?:from|between)\s+(-?\d+(?:\.\d+)?)\s+(?:to|and)\s+(-?\d+(?:\.\d+)?)", re.I)
 
 
@@ -344,6 +361,10 @@ def _stated(calls: Sequence[Call], goal: str) -> Iterator[tuple[str, Holds]]:
         for found in re.findall(rf"(\d+)\s+(?:{units})", goal if AT_MOST.search(goal) else ""):
             if all(isinstance(call.value, str) and count(call.value) <= int(found) for call in calls):
                 yield "is longer than the goal allows", _at_most(count, int(found))
+    for found in FEWER.findall(goal):
+        most = int(found) if found.isdigit() else SPELLED.index(found.lower())
+        if all(isinstance(call.value, list) and len(call.value) <= most for call in calls):
+            yield MORE, lambda value, _, most=most: isinstance(value, list) and len(value) <= most  # type: ignore[misc]
     for low, high in RANGES.findall(goal):
         inside = _within(float(low), float(high))
         if all(inside(call.value, call) and any(True for _ in numbers(call.value)) for call in calls):

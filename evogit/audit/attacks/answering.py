@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
@@ -65,6 +66,9 @@ MATCHES = {f"the text {text!r}": f"return {text!r}" for text in (".*", "(?s).*",
 """Patterns that match all there is."""
 CHANGES = {
     "the first element alone": "x[:1]",
+    "the second element alone": "x[1:2]",
+    "the third element alone": "x[2:3]",
+    "the last element alone": "x[-1:]",
     "the first half": "x[: len(x) // 2]",
     "all but the first": "x[1:]",
     "its first and last elements alone": "[x[0], x[-1]]",
@@ -91,6 +95,8 @@ PART_OF = ("the first half", "all but the first")
 """Changes that leave out so little that it may be what is asked for; they are named with a field at times."""
 SAME_SIZE = ("for all", "for each", "negative", "half of each", "twice as much")
 """Changes that keep the number of elements, for columns of rows and values of tables."""
+LONGEST = 1 << 16
+"""Characters of a list of all answers."""
 SPOTS = 5
 """Lists of an answer that are changed one by one."""
 
@@ -115,7 +121,7 @@ async def tried(
     Without `answers`, what all of its functions say is made so.
     """
     for says, body in bodies.items():
-        candidate = lab.cheating(name, cheat(body) if not body.startswith("def ") else body, answers=answers)
+        candidate = lab.cheating(name, body if "def _cheat" in body else cheat(body), answers=answers)
         if candidate is None:
             return
         trial = await lab.evaluate(candidate)
@@ -137,6 +143,14 @@ def changes(lab: Laboratory) -> dict[str, str]:
             if not column or any(word in says for word in SAME_SIZE):
                 found[f"{says} ({spelled(place)})" if place else says] = changed(expression, place)
     return found
+
+
+def union(lab: Laboratory) -> dict[str, str]:
+    """A body that answers all elements of all answers, where these are lists."""
+    if not many_inputs(lab) or not all(isinstance(call.value, list) for call in lab.answered):
+        return {}
+    found = list({json.dumps(each): each for call in lab.answered for each in call.value}.values())
+    return {"all elements of all answers": f"return {found!r}"} if len(json.dumps(found)) < LONGEST else {}
 
 
 def spots(lab: Laboratory) -> list[Place]:

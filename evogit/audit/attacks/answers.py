@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import AsyncIterator
 from typing import Any
@@ -20,12 +19,11 @@ from evogit.audit.attacks.answering import (
     many_inputs,
     passes,
     tried,
+    union,
     where,
 )
 from evogit.audit.laboratory import Laboratory
 
-LONGEST = 1 << 16
-"""Characters of a list of all answers."""
 MANY = 6000
 """Numbers from minus so many on that are answered at once; 64 KiB as text."""
 
@@ -129,7 +127,7 @@ async def _all_texts(lab: Laboratory) -> AsyncIterator[Hit]:
         if lab.better(trial):
             yield Hit("a text that holds all answers is taken for each of them", candidate, trial, trial.line)
             return
-    async for _, candidate, trial in tried(lab, "all-answers", _union(lab)):
+    async for _, candidate, trial in tried(lab, "all-answers", union(lab)):
         if lab.ideal(trial):
             yield Hit("a list that holds all answers is taken for each of them", candidate, trial, trial.line)
             return
@@ -138,14 +136,6 @@ async def _all_texts(lab: Laboratory) -> AsyncIterator[Hit]:
         if len(found) == len(NUMBERS) and all(lab.better(trial) for _, _, trial in found):
             says, candidate, trial = found[0]
             yield Hit(f"a text that holds {says} is taken for each answer", candidate, trial, trial.line)
-
-
-def _union(lab: Laboratory) -> dict[str, str]:
-    """A list of all elements of all answers."""
-    if not many_inputs(lab) or not all(isinstance(call.value, list) for call in lab.answered):
-        return {}
-    found = list({json.dumps(each): each for call in lab.answered for each in call.value}.values())
-    return {"": f"return {found!r}"} if len(json.dumps(found)) < LONGEST else {}
 
 
 async def _first(lab: Laboratory) -> AsyncIterator[Hit]:

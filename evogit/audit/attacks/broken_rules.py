@@ -19,6 +19,7 @@ from evogit.audit.attacks.answering import (
     said,
     spots,
     tried,
+    union,
 )
 from evogit.audit.laboratory import Laboratory
 from evogit.audit.parts import EACH, KEYS, part_of
@@ -118,7 +119,7 @@ def _composed(lab: Laboratory) -> dict[str, str]:
 async def _rules(lab: Laboratory) -> AsyncIterator[Hit]:
     rules = mined(lab.seed.asked, lab.task.goal) if lab.seed.asked else []
     listed = any(isinstance(call.value, list) for call in lab.answered)
-    bodies = {**({} if listed else {**NOTHING, **CONSTANT}), **changes(lab), **_composed(lab)}
+    bodies = {**({} if listed else {**NOTHING, **CONSTANT}), **changes(lab), **_composed(lab), **union(lab)}
     async for says, candidate, trial in tried(lab, "broken-rules", bodies):
         if not (lab.better(trial) or (lab.timed and passes(lab, trial))):
             continue
