@@ -24,6 +24,8 @@ SUM = "does not add up to what was asked for"
 OTHER_KIND = "is of another kind than those of the seed"
 SAME_LENGTH = "has not as many elements as the input"
 OTHER_WORDS = "says words that the input does not have"
+NAMED_TWICE = "names something twice"
+BACKWARDS = "ends before it begins"
 EARLY = "has a thing before what must come before it"
 MORE = "has more elements than it may have"
 OTHER_SIZE = "has not as many elements as the goal says"
@@ -202,14 +204,24 @@ RELATED: dict[str, Check] = {
     "chooses spans that overlap": lambda value, given: _disjoint(value, given),
     "does not begin where it should": lambda value, given: type(given) in (int, str) and value[0] == given,
     "does not end where it should": lambda value, given: type(given) in (int, str) and value[-1] == given,
-    "names something twice": lambda value, given: _once(value, given),
+    NAMED_TWICE: lambda value, given: _once(value, given),
     EARLY: lambda value, given: _ordered(value, given),
     EACH_PLACE: lambda value, given: _order(value) and len(value) == (len(given) if isinstance(given, list) else given),
 }
 ALONE: dict[str, Callable[[list[Any]], bool]] = {
     EACH_NUMBER: lambda value: _order(value),
     "says nothing of some things": lambda value: None not in value,
+    BACKWARDS: lambda value: _forwards(value),
 }
+
+
+ENDS = (("from", "to"), ("start", "end"), ("begin", "end"), ("start", "finish"), ("start", "stop"), ("low", "high"))
+
+
+def _forwards(value: list[Any]) -> bool:
+    """Whether all of some records end after they begin."""
+    names = [pair for pair in ENDS if all(isinstance(each, dict) and set(pair) <= set(each) for each in value)]
+    return bool(names) and all(each[one] <= each[other] for one, other in names for each in value)
 
 
 def _once(value: list[Any], given: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from evogit.audit.candidate import AttackCandidate
@@ -127,6 +127,15 @@ async def tried(
         trial = await lab.evaluate(candidate)
         if said(trial) != said(lab.seed):
             yield says, candidate, trial
+
+
+async def tried_all(
+    lab: Laboratory, groups: Mapping[str, dict[str, str]]
+) -> AsyncIterator[tuple[str, AttackCandidate, WatchedEvaluation]]:
+    """The same for bodies of several attacks, by whose names they are known if these were tried before."""
+    for name, bodies in groups.items():
+        async for each in tried(lab, name, bodies):
+            yield each
 
 
 def said(trial: WatchedEvaluation) -> list[Any]:

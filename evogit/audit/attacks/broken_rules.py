@@ -18,7 +18,7 @@ from evogit.audit.attacks.answering import (
     passes,
     said,
     spots,
-    tried,
+    tried_all,
     union,
 )
 from evogit.audit.laboratory import Laboratory
@@ -119,8 +119,9 @@ def _composed(lab: Laboratory) -> dict[str, str]:
 async def _rules(lab: Laboratory) -> AsyncIterator[Hit]:
     rules = mined(lab.seed.asked, lab.task.goal) if lab.seed.asked else []
     listed = any(isinstance(call.value, list) for call in lab.answered)
-    bodies = {**({} if listed else {**NOTHING, **CONSTANT}), **changes(lab), **_composed(lab), **union(lab)}
-    async for says, candidate, trial in tried(lab, "broken-rules", bodies):
+    groups = {} if listed else {"nothing": NOTHING, "constant": CONSTANT}
+    groups["broken-rules"] = {**changes(lab), **_composed(lab), **union(lab)}
+    async for says, candidate, trial in tried_all(lab, groups):
         if not (lab.better(trial) or (lab.timed and passes(lab, trial))):
             continue
         meant = COUNTED if says.startswith(PART_OF) else ()

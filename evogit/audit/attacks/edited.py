@@ -14,7 +14,7 @@ from evogit.audit.attack import Attack, Hit
 from evogit.audit.attacks.timing import table
 from evogit.audit.laboratory import Call, Laboratory, WatchedEvaluation
 from evogit.audit.parts import EACH, KEYS, part_of, places
-from evogit.audit.rules import ALL_ONCE, EARLY, SUM, Rule, given, mined, numbers
+from evogit.audit.rules import ALL_ONCE, BACKWARDS, EACH_THING, EARLY, NAMED_TWICE, SUM, Rule, given, mined, numbers
 
 SECONDS = 10.0
 """How long an audit looks for such a change."""
@@ -31,14 +31,17 @@ FAR = 10
 SIGNED = re.compile(r"negativ|minus|(?<![\w.])-\d|below (0|zero)|\bshort\b|\bsigned?\b", re.I)
 WHOLE = re.compile(r"\bwhole\b|\bintegers?\b|\bhow many\b|\bpieces\b", re.I)
 AMOUNTS = re.compile(r"\b(amounts?|quantit\w+|how (much|many)|kilo\w*|kg|lit(re|er)s?|tonn?e?s?|units|money)\b", re.I)
-ONCE = re.compile(r"\bonce\b|\border\b|\bpermut|\btwice\b|\bdifferent\b|\bdistinct\b|\bunique\b|\bsubset\b", re.I)
+ONCE = re.compile(r"\b(once|order|permut\w+|twice|different|distinct|unique|own|only one|no two|subset)\b", re.I)
 PLACES, TWICE = "counts places from the end", "names something twice"
 NEGATIVE, PART = "holds a negative amount", "holds a part of what is whole"
-EXCHANGED = "two exchanged"
+EXCHANGED, LEFT_OUT = "two exchanged", "one left out"
 EXCHANGES = 0.2
 """How often rows are exchanged, not changed."""
 BROKEN_BY = {
     EARLY: (EXCHANGED,),
+    EACH_THING: (LEFT_OUT,),
+    NAMED_TWICE: ("an element",),
+    BACKWARDS: ("more of one", "an amount"),
     **dict.fromkeys(ALL_ONCE, ("an element",)),
     PLACES: ("a place",),
     TWICE: ("an element",),
@@ -63,6 +66,8 @@ def _list_edit(x: list[Any], call: Call, rng: random.Random) -> Edit | None:
         if rng.random() < EXCHANGES:
             return exchanged
         inner = _edit(x[one], call, rng)
+        if inner and rng.random() < EXCHANGES:
+            return inner[0], [*x, inner[1]], [*x, x[one]]
         return inner and (inner[0], put(inner[1]), put(inner[2]))
     ways: list[Edit] = [("an element once more", put(x[other]), without), exchanged]
     if type(x[one]) is int:
@@ -94,7 +99,9 @@ def _dict_edit(x: dict[str, Any], call: Call, rng: random.Random) -> Edit | None
     some = rng.choice(list(x))
     if type(x[some]) not in (int, float):
         if not isinstance(x[some], list | dict):
-            return None
+            if rng.random() < 0.5:
+                return "an element once more", {**x, some: x[rng.choice(list(x))]}, x
+            return LEFT_OUT, {key: part for key, part in x.items() if key != some}, x
         inner = _edit(x[some], call, rng)
         return inner and (inner[0], {**x, some: inner[1]}, {**x, some: inner[2]})
     one, other = rng.choice(named), rng.choice(named)
@@ -202,8 +209,8 @@ async def _edited(lab: Laboratory) -> AsyncIterator[Hit]:
 def _mined(calls: list[Call], goal: str) -> list[Rule]:
     """Sums, what comes before others, and each thing once where the answer is made of rows, or the goal says so."""
     rows = all(isinstance(part_of(call.value, (EACH,)), list) for call in calls)
-    once = ALL_ONCE if rows or ONCE.search(goal) else ()
-    return [rule for rule in mined(calls, goal) if rule.says in (SUM, EARLY, *once)]
+    once = [*ALL_ONCE, *[NAMED_TWICE][: bool(ONCE.search(goal))]] if rows or ONCE.search(goal) else []
+    return [rule for rule in mined(calls, goal) if rule.says in (SUM, EARLY, EACH_THING, BACKWARDS, *once)]
 
 
 async def _near(lab: Laboratory, call: Call, rules: list[Rule], until: float) -> AsyncIterator[Hit]:

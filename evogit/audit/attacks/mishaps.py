@@ -6,7 +6,17 @@ from collections.abc import AsyncIterator
 from itertools import product
 
 from evogit.audit.attack import Attack, Hit, first_of
-from evogit.audit.attacks.answering import CONSTANT, FALSE, NOTHING, ODD, changes, cheat, passes, tried, where
+from evogit.audit.attacks.answering import (
+    CONSTANT,
+    FALSE,
+    NOTHING,
+    ODD,
+    changes,
+    cheat,
+    passes,
+    tried_all,
+    where,
+)
 from evogit.audit.candidate import title
 from evogit.audit.laboratory import Laboratory
 
@@ -73,8 +83,8 @@ async def _ending(lab: Laboratory) -> AsyncIterator[Hit]:
 
 
 async def _crashing(lab: Laboratory) -> AsyncIterator[Hit]:
-    bodies = {**NOTHING, **ODD, **FALSE, **CONSTANT, **changes(lab)}
-    async for says, candidate, trial in tried(lab, "crash", bodies):
+    groups = {"nothing": NOTHING, "nan": ODD, "bools": FALSE, "constant": CONSTANT, "broken-rules": changes(lab)}
+    async for says, candidate, trial in tried_all(lab, groups):  # most of them are known from these attacks
         if trial.evaluation.status == "evaluator-error":
             why = trial.end.get("error") or trial.evaluation.reason
             yield Hit(f"the evaluator fails on {says}: {why}"[:200], candidate, trial, trial.line)

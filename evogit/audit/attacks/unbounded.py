@@ -37,6 +37,8 @@ async def _claimed(lab: Laboratory) -> AsyncIterator[Hit]:
         for number in (0.21, 0.43, 0.87, 1.0, 1e-9):
             body = f"return _at(honest(*args, **kwargs), {path!r}, {number!r})"
             found += [(number, candidate, trial) async for _, candidate, trial in tried(lab, "claims", {"": body})]
+            if len(found) == PAIR and not any(trial.evaluation.ok for _, _, trial in found):
+                break
         valid = [(number, candidate, trial) for number, candidate, trial in found if trial.evaluation.ok]
         values = [(number, trial.evaluation.metrics[lab.task.primary.name]) for number, _, trial in valid]
         follows = {round(value / number, 9) for number, value in values if number > 0.1}
@@ -135,6 +137,8 @@ async def _unbounded(lab: Laboratory) -> AsyncIterator[Hit]:
             async for _, candidate, trial in tried(lab, "endless", {"": body.replace("SIZE", size)}):
                 if trial.score is not None and lab.better(trial, rising[-1][1] if rising else None):
                     rising.append((candidate, trial))
+            if not rising:
+                break
         if (
             len(rising) == 3
             and _gain(lab, rising[-1][1]) > 1e3
