@@ -413,7 +413,8 @@ def _contents(calls: Sequence[Call], place: Place, goal: str) -> Iterator[tuple[
         said = {MORE: AT_MOST, EARLY: AFTER}
         kept = [says for says in kept if says not in said or said[says].search(goal)]
         if values == parts:  # it says what it is given, which need not be an answer
-            kept = [says for says in kept if says == SAME_LENGTH]
+            named = all(isinstance(each, str) for part in parts for each in part)
+            kept = [says for says in kept if says == SAME_LENGTH or (named and says == NAMED_TWICE)]
         yield from ((says, _related(RELATED[says], where)) for says in kept)
         if not all(isinstance(part, list) for part in parts):
             continue
