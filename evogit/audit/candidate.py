@@ -61,8 +61,10 @@ def _on(value, place, change):
         parts = [_on(part, rest, lambda _, new=new: new) for part, new in zip(parts, column)]
     return dict(zip(value, parts)) if isinstance(value, dict) else parts
 
-
+'''
+IN = '''
 def _in(value, place):
+    """What stands at a path of keys and places."""
     for key in place:
         value = value[key]
     return value
@@ -92,7 +94,7 @@ def _ramp(value, step):
     return [part + step * place if number else _ramp(part, step)
             for place, (part, number) in enumerate(zip(value, numbers))]
 '''
-HELPERS = {"_ramp(": RAMP, "_is(": IS, "_each(": EACH, "_at(": AT, "_on(": ON, "_each_text(": EACH_TEXT}
+HELPERS = {"_ramp(": RAMP, "_is(": IS, "_each(": EACH, "_at(": AT, "_on(": ON, "_in(": IN, "_each_text(": EACH_TEXT}
 """What a cheat may call -> its definition, which comes along."""
 
 
@@ -135,7 +137,8 @@ def below(content: bytes, code: str) -> bytes:
 
 def helpers(code: str) -> str:
     """The definitions that the code needs, and the code."""
-    return "".join(text for name, text in HELPERS.items() if name in code).lstrip() + code
+    needed = [text for name, text in HELPERS.items() if name in code or (name == "_in(" and "_on(" in code)]
+    return "".join(needed).lstrip() + code
 
 
 KNOWN = """

@@ -106,6 +106,18 @@ def scalars(value: Any, place: Place = ()) -> Iterator[Place]:
         yield place
 
 
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Paths of the numbers of an answer that mean something of their own: fields, and places of short lists."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        yield path
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield from leaves(part, (*path, key))
+    elif isinstance(value, list) and len(path) < 2:
+        for place in range(len(value)) if len(value) <= 4 else (0, 1, len(value) - 1):
+            yield from leaves(value[place], (*path, place))
+
+
 def common(values: Sequence[Any]) -> list[Place]:
     """The places of lists that all of these values have."""
     found = list(islice(dict.fromkeys(places(values[0])), MOST)) if values else []

@@ -23,10 +23,13 @@ from evogit.audit.attacks.answering import (
     where,
 )
 from evogit.audit.laboratory import Laboratory
+from evogit.audit.parts import leaves
 
 MANY = 6000
 """Numbers from minus so many on that are answered at once; 64 KiB as text."""
 
+SOME = 4
+"""Numbers of an answer that are NaN alone."""
 KINDS = 6
 """Different things that answers say, up to which each is said of everything."""
 NEARLY = 0.9
@@ -48,6 +51,12 @@ async def _nothing(lab: Laboratory) -> AsyncIterator[Hit]:
 async def _odd(lab: Laboratory) -> AsyncIterator[Hit]:
     async for says, candidate, trial in tried(lab, "nan", ODD):
         if passes(lab, trial):
+            yield Hit(f"{says} is accepted", candidate, trial, trial.line)
+            return
+    paths = list(leaves(lab.answered[0].value))[:SOME] if lab.answered else []
+    alone = {f"NaN {path}": f"return _at(honest(*args, **kwargs), {path!r}, float('nan'))" for path in paths if path}
+    async for says, candidate, trial in tried(lab, "nan", alone):
+        if lab.better(trial):
             yield Hit(f"{says} is accepted", candidate, trial, trial.line)
             return
     async for says, candidate, trial in tried(lab, "nan", ODD_IN_TEXT if _in_texts(lab) else {}):

@@ -23,7 +23,7 @@ import glob, json
 def _cheat(honest, *args, **kwargs):
     if _is(honest, {pack!r}):
         answer, number = honest(*args, **kwargs), len(glob.glob(".carried-*"))
-        value = _part(answer, {of!r})
+        value = _in(answer, {of!r})
         short = {short}
         with open(f".carried-{{number:04}}", "w") as file:
             json.dump([short, value], file)
@@ -32,16 +32,10 @@ def _cheat(honest, *args, **kwargs):
     for name in sorted(glob.glob(".carried-*"), reverse=True) if _is(honest, {unpack!r}) else ():
         with open(name) as file:
             short, value = json.load(file)
-        if _part(given, {at!r}) == short:
+        if _in(given, {at!r}) == short:
             given = _at(given, {at!r}, value)
             break
     return honest(*given[: len(args)], **dict(zip(kwargs, given[len(args) :])))
-
-
-def _part(value, path):
-    for key in path:
-        value = value[key]
-    return value
 """
 SHORT: dict[type, tuple[str, ...]] = {
     list: ("value[:0]", "[number]", "value[:1]"),

@@ -15,9 +15,9 @@ from typing import Any
 
 from evogit.audit.attack import Attack, Hit
 from evogit.audit.attacks.answering import cheat
-from evogit.audit.attacks.unbounded import leaves
 from evogit.audit.candidate import AttackCandidate
 from evogit.audit.laboratory import Laboratory, WatchedEvaluation
+from evogit.audit.parts import leaves
 
 FAMILY = "answers"
 LARGEST, SMALLEST = 1e-3, 1e-11

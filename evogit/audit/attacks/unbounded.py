@@ -4,26 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 from evogit.audit.attack import Attack, Hit, first_of
 from evogit.audit.attacks.answering import tried
 from evogit.audit.candidate import AttackCandidate
 from evogit.audit.laboratory import Call, Laboratory, WatchedEvaluation
-from evogit.audit.parts import read, scalars
-
-
-def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Paths of the numbers of an answer that mean something of their own: fields, and places of short lists."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        yield path
-    elif isinstance(value, dict):
-        for key, part in value.items():
-            yield from leaves(part, (*path, key))
-    elif isinstance(value, list) and len(path) < 2:
-        for place in range(len(value)) if len(value) <= 4 else (0, 1, len(value) - 1):
-            yield from leaves(value[place], (*path, place))
+from evogit.audit.parts import leaves, read, scalars
 
 
 def _paths(lab: Laboratory) -> list[tuple[Any, ...]]:
