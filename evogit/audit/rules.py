@@ -24,6 +24,13 @@ SUM = "does not add up to what was asked for"
 OTHER_KIND = "is of another kind than those of the seed"
 SAME_LENGTH = "has not as many elements as the input"
 OTHER_WORDS = "says words that the input does not have"
+ONE_PLACE = "puts all things at one place"
+OVERLAP = re.compile(
+    r"overlap|over (one )?another|at a time|at once|clash|colli[ds]|\bapart\b|disjoint|intersect|conflict"
+    r"|\bno two\b|same (time|place|spot|slot|room|cell)",
+    re.I,
+)
+"""How a goal says that things must not be at one place, or at one time."""
 NAMED_TWICE = "names something twice"
 BACKWARDS = "ends before it begins"
 EARLY = "has a thing before what must come before it"
@@ -404,6 +411,8 @@ def _contents(calls: Sequence[Call], place: Place, goal: str) -> Iterator[tuple[
     for says, alone in ALONE.items():
         if all(_true(alone, value) for value in values):
             yield says, lambda value, _, alone=alone: isinstance(value, list) and alone(value)  # type: ignore[misc]
+    if OVERLAP.search(goal) and all(_distinct(value) for value in values):
+        yield ONE_PLACE, lambda value, _: isinstance(value, list) and len(set(value)) > 1
     own = [given(call) for call in calls]
     shared = [where for where in own[0] if all(where in each for each in own)]
     short = [where for where in shared if all(_short(each[where]) for each in own)]
@@ -423,6 +432,11 @@ def _contents(calls: Sequence[Call], place: Place, goal: str) -> Iterator[tuple[
             for says, within in LIMITED.items() if all(type(each) in (int, float) for each in most) else ():
                 if all(map(_true, [within] * len(calls), values, parts, most)):
                     yield says, _limited(within, where, other)
+
+
+def _distinct(value: list[Any]) -> bool:
+    """Whether it is three numbers or more, none of them twice."""
+    return len(value) >= FEW - 1 and all(type(x) in (int, float) for x in value) and len(set(value)) == len(value)
 
 
 def _short(value: Any) -> bool:
