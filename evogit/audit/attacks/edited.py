@@ -179,6 +179,7 @@ def _amounting(calls: list[Call], goal: str) -> bool:
 def _keyed(call: Call) -> bool:
     """Whether the answer says how much of each thing that the input names."""
     named = [part_of(call.value, place) for place in places(call.value) if place[-1:] == (KEYS,)]
+    named += [call.value] if isinstance(call.value, dict) else []
     return any(set(each) <= names for each in named for names in _names(call))
 
 

@@ -49,7 +49,8 @@ async def _counted(lab: Laboratory) -> AsyncIterator[Hit]:
 
 async def _known(lab: Laboratory) -> AsyncIterator[Hit]:
     """Answers by the number of the call, learnt from the scores of cases or guessed, that hold for other inputs."""
-    kinds = _kinds(lab) if many_inputs(lab) and not lab.timed and len(lab.answered) >= FEW else []
+    scripts = any(call.kind == "run" for call in lab.answered)  # which do not know how often they were run before
+    kinds = _kinds(lab) if many_inputs(lab) and not lab.timed and not scripts and len(lab.answered) >= FEW else []
     others = await _others(lab) if 1 < len(kinds) <= KINDS else ()
     if not others:
         return
