@@ -43,11 +43,13 @@ async def _claimed(lab: Laboratory) -> AsyncIterator[Hit]:
 
 PAIR = 2
 CLAIMS = re.compile(
-    r"score|cost|total|length|quality|profit|objective|makespan|fitness|accura|error|loss|points|reward|evaluations"
-    r"|iterations|count|used|distance|area|waste|saved|gain|confiden|coverage|collected|ratio|penalty",
+    r"score|cost|quality|profit|objective|makespan|fitness|accura|error|loss|points|reward|evaluations|iterations"
+    r"|coverage|collected|saved|waste|penalty",
     re.I,
 )
 """Names of what a program says of its own answer."""
+SIZES = re.compile(r"total|length|distance|area|count|used|value|weight|sum|size", re.I)
+"""Names that are such where a list stands beside; else they may be what is to be decided."""
 
 
 async def _named_claims(lab: Laboratory) -> AsyncIterator[Hit]:
@@ -55,7 +57,9 @@ async def _named_claims(lab: Laboratory) -> AsyncIterator[Hit]:
     value = lab.answered[0].value if lab.answered and not lab.timed else None
     for place in scalars(value) if isinstance(value, dict) else ():
         number, beside = read(value, place), read(value, place[:-1])
-        if isinstance(number, str) or not CLAIMS.search(str(place[-1])) or len(beside) < PAIR:
+        listed = any(isinstance(part, list | dict) for part in beside.values())
+        claimed = CLAIMS.search(str(place[-1])) or (listed and SIZES.search(str(place[-1])))
+        if isinstance(number, str) or not claimed or len(beside) < PAIR:
             continue
         for claim in ("0", "1", "0.5", "100", "10**6", "-(10**6)"):
             body = f"return _at(honest(*args, **kwargs), {place!r}, {claim})"
