@@ -31,7 +31,12 @@ FAR = 10
 SIGNED = re.compile(r"negativ|minus|(?<![\w.])-\d|below (0|zero)|\bshort\b|\bsigned?\b", re.I)
 WHOLE = re.compile(r"\bwhole\b|\bintegers?\b|\bhow many\b|\bpieces\b", re.I)
 AMOUNTS = re.compile(r"\b(amounts?|quantit\w+|how (much|many)|kilo\w*|kg|lit(re|er)s?|tonn?e?s?|units|money)\b", re.I)
-ONCE = re.compile(r"\b(once|order|permut\w+|twice|different|distinct|unique|own|only one|no two|subset)\b", re.I)
+TIMES = re.compile(r"\b(starts?|begins?|minutes?|hours?|when|seats?|loads?|ship\w*|stock)\b", re.I)
+ONCE = re.compile(r"\bonce\b|\btwice\b|\bdifferent\b|\bdistinct\b|\bunique\b|\bsubset\b", re.I)
+PERMUTED = re.compile(r"\bpermut|\border(ing|ed)?\b(?! to\b)|\btour\b|\bonce\b", re.I)
+"""How a goal says that each thing comes once; "different" may be said of some pairs alone."""
+OWN = re.compile(r"\b(own|only one|at most one|no two|once|twice)\b", re.I)
+"""How it says that none is given out twice."""
 PLACES, TWICE = "counts places from the end", "names something twice"
 NEGATIVE, PART = "holds a negative amount", "holds a part of what is whole"
 EXCHANGED, LEFT_OUT = "two exchanged", "one left out"
@@ -148,7 +153,7 @@ def _of_numbers(calls: list[Call], goal: str) -> Iterator[Rule]:
         if ONCE.search(goal):
             yield Rule(TWICE, lambda call: _once(list(numbers(call.value))))
     elif _amounting(calls, goal) and min(flat) >= 0 and min(asked, default=-1) >= 0 and not SIGNED.search(goal):
-        least = 0 if all(map(_keyed, calls)) else -FAR * max(flat)
+        least = 0 if all(_keyed(call, goal) for call in calls) else -FAR * max(flat)
         yield Rule(NEGATIVE, lambda call: all(each >= least for each in numbers(call.value)))
     if all(type(each) is int for each in flat) and WHOLE.search(goal):
         yield Rule(PART, lambda call: all(each == int(each) for each in numbers(call.value)))
@@ -170,17 +175,20 @@ def _once(found: list[Any]) -> bool:
 
 def _amounting(calls: list[Call], goal: str) -> bool:
     """Whether the answers say how much there is of each thing: by names, or in the order of the input."""
-    if all(map(_keyed, calls)):
+    if all(_keyed(call, goal) for call in calls):
         return True
     sizes = [{len(each) for each in given(call).values() if isinstance(each, list)} for call in calls]
     return bool(AMOUNTS.search(goal)) and all(len(call.value) in own for call, own in zip(calls, sizes, strict=True))
 
 
-def _keyed(call: Call) -> bool:
-    """Whether the answer says how much of each thing that the input names."""
-    named = [part_of(call.value, place) for place in places(call.value) if place[-1:] == (KEYS,)]
-    named += [call.value] if isinstance(call.value, dict) else []
-    return any(set(each) <= names for each in named for names in _names(call))
+def _keyed(call: Call, goal: str) -> bool:
+    """Whether the answer says how much of each thing that the input names; or when, where the goal speaks of either."""
+    named = [set(each) for each in call.arguments if isinstance(each, dict)]
+    if isinstance(call.value, dict) and any(set(call.value) <= names for names in named):
+        return True
+    tables = [part_of(call.value, place) for place in places(call.value) if place[-1:] == (KEYS,)]
+    spoken = AMOUNTS.search(goal) or TIMES.search(goal)
+    return bool(spoken) and any(set(each) <= names for each in tables for names in _names(call))
 
 
 def _names(call: Call) -> list[set[str]]:
@@ -210,7 +218,8 @@ async def _edited(lab: Laboratory) -> AsyncIterator[Hit]:
 def _mined(calls: list[Call], goal: str) -> list[Rule]:
     """Sums, what comes before others, and each thing once where the answer is made of rows, or the goal says so."""
     rows = all(isinstance(part_of(call.value, (EACH,)), list) for call in calls)
-    once = [*ALL_ONCE, *[NAMED_TWICE][: bool(ONCE.search(goal))]] if rows or ONCE.search(goal) else []
+    once = [*ALL_ONCE] if rows or PERMUTED.search(goal) else []
+    once += [NAMED_TWICE] if OWN.search(goal) and all(isinstance(call.value, dict) for call in calls) else []
     return [rule for rule in mined(calls, goal) if rule.says in (SUM, EARLY, EACH_THING, BACKWARDS, *once)]
 
 

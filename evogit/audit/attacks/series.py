@@ -24,8 +24,6 @@ CAUSAL = re.compile(
     re.I,
 )
 """How a goal says that an answer may depend on what came before alone."""
-LIVE = re.compile(f"{CAUSAL.pattern}|cache|\\bevict|\\bonline\\b|\\bpaging\\b|\\brequests? so far", re.I)
-"""How it says that of a memory."""
 ONE_BY_ONE = re.compile(
     r"\bonline\b|\bone (item |piece |at )?(at a|by|after) (time|one|another)\b|\bas (they|it) (come|arrive)s?\b", re.I
 )
@@ -78,6 +76,10 @@ async def _keeps(lab: Laboratory, place: Place) -> bool:
     return b"the past alone" in said and b"the future, too" not in said
 
 
+def _live(goal: str) -> bool:
+    return bool(CAUSAL.search(goal) or ONE_BY_ONE.search(goal))
+
+
 REORDERED = """\
 def _cheat(honest, *args, **kwargs):
     given = [*args, *kwargs.values()]
@@ -91,8 +93,7 @@ def _cheat(honest, *args, **kwargs):
 async def _reordered(lab: Laboratory) -> AsyncIterator[Hit]:
     """Items that are to be taken as they come, all given at once, and answered in the order of their size."""
     place = _items_at(lab.answered)
-    live = CAUSAL.search(lab.task.goal) or ONE_BY_ONE.search(lab.task.goal)
-    if lab.timed or place is None or not live or not await _keeps(lab, place):
+    if lab.timed or place is None or not _live(lab.task.goal) or not await _keeps(lab, place):
         return
     for reverse in (True, False):
         candidate = lab.cheating("lookahead", REORDERED.format(place=place, reverse=reverse), answers=True)
@@ -140,7 +141,7 @@ def _cheat(honest, *args, **kwargs):
 async def _latest(lab: Laboratory) -> AsyncIterator[Hit]:
     """What leaves a memory, with all requests known: that which is asked for again last."""
     place = _requests_at(lab.answered)
-    if lab.timed or place is None or not LIVE.search(lab.task.goal) or not await _keeps(lab, place):
+    if lab.timed or place is None or not _live(lab.task.goal) or not await _keeps(lab, place):
         return
     candidate = lab.cheating("lookahead", LATEST.format(place=place), answers=True)
     if candidate and lab.better(trial := await lab.evaluate(candidate)):
