@@ -13,7 +13,7 @@ from typing import Any
 from evogit.audit.attack import Attack, Hit
 from evogit.audit.attacks.timing import table
 from evogit.audit.laboratory import Call, Laboratory, WatchedEvaluation
-from evogit.audit.parts import EACH, KEYS, part_of, places
+from evogit.audit.parts import KEYS, part_of, places
 from evogit.audit.rules import ALL_ONCE, BACKWARDS, EACH_THING, EARLY, NAMED_TWICE, SUM, Rule, given, mined, numbers
 
 SECONDS = 10.0
@@ -217,7 +217,7 @@ async def _edited(lab: Laboratory) -> AsyncIterator[Hit]:
 
 def _mined(calls: list[Call], goal: str) -> list[Rule]:
     """Sums, what comes before others, and each thing once where the answer is made of rows, or the goal says so."""
-    rows = all(isinstance(part_of(call.value, (EACH,)), list) for call in calls)
+    rows = all(isinstance(call.value, list) and all(isinstance(each, list) for each in call.value) for call in calls)
     once = [*ALL_ONCE] if rows or PERMUTED.search(goal) else []
     once += [NAMED_TWICE] if OWN.search(goal) and all(isinstance(call.value, dict) for call in calls) else []
     return [rule for rule in mined(calls, goal) if rule.says in (SUM, EARLY, EACH_THING, BACKWARDS, *once)]
