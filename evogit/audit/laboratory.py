@@ -290,7 +290,9 @@ class Laboratory:
         if metric.direction == "minimize":
             return trial.score >= 0
         values = [each[metric.name] for each in trial.evaluation.cases.values()]
-        return not self.timed and any(all(math.isclose(value, most) for value in values) for most in (0.0, 1.0, 100.0))
+        own = max(each[metric.name] for each in self.seed.evaluation.cases.values())
+        most = [most for most in (0.0, 1.0, 100.0) if own <= most]  # what the seed exceeds is no bound
+        return not self.timed and any(all(math.isclose(value, each) for value in values) for each in most)
 
     async def confirmed(self, candidate: AttackCandidate, **options: Any) -> WatchedEvaluation | None:
         """Its trial, if it is better than the seed; with times, each time and than each of the seed."""

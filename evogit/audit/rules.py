@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from evogit.audit.laboratory import Call, read_printed
-from evogit.audit.parts import LONG, Place, common, part_of, places, read, scalars
+from evogit.audit.parts import EACH, LONG, Place, common, part_of, places, read, scalars
 
 APART = "is the same where the input wants it apart"
 SHOULD = "has not as many elements as it should"
@@ -424,6 +424,8 @@ def _contents(calls: Sequence[Call], place: Place, goal: str) -> Iterator[tuple[
         if values == parts:  # it says what it is given, which need not be an answer
             named = all(isinstance(each, str) for part in parts for each in part)
             kept = [says for says in kept if says == SAME_LENGTH or (named and says == NAMED_TWICE)]
+        if EACH in place and len(set(map(str, parts))) == 1:  # numbers of several fields add up to one by chance
+            kept = [says for says in kept if says != SUM]
         yield from ((says, _related(RELATED[says], where)) for says in kept)
         if not all(isinstance(part, list) for part in parts):
             continue
