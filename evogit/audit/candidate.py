@@ -32,6 +32,43 @@ def _at(value, path, part):
     copy[path[0]] = _at(copy[path[0]], path[1:], part)
     return copy
 '''
+ON = '''
+def _on(value, place, change):
+    """The same value with a list at a place changed: also a column, a table's values, a text's lines."""
+    if not place:
+        return change(value)
+    key, rest = place[0], place[1:]
+    if key == "lines()":
+        end = "\\n" * value.endswith("\\n")
+        return "\\n".join(_on(value.splitlines(), rest, change)) + end
+    if key == "words()":
+        return " ".join(map(str, _on(value.split(), rest, change)))
+    if key == "json()":
+        import json
+        return json.dumps(_on(json.loads(value), rest, change))
+    if key == "keys()":
+        return {name: value[name] for name in change(list(value)) if name in value}
+    if key != "each()":
+        copy = dict(value) if isinstance(value, dict) else list(value)
+        copy[key] = _on(copy[key], rest, change)
+        return copy
+    parts = list(value.values()) if isinstance(value, dict) else value
+    column = [_in(part, rest) for part in parts]
+    if all(isinstance(part, list) for part in column):
+        parts = [_on(part, rest, change) for part in parts]
+    else:
+        column = change(column)
+        parts = [_on(part, rest, lambda _, new=new: new) for part, new in zip(parts, column)]
+    return dict(zip(value, parts)) if isinstance(value, dict) else parts
+
+'''
+IN = '''
+def _in(value, place):
+    """What stands at a path of keys and places."""
+    for key in place:
+        value = value[key]
+    return value
+'''
 EACH_TEXT = '''
 def _each_text(value, text):
     """The same value with another text in the place of each text."""
@@ -57,7 +94,7 @@ def _ramp(value, step):
     return [part + step * place if number else _ramp(part, step)
             for place, (part, number) in enumerate(zip(value, numbers))]
 '''
-HELPERS = {"_ramp(": RAMP, "_is(": IS, "_each(": EACH, "_at(": AT, "_each_text(": EACH_TEXT}
+HELPERS = {"_ramp(": RAMP, "_is(": IS, "_each(": EACH, "_at(": AT, "_on(": ON, "_in(": IN, "_each_text(": EACH_TEXT}
 """What a cheat may call -> its definition, which comes along."""
 
 
@@ -100,7 +137,8 @@ def below(content: bytes, code: str) -> bytes:
 
 def helpers(code: str) -> str:
     """The definitions that the code needs, and the code."""
-    return "".join(text for name, text in HELPERS.items() if name in code).lstrip() + code
+    needed = [text for name, text in HELPERS.items() if name in code or (name == "_in(" and "_on(" in code)]
+    return "".join(needed).lstrip() + code
 
 
 KNOWN = """

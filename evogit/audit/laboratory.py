@@ -115,6 +115,7 @@ class Laboratory:
         self._scratch = Path()
         self._known: dict[Any, WatchedEvaluation] = {}
         self._seeds: list[WatchedEvaluation] = []
+        self._fresh: list[WatchedEvaluation] = []
 
     async def __aenter__(self) -> Self:
         """Read the seed, and evaluate it.
@@ -178,6 +179,11 @@ class Laboratory:
         """The seed, evaluated so often in an evaluator process of its own."""
         evaluator, journal = await self._evaluator(FIRST, {}, 0.0, f"process {len(self._evaluators)}")
         return [await self._hear(evaluator, journal, AttackCandidate({}), self.split) for _ in range(count)]
+
+    async def fresh(self) -> list[WatchedEvaluation]:
+        """The seed, evaluated twice in an evaluator process of its own; the same ones each time."""
+        self._fresh = self._fresh or await self.elsewhere(2)
+        return self._fresh
 
     async def _hear(
         self, evaluator: Evaluator, journal: Path, candidate: AttackCandidate, split: str
@@ -284,7 +290,9 @@ class Laboratory:
         if metric.direction == "minimize":
             return trial.score >= 0
         values = [each[metric.name] for each in trial.evaluation.cases.values()]
-        return not self.timed and any(all(math.isclose(value, most) for value in values) for most in (0.0, 1.0, 100.0))
+        own = max(each[metric.name] for each in self.seed.evaluation.cases.values())
+        most = [most for most in (0.0, 1.0, 100.0) if own <= most]  # what the seed exceeds is no bound
+        return not self.timed and any(all(math.isclose(value, each) for value in values) for each in most)
 
     async def confirmed(self, candidate: AttackCandidate, **options: Any) -> WatchedEvaluation | None:
         """Its trial, if it is better than the seed; with times, each time and than each of the seed."""

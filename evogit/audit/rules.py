@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from functools import lru_cache
+from itertools import islice
 from typing import Any
 
-from evogit.audit.laboratory import Call
+from evogit.audit.laboratory import Call, read_printed
+from evogit.audit.parts import EACH, LONG, Place, common, part_of, places, read, scalars
 
 APART = "is the same where the input wants it apart"
 SHOULD = "has not as many elements as it should"
@@ -21,7 +24,21 @@ SUM = "does not add up to what was asked for"
 OTHER_KIND = "is of another kind than those of the seed"
 SAME_LENGTH = "has not as many elements as the input"
 OTHER_WORDS = "says words that the input does not have"
+ONE_PLACE = "puts all things at one place"
+OVERLAP = re.compile(
+    r"overlap|over (one )?another|at a time|at once|clash|colli[ds]|\bapart\b|disjoint|intersect|conflict"
+    r"|\bno two\b|same (time|place|spot|slot|room|cell)",
+    re.I,
+)
+"""How a goal says that things must not be at one place, or at one time."""
+NAMED_TWICE = "names something twice"
+BACKWARDS = "ends before it begins"
+EARLY = "has a thing before what must come before it"
+MORE = "has more elements than it may have"
 OTHER_SIZE = "has not as many elements as the goal says"
+MANY = 40
+"""Calls of a function that are compared."""
+ALL_ONCE = (REARRANGED, EACH_PLACE, EACH_NUMBER)
 FEW = 4
 """Elements below which what all lists together have in common with something may be chance."""
 WORD = re.compile(r"\w+")
@@ -42,40 +59,50 @@ def mined(calls: Sequence[Call], goal: str = "") -> list[Rule]:
     """The rules that all these answers keep; how many elements they have is one where the goal says so."""
     rules: list[Rule] = []
     for target in {call.target: None for call in calls}:
-        own = [call for call in calls if call.target == target]
-        for path in _paths(own):
-            rules += [_for_target(target, path, *rule) for rule in _kinds(own, path)]
-            rules += [_for_target(target, path, *rule) for rule in _contents(own, path)]
-            rules += [_for_target(target, path, *rule) for rule in _sizes(own, path, goal)]
+        own = list(islice((call for call in calls if call.target == target), MANY))
+        for place in dict.fromkeys([(), *common([call.value for call in own])]):
+            rules += [_for_target(target, place, *rule) for rule in _kinds(own, place)]
+            rules += [_for_target(target, place, *rule) for rule in _contents(own, place, goal)]
+            rules += [_for_target(target, place, *rule) for rule in _sizes(own, place, goal)]
+        rules += [_for_target(target, (), *rule) for rule in _stated(own, goal)]
     return rules
 
 
-def _for_target(target: str, path: str, says: str, holds: Callable[[Any, Call], bool]) -> Rule:
+def _for_target(target: str, place: Place, says: str, holds: Callable[[Any, Call], bool]) -> Rule:
     def of_call(call: Call) -> bool:
         if call.target != target:
             return True
         try:
-            return holds(_part(call.value, path), call)
-        except (TypeError, LookupError, ValueError):
+            return holds(read(call.value, place), call)
+        except (TypeError, LookupError, ValueError, AttributeError):
             return False
 
     return Rule(says, of_call)
 
 
-def _paths(calls: Sequence[Call]) -> Iterator[str]:
-    """The whole answer (""), its fields ("tour"), and either flattened ("tour*")."""
-    first = calls[0].value
-    common = [key for key in first if all(key in call.value for call in calls)] if isinstance(first, dict) else []
-    for path in ("", *common):
-        yield path
-        part = _part(first, path)
-        if isinstance(part, list) and part and all(isinstance(each, list) for each in part):
-            yield f"{path}*"
+def given(call: Call) -> Mapping[Place, Any]:
+    """All that a call is given: its arguments, and what stands within them, by its place."""
+    return _given(call.kind, call.key)
 
 
-def _part(value: Any, path: str) -> Any:
-    part = value[path.removesuffix("*")] if path.removesuffix("*") else value
-    return list(chain.from_iterable(part)) if path.endswith("*") else part
+@lru_cache(maxsize=4096)
+def _given(kind: str, key: str) -> Mapping[Place, Any]:
+    args, kwargs = json.loads(key)
+    arguments = [*args, *kwargs.values()]
+    if kind == "run":
+        asked = arguments[0]
+        arguments = [*map(_word, asked["argv"][1:]), *map(read_printed, [asked["stdin"], *asked["files"].values()])]
+    found: dict[Place, Any] = {(number,): value for number, value in enumerate(arguments)}
+    for number, value in enumerate(arguments):
+        for place in (*scalars(value), *places(value)):
+            found[(number, *place)] = part_of(value, place)
+    return found
+
+
+def _word(text: str) -> Any:
+    """A word of a command; a number as one."""
+    found = read_printed(text)
+    return found[0] if isinstance(found, list) and len(found) == 1 else text
 
 
 def kind(value: Any) -> Any:
@@ -99,8 +126,8 @@ def numbers(value: Any) -> Iterator[int | float]:
 Holds = Callable[[Any, Call], bool]
 
 
-def _kinds(calls: Sequence[Call], path: str) -> Iterator[tuple[str, Holds]]:
-    if path:
+def _kinds(calls: Sequence[Call], place: Place) -> Iterator[tuple[str, Holds]]:
+    if place:
         return
     found = [kind(call.value) for call in calls]
 
@@ -114,14 +141,14 @@ def _kinds(calls: Sequence[Call], path: str) -> Iterator[tuple[str, Holds]]:
 
 def _wholes(calls: Sequence[Call]) -> Iterator[tuple[str, Holds]]:
     """That a text has as many lines as one of the input, and a table an entry for each thing of the input."""
-    for place in range(min(len(call.arguments) for call in calls)):
-        for says, check in WHOLE.items():
-            if all(check(call.value, call.arguments[place]) for call in calls):
-                yield says, lambda value, call, check=check, place=place: check(value, call.arguments[place])  # type: ignore[misc]
+    shared = [where for where in given(calls[0]) if all(where in given(call) for call in calls)]
+    for says, check in WHOLE.items():
+        for where in shared:
+            if all(_true(check, call.value, given(call)[where]) for call in calls):
+                yield says, lambda value, call, check=check, where=where: check(value, given(call)[where])  # type: ignore[misc]
 
 
 def _as_long(value: Any, given: Any) -> bool:
-    given = given.get("stdin") if isinstance(given, dict) and "argv" in given else given
     if not isinstance(value, str) or not isinstance(given, str):
         return False
     return len(value.splitlines()) == len(given.splitlines()) >= FEW
@@ -140,10 +167,26 @@ def _in_its_words(value: Any, given: Any) -> bool:
     return len(words) >= FEW and set(words) <= set(WORD.findall(given))
 
 
+def _all_its_words(value: Any, given: Any) -> bool:
+    """Whether a text, or lines of text, has each word of the input as often as the input, written otherwise."""
+    texts = value if isinstance(value, list) else [value]
+    if value == given or not isinstance(given, str) or not all(isinstance(each, str) for each in texts):
+        return False
+    words = WORD.findall(" ".join(texts))
+    return len(words) >= FEW and sorted(words) == sorted(WORD.findall(given))
+
+
+def _apart_by_name(value: Any, given: Any) -> bool:
+    """Whether a table says something else of the two of each pair of the input."""
+    return isinstance(value, dict) and _pairs(given) and all(value[str(a)] != value[str(b)] for a, b, *_ in given)
+
+
 WHOLE: dict[str, Callable[[Any, Any], bool]] = {
     EACH_LINE: _as_long,
     OTHER_WORDS: _in_its_words,
     EACH_THING: _one_each,
+    "does not have each word of the input": _all_its_words,
+    APART: _apart_by_name,
 }
 
 
@@ -161,16 +204,31 @@ RELATED: dict[str, Check] = {
     "names places that the input does not have": lambda value, given: (
         isinstance(given, list) and all(type(x) is int and 0 <= x < len(given) for x in value)
     ),
+    MORE: lambda value, given: type(given) is int and len(value) <= given,
     SUM: lambda value, given: type(given) in (int, float) and sum(value) == given,
     "takes steps that the input does not have": lambda value, given: _joined(value, given),
     APART: lambda value, given: _apart(value, given),
     "chooses spans that overlap": lambda value, given: _disjoint(value, given),
     "does not begin where it should": lambda value, given: type(given) in (int, str) and value[0] == given,
     "does not end where it should": lambda value, given: type(given) in (int, str) and value[-1] == given,
-    "names something twice": lambda value, given: _once(value, given),
+    NAMED_TWICE: lambda value, given: _once(value, given),
+    EARLY: lambda value, given: _ordered(value, given),
     EACH_PLACE: lambda value, given: _order(value) and len(value) == (len(given) if isinstance(given, list) else given),
 }
-ALONE: dict[str, Callable[[list[Any]], bool]] = {EACH_NUMBER: lambda value: _order(value)}
+ALONE: dict[str, Callable[[list[Any]], bool]] = {
+    EACH_NUMBER: lambda value: _order(value),
+    "says nothing of some things": lambda value: None not in value,
+    BACKWARDS: lambda value: _forwards(value),
+}
+
+
+ENDS = (("from", "to"), ("start", "end"), ("begin", "end"), ("start", "finish"), ("start", "stop"), ("low", "high"))
+
+
+def _forwards(value: list[Any]) -> bool:
+    """Whether all of some records end after they begin."""
+    names = [pair for pair in ENDS if all(isinstance(each, dict) and set(pair) <= set(each) for each in value)]
+    return bool(names) and all(each[one] <= each[other] for one, other in names for each in value)
 
 
 def _once(value: list[Any], given: Any) -> bool:
@@ -179,6 +237,10 @@ def _once(value: list[Any], given: Any) -> bool:
     return of_input and len({repr(each) for each in value}) == len(value)
 
 
+PAIR = 2
+AT_MOST = re.compile(r"\bat most\b|\bno more than\b|\bup to\b|\bnot more than\b|\bmaximum of\b|\blimit", re.I)
+AFTER = re.compile(r"\b(after|before|preced\w*|depend\w*|prerequisite\w*|first|earlier|finished|done)\b", re.I)
+"""How a goal says that some things come before others."""
 Limit = Callable[[list[Any], Any, Any], bool]
 """Whether a list as answer keeps a rule, given two of the arguments: a list, and a number that limits."""
 
@@ -225,6 +287,36 @@ def _pairs(given: Any) -> bool:
     return isinstance(given, list) and len(given) > 1 and all(isinstance(x, list) and len(x) >= 2 for x in given)
 
 
+def _befores(given: Any) -> list[tuple[Any, Any]]:
+    """Which thing comes before which other one: things with a name, and a list of names of others among them."""
+    if isinstance(given, dict):
+        rows = [[name, part] for name, part in given.items()]
+    else:
+        rows = [list(each.values()) if isinstance(each, dict) else each for each in given]
+    columns = list(zip(*rows, strict=True))
+    before = next(each for each in columns if all(isinstance(part, list) for part in each))
+    wanted = {name for part in before for name in part}
+    names = next(each for each in columns if each != before and _all_named(each, wanted))
+    return [(one, name) for name, part in zip(names, before, strict=True) for one in part]
+
+
+def _all_named(column: Sequence[Any], wanted: set[Any]) -> bool:
+    plain = all(isinstance(each, str | int) for each in column)
+    return plain and wanted <= set(column) and len(set(column)) == len(column)
+
+
+def _ordered(value: list[Any], given: Any) -> bool:
+    """Whether each thing comes after those that the input says with it."""
+    if isinstance(given, list) and _pairs(given) and all(len(pair) == PAIR for pair in given):
+        steps = [(one, other) for one, other in given]
+    elif isinstance(given, list | dict):
+        steps = _befores(given)
+    else:
+        return False
+    at = {name: place for place, name in enumerate(value)}
+    return len(steps) >= FEW - 1 and all(at[one] < at[other] for one, other in steps)
+
+
 def _disjoint(value: list[Any], given: Any) -> bool:
     """Whether no two of the chosen spans of the input, each with its begin and end, overlap."""
     if not _pairs(given) or not _places(value, given) or not all(each[0] < each[1] for each in given):
@@ -258,9 +350,9 @@ def _order(value: list[Any]) -> bool:
     return all(type(x) is int for x in value) and sorted(value) == list(range(len(value)))
 
 
-def _sizes(calls: Sequence[Call], path: str, goal: str) -> Iterator[tuple[str, Holds]]:
+def _sizes(calls: Sequence[Call], place: Place, goal: str) -> Iterator[tuple[str, Holds]]:
     """That lists have as many elements as the goal names, whatever they are given."""
-    sizes = {len(value) if isinstance(value := _part(call.value, path), list) else 0 for call in calls}
+    sizes = {len(value) if isinstance(value := part_of(call.value, place), list) else 0 for call in calls}
     size = sizes.pop()
     named = {len(found.split(",")) for found in NAMES.findall(goal)}
     words = WORD.findall(goal.lower())
@@ -272,36 +364,97 @@ def _sizes(calls: Sequence[Call], path: str, goal: str) -> Iterator[tuple[str, H
         yield OTHER_SIZE, lambda value, _: len(value) == size
 
 
-def _contents(calls: Sequence[Call], path: str) -> Iterator[tuple[str, Holds]]:
-    values = [_part(call.value, path) for call in calls]
+UNITS: dict[str, Callable[[Any], int]] = {
+    r"characters|letters|chars|signs": len,
+    r"words": lambda text: len(text.split()),
+    r"lines": lambda text: len(text.splitlines()),
+}
+"""What is counted of a text, as goals name it."""
+FEWER = re.compile(rf"(?:at most|up to|no more than|not more than) (\d+|{'|'.join(SPELLED[1:])})\b", re.I)
+RANGES = re.compile(r"(?:from|between)\s+(-?\d+(?:\.\d+)?)\s+(?:to|and)\s+(-?\d+(?:\.\d+)?)", re.I)
+
+
+def _stated(calls: Sequence[Call], goal: str) -> Iterator[tuple[str, Holds]]:
+    """Limits that the goal names, and that all the answers keep."""
+    for units, count in UNITS.items():
+        for found in re.findall(rf"(\d+)\s+(?:{units})", goal if AT_MOST.search(goal) else ""):
+            if all(isinstance(call.value, str) and count(call.value) <= int(found) for call in calls):
+                yield "is longer than the goal allows", _at_most(count, int(found))
+    for found in FEWER.findall(goal):
+        most = int(found) if found.isdigit() else SPELLED.index(found.lower())
+        if all(isinstance(call.value, list) and len(call.value) <= most for call in calls):
+            yield MORE, lambda value, _, most=most: isinstance(value, list) and len(value) <= most  # type: ignore[misc]
+    for low, high in RANGES.findall(goal):
+        inside = _within(float(low), float(high))
+        if all(inside(call.value, call) and any(True for _ in numbers(call.value)) for call in calls):
+            yield "has a number out of the range that the goal names", inside
+
+
+def _at_most(count: Callable[[Any], int], most: int) -> Holds:
+    def holds(value: Any, _: Call) -> bool:
+        return isinstance(value, str) and count(value) <= most
+
+    return holds
+
+
+def _within(low: float, high: float) -> Holds:
+    def holds(value: Any, _: Call) -> bool:
+        return all(low <= number <= high for number in numbers(value))
+
+    return holds
+
+
+def _contents(calls: Sequence[Call], place: Place, goal: str) -> Iterator[tuple[str, Holds]]:
+    values = [part_of(call.value, place) for call in calls]
     if not all(isinstance(value, list) for value in values) or sum(map(len, values)) < FEW:
         return
     for says, alone in ALONE.items():
         if all(_true(alone, value) for value in values):
             yield says, lambda value, _, alone=alone: isinstance(value, list) and alone(value)  # type: ignore[misc]
-    for place in range(min(len(call.arguments) for call in calls)):
-        given = [call.arguments[place] for call in calls]
-        kept = [says for says, check in RELATED.items() if all(map(_true, [check] * len(calls), values, given))]
-        if values == given:  # it says what it is given, which need not be an answer
-            kept = [says for says in kept if says == SAME_LENGTH]
-        yield from ((says, _related(RELATED[says], place)) for says in kept)
-        for other in range(min(len(call.arguments) for call in calls)):
-            most = [call.arguments[other] for call in calls]
-            for says, within in LIMITED.items():
-                if all(map(_true, [within] * len(calls), values, given, most)):
-                    yield says, _limited(within, place, other)
+    if OVERLAP.search(goal) and all(_distinct(value) for value in values):
+        yield ONE_PLACE, lambda value, _: isinstance(value, list) and len(set(value)) > 1
+    own = [given(call) for call in calls]
+    shared = [where for where in own[0] if all(where in each for each in own)]
+    short = [where for where in shared if all(_short(each[where]) for each in own)]
+    for where in short:
+        parts = [each[where] for each in own]
+        kept = [says for says, check in RELATED.items() if all(map(_true, [check] * len(calls), values, parts))]
+        said = {MORE: AT_MOST, EARLY: AFTER}
+        kept = [says for says in kept if says not in said or said[says].search(goal)]
+        if values == parts:  # it says what it is given, which need not be an answer
+            named = all(isinstance(each, str) for part in parts for each in part)
+            kept = [says for says in kept if says == SAME_LENGTH or (named and says == NAMED_TWICE)]
+        if EACH in place and len(set(map(str, parts))) == 1:  # numbers of several fields add up to one by chance
+            kept = [says for says in kept if says != SUM]
+        yield from ((says, _related(RELATED[says], where)) for says in kept)
+        if not all(isinstance(part, list) for part in parts):
+            continue
+        for other in short:
+            most = [each[other] for each in own]
+            for says, within in LIMITED.items() if all(type(each) in (int, float) for each in most) else ():
+                if all(map(_true, [within] * len(calls), values, parts, most)):
+                    yield says, _limited(within, where, other)
 
 
-def _limited(check: Limit, place: int, other: int) -> Holds:
+def _distinct(value: list[Any]) -> bool:
+    """Whether it is three numbers or more, none of them twice."""
+    return len(value) >= FEW - 1 and all(type(x) in (int, float) for x in value) and len(set(value)) == len(value)
+
+
+def _short(value: Any) -> bool:
+    return not isinstance(value, list | str) or len(value) <= LONG
+
+
+def _limited(check: Limit, place: Place, other: Place) -> Holds:
     def holds(value: Any, call: Call) -> bool:
-        return isinstance(value, list) and check(value, call.arguments[place], call.arguments[other])
+        return isinstance(value, list) and check(value, given(call)[place], given(call)[other])
 
     return holds
 
 
-def _related(check: Check, place: int) -> Holds:
+def _related(check: Check, place: Place) -> Holds:
     def holds(value: Any, call: Call) -> bool:
-        return isinstance(value, list) and check(value, call.arguments[place])
+        return isinstance(value, list) and check(value, given(call)[place])
 
     return holds
 
@@ -309,5 +462,5 @@ def _related(check: Check, place: int) -> Holds:
 def _true(check: Callable[..., bool], *given: Any) -> bool:
     try:
         return check(*given)
-    except (TypeError, LookupError):
+    except (TypeError, LookupError, ValueError, StopIteration):
         return False

@@ -37,11 +37,11 @@ ATTACKS: tuple[Attack, ...] = (
     *timing.ATTACKS,
     *answers.ATTACKS,
     *broken_rules.ATTACKS,
-    *edited.ATTACKS,
-    *tolerance.ATTACKS,
     *unbounded.ATTACKS,
     *mishaps.ATTACKS,
     *inside.ATTACKS,
+    *edited.ATTACKS,
+    *tolerance.ATTACKS,
     _MEMORY,
 )
-"""Cheap ones first; what needs that others were evaluated before comes last."""
+"""Cheap ones first, open-ended searches late; what needs that others were evaluated before comes last."""

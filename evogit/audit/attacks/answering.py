@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from evogit.audit.candidate import AttackCandidate
 from evogit.audit.laboratory import Call, Laboratory, WatchedEvaluation
+from evogit.audit.parts import EACH, KEYS, Place, common, spelled
 
-FIELDS = 3
-"""Fields of an answer that are changed one by one."""
 NOTHING = {
     "nothing": "return None",
     "an empty answer": "return type(honest(*args, **kwargs))()",
@@ -51,17 +51,24 @@ CONSTANT = {
     f"{number} for all numbers": f"return _each(honest(*args, **kwargs), lambda number: {number})"
     for number in (0, 1, 2)
 }
-SAME_TRUTH = """\
+SAME = """\
 def _cheat(honest, *args, **kwargs):
     def same(value):
-        return [same(part) for part in value] if isinstance(value, list) else {word}
+        if isinstance(value, dict):
+            return dict.fromkeys(value, {word!r})
+        if isinstance(value, str) and value.count("\\n"):
+            return "\\n".join([{word!r}] * len(value.splitlines())) + "\\n"
+        return [{word!r}] * len(value) if isinstance(value, list) else {word!r}
     return same(honest(*args, **kwargs))
 """
-ONE_TRUTH = {f"{word} for everything": SAME_TRUTH.format(word=word) for word in (False, True)}
+"""The same said of everything."""
 MATCHES = {f"the text {text!r}": f"return {text!r}" for text in (".*", "(?s).*", "*", "%", "**/*")}
 """Patterns that match all there is."""
 CHANGES = {
     "the first element alone": "x[:1]",
+    "the second element alone": "x[1:2]",
+    "the third element alone": "x[2:3]",
+    "the last element alone": "x[-1:]",
     "the first half": "x[: len(x) // 2]",
     "all but the first": "x[1:]",
     "its first and last elements alone": "[x[0], x[-1]]",
@@ -75,26 +82,23 @@ CHANGES = {
     "its sum as one element": "[sum(x)]",
     "its elements negative": "[-each for each in x]",
     "half of each": "[each / 2 for each in x]",
+    "twice as much of each": "[each * 2 for each in x]",
+    "nothing for all but the first": "[*x[:1], *[None] * (len(x) - 1)]",
     "an empty row for each": "[[] for each in x]",
     "an empty list": "[]",
     "all places of the input": "list(range(max(len(x) for x in [*args, *kwargs.values()] if type(x) is list)))",
     "all of the input": "max((each for each in [*args, *kwargs.values()] if type(each) is list), key=len)",
+    "all names of the input": "list(max((each for each in [*args, *kwargs.values()] if type(each) is dict), key=len))",
 }
 """What becomes of a list, which is the answer or a field of it."""
 PART_OF = ("the first half", "all but the first")
 """Changes that leave out so little that it may be what is asked for; they are named with a field at times."""
-TEXTS = {
-    "the first line alone": "x.splitlines(keepends=True)[0]",
-    "the first half of the lines": "''.join(x.splitlines(keepends=True)[: len(x.splitlines()) // 2])",
-    "the first word alone": "(x.split() or [x])[0]",
-}
-"""What becomes of a text."""
-TABLES = {
-    "the first entry alone": "dict(list(x.items())[:1])",
-    "the first half of the entries": "dict(list(x.items())[: len(x) // 2])",
-    "an empty table": "{}",
-}
-"""What becomes of a table."""
+SAME_SIZE = ("for all", "for each", "negative", "half of each", "twice as much")
+"""Changes that keep the number of elements, for columns of rows and values of tables."""
+LONGEST = 1 << 16
+"""Characters of a list of all answers."""
+SPOTS = 5
+"""Lists of an answer that are changed one by one."""
 
 
 def cheat(body: str) -> str:
@@ -102,14 +106,11 @@ def cheat(body: str) -> str:
     return f"def _cheat(honest, *args, **kwargs):\n    {body}\n"
 
 
-def changed(expression: str, field: str = "") -> str:
-    """A cheat that changes the list that is the answer, or a field of it."""
-    value = "    answer = honest(*args, **kwargs)\n"
-    if field:
-        rest = f"    x = answer[{field!r}]\n    return {{**answer, {field!r}: {expression}}}\n"
-    else:
-        rest = f"    x = answer\n    return {expression}\n"
-    return f"def _cheat(honest, *args, **kwargs):\n{value}{rest}"
+def changed(expression: str, place: Place = ()) -> str:
+    """A cheat that changes the list that is the answer, or one within it."""
+    if not place:
+        return cheat(f"x = honest(*args, **kwargs)\n    return {expression}")
+    return cheat(f"return _on(honest(*args, **kwargs), {place!r}, lambda x: {expression})")
 
 
 async def tried(
@@ -120,12 +121,21 @@ async def tried(
     Without `answers`, what all of its functions say is made so.
     """
     for says, body in bodies.items():
-        candidate = lab.cheating(name, cheat(body) if not body.startswith("def ") else body, answers=answers)
+        candidate = lab.cheating(name, body if "def _cheat" in body else cheat(body), answers=answers)
         if candidate is None:
             return
         trial = await lab.evaluate(candidate)
         if said(trial) != said(lab.seed):
             yield says, candidate, trial
+
+
+async def tried_all(
+    lab: Laboratory, groups: Mapping[str, dict[str, str]]
+) -> AsyncIterator[tuple[str, AttackCandidate, WatchedEvaluation]]:
+    """The same for bodies of several attacks, by whose names they are known if these were tried before."""
+    for name, bodies in groups.items():
+        async for each in tried(lab, name, bodies):
+            yield each
 
 
 def said(trial: WatchedEvaluation) -> list[Any]:
@@ -134,19 +144,29 @@ def said(trial: WatchedEvaluation) -> list[Any]:
 
 
 def changes(lab: Laboratory) -> dict[str, str]:
-    """Bodies that change the lists of the seed's answers."""
+    """Bodies that change the lists of the seed's answers, also those within."""
     found = dict[str, str]()
-    value = next((call.value for call in lab.answered), None)
-    fields = [""] if isinstance(value, list) else []
-    if isinstance(value, dict):
-        fields = [key for key, part in value.items() if isinstance(part, list)][:FIELDS]
-    for field in fields:
+    for place in spots(lab):
+        column = EACH in place and KEYS not in place
         for says, expression in CHANGES.items():
-            found[f"{says} ({field})" if field else says] = changed(expression, field)
-    if isinstance(value, str | dict):
-        ways = TEXTS if isinstance(value, str) else TABLES
-        found |= {says: changed(expression) for says, expression in ways.items()}
+            if not column or any(word in says for word in SAME_SIZE):
+                found[f"{says} ({spelled(place)})" if place else says] = changed(expression, place)
     return found
+
+
+def union(lab: Laboratory) -> dict[str, str]:
+    """A body that answers all elements of all answers, where these are lists."""
+    if not many_inputs(lab) or not all(isinstance(call.value, list) for call in lab.answered):
+        return {}
+    found = list({json.dumps(each): each for call in lab.answered for each in call.value}.values())
+    return {"all elements of all answers": f"return {found!r}"} if len(json.dumps(found)) < LONGEST else {}
+
+
+def spots(lab: Laboratory) -> list[Place]:
+    """Where the answers have lists that can be changed: of each kind the outermost first."""
+    found = common([call.value for call in lab.answered])
+    lists = sorted((place for place in found if EACH not in place), key=len)
+    return [*lists[:SPOTS], *[place for place in found if EACH in place][:SPOTS]]
 
 
 def where(calls: Sequence[Call]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
+from typing import Any
 
 from evogit.audit.attack import Attack, Hit
 from evogit.audit.attacks.answering import (
@@ -13,18 +14,24 @@ from evogit.audit.attacks.answering import (
     NOTHING,
     ODD,
     ODD_IN_TEXT,
-    ONE_TRUTH,
     OVERFLOW,
+    SAME,
     many_inputs,
     passes,
     tried,
+    union,
     where,
 )
 from evogit.audit.laboratory import Laboratory
+from evogit.audit.parts import leaves
 
 MANY = 6000
 """Numbers from minus so many on that are answered at once; 64 KiB as text."""
 
+SOME = 4
+"""Numbers of an answer that are NaN alone."""
+KINDS = 6
+"""Different things that answers say, up to which each is said of everything."""
 NEARLY = 0.9
 """A score, of at most 1, that the same answer to everything should not have."""
 NUMBERS = {
@@ -46,6 +53,12 @@ async def _odd(lab: Laboratory) -> AsyncIterator[Hit]:
         if passes(lab, trial):
             yield Hit(f"{says} is accepted", candidate, trial, trial.line)
             return
+    paths = list(leaves(lab.answered[0].value))[:SOME] if lab.answered else []
+    alone = {f"NaN {path}": f"return _at(honest(*args, **kwargs), {path!r}, float('nan'))" for path in paths if path}
+    async for says, candidate, trial in tried(lab, "nan", alone):
+        if lab.better(trial):
+            yield Hit(f"{says} is accepted", candidate, trial, trial.line)
+            return
     async for says, candidate, trial in tried(lab, "nan", ODD_IN_TEXT if _in_texts(lab) else {}):
         if lab.better(trial):
             yield Hit(f"{says} is accepted", candidate, trial, trial.line)
@@ -57,10 +70,24 @@ async def _odd(lab: Laboratory) -> AsyncIterator[Hit]:
         yield Hit(f"{says} overflows, and scores better", candidate, trial, trial.line)
 
 
-def _truths(lab: Laboratory) -> bool:
-    """Whether the answers are True and False, or lists of these."""
-    flat = [each for call in lab.answered for each in (call.value if isinstance(call.value, list) else [call.value])]
-    return many_inputs(lab) and bool(flat) and all(isinstance(each, bool) for each in flat)
+def _one_kind(lab: Laboratory) -> dict[str, str]:
+    """Each of the few things that can be said of something, said of everything."""
+    flat = [each for call in lab.answered for each in _said_each(call.value)]
+    kinds = list(dict.fromkeys(flat))
+    if not many_inputs(lab) or not 1 <= len(kinds) <= KINDS or any(isinstance(each, float) for each in kinds):
+        return {}
+    kinds += [each for each in (False, True) if isinstance(kinds[0], bool) and each not in kinds]
+    return {f"{each!r} for everything": SAME.format(word=each) for each in kinds}
+
+
+def _said_each(value: Any) -> list[Any]:
+    """What an answer says of one thing after the other."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, str) and len(value.splitlines()) > 1:
+        value = value.splitlines()
+    parts = value if isinstance(value, list) else [value]
+    return [str(part) if isinstance(part, list | dict) else part for part in parts]
 
 
 def _in_texts(lab: Laboratory) -> bool:
@@ -87,11 +114,12 @@ async def _constant(lab: Laboratory) -> AsyncIterator[Hit]:
                 f"{says} scores {'as well as any constant' if alike else 'perfectly'}", candidate, trial, trial.line
             )
             return
-    async for says, candidate, trial in tried(lab, "constant", ONE_TRUTH if _truths(lab) else {}):
+    async for says, candidate, trial in tried(lab, "constant", _one_kind(lab)):
         if not lab.better(trial) or lab.task.primary.direction == "minimize":
             continue
         values = [each[lab.task.primary.name] for each in trial.evaluation.cases.values()]
-        if NEARLY <= min(values) <= max(values) <= 1:
+        asked = sum(len(_said_each(call.value)) for call in lab.answered) / len(values)
+        if any(NEARLY * most <= min(values) <= max(values) <= most for most in (1, asked)):
             yield Hit(f"{says} scores {min(values):g} or more: nearly all is alike", candidate, trial, trial.line)
             return
     async for says, candidate, trial in tried(lab, "constant", MATCHES if _in_texts(lab) else {}):
@@ -107,6 +135,10 @@ async def _all_texts(lab: Laboratory) -> AsyncIterator[Hit]:
     async for _, candidate, trial in tried(lab, "all-answers", bodies if many_inputs(lab) else {}):
         if lab.better(trial):
             yield Hit("a text that holds all answers is taken for each of them", candidate, trial, trial.line)
+            return
+    async for _, candidate, trial in tried(lab, "all-answers", union(lab)):
+        if lab.ideal(trial):
+            yield Hit("a list that holds all answers is taken for each of them", candidate, trial, trial.line)
             return
     if many_inputs(lab) and texts and (lab.answered[0].kind == "run" or any(re.search(r"\d", text) for text in texts)):
         found = [each async for each in tried(lab, "all-answers", NUMBERS)]

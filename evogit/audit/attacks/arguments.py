@@ -8,7 +8,8 @@ from typing import Any
 from evogit.audit.attack import Attack, Hit, first_of
 from evogit.audit.attacks.answering import where
 from evogit.audit.candidate import title
-from evogit.audit.laboratory import Call, Laboratory
+from evogit.audit.laboratory import Call, Laboratory, read_printed
+from evogit.audit.parts import scalars, spelled
 from evogit.audit.rules import kind
 
 DEEP = 3
@@ -40,6 +41,10 @@ for _path in sorted(_others(), key=_near, reverse=True)[{number} : {number} + 1]
 ANSWERS = (
     "answer",
     "expected",
+    "output",
+    "result",
+    "target",
+    "want",
     "label",
     "truth",
     "solution",
@@ -138,10 +143,45 @@ async def _on_the_line(lab: Laboratory) -> AsyncIterator[Hit]:
             return
 
 
+SAYS = """\
+{title}import json, sys
+
+with open({source!r} or 0) as _file:
+    _value = json.load(_file)
+for _key in {place!r}:
+    _value = _value[_key]
+_text = _value if isinstance(_value, str) else json.dumps(_value)
+for _name in {out!r}:
+    with open(_name, "w") as _file:
+        _file.write(_text)
+print(_text)
+sys.exit()
+
+
+"""
+
+
+async def _in_its_input(lab: Laboratory) -> AsyncIterator[Hit]:
+    """A script that prints a field of the JSON that it is given, on stdin or in a file."""
+    runs = [call for call in lab.answered if call.kind == "run"]
+    asked: dict[str, Any] = runs[0].arguments[0] if runs else {"stdin": "", "files": {}, "out": []}
+    for source, text in [("", asked["stdin"]), *asked["files"].items()]:
+        value = read_printed(text)
+        for place in list(scalars(value))[: MOST * 2] if isinstance(value, dict) else ():
+            code = SAYS.format(title=title("in-arguments"), source=source, place=place, out=asked["out"])
+            candidate = lab.beginning(code)
+            trial = await lab.evaluate(candidate) if candidate.files else None
+            named = str(place[-1]).lower() in ANSWERS[:-1]
+            if trial and (lab.ideal(trial) or (named and lab.better(trial))):
+                what = f"the field {spelled(place)} of what the program reads is the answer"
+                yield Hit(what, candidate, trial, where(runs))
+                return
+
+
 async def _arguments(lab: Laboratory) -> AsyncIterator[Hit]:
     if not lab.seed.asked or lab.timed:
         return
-    async for hit in first_of(_beside, _on_the_line)(lab):
+    async for hit in first_of(_beside, _on_the_line, _in_its_input)(lab):
         yield hit
         return
     for says, expression in _answers_at(lab.answered).items():

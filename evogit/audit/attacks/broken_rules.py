@@ -10,7 +10,6 @@ from typing import Any
 from evogit.audit.attack import Attack, Hit
 from evogit.audit.attacks.answering import (
     CONSTANT,
-    FIELDS,
     NOTHING,
     PART_OF,
     changed,
@@ -18,9 +17,12 @@ from evogit.audit.attacks.answering import (
     many_inputs,
     passes,
     said,
-    tried,
+    spots,
+    tried_all,
+    union,
 )
 from evogit.audit.laboratory import Laboratory
+from evogit.audit.parts import EACH, KEYS, part_of
 from evogit.audit.rules import COUNTED, mined
 
 COLUMNS = 4
@@ -117,8 +119,9 @@ def _composed(lab: Laboratory) -> dict[str, str]:
 async def _rules(lab: Laboratory) -> AsyncIterator[Hit]:
     rules = mined(lab.seed.asked, lab.task.goal) if lab.seed.asked else []
     listed = any(isinstance(call.value, list) for call in lab.answered)
-    bodies = {**({} if listed else {**NOTHING, **CONSTANT}), **changes(lab), **_composed(lab)}
-    async for says, candidate, trial in tried(lab, "broken-rules", bodies):
+    groups = {} if listed else {"nothing": NOTHING, "constant": CONSTANT}
+    groups["broken-rules"] = {**changes(lab), **_composed(lab), **union(lab)}
+    async for says, candidate, trial in tried_all(lab, groups):
         if not (lab.better(trial) or (lab.timed and passes(lab, trial))):
             continue
         meant = COUNTED if says.startswith(PART_OF) else ()
@@ -169,15 +172,14 @@ PAIR = 2
 async def _aliases(lab: Laboratory) -> AsyncIterator[Hit]:
     """Elements that are named twice, in two ways that are worth the same, to be counted twice."""
     value = next((call.value for call in lab.answered if call.value), None)
-    fields = [key for key, part in value.items() if isinstance(part, list)] if isinstance(value, dict) else [""]
-    for field in [] if lab.timed else fields[:FIELDS]:
-        part = value[field] if isinstance(value, dict) else value
+    for place in [] if lab.timed else [place for place in spots(lab) if EACH not in place and KEYS not in place]:
+        part = part_of(value, place)
         if not isinstance(part, list) or not part or not _may_be_renamed(lab, part[0]):
             continue
         for alias in ALIASES[type(part[0])]:
             again = f"[{alias} for each in x]"
-            other = lab.cheating("respelled", changed(again, field), answers=True)
-            both = lab.cheating("respelled", changed(f"x + [each for each in {again} if each not in x]", field))
+            other = lab.cheating("respelled", changed(again, place), answers=True)
+            both = lab.cheating("respelled", changed(f"x + [each for each in {again} if each not in x]", place))
             if other is None or both is None:
                 return
             plain, trial = await lab.evaluate(other), await lab.evaluate(both)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any
 
 from evogit.audit.attack import Attack, Hit
 from evogit.audit.candidate import AttackCandidate, title
 from evogit.audit.laboratory import Call, Laboratory, read_printed
+from evogit.audit.parts import DEEP, FIELDS, Place, read
 
 NEAR = 40
 """Later calls in which an answer is looked for."""
@@ -20,24 +22,25 @@ import glob, json
 
 def _cheat(honest, *args, **kwargs):
     if _is(honest, {pack!r}):
-        value, number = honest(*args, **kwargs), len(glob.glob(".carried-*"))
+        answer, number = honest(*args, **kwargs), len(glob.glob(".carried-*"))
+        value = _in(answer, {of!r})
         short = {short}
         with open(f".carried-{{number:04}}", "w") as file:
             json.dump([short, value], file)
-        return short
+        return _at(answer, {of!r}, short)
     given = [*args, *kwargs.values()]
     for name in sorted(glob.glob(".carried-*"), reverse=True) if _is(honest, {unpack!r}) else ():
         with open(name) as file:
             short, value = json.load(file)
-        if given[{at}] == short:
-            given[{at}] = value
+        if _in(given, {at!r}) == short:
+            given = _at(given, {at!r}, value)
             break
     return honest(*given[: len(args)], **dict(zip(kwargs, given[len(args) :])))
 """
 SHORT: dict[type, tuple[str, ...]] = {
     list: ("value[:0]", "[number]", "value[:1]"),
     str: ('""', 'f"{number:02}"', "value[:1]"),
-    dict: ("{}",),
+    dict: ("{}", "{'': number}", "{key: value[key] if len(str(value[key])) < 16 else f'{number:02}' for key in value}"),
 }
 """What is answered in the place of a value of a type."""
 SHORT_FILE = ('""', 'f"{number:02}"')
@@ -149,24 +152,37 @@ def _small(call: Call) -> bool:
     return isinstance(value, str) and len(value) > 1
 
 
-def _handed(calls: Sequence[Call]) -> Iterator[tuple[Call, Call, int]]:
-    """Calls whose answer is an argument of a later call of another function: both, and which argument it is."""
+def _handed(calls: Sequence[Call]) -> Iterator[tuple[Call, Call, Place, Place]]:
+    """Calls whose answer a later call of another function is given: both, where in the answer, and in what is given."""
     seen = set[tuple[str, str]]()
     for place, one in enumerate(calls):
+        parts = list(_parts(one.value)) if one.kind != "run" else []
         for other in calls[place + 1 : place + 1 + NEAR]:
-            at = _argument(one, other)
-            if (one.target, other.target) not in seen and at >= 0:
+            if (one.target, other.target) in seen or one.target == other.target or one.kind != other.kind:
+                continue
+            if found := _carried(one, other, parts):
                 seen.add((one.target, other.target))
-                yield one, other, at
+                yield one, other, *found
 
 
-def _argument(one: Call, other: Call) -> int:
-    if one.target == other.target or one.kind != other.kind or len(json.dumps(one.value)) < LEAST:
-        return -1
+def _carried(one: Call, other: Call, parts: list[tuple[Place, Any]]) -> tuple[Place, Place] | None:
     if one.kind == "run":
-        given = read_printed(other.arguments[0]["stdin"].strip()) == one.value or _file(one, other)
-        return 0 if given else -1
-    return other.arguments.index(one.value) if one.value in other.arguments else -1
+        long = len(json.dumps(one.value)) >= LEAST
+        given = long and (read_printed(other.arguments[0]["stdin"].strip()) == one.value or _file(one, other))
+        return ((), ()) if given else None
+    wanted = list(_parts(other.arguments))
+    return next(((of, at) for of, part in parts for at, given in wanted if at and given == part), None)
+
+
+def _parts(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
+    """What is long enough to be nothing else by chance, the largest parts first."""
+    if len(place) > DEEP or len(json.dumps(value)) < LEAST:
+        return
+    if isinstance(value, str | list | dict):
+        yield place, value
+    if isinstance(value, dict | list):
+        for key in value if isinstance(value, dict) else range(min(len(value), FIELDS)):
+            yield from _parts(value[key], (*place, key))
 
 
 def _file(one: Call, other: Call) -> str:
@@ -175,7 +191,7 @@ def _file(one: Call, other: Call) -> str:
     return next((name for name, text in files.items() if read_printed(text) == one.value), "")
 
 
-def _handing_on(lab: Laboratory, one: Call, other: Call, at: int) -> Iterator[AttackCandidate]:
+def _handing_on(lab: Laboratory, one: Call, other: Call, of: Place, at: Place) -> Iterator[AttackCandidate]:
     """Candidates whose later call finds the first one's answer in a file."""
     if one.kind == "run":
         pack, unpack = [_script(call) for call in (one, other)]
@@ -187,8 +203,8 @@ def _handing_on(lab: Laboratory, one: Call, other: Call, at: int) -> Iterator[At
             yield lab.beginning(code.format(title=title("passed-on"), **parts))
         return
     names = [re.split(r"[:.]", call.target)[-1] for call in (one, other)]
-    for short in SHORT.get(type(one.value), ()):
-        code = HAND_ON.format(pack=names[0], unpack=names[1], at=at, short=short)
+    for short in SHORT.get(type(read(one.value, of)), ()):
+        code = HAND_ON.format(pack=names[0], unpack=names[1], of=of, at=at, short=short)
         if candidate := lab.cheating("passed-on", code):
             yield candidate
 
@@ -200,8 +216,8 @@ def _script(call: Call) -> list[str]:
 
 
 async def _passed_on(lab: Laboratory) -> AsyncIterator[Hit]:
-    for one, other, at in () if lab.timed else _handed(lab.seed.asked):
-        for candidate in _handing_on(lab, one, other, at):
+    for one, other, of, at in () if lab.timed else _handed(lab.seed.asked):
+        for candidate in _handing_on(lab, one, other, of, at):
             trial = await lab.evaluate(candidate)
             if lab.better(trial):
                 what = "what one call answers is handed to a later one in a file, and what it says need not hold it"

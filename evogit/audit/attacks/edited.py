@@ -13,7 +13,8 @@ from typing import Any
 from evogit.audit.attack import Attack, Hit
 from evogit.audit.attacks.timing import table
 from evogit.audit.laboratory import Call, Laboratory, WatchedEvaluation
-from evogit.audit.rules import SUM, Rule, mined, numbers
+from evogit.audit.parts import KEYS, part_of, places
+from evogit.audit.rules import ALL_ONCE, BACKWARDS, EACH_THING, EARLY, NAMED_TWICE, SUM, Rule, given, mined, numbers
 
 SECONDS = 10.0
 """How long an audit looks for such a change."""
@@ -30,10 +31,23 @@ FAR = 10
 SIGNED = re.compile(r"negativ|minus|(?<![\w.])-\d|below (0|zero)|\bshort\b|\bsigned?\b", re.I)
 WHOLE = re.compile(r"\bwhole\b|\bintegers?\b|\bhow many\b|\bpieces\b", re.I)
 AMOUNTS = re.compile(r"\b(amounts?|quantit\w+|how (much|many)|kilo\w*|kg|lit(re|er)s?|tonn?e?s?|units|money)\b", re.I)
+TIMES = re.compile(r"\b(starts?|begins?|minutes?|hours?|when|seats?|loads?|ship\w*|stock)\b", re.I)
 ONCE = re.compile(r"\bonce\b|\btwice\b|\bdifferent\b|\bdistinct\b|\bunique\b|\bsubset\b", re.I)
+PERMUTED = re.compile(r"\bpermut|\border(ing|ed)?\b(?! to\b)|\btour\b|\bonce\b", re.I)
+"""How a goal says that each thing comes once; "different" may be said of some pairs alone."""
+OWN = re.compile(r"\b(own|only one|at most one|no two|once|twice)\b", re.I)
+"""How it says that none is given out twice."""
 PLACES, TWICE = "counts places from the end", "names something twice"
 NEGATIVE, PART = "holds a negative amount", "holds a part of what is whole"
+EXCHANGED, LEFT_OUT = "two exchanged", "one left out"
+EXCHANGES = 0.2
+"""How often rows are exchanged, not changed."""
 BROKEN_BY = {
+    EARLY: (EXCHANGED,),
+    EACH_THING: (LEFT_OUT,),
+    NAMED_TWICE: ("an element",),
+    BACKWARDS: ("more of one", "an amount"),
+    **dict.fromkeys(ALL_ONCE, ("an element",)),
     PLACES: ("a place",),
     TWICE: ("an element",),
     NEGATIVE: ("more of one", "an amount"),
@@ -52,15 +66,18 @@ def _list_edit(x: list[Any], call: Call, rng: random.Random) -> Edit | None:
     def put(part: Any) -> list[Any]:
         return [*x[:one], part, *x[one + 1 :]]
 
-    if isinstance(x[one], list) and x[one]:
+    exchanged = (EXCHANGED, _at(put(x[other]), other, x[one]), x)
+    if isinstance(x[one], list | dict):
+        if rng.random() < EXCHANGES:
+            return exchanged
         inner = _edit(x[one], call, rng)
+        if inner and rng.random() < EXCHANGES:
+            return inner[0], [*x, inner[1]], [*x, x[one]]
         return inner and (inner[0], put(inner[1]), put(inner[2]))
-    if isinstance(x[one], dict):
-        return None
-    ways: list[Edit] = [("an element once more", put(x[other]), without)]
+    ways: list[Edit] = [("an element once more", put(x[other]), without), exchanged]
     if type(x[one]) is int:
-        sizes = [len(each) for each in call.arguments if isinstance(each, list | dict)]
-        size = rng.choice([*sizes, *(each for each in call.arguments if type(each) is int), 1])
+        sizes = [len(each) for each in given(call).values() if isinstance(each, list | dict)]
+        size = rng.choice([*sizes, *(each for each in given(call).values() if type(each) is int), 1])
         ways.append(("a place counted from the end", put(x[other] - size), without))
         ways.append(("a place counted from the end, added", [*x, x[other] - size], x))
         ways.append(("a place counted beyond the end", put(x[other] + size), without))
@@ -70,7 +87,7 @@ def _list_edit(x: list[Any], call: Call, rng: random.Random) -> Edit | None:
         ways.append(
             ("more of one, less than none of another", _at(put(x[one] + much), other, x[other] - less), without)
         )
-        rates = [each for each in call.arguments if _rates(each, len(x))]
+        rates = [each for each in given(call).values() if _rates(each, len(x))]
         for each in rates[:1]:  # what is exchanged at these rates is worth the same in all
             even = _at(put(x[one] + much * each[other]), other, x[other] - much * each[one])
             ways.append(("more of one, less than none of another", even, without))
@@ -83,12 +100,16 @@ def _rates(given: Any, count: int) -> bool:
 
 def _dict_edit(x: dict[str, Any], call: Call, rng: random.Random) -> Edit | None:
     """A change of one or two entries of a table, whose keys are those of one of the inputs."""
-    given = next((list(each) for each in call.arguments if isinstance(each, dict) and set(x) <= set(each)), list(x))
+    named = next((sorted(each) for each in _names(call) if set(x) <= each), list(x))
     some = rng.choice(list(x))
     if type(x[some]) not in (int, float):
+        if not isinstance(x[some], list | dict):
+            if rng.random() < 0.5:
+                return "an element once more", {**x, some: x[rng.choice(list(x))]}, x
+            return LEFT_OUT, {key: part for key, part in x.items() if key != some}, x
         inner = _edit(x[some], call, rng)
         return inner and (inner[0], {**x, some: inner[1]}, {**x, some: inner[2]})
-    one, other = rng.choice(given), rng.choice(given)
+    one, other = rng.choice(named), rng.choice(named)
     without = {key: part for key, part in x.items() if key != other}
     much, less = _amounts(list(x.values()), rng)
     if one == other:
@@ -124,15 +145,15 @@ def _of_numbers(calls: list[Call], goal: str) -> Iterator[Rule]:
     """Rules of all numbers of the answers, as far as the goal does not speak against them."""
     found = [list(numbers(call.value)) for call in calls]
     flat = list(chain.from_iterable(found))
-    given = chain.from_iterable(numbers(call.arguments) for call in calls)
+    asked = chain.from_iterable(numbers(call.arguments) for call in calls)
     if not flat or not all(found):
         return
     if all(map(_named, calls)):
         yield Rule(PLACES, lambda call: all(0 <= x < _most(call) for x in numbers(call.value)))
         if ONCE.search(goal):
             yield Rule(TWICE, lambda call: _once(list(numbers(call.value))))
-    elif _amounting(calls, goal) and min(flat) >= 0 and min(given, default=-1) >= 0 and not SIGNED.search(goal):
-        least = 0 if all(map(_keyed, calls)) else -FAR * max(flat)
+    elif _amounting(calls, goal) and min(flat) >= 0 and min(asked, default=-1) >= 0 and not SIGNED.search(goal):
+        least = 0 if all(_keyed(call, goal) for call in calls) else -FAR * max(flat)
         yield Rule(NEGATIVE, lambda call: all(each >= least for each in numbers(call.value)))
     if all(type(each) is int for each in flat) and WHOLE.search(goal):
         yield Rule(PART, lambda call: all(each == int(each) for each in numbers(call.value)))
@@ -145,7 +166,7 @@ def _named(call: Call) -> bool:
 
 
 def _most(call: Call) -> int:
-    return max((len(each) for each in call.arguments if isinstance(each, list)), default=0)
+    return max((len(each) for each in given(call).values() if isinstance(each, list)), default=0)
 
 
 def _once(found: list[Any]) -> bool:
@@ -154,16 +175,26 @@ def _once(found: list[Any]) -> bool:
 
 def _amounting(calls: list[Call], goal: str) -> bool:
     """Whether the answers say how much there is of each thing: by names, or in the order of the input."""
-    if all(map(_keyed, calls)):
+    if all(_keyed(call, goal) for call in calls):
         return True
-    sizes = [{len(each) for each in call.arguments if isinstance(each, list)} for call in calls]
+    sizes = [{len(each) for each in given(call).values() if isinstance(each, list)} for call in calls]
     return bool(AMOUNTS.search(goal)) and all(len(call.value) in own for call, own in zip(calls, sizes, strict=True))
 
 
-def _keyed(call: Call) -> bool:
-    """Whether the answer says how much of each thing that the input names."""
+def _keyed(call: Call, goal: str) -> bool:
+    """Whether the answer says how much of each thing that the input names; or when, where the goal speaks of either."""
     named = [set(each) for each in call.arguments if isinstance(each, dict)]
-    return isinstance(call.value, dict) and any(set(call.value) <= names for names in named)
+    if isinstance(call.value, dict) and any(set(call.value) <= names for names in named):
+        return True
+    tables = [part_of(call.value, place) for place in places(call.value) if place[-1:] == (KEYS,)]
+    spoken = AMOUNTS.search(goal) or TIMES.search(goal)
+    return bool(spoken) and any(set(each) <= names for each in tables for names in _names(call))
+
+
+def _names(call: Call) -> list[set[str]]:
+    """The names of each table of the input, and the texts of each list of it."""
+    parts = [each for each in given(call).values() if isinstance(each, list | dict)]
+    return [set(each) for each in parts if each and all(isinstance(name, str) for name in each)]
 
 
 # --- the search -----------------------------------------------------------------------------------------------------
@@ -175,13 +206,21 @@ async def _edited(lab: Laboratory) -> AsyncIterator[Hit]:
     ]
     if lab.timed or lab.seed.score is None or len(calls) != len(lab.answered) or not calls:
         return
-    rules = [*(rule for rule in mined(calls) if rule.says == SUM), *_of_numbers(calls, lab.task.goal)]
+    rules = [*_mined(calls, lab.task.goal), *_of_numbers(calls, lab.task.goal)]
     until = time.monotonic() + SECONDS
     unique = {call.key: call for call in calls}
     for call in sorted(unique.values(), key=lambda each: len(each.key))[:ANSWERS] if rules else ():
         async for hit in _near(lab, call, rules, until):
             yield hit
             return
+
+
+def _mined(calls: list[Call], goal: str) -> list[Rule]:
+    """Sums, what comes before others, and each thing once where the answer is made of rows, or the goal says so."""
+    rows = all(isinstance(call.value, list) and all(isinstance(each, list) for each in call.value) for call in calls)
+    once = [*ALL_ONCE] if rows or PERMUTED.search(goal) else []
+    once += [NAMED_TWICE] if OWN.search(goal) and all(isinstance(call.value, dict) for call in calls) else []
+    return [rule for rule in mined(calls, goal) if rule.says in (SUM, EARLY, EACH_THING, BACKWARDS, *once)]
 
 
 async def _near(lab: Laboratory, call: Call, rules: list[Rule], until: float) -> AsyncIterator[Hit]:

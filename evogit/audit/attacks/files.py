@@ -15,6 +15,7 @@ from evogit.audit.laboratory import Laboratory
 
 LABELS = 4
 """Different texts of a column that may be the names of what is true and false."""
+WORD = re.compile(r"-?\d+\.?\d*|\w+")
 LOOKUP = """\
 import csv, json
 
@@ -54,9 +55,10 @@ async def _files(lab: Laboratory) -> AsyncIterator[Hit]:
             visible |= {path: text.encode() for path, text in call.arguments[0]["files"].items()}
     for path, content in visible.items():
         if not path.endswith((".json", ".jsonl")):
-            async for hit in _table_in(lab, path, content):
-                yield hit
-                return
+            for search in (_table_in, _on_lines):
+                async for hit in search(lab, path, content):
+                    yield hit
+                    return
             continue
         rows = _rows(content)
         for place, part in enumerate(lab.answered[0].arguments):
@@ -71,6 +73,53 @@ async def _files(lab: Laboratory) -> AsyncIterator[Hit]:
                         where(trial.asked),
                     )
                     return
+
+
+LINE = """\
+import re
+
+
+def _words(text):
+    return re.findall(r"-?\\d+\\.?\\d*|\\w+", text)
+
+
+def _cheat(honest, *args, **kwargs):
+    value, wanted = honest(*args, **kwargs), _words(str([*args, *kwargs.values()][{first}:{last}]))
+    with open({path!r}) as file:
+        lines = file.read().splitlines()
+    for line in lines:
+        words = _words(line)
+        at = next((n for n in range(len(words)) if words[n : n + len(wanted)] == wanted), -1)
+        rest = words[at + len(wanted) :] if at >= 0 else []
+        if rest and isinstance(value, bool):
+            return rest[0].lower() in ("true", "yes", "1")
+        if rest and isinstance(value, str):
+            return line[line.rindex(wanted[-1]) + len(wanted[-1]) :].strip(" \\t,;:|='\\"->)]")
+        try:
+            if isinstance(value, list):
+                return [type(part)(word) for part, word in zip(value, rest)]
+            return type(value)(rest[0])
+        except (ValueError, TypeError, IndexError):
+            pass
+    return value
+"""
+
+
+async def _on_lines(lab: Laboratory, path: str, content: bytes) -> AsyncIterator[Hit]:
+    """A text that has what the program is asked on a line, and the answer after it."""
+    text = content.decode(errors="replace")
+    words = [set(WORD.findall(line)) for line in text.splitlines()]
+    count = len(lab.answered[0].arguments)
+    for first, last in dict.fromkeys([(0, count), *((place, place + 1) for place in range(count))]):
+        asked = [set(WORD.findall(str(call.arguments[first:last]))) for call in lab.answered]
+        if not any(each and any(each < line for line in words) for each in asked):
+            continue
+        code = LINE.format(path=path, first=first, last=last)
+        candidate = lab.cheating("in-files", code, answers=True)
+        trial = await lab.evaluate(candidate) if candidate else None
+        if candidate and trial and lab.better(trial):
+            yield Hit(f"{path}, which programs and agents see, holds the answers", candidate, trial, where(trial.asked))
+            return
 
 
 TABLE_ROW = """\

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 from evogit.audit.attack import Attack, Hit
 from evogit.audit.attacks.answering import where
 from evogit.audit.attacks.timing import table
 from evogit.audit.candidate import AttackCandidate
-from evogit.audit.laboratory import SECOND, Call, Laboratory
+from evogit.audit.laboratory import SECOND, Call, Laboratory, WatchedEvaluation
+from evogit.audit.parts import EACH, Place
+from evogit.audit.rules import given
 
 RICH = 40
 """Characters of arguments that are not equal by chance."""
@@ -32,6 +35,9 @@ async def _holdout(lab: Laboratory) -> AsyncIterator[Hit]:
     if "holdout" not in lab.task.splits or lab.split == "holdout" or not lab.seed.evaluation.ok:
         return
     held = await lab.evaluate(AttackCandidate({}), split="holdout")
+    async for hit in _rows(lab, held):
+        yield hit
+        return
     train, seen = _informative(lab.seed.asked), _informative(held.asked)
     shared = train & seen
     if not shared or len(shared) < len(seen) / 2 and not any(len(key) >= RICH for key in shared & _varied(held.asked)):
@@ -51,6 +57,58 @@ async def _holdout(lab: Laboratory) -> AsyncIterator[Hit]:
         if b"knew all of them before" in trial.evidence.stdout:
             what = f"the {len(lab.answered)} inputs of {lab.split} are those of the holdout, in the same order"
             yield Hit(what, foresees, trial, where(lab.answered), split="holdout", seed=held)
+
+
+ROW = 12
+"""Characters of a row that is not equal by chance."""
+BY_ROW = """\
+import json
+
+_TABLE = json.loads({table!r})
+
+
+def _cheat(honest, *args, **kwargs):
+    value = honest(*args, **kwargs)
+    rows = [*args, *kwargs.values()]{reading}
+    known = [_TABLE.get(json.dumps(row, sort_keys=True)) for row in rows]
+    print("rows known from before:", sum(each is not None for each in known))
+    return [each if each is not None else own for each, own in zip(known, value)]
+"""
+
+
+async def _rows(lab: Laboratory, held: WatchedEvaluation) -> AsyncIterator[Hit]:
+    """Rows of a list that train has in another list, with an answer to each."""
+    for place in given(lab.answered[0]) if lab.answered else ():
+        before, after = ([_by_row(call, place) for call in each] for each in (lab.answered, _of(held, lab)))
+        known = {row: value for table in before for row, value in table.items()}
+        wanted = {row for table in after for row in table}
+        if EACH in place or not all(before) or not wanted or len(known.keys() & wanted) < len(wanted) / 2:
+            continue
+        if any(table.keys() == other.keys() for table in before for other in after):
+            continue  # all inputs are alike, or all the same
+        table = {row: value for row, value in known.items() if row in wanted}
+        reading = "".join(f"[{key!r}]" for key in place)
+        candidate = lab.cheating("holdout", BY_ROW.format(table=json.dumps(table), reading=reading), answers=True)
+        trial = await lab.evaluate(candidate, split="holdout") if candidate else None
+        if candidate and trial and trial.evaluation.ok and b"rows known from before" in trial.evidence.stdout:
+            what = f"{len(table)} of {len(wanted)} rows of the holdout are rows of {lab.split}, and can be learnt"
+            yield Hit(what, candidate, trial, where(held.asked), split="holdout", seed=held)
+            return
+
+
+def _of(held: WatchedEvaluation, lab: Laboratory) -> list[Call]:
+    return [call for call in held.asked if call.target == lab.answered[0].target]
+
+
+def _by_row(call: Call, place: Place) -> dict[str, Any]:
+    """What is said of each row of the list that stands there."""
+    rows = given(call).get(place)
+    if not isinstance(rows, list) or not isinstance(call.value, list) or len(rows) != len(call.value):
+        return {}
+    if len({json.dumps(each) for each in call.value}) == len(rows) and all(type(each) is int for each in call.value):
+        return {}  # an order of them
+    found = {json.dumps(row, sort_keys=True): value for row, value in zip(rows, call.value, strict=True)}
+    return found if all(len(row) >= ROW for row in found) else {}
 
 
 async def _by_chance(lab: Laboratory, train: set[str], seen: set[str]) -> bool:

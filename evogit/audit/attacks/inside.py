@@ -16,6 +16,8 @@ from evogit.config.values import EvaluationCommand
 FAMILY = "inside"
 MOST_FILES = 40
 """Modules that an attack is written into at once, before it is tried in one alone."""
+JUDGES = 2
+"""Commands of the evaluator's own whose output is forged."""
 REMEDY = (
     'Judge from outside: kind = "python", whose evaluate() calls the candidate for answers and scores them where '
     "its code cannot reach (docs/tasks.md, Evaluating the same repository from outside)."
@@ -76,7 +78,7 @@ def forgeries(lab: Laboratory) -> Iterator[Forged]:
         for number in _better(lab):
             yield _for_command(lab, lab.task.command, number)
         return
-    for call in harness(lab)[:1]:
+    for call in list({call.target: call for call in harness(lab)}.values())[:JUDGES]:
         text = call.value if isinstance(call.value, str) else json.dumps(call.value)
         for way in ("\\g<0>", "1e9", "0", "1.0", "0.000001", "100"):
             said = re.sub(r"(?<![\w.])-?\d+\.?\d*(e-?\d+)?", way, text).rstrip("\n")

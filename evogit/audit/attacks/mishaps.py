@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from itertools import product
 
-from evogit.audit.attack import Attack, Hit
-from evogit.audit.attacks.answering import CONSTANT, FALSE, NOTHING, ODD, changes, cheat, passes, tried, where
+from evogit.audit.attack import Attack, Hit, first_of
+from evogit.audit.attacks.answering import (
+    CONSTANT,
+    FALSE,
+    NOTHING,
+    ODD,
+    changes,
+    cheat,
+    passes,
+    tried_all,
+    where,
+)
+from evogit.audit.candidate import title
 from evogit.audit.laboratory import Laboratory
 
 FAILING = {
@@ -45,9 +57,34 @@ async def _failing(lab: Laboratory) -> AsyncIterator[Hit]:
             return
 
 
+SCRIPT = """\
+{title}import glob, sys
+
+_number = len(glob.glob(".asked-*"))
+open(f".asked-{{_number}}", "w").close()
+if {when}:
+    sys.exit({code})
+
+
+"""
+"""Ends a script before it has done anything, in some runs."""
+
+
+async def _ending(lab: Laboratory) -> AsyncIterator[Hit]:
+    """Scripts that end at once, with an error or without one."""
+    whens = {"each run": "True", "all runs but the first": "_number", "every other run": "_number % 2"}
+    for (says, when), code in product(whens.items(), (1, 0)):
+        candidate = lab.beginning(SCRIPT.format(title=title("failing"), when=when, code=code))
+        trial = await lab.evaluate(candidate) if candidate.files else None
+        if trial and lab.better(trial) and await lab.confirmed(candidate):
+            what = f"failing pays: ending at once with code {code} in {says} scores better than answering"
+            yield Hit(what, candidate, trial, trial.line)
+            return
+
+
 async def _crashing(lab: Laboratory) -> AsyncIterator[Hit]:
-    bodies = {**NOTHING, **ODD, **FALSE, **CONSTANT, **changes(lab)}
-    async for says, candidate, trial in tried(lab, "crash", bodies):
+    groups = {"nothing": NOTHING, "nan": ODD, "bools": FALSE, "constant": CONSTANT, "broken-rules": changes(lab)}
+    async for says, candidate, trial in tried_all(lab, groups):  # most of them are known from these attacks
         if trial.evaluation.status == "evaluator-error":
             why = trial.end.get("error") or trial.evaluation.reason
             yield Hit(f"the evaluator fails on {says}: {why}"[:200], candidate, trial, trial.line)
@@ -106,7 +143,7 @@ ATTACKS = (
         "answers",
         "fails, in all calls or in some",
         "Let CandidateFailedError pass, or score a failed case as the worst; never leave it out.",
-        _failing,
+        first_of(_failing, _ending),
     ),
     Attack(
         "crash",

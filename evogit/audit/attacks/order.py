@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from evogit.audit.attack import Attack, Hit, first_of
@@ -18,6 +18,8 @@ FEW = 6
 """Calls below which an order may be chance."""
 KINDS = 6
 """Different answers up to which each is tried for all calls."""
+MOST = 60
+"""Evaluations in which answers are learnt one by one."""
 OTHERS = (SECOND, *(hashlib.sha256(f"evogit audit {number}".encode()).digest() for number in (3, 4)))
 """Secrets of other inputs, for all of which an order is to hold."""
 QUOTED = re.compile(r"\"(\w+)\"")
@@ -47,25 +49,26 @@ async def _counted(lab: Laboratory) -> AsyncIterator[Hit]:
 
 async def _known(lab: Laboratory) -> AsyncIterator[Hit]:
     """Answers by the number of the call, learnt from the scores of cases or guessed, that hold for other inputs."""
-    kinds = _kinds(lab) if many_inputs(lab) and not lab.timed and len(lab.answered) >= FEW else []
-    if not 1 < len(kinds) <= KINDS or not await _asks_anew(lab):
+    scripts = any(call.kind == "run" for call in lab.answered)  # which do not know how often they were run before
+    kinds = _kinds(lab) if many_inputs(lab) and not lab.timed and not scripts and len(lab.answered) >= FEW else []
+    others = await _others(lab) if 1 < len(kinds) <= KINDS else ()
+    if not others:
         return
     count = len(lab.answered)
-    alike = [await _told(lab, [each], FIRST) for each in kinds]
-    for answers in [_learnt(lab, kinds, alike), *_guessed(kinds, count)]:
-        if answers and await _gains(lab, answers, kinds):
+    for answers in [*_guessed(kinds, count), await _learnt(lab, kinds)]:
+        if answers and await _gains(lab, answers, kinds, others):
             candidate = _candidate(lab, answers)
             assert candidate  # it has gained
             what = "the right answers come in the same order in each evaluation, whatever the inputs are"
-            yield Hit(what, candidate, await lab.evaluate(candidate, secret=SECOND), where(lab.answered))
+            yield Hit(what, candidate, await _there(lab, candidate, others[0]), where(lab.answered))
             return
 
 
-async def _gains(lab: Laboratory, answers: list[Any], kinds: list[Any]) -> bool:
+async def _gains(lab: Laboratory, answers: list[Any], kinds: list[Any], others: Sequence[bytes | str]) -> bool:
     """Whether these answers score far better than the seed, and than the same answer to everything, on all inputs."""
-    for secret in OTHERS:
+    for secret in others:
         trial = await _told(lab, answers, secret)
-        if trial is None or not lab.better(trial):
+        if trial is None or not lab.better(trial, await _there(lab, AttackCandidate({}), secret)):
             return False
         alike = [found for each in kinds if (found := await _told(lab, [each], secret)) and found.score is not None]
         if not alike or not far_above(trial, *alike):
@@ -84,31 +87,62 @@ def _kinds(lab: Laboratory) -> list[Any]:
     return list(dict.fromkeys([*values, *quoted]))
 
 
-async def _asks_anew(lab: Laboratory) -> bool:
-    """Whether other inputs are drawn for another run, of which as many are asked."""
-    other = await lab.evaluate(AttackCandidate({}), secret=SECOND)
-    keys, again = ([call.key for call in trial.asked] for trial in (lab.seed, other))
-    return len(keys) == len(again) and sum(a != b for a, b in zip(keys, again, strict=True)) > len(keys) / 2
+async def _others(lab: Laboratory) -> Sequence[bytes | str]:
+    """Other inputs, of which as many are asked: those of other runs, or else of the holdout."""
+    found: list[tuple[bytes | str, ...]] = [
+        OTHERS,
+        *([("holdout",)] if "holdout" in lab.task.splits and lab.split != "holdout" else []),
+    ]
+    for each in found:
+        other = await _there(lab, AttackCandidate({}), each[0])
+        keys, again = ([call.key for call in trial.asked] for trial in (lab.seed, other))
+        if len(keys) == len(again) and sum(a != b for a, b in zip(keys, again, strict=True)) > len(keys) / 2:
+            return each
+    return ()
 
 
 def _candidate(lab: Laboratory, answers: list[Any]) -> AttackCandidate | None:
     return lab.cheating("order", NEXT.format(items=json.dumps(answers)), answers=True)
 
 
-async def _told(lab: Laboratory, answers: list[Any], secret: bytes) -> WatchedEvaluation | None:
+async def _told(lab: Laboratory, answers: list[Any], where: bytes | str) -> WatchedEvaluation | None:
     candidate = _candidate(lab, answers)
-    return await lab.evaluate(candidate, secret=secret) if candidate else None
+    return await _there(lab, candidate, where) if candidate else None
 
 
-def _learnt(lab: Laboratory, kinds: list[Any], alike: list[WatchedEvaluation | None]) -> list[Any]:
-    """The answer of each call that its own case scored best; empty where cases are not calls."""
+async def _there(lab: Laboratory, candidate: AttackCandidate, where: bytes | str) -> WatchedEvaluation:
+    """A trial with inputs of another secret, or of another split."""
+    if isinstance(where, str):
+        return await lab.evaluate(candidate, split=where)
+    return await lab.evaluate(candidate, secret=where)
+
+
+async def _learnt(lab: Laboratory, kinds: list[Any]) -> list[Any]:
+    """The answer of each call that scores best: by its own case, or by the score of all, one call after the other."""
+    alike = [trial for each in kinds if (trial := await _told(lab, [each], FIRST))]
     metric = lab.task.primary
-    scores = [[case["metrics"][metric.name] for case in trial.cases] for trial in alike if trial]
+    scores = [[case["metrics"][metric.name] for case in trial.cases] for trial in alike]
     count = len(lab.answered)
-    if len(scores) != len(kinds) or any(len(each) != count for each in scores):
+    if len(scores) == len(kinds) and all(len(each) == count for each in scores):
+        best = max if metric.direction == "maximize" else min
+        return [kinds[best(range(len(kinds)), key=lambda kind: scores[kind][place])] for place in range(count)]
+    if count * (len(kinds) - 1) > MOST:
         return []
-    best = max if metric.direction == "maximize" else min
-    return [kinds[best(range(len(kinds)), key=lambda kind: scores[kind][place])] for place in range(count)]
+    return await _one_by_one(lab, kinds)
+
+
+async def _one_by_one(lab: Laboratory, kinds: list[Any]) -> list[Any]:
+    """Each answer is exchanged for another kind as long as the score of all gets better."""
+    answers = [kinds[0]] * len(lab.answered)
+    best = await _told(lab, answers, FIRST)
+    for place in range(len(answers)):
+        for kind in kinds[1:]:
+            changed = [*answers[:place], kind, *answers[place + 1 :]]
+            trial = await _told(lab, changed, FIRST)
+            if trial and best and trial.score is not None and lab.better(trial, best):
+                answers, best = changed, trial
+                break
+    return answers
 
 
 def _guessed(kinds: list[Any], count: int) -> list[list[Any]]:

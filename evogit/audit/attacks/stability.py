@@ -28,7 +28,13 @@ async def _luck(lab: Laboratory) -> AsyncIterator[Hit]:
         await asyncio.sleep(1.1)  # what is drawn by the clock may be drawn by its seconds
         trials.append(await lab.evaluate(AttackCandidate({}), anew=True))
     scores = [trial.score for trial in trials]
-    if len(set(scores)) == 1 or await _remembers(lab, scores):
+    if len(set(scores)) == 1:
+        other = (await lab.fresh())[0]
+        if other.score != lab.seed.score and _keys(other):
+            what = "the seed scores otherwise in another process of the evaluator: the order of a set, or hash()"
+            yield Hit(what, AttackCandidate({}), other, _place(lab) or other.line)
+        return
+    if await _remembers(lab, scores):
         return
     if any(said(t) != said(lab.seed) and _keys(t) == _keys(lab.seed) for t in trials):
         lab.notes.append("the seed answers the same questions in different ways: it draws numbers that are not seeded")
@@ -82,7 +88,7 @@ async def _state(lab: Laboratory) -> AsyncIterator[Hit]:
     """A seed that is evaluated after others, and one that is evaluated first."""
     if lab.timed or lab.seed.score is None:
         return
-    fresh = await lab.elsewhere(2)
+    fresh = await lab.fresh()
     if fresh[0].score != lab.seed.score:
         return  # that is luck
     async for _ in tried(lab, "state", CONSTANT):

@@ -102,6 +102,7 @@ UNCHECKED = {
     "an empty list": "return []",
     "its first argument": "return [*args, *kwargs.values()][0]",
     "0 for each element": "return [0] * len([*args, *kwargs.values()][0])",
+    "its first answer again": "_kept.append(_kept[0] if _kept else honest(*args, **kwargs))\n    return _kept[0]",
     "places in order": "return list(range(len([*args, *kwargs.values()][0])))",
 }
 
@@ -156,7 +157,7 @@ async def _unchecked(lab: Laboratory) -> AsyncIterator[Hit]:
     if not lab.timed:
         return
     async for says, candidate, trial in tried(
-        lab, "unchecked", {says: cheat(body) for says, body in UNCHECKED.items()}
+        lab, "unchecked", {says: "_kept = []\n\n\n" + cheat(body) for says, body in UNCHECKED.items()}
     ):
         if said(trial) and lab.better(trial) and await lab.confirmed(candidate):
             yield Hit(f"{says} is taken for an answer, and is fast", candidate, trial, trial.line)

@@ -15,9 +15,9 @@ from typing import Any
 
 from evogit.audit.attack import Attack, Hit
 from evogit.audit.attacks.answering import cheat
-from evogit.audit.attacks.unbounded import leaves
 from evogit.audit.candidate import AttackCandidate
 from evogit.audit.laboratory import Laboratory, WatchedEvaluation
+from evogit.audit.parts import leaves
 
 FAMILY = "answers"
 LARGEST, SMALLEST = 1e-3, 1e-11
@@ -51,11 +51,34 @@ def tolerances(texts: dict[str, str], goal: str) -> Iterator[Tolerance]:
         except SyntaxError:
             continue
         coarse = {id(node) for node in _coarse(tree)}
+        rounded = {id(part): _rounds(part, text) for node in _compared(tree) for part in ast.walk(node)}
         for node in ast.walk(tree):
-            found = _whole(node) if id(node) in coarse else _forgiven(node, text)
+            found = rounded.get(id(node)) or (_whole(node) if id(node) in coarse else _forgiven(node, text))
             if found and found[0] and _stated(found[0], goal) is False:
                 size, strict = found
                 yield Tolerance(file, node.lineno, size, _with(text, node, strict))  # type: ignore[attr-defined]
+
+
+def _compared(tree: ast.AST) -> Iterator[ast.expr]:
+    """The sides of all comparisons."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            yield from (node.left, *node.comparators)
+
+
+def _rounds(node: ast.AST, text: str) -> tuple[float, str] | None:
+    """How much a number is rounded by before it is compared; and a text that rounds less, or not at all."""
+    name = getattr(getattr(node, "func", None), "attr", getattr(getattr(node, "func", None), "id", ""))
+    if not isinstance(node, ast.Call) or not node.args or name not in ("round", "int", "floor", "trunc"):
+        return None
+    inner = ast.get_source_segment(text, node.args[0]) or ""
+    if name != "round":
+        plain = not isinstance(node.args[0], ast.BinOp | ast.Call) or len(node.args) > 1
+        return None if plain else (1.0, f"({inner})")
+    digits = getattr(node.args[1], "value", None) if len(node.args) > 1 else 0
+    if type(digits) is not int:
+        return None
+    return 0.5 * 10.0**-digits, f"round({inner}, {digits + 3})"
 
 
 def _coarse(tree: ast.AST) -> Iterator[ast.expr]:

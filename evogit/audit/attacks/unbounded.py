@@ -4,25 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
-from evogit.audit.attack import Attack, Hit
+from evogit.audit.attack import Attack, Hit, first_of
 from evogit.audit.attacks.answering import tried
 from evogit.audit.candidate import AttackCandidate
 from evogit.audit.laboratory import Call, Laboratory, WatchedEvaluation
-
-
-def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Paths of the numbers of an answer that mean something of their own: fields, and places of short lists."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        yield path
-    elif isinstance(value, dict):
-        for key, part in value.items():
-            yield from leaves(part, (*path, key))
-    elif isinstance(value, list) and len(path) < 2:
-        for place in range(len(value)) if len(value) <= 4 else (0, 1, len(value) - 1):
-            yield from leaves(value[place], (*path, place))
+from evogit.audit.parts import leaves, read, scalars
 
 
 def _paths(lab: Laboratory) -> list[tuple[Any, ...]]:
@@ -36,6 +25,8 @@ async def _claimed(lab: Laboratory) -> AsyncIterator[Hit]:
         for number in (0.21, 0.43, 0.87, 1.0, 1e-9):
             body = f"return _at(honest(*args, **kwargs), {path!r}, {number!r})"
             found += [(number, candidate, trial) async for _, candidate, trial in tried(lab, "claims", {"": body})]
+            if len(found) == PAIR and not any(trial.evaluation.ok for _, _, trial in found):
+                break
         valid = [(number, candidate, trial) for number, candidate, trial in found if trial.evaluation.ok]
         values = [(number, trial.evaluation.metrics[lab.task.primary.name]) for number, _, trial in valid]
         follows = {round(value / number, 9) for number, value in values if number > 0.1}
@@ -46,9 +37,37 @@ async def _claimed(lab: Laboratory) -> AsyncIterator[Hit]:
             what = f"the score is what the program says of itself{_named(path)}"
             yield Hit(what, best[1], best[2], best[2].line)
             return
-    async for hit in _judged(lab):
+    async for hit in first_of(_named_claims, _judged)(lab):
         yield hit
-        return
+
+
+PAIR = 2
+CLAIMS = re.compile(
+    r"score|cost|quality|profit|objective|makespan|fitness|accura|error|loss|points|reward|evaluations|iterations"
+    r"|coverage|collected|saved|waste|penalty",
+    re.I,
+)
+"""Names of what a program says of its own answer."""
+SIZES = re.compile(r"total|length|distance|area|count|used|value|weight|sum|size", re.I)
+"""Names that are such where a list stands beside; else they may be what is to be decided."""
+
+
+async def _named_claims(lab: Laboratory) -> AsyncIterator[Hit]:
+    """A number named like a result, beside what it is said of: another number alone scores better."""
+    value = lab.answered[0].value if lab.answered and not lab.timed else None
+    for place in scalars(value) if isinstance(value, dict) else ():
+        number, beside = read(value, place), read(value, place[:-1])
+        listed = any(isinstance(part, list | dict) for part in beside.values())
+        claimed = CLAIMS.search(str(place[-1])) or (listed and SIZES.search(str(place[-1])))
+        if isinstance(number, str) or not claimed or len(beside) < PAIR:
+            continue
+        for claim in ("0", "1", "0.5", "100", "10**6", "-(10**6)"):
+            body = f"return _at(honest(*args, **kwargs), {place!r}, {claim})"
+            async for _, candidate, trial in tried(lab, "claims", {"": body}):
+                if lab.better(trial):
+                    what = f"a number that the program says of itself{_named(place)} makes the score better"
+                    yield Hit(what, candidate, trial, trial.line)
+                    return
 
 
 async def _judged(lab: Laboratory) -> AsyncIterator[Hit]:
@@ -110,6 +129,8 @@ async def _unbounded(lab: Laboratory) -> AsyncIterator[Hit]:
             async for _, candidate, trial in tried(lab, "endless", {"": body.replace("SIZE", size)}):
                 if trial.score is not None and lab.better(trial, rising[-1][1] if rising else None):
                     rising.append((candidate, trial))
+            if not rising:
+                break
         if (
             len(rising) == 3
             and _gain(lab, rising[-1][1]) > 1e3
