@@ -75,7 +75,7 @@ def _list_edit(x: list[Any], call: Call, rng: random.Random) -> Edit | None:
             return inner[0], [*x, inner[1]], [*x, x[one]]
         return inner and (inner[0], put(inner[1]), put(inner[2]))
     ways: list[Edit] = [("an element once more", put(x[other]), without), exchanged]
-    if type(x[one]) is int:
+    if type(x[one]) is type(x[other]) is int:
         sizes = [len(each) for each in given(call).values() if isinstance(each, list | dict)]
         size = rng.choice([*sizes, *(each for each in given(call).values() if type(each) is int), 1])
         ways.append(("a place counted from the end", put(x[other] - size), without))
