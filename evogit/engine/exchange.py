@@ -68,7 +68,8 @@ class Exchange:
         if kind is None or issubclass(kind, EvoGitError):
             self._patience, failing = min(self._patience, AT_THE_END), self._failing
             await self._once()
-            if failing and not self._failing:  # what is told of that goes, too
+            # what is told of the end of a trouble goes, too; and a push that was ended may have been at work still there
+            if bool(failing) != bool(self._failing):
                 await self._once()
 
     async def _attend(self) -> None:
