@@ -3,9 +3,11 @@
 import contextlib
 import os
 import select
+import struct
 
 from jail_bytes import CHUNK
 
+ABORT = struct.pack("ii", 1, 0)  # as SO_LINGER: a port is free at once
 MOST_WAITING = 1 << 20  # bytes that wait for the host, or the server, in one tunnel; buffers before us hold the rest
 
 
@@ -27,6 +29,10 @@ class Tunnels:
             try:
                 connection = socket.create_connection((address, port), timeout=1)
             except OSError:
+                continue
+            if connection.getsockname() == connection.getpeername():  # nobody listens: chance gave us the port itself
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, ABORT)
+                connection.close()
                 continue
             connection.setblocking(False)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

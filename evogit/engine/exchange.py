@@ -68,7 +68,7 @@ class Exchange:
         if kind is None or issubclass(kind, EvoGitError):
             self._patience, failing = min(self._patience, AT_THE_END), self._failing
             await self._once()
-            # what is told of the end of a trouble goes, too; and a push that was ended may have been at work still there
+            # what is told of the end of a trouble goes, too; and a push that was ended may be at work there still
             if bool(failing) != bool(self._failing):
                 await self._once()
 

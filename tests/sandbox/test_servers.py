@@ -7,6 +7,8 @@ import http.client
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -14,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from evogit.content import content
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.program import CandidateFailedError, Program
 from evogit.sandbox import Sandbox
@@ -284,3 +287,25 @@ def is_supervisor(pid: int) -> bool:
             pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
         return first != pid == os.getpid()
     return False
+
+
+ALONE = """\
+import fcntl, socket, struct, sys
+sys.path.insert(0, sys.argv[1])
+from jail_tunnel import Tunnels
+open("/proc/sys/net/ipv4/ip_local_port_range", "w").write("40000 40001")
+with socket.socket() as any:
+    fcntl.ioctl(any, 0x8914, struct.pack("16sh", b"lo", 0x41))  # SIOCSIFFLAGS: up and running
+    any.bind(("127.0.0.1", 0))
+    print([Tunnels().connect(port) for port in (40000, 40001) * 4])
+    any.listen()
+    print(Tunnels().connect(any.getsockname()[1]) is None)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a network of its own")
+def test_nobody_is_taken_for_the_server_that_is_waited_for():
+    """A connection to a port where nobody listens is one to itself where the kernel gives it just that port."""
+    command = ["unshare", "--net", sys.executable, "-c", ALONE, str(content("sandbox"))]
+    said = subprocess.run(command, capture_output=True, text=True)
+    assert (said.stdout.split("\n")[:2], said.stderr) == ([str([None] * 8), "False"], "")

@@ -34,8 +34,9 @@ KEPT = 128 * 1024
 """Bytes that are kept of the beginning of what a program prints, and of its end."""
 PATIENCE = 60.0
 """Seconds for the inner end to begin."""
-PORTS = range(20_000, 60_000)
-"""Any will do: nothing else is on that loopback interface, or where the program has a network, expects them."""
+PORTS = range(20_000, 32_000)
+"""Any will do that no connection is given by chance: nothing else is on that loopback interface, or where the program
+has a network, expects them."""
 
 Visitor = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 """Serves one connection of the program."""
