@@ -53,8 +53,6 @@ def test_the_attacks_are_listed(cli: Cli) -> None:
 def test_check_says_when_a_timed_task_can_be_gamed(cli: Cli, tmp_path: Path) -> None:
     toml = LEAKY["timed_repeats"].write(tmp_path / "timed") / "task.toml"
     toml.write_text(toml.read_text().replace("[evaluator]\n", "[evaluator]\nrepeats = 2\n"))
-    evaluator = tmp_path / "timed" / "evaluator" / "evaluate.py"
-    evaluator.write_text(evaluator.read_text().replace("for life in range(3)", "for life in range(1)"))
     done = cli("check", "timed")
     assert done.code == 0
     assert "can be gamed: results kept in memory make later calls faster" in done.out

@@ -157,7 +157,9 @@ def test_a_plan_that_is_out_of_date_is_refused_and_drawn_anew(page: Page, served
     page.get_by_role("button", name="Prune").click()
     dialog = page.get_by_role("dialog")
     expect(dialog.locator(".plan li").first).to_contain_text("prune")
-    dialog.get_by_label("also everything").check()
+    with page.expect_response("**/plan"):
+        dialog.get_by_label("also everything").check()
+    expect(dialog.get_by_role("button", name="Prune")).to_be_enabled()  # by the new plan
     RecordedRun(served.folder, "stale").add(1.1, ids["right"])  # one more that it would prune
     dialog.get_by_label("Why").fill("a dead end")
     dialog.get_by_role("button", name="Prune").click()
