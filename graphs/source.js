@@ -84,11 +84,15 @@ export class ServerSource {
     return this.about(path, { method: "POST", headers, body: JSON.stringify(body) });
   }
 
-  async ask(path, options) {
+  // What changes nothing is asked again: a browser drops what is on its way when a network of the machine comes or goes.
+  async ask(path, options, tries = path.endsWith("/decide") ? 1 : 3) {
     const headers = { "X-EvoGit": key(), ...options?.headers };
-    const answer = await fetch(path, { credentials: "same-origin", ...options, headers }).catch(() => {
-      throw new SourceError("The server does not answer; is `evogit serve` still at work?");
-    });
+    const answer = await fetch(path, { credentials: "same-origin", ...options, headers }).catch(() => null);
+    if (!answer && tries > 1) {
+      await new Promise((later) => setTimeout(later, 100));
+      return this.ask(path, options, tries - 1);
+    }
+    if (!answer) throw new SourceError("The server does not answer; is `evogit serve` still at work?");
     const told = await answer.json().catch(() => ({}));
     if (!answer.ok) throw new SourceError(told.error ?? REFUSED[answer.status] ?? `The server answered ${answer.status}.`, answer.status, told);
     return told;

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.page.conftest import window
 from tests.page.guarding import Served, serving, small_run
@@ -30,17 +30,26 @@ def page(browser: Browser, served: Served) -> Iterator[Page]:
     opened.close()
 
 
+HOLD = """() => {
+  const ask = window.fetch;
+  window.fetch = async (path, options) => {
+    if (String(path).endsWith("/plan") && !window.release) await new Promise((go) => (window.release = go));
+    return ask(path, options);
+  };
+}"""
+"""Keeps the first question for a plan on its way until `release` is called."""
+
+
 def test_a_plan_that_comes_late_is_not_shown_for_another_decision(page: Page) -> None:
-    held: list[Route] = []
-    page.route("**/plan", lambda route: held.append(route) if len(held) < 1 else route.continue_())
+    page.evaluate(HOLD)
     page.keyboard.press("X")
-    expect(page.get_by_role("dialog", name="Prune")).to_be_visible()
+    page.wait_for_function("() => Boolean(window.release)")
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
     page.keyboard.press("n")
     expect(page.locator("dialog .plan")).to_contain_text("note ")
     with page.expect_response("**/plan"):
-        held[0].continue_()
+        page.evaluate("window.release()")
     page.wait_for_timeout(100)
     expect(page.locator("dialog .plan")).to_contain_text("note ")
     expect(page.locator("dialog .plan")).not_to_contain_text("prune")
