@@ -49,6 +49,10 @@ LATENCY = (1.0, 2.0, 3.0)
 """Seconds that a reply takes, in turn; they are not scaled."""
 CALM = 35.0
 """Seconds between two disasters; they are not scaled either."""
+SLACK = 12.0
+"""Seconds by which what is told may differ from the truth: a reply that is on its way, and the longest pause."""
+LASTED = re.compile(r"\d\d:\d\d:\d\d +\d\d:\d\d:\d\d +(\d+):(\d\d) ")
+"""What a row of the report has that says from when to when, and how long."""
 
 PROGRAM = "def value():\n    return {}\n"
 
@@ -373,6 +377,12 @@ def clock(when: float) -> str:
     return time.strftime("%H:%M:%S", time.localtime(when))
 
 
+def _is_told(lines: list[str], trouble: Trouble) -> bool:
+    """Whether the report has it, and as long as it took if it says from when to when."""
+    seconds = [60 * int(minutes) + int(rest) for line in lines for minutes, rest in LASTED.findall(line)]
+    return bool(lines) and (not seconds or abs(sum(seconds) - (trouble.ended - trouble.began)) <= SLACK)
+
+
 @dataclass
 class Morning:
     """What a person finds, against the truth."""
@@ -389,9 +399,9 @@ class Morning:
         self.record = json.loads(night.call("report", "--json").stdout)
         told = self.report.stdout.splitlines()
         for trouble in night.troubles:
-            line = next((line.strip() for line in told if trouble.told.search(line)), "nothing")
+            lines = [line.strip() for line in told if trouble.told.search(line)]
             truth = f"{clock(trouble.began)} to {clock(trouble.ended)}"
-            self.rows.append((trouble.what, truth, line, line != "nothing"))
+            self.rows.append((trouble.what, truth, " / ".join(lines) or "nothing", _is_told(lines, trouble)))
         self._add("the run in the morning", "at work until `stop --wait`", self._how_it_ended(stopped.returncode))
         self._lost()
         self._bill()

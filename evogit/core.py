@@ -455,7 +455,8 @@ class Spent:
     """One attempt to ask a model: its tokens and, where the price is known, dollars; `failure` when no reply came.
 
     `estimated`: the endpoint did not tell the tokens, so that they are counted from the texts, or as what was set aside
-    for them. `reserved` is the entry that set it aside, empty where no limit was in force.
+    for them. `reserved` is the entry that set it aside, empty where no limit was in force. `seconds` passed since the
+    question; 0 where that is not known.
     """
 
     event: Literal["spent"] = "spent"
@@ -470,6 +471,7 @@ class Spent:
     estimated: bool = False
     failure: str = ""
     reserved: str = ""
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -222,8 +223,8 @@ class MoveAccount:
         An endpoint that counts more than was set aside is believed as far as what is left pays for it. Beyond that it
         is charged what was set aside, and what it counts is the end of the limit.
         """
-        entry, journal = reservation.entry if reservation else "", self.run.context.journal
-        spent = self._spent(model, usage, failure, entry)
+        journal = self.run.context.journal
+        spent = self._spent(model, usage, failure, reservation)
         broken = partial(self.run.broken, spent)
         worst = reservation.worst if reservation else None
         if worst is None or not _exceeds(model, usage, worst):
@@ -232,10 +233,10 @@ class MoveAccount:
             if limit := broken():
                 self.exhaust(limit)
             counted = f"the endpoint counts {usage.prompt + usage.completion:,} tokens, more than what is left pays for"
-            journal.append(self._spent(model, replace(worst, estimated=True), failure or counted, entry))
+            journal.append(self._spent(model, replace(worst, estimated=True), failure or counted, reservation))
         self.run.counted.set()
 
-    def _spent(self, model: Model, usage: TokenUsage, failure: str, entry: str) -> Spent:
+    def _spent(self, model: Model, usage: TokenUsage, failure: str, reservation: Reservation | None) -> Spent:
         return Spent(
             engine=self.run.context.engine,
             move=self.move,
@@ -247,7 +248,8 @@ class MoveAccount:
             dollars=model.price.of(usage) if model.price else None,
             estimated=usage.estimated,
             failure=failure,
-            reserved=entry,
+            reserved=reservation.entry if reservation else "",
+            seconds=max(round(time.time() - reservation.made, 1), 0.0) if reservation else 0.0,
         )
 
 

@@ -156,9 +156,13 @@ class History(RunState):
         self.spent_by.setdefault((event.agent, event.model), Spending()).add(event)
 
     def _answered(self, event: Spent, entry: Entry) -> None:
+        """Note a failure, or the end of an outage: a reply to what was asked before it began is not its end."""
+        past = self.outages.get(event.model)
         if not event.failure:
-            past = self.outages.pop(event.model, None)
-            if past and past.attempts >= OUTAGE:
+            if past is None or entry.time - event.seconds < past.since:
+                return
+            del self.outages[event.model]
+            if past.attempts >= OUTAGE:
                 self._halt(
                     Interruption(
                         what="endpoint",

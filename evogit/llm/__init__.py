@@ -6,7 +6,8 @@ The only package that imports openai, and only once a real endpoint is asked. A 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import time
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from evogit.core import PICO, EvoGitError
@@ -144,7 +145,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """What is set aside for one attempt: the entry that says so, and its tokens at most.
+    """What is set aside for one attempt, and when: the entry that says so, and its tokens at most.
 
     `worst` is None where no limit of the run is in force, so that nothing but what a session holds of its own limit
     bounds the attempt: `held` tokens, of which its reply may have `most`.
@@ -154,6 +155,7 @@ class Reservation:
     worst: TokenUsage | None = None
     held: int = 0
     most: int | None = None
+    made: float = field(default_factory=time.time, compare=False)
 
     @property
     def ceiling(self) -> int | None:
