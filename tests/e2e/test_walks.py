@@ -1,4 +1,4 @@
-"""What a person does in a repository of theirs, from init to a landed improvement, in three kinds of projects."""
+"""What a person does in a repository of theirs, from init to a landed improvement: C here, Python in the pages."""
 
 from __future__ import annotations
 
@@ -122,47 +122,6 @@ TITLE: odd divisors alone
     improved="d * d <= n",
 )
 
-JAVASCRIPT = Walk(
-    project="javascript",
-    init=(
-        *("--goal", "Remove duplicates faster.", "--editable", "lib/**", "--command", "node --test && node bench.js"),
-        *("--read", "milliseconds=json", "--minimize", "milliseconds", "--memory", "1g"),
-    ),
-    replies="""\
-TITLE: a Set knows what was seen
-<<<<<<< SEARCH lib/dedupe.js
-  const seen = [];
-  for (const item of items) {
-    if (!seen.includes(item)) {
-      seen.push(item);
-    }
-  }
-  return seen;
-=======
-  return [...new Set(items)];
->>>>>>> REPLACE
-%%
-TITLE: look for repetitions in a Set of its own file
-<<<<<<< SEARCH lib/dedupe.js
-  return dedupe(items.filter((item, index) => items.indexOf(item) !== index));
-=======
-  const once = new Set();
-  return dedupe(items.filter((item) => once.has(item) || !once.add(item)));
->>>>>>> REPLACE
-%% fails its tests
-<<<<<<< WRITE lib/index.js
-export const dedupe = (items) => items, repeated = dedupe;
->>>>>>> END
-""",
-    meanwhile=(
-        ("README.md", "# dedupe-list\n\nRemoves what a list has twice.\n"),
-        ("package.json", '"version": "1.2.0"->"version": "1.3.0"'),
-        ("CHANGES.md", "1.3.0\n"),
-    ),
-    test=("node", "--test"),
-    improved="new Set(",
-)
-
 
 class Person:
     """Somebody with a clone of a project, who types commands in it."""
@@ -232,8 +191,8 @@ def test_ties_are_in_alphabetical_order():
 """A test that agents do not see."""
 
 
-@pytest.mark.parametrize("walk", [C, JAVASCRIPT], ids=lambda walk: walk.project)
-def test_from_init_to_a_landed_improvement(tmp_path: Path, walk: Walk) -> None:
+def test_from_init_to_a_landed_improvement(tmp_path: Path) -> None:
+    walk = C
     person = Person(tmp_path, walk)
     person.evogit("init", *walk.init, "--name", "night", "--sandbox", "bubblewrap", "--yes")
     (tmp_path / "replies").write_text(walk.replies)
