@@ -103,7 +103,8 @@ def _config(app: Guard) -> uvicorn.Config:
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    opened = socket.socket(family)
+    # TCP by name: only then asyncio sends each piece at once, not once the browser has confirmed the one before
+    opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         opened.bind((host, port))
