@@ -14,7 +14,7 @@ export class Plot {
     this.camera = new Camera(1, 1);
     this.focus = { selected: null, pinned: null, hovered: null };
     this.fitted = true;
-    this.unfolded = 0; // when, in milliseconds, a click unfolded or folded something
+    this.unfolded = -TWICE; // when, in milliseconds, a click unfolded or folded something
     new ResizeObserver(() => this.resize()).observe(canvas.parentElement);
     this.listen();
   }
@@ -186,7 +186,7 @@ export class Plot {
     if (index === null || this.repeats(event)) return;
     if (folded === null) this.on.select(index);
     else this.on.open(index);
-    this.unfolded = folded === null ? 0 : event.timeStamp;
+    this.unfolded = folded === null ? -TWICE : event.timeStamp;
   }
 
   // Whether it is the second click of one on a count: the first did what is meant, and what is there now is something else.
