@@ -16,7 +16,6 @@ from typing import Any
 from evogit.config import Task
 from evogit.core import BaseFiles, EvaluatorError, EvoGitError, Files
 from evogit.evaluation.evaluator import Evaluator
-from evogit.evaluation.held_folders import held_folder
 from evogit.evaluation.inputs import Inputs
 from evogit.evaluation.machine import Capacity, machine
 from evogit.evaluation.task_json import task_of
@@ -30,6 +29,7 @@ from evogit.evaluation.worker_connection import (
     answer,
     failure,
 )
+from evogit.repository.held_folders import held_folder
 from evogit.sandbox.cache import cache_folder
 
 KEPT_BASES = 8

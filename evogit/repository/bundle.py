@@ -12,6 +12,7 @@ import pygit2
 
 from evogit.core import RepositoryError
 from evogit.repository.git import passing, run_git
+from evogit.repository.held_folders import held_folder
 from evogit.repository.messages import clean, clean_title
 from evogit.repository.notes import notes_tree
 from evogit.repository.trees import FOLDER, GITLINK, Trees
@@ -57,13 +58,13 @@ def bundle(common: Path, steps: Sequence[Step], head: str, visible: Callable[[st
         RepositoryError: when a tree is missing, the disk is full, or git fails.
     """
     try:
-        with tempfile.TemporaryDirectory(dir=passing(), prefix="evogit-bundle-") as folder:
-            repo = pygit2.init_repository(folder, bare=True, initial_head=f"refs/heads/{head}")
+        with held_folder(passing() or Path(tempfile.gettempdir()), "evogit-bundle-") as folder:
+            repo = pygit2.init_repository(str(folder), bare=True, initial_head=f"refs/heads/{head}")
             repo.odb.add_disk_alternate(str(common / "objects"))
             for key, value in PACKING.items():
                 repo.config[key] = value
             _write(repo, steps, visible)
-            made = run_git(Path(folder), "bundle", "create", "-q", "-", "--all", elsewhere=common / "objects")
+            made = run_git(folder, "bundle", "create", "-q", "-", "--all", elsewhere=common / "objects")
     except (OSError, KeyError, ValueError, pygit2.GitError) as error:
         raise RepositoryError(f"cannot make a bundle of {len(steps)} commits: {error}; make room") from error
     return made.stdout

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -16,6 +18,7 @@ from evogit.breeding.background import Backgrounds
 from evogit.breeding.crossings import Crossings
 from evogit.core import Decision, Evaluation
 from evogit.repository import GITLINK, LINK
+from evogit.repository.git import passing
 from tests.own import Own
 
 from .conftest import SEED, Lab
@@ -100,6 +103,14 @@ def test_nothing_withheld_is_in_any_object(lab: Lab, cloned: Cloned) -> None:
         assert "ANSWER" not in shown
         assert "judge" not in shown, kind
     assert set(git("ls-files").split()) == {path for path in SEED if not path.startswith("judge/")}
+
+
+def test_what_a_killed_engine_left_of_a_bundle_goes_with_the_next_one(lab: Lab) -> None:
+    left = Path(tempfile.mkdtemp(prefix="evogit-bundle-", dir=passing()))
+    (left / "objects").mkdir()
+    os.utime(left, (0, 0))
+    background(lab, family(lab)[0]).bundle()
+    assert not left.exists()
 
 
 def test_nothing_of_the_person_is_in_the_bundle(own: Own, cloned: Cloned) -> None:
