@@ -88,7 +88,7 @@ def evaluate({parameters}):
     ratios = []
     for life in range(3):
         source = {draw}
-        items = [source.randrange(10**6) for _ in range(250)]
+        items = [source.randrange(10**6) for _ in range(500)]
         {take}
         {check}
         ratios.append(before / now)
