@@ -23,6 +23,8 @@ from typing import Any
 
 LONGEST = 20.0
 """Seconds that a candidate may take; those of all tasks take less than one."""
+SHIMS = Path(__file__).parents[2] / "sandbox" / "foreign"
+"""What stands in for helper modules that evaluators import from their systems."""
 Score = Callable[[str, Path], tuple[float, str]]
 """Of a candidate's text, in a folder for scratch: its score, and a text for the next question."""
 
@@ -56,6 +58,7 @@ def landscape(folder: Path) -> Score:
 
 def openevolve(folder: Path) -> Score:
     """An example of OpenEvolve: `evaluate(path)` of `evaluator.py`, its `combined_score` or else the mean of all."""
+    sys.path.append(str(SHIMS))
     module = loaded(folder / "evaluator.py")
 
     def score(text: str, scratch: Path) -> tuple[float, str]:
