@@ -378,9 +378,9 @@ def clock(when: float) -> str:
 
 
 def _is_told(lines: list[str], trouble: Trouble) -> bool:
-    """Whether the report has it, and as long as it took if it says from when to when."""
-    seconds = [60 * int(minutes) + int(rest) for line in lines for minutes, rest in LASTED.findall(line)]
-    return bool(lines) and (not seconds or abs(sum(seconds) - (trouble.ended - trouble.began)) <= SLACK)
+    """Whether the report has it, and as long as it took."""
+    told = sum(60 * int(minutes) + int(rest) for line in lines for minutes, rest in LASTED.findall(line))
+    return bool(lines) and abs(told - (trouble.ended - trouble.began)) <= SLACK
 
 
 @dataclass

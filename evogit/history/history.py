@@ -159,7 +159,7 @@ class History(RunState):
         """Note a failure, or the end of an outage: a reply to what was asked before it began is not its end."""
         past = self.outages.get(event.model)
         if not event.failure:
-            if past is None or entry.time - event.seconds < past.since:
+            if past is None or entry.time + entry.ms / 1000 - event.seconds < past.since:
                 return
             del self.outages[event.model]
             if past.attempts >= OUTAGE:
