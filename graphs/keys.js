@@ -21,7 +21,8 @@ export class Keys {
       dialog.close();
     }
     if (event.ctrlKey || event.metaKey || event.altKey || dialog) return;
-    const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
+    // A dialog that was just closed keeps the focus until the browser paints.
+    const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) && !event.target.closest("dialog:not([open])");
     if (event.key === "Escape" && typing) event.target.blur();
     if (typing || (event.key === "Enter" && event.target.tagName === "BUTTON")) return;
     const run = this.table.get(event.key);
