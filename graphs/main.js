@@ -50,6 +50,7 @@ class Page {
     const told = await this.source.run(name);
     if (name !== this.wanted) return; // another one was chosen meanwhile
     this.live?.close();
+    if (name !== this.source.name) document.querySelector("dialog[open]")?.close(); // it is about another run
     this.source.name = name;
     this.run = new Run(told);
     this.acting = this.source.live && !this.run.about.read_only;

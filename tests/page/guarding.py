@@ -144,9 +144,9 @@ def serving(folder: Path, *options: str, **env: str) -> Iterator[Served]:
         assert "Traceback" not in complaints, complaints
 
 
-def small_run(folder: Path) -> Path:
+def small_run(folder: Path, name: str = RUN) -> Path:
     """A repository with a run of a few candidates."""
-    run = RecordedRun(folder, RUN)
+    run = RecordedRun(folder, name)
     last = run.add_files({"program.py": b"x = 0\n"}, value=0.5, title="the seed")
     for k in range(4):
         last = run.add_files({"program.py": b"x = %d\n" % (k + 1)}, last, value=0.6 + k / 10, title=f"step {k}")
