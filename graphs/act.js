@@ -88,6 +88,7 @@ export class Actions {
 
   show(plan) {
     this.digest = plan.digest;
+    this.key = crypto.getRandomValues(new Uint32Array(4)).join("-"); // what is sent twice is decided once
     fill(this.words, el("ul", {}, plan.words.map((each) => el("li", {}, visible(each)))), plan.command ? el("pre", {}, visible(plan.command)) : null);
     this.go.disabled = false;
   }
@@ -103,7 +104,7 @@ export class Actions {
     }
     this.go.disabled = true;
     try {
-      const told = await this.source.decide({ ...this.decision, reason, digest: this.digest });
+      const told = await this.source.decide({ ...this.decision, reason, digest: this.digest, key: this.key });
       form.close();
       this.tell(told);
       this.done(told);

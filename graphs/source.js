@@ -84,8 +84,8 @@ export class ServerSource {
     return this.about(path, { method: "POST", headers, body: JSON.stringify(body) });
   }
 
-  // What changes nothing is asked again: a browser drops what is on its way when a network of the machine comes or goes.
-  async ask(path, options, tries = path.endsWith("/decide") ? 1 : 3) {
+  // Asked again, as a browser drops what is on its way when a network of the machine comes or goes.
+  async ask(path, options, tries = 3) {
     const headers = { "X-EvoGit": key(), ...options?.headers };
     const answer = await fetch(path, { credentials: "same-origin", ...options, headers }).catch(() => null);
     if (!answer && tries > 1) {

@@ -21,6 +21,12 @@ from evogit.review.landing import follow_undo, prepare
 LONGEST = 2_000
 """Characters of a reason."""
 
+LONGEST_KEY = 100
+"""Characters by which a decision is known when it is sent again."""
+
+MOST_ANSWERED = 100
+"""Decisions, the latest ones, that may be sent again."""
+
 MARKING = ("promote", "prune", "note")
 
 STRATEGY = "fitter"
@@ -63,12 +69,23 @@ def plan(run: FollowedRun, asked: Mapping[str, Any]) -> Record:
 
 
 def make(run: FollowedRun, asked: Mapping[str, Any]) -> Record:
-    """Make a decision that a person agreed to, if it still is what they were shown.
+    """Make a decision that a person agreed to, if it still is what they were shown; once, however often it is sent.
 
     Raises:
         StalePlanError: it is not.
         EvoGitError: it cannot be made; the message says why.
     """
+    key = str(asked.get("key", ""))[:LONGEST_KEY]
+    if key and key in run.answered:
+        return run.answered[key]
+    answer = _make(run, asked)
+    run.answered[key] = answer
+    for old in list(run.answered)[:-MOST_ANSWERED]:
+        del run.answered[old]
+    return answer
+
+
+def _make(run: FollowedRun, asked: Mapping[str, Any]) -> Record:
     act = _act(run, asked)
     if asked.get("digest") != act.digest:
         raise StalePlanError(act.record(run))

@@ -30,6 +30,7 @@ class FollowedRun(Following):
 
     Attributes:
         paths: what candidates changed, by id, of those of which it was asked.
+        answered: what was told of decisions, by the key that the page sent with each.
     """
 
     def __init__(self, repository: Repository, name: str) -> None:
@@ -41,6 +42,7 @@ class FollowedRun(Following):
         """
         super().__init__(repository, name)
         self.paths: dict[str, tuple[str, ...]] = {}
+        self.answered: dict[str, Record] = {}
         self._columns = Columns(self.history)
         self._changed: dict[str, None] = {}
         self._all_changed = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -73,7 +74,7 @@ def test_pressing_twice_decides_once(page: Page, served: Served) -> None:
 
 def test_nothing_is_decided_before_its_plan_is_there(page: Page, served: Served) -> None:
     before = len(served.decisions())
-    page.route("**/plan", lambda route: None)
+    page.evaluate(HOLD)
     page.keyboard.press("n")
     expect(page.get_by_role("dialog", name="Note")).to_be_visible()
     page.keyboard.type("too early")
@@ -81,6 +82,47 @@ def test_nothing_is_decided_before_its_plan_is_there(page: Page, served: Served)
     page.wait_for_timeout(100)
     expect(page.get_by_role("dialog", name="Note")).to_be_visible()
     assert len(served.decisions()) == before
+
+
+LOSE = """() => {
+  const ask = window.fetch;
+  window.fetch = async (path, options) => {
+    const answer = await ask(path, options);
+    if (!String(path).endsWith("/decide") || window.lost) return answer;
+    window.lost = true;
+    throw new TypeError("network changed");
+  };
+}"""
+"""Loses the answer to the first decision, as a browser does when a network of the machine comes or goes."""
+
+
+def test_a_decision_whose_answer_was_lost_is_made_once_and_told(page: Page, served: Served) -> None:
+    before = len(served.decisions())
+    page.evaluate(LOSE)
+    page.keyboard.press("n")
+    expect(page.locator("dialog li").first).to_be_visible()
+    page.keyboard.type("lost on its way")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".toast").first).to_contain_text("Done: note")
+    assert len(served.decisions()) == before + 1
+
+
+def test_what_is_sent_twice_is_decided_once(served: Served) -> None:
+    note = {"kind": "note", "index": 1, "reason": "sent twice", "key": "of the page"}
+    note["digest"] = served.decide(told=note).json["digest"]
+    answers = [served.decide("decide", note) for _ in range(2)]
+    assert answers[0].json == answers[1].json
+    assert [each.event.reason for each in served.decisions()].count("sent twice") == 1
+    assert served.decide("decide", {**note, "key": "another"}).json["decision"] != answers[0].json["decision"]
+
+
+def test_what_is_asked_about_a_run_goes_when_another_is_shown(page: Page, served: Served) -> None:
+    small_run(served.folder, "other")
+    page.keyboard.press("G")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.evaluate("location.hash = 'run=other'")
+    expect(page).to_have_title(re.compile("other"))
+    expect(page.get_by_role("dialog")).to_have_count(0)
 
 
 def test_words_that_all_objects_have_are_no_names(page: Page, served: Served) -> None:
