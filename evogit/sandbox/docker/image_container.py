@@ -32,7 +32,8 @@ libc = os.confstr("CS_GNU_LIBC_VERSION") if known else "musl"
 print(json.dumps([sys.version_info[:2], os.uname().machine, libc, site.getsitepackages()[0]]))
 """
 FINISH = """
-import compileall, json, py_compile, subprocess, sys, sysconfig
+import compileall, json, os, py_compile, subprocess, sys, sysconfig
+os.dup2(1, 2)
 compiled, site, commands = json.loads(sys.argv[1])
 for folder in [site] if compiled else [sysconfig.get_paths()["stdlib"], site]:
     compileall.compile_dir(folder, quiet=2, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
@@ -43,7 +44,8 @@ for command in commands:
 """
 """Run in the container that becomes the image: compiled files cannot be written there later.
 
-It is told whether the library has been compiled, where packages are, and commands.
+It is told whether the library has been compiled, where packages are, and commands. Errors go where all else is
+printed: of two streams Docker does not tell what came first.
 """
 
 
