@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import ctypes
 import json
+import math
 import os
 import subprocess
 import tempfile
@@ -25,6 +26,8 @@ PROVIDERS = ("docker", "bubblewrap")
 SET_CHILD_SUBREAPER = 36  # of prctl(2)
 SETTLE = 30.0
 """Seconds that the kernel and the daemon have to remove what is not used any more."""
+STUCK = 5.0
+"""Seconds after which what the machine has without becoming less is taken for its neighbours'."""
 
 
 def leaks(evaluations: int) -> dict[str, Any]:
@@ -72,11 +75,16 @@ async def watch(name: str, folder: Path, home: Path, evaluations: int) -> dict[s
 
 
 def settled(home: Path, before: dict[str, float]) -> dict[str, float]:
-    """What is left once nothing becomes less any more, or all is as it was."""
-    until = time.monotonic() + SETTLE
+    """What is left once all of ours is as it was, and what the whole machine has, too, or becomes less no more."""
+    until, least, lessened = time.monotonic() + SETTLE, math.inf, time.monotonic()
     while True:
         now = census(home)
-        if time.monotonic() > until or all(now[name] <= before[name] for name in now if not name.endswith("MB")):
+        more = [name for name in now if not name.endswith("MB") and now[name] > before[name]]
+        machines = sum(now[name] for name in now if name.startswith("machine"))
+        if machines < least:
+            least, lessened = machines, time.monotonic()
+        stuck = time.monotonic() > lessened + STUCK and all(name.startswith("machine") for name in more)
+        if not more or stuck or time.monotonic() > until:
             return now
         time.sleep(1)
 
