@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 
-from jail_bytes import receive, send
+from jail_bytes import HOST_GONE, receive, send
 from jail_cgroup import enter
 from jail_places import KINDS, seal, volunteer
 from jail_program import SET_CHILD_SUBREAPER, SET_DUMPABLE, prctl, wake_no_crash_handler
@@ -60,8 +60,18 @@ def preload(names):
 
 
 def main():
-    """Serve until the host goes away, and leave no process behind."""
+    """Serve until the host goes away, and leave no process behind, nor a folder of the host."""
     kind, folder, *group = sys.argv[1:]
+    try:
+        begin(kind, folder, group)
+    except SystemExit as ended:
+        if kind == "plain" and ended.code == HOST_GONE:  # killed, else it would remove the folder
+            os.execvp("rm", ["rm", "-rf", "--", folder])
+        raise
+
+
+def begin(kind, folder, group):
+    """Say hello, and serve sessions in a place of some kind."""
     opened = json.loads(*group) if group else {}
     enter(opened)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # which the first process of a jail does not get from inside

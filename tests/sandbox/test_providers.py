@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import struct
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -12,7 +16,18 @@ from evogit.core import SandboxError, UsageError
 from evogit.sandbox import Environment
 from evogit.sandbox.providers import provider, self_check
 from evogit.sandbox.seccomp import compile_filter
+from tests.clock import wait_until
 from tests.conftest import NOWHERE
+
+ENGINE = """
+import time
+from evogit.sandbox.archive import pack
+from evogit.sandbox.limits import Limits
+from evogit.sandbox.providers import provider
+session = provider("none").open(pack({"m.py": b"def who(): return 1"}), Limits())
+print(session.call("m:who", b"{}").value.decode(), flush=True)
+time.sleep(60)
+"""
 
 
 @pytest.fixture
@@ -86,6 +101,16 @@ def test_other_names():
 def test_none_warns(caplog):
     provider("none")
     assert "without any isolation" in caplog.text
+
+
+def test_what_an_engine_without_isolation_left_goes_when_it_is_killed(tmp_path):
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-c", ENGINE], stdout=subprocess.PIPE, env=environment) as engine:
+        assert engine.stdout
+        assert engine.stdout.readline() == b"1\n"
+        assert [*tmp_path.glob("evogit-none-*/work/m.py")]
+        engine.send_signal(signal.SIGKILL)
+    wait_until(lambda: not [*tmp_path.iterdir()])
 
 
 def test_self_check_tells_isolation_from_none(no_docker):
