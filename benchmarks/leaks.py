@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import ctypes
 import json
-import math
 import os
 import subprocess
 import tempfile
@@ -26,8 +25,6 @@ PROVIDERS = ("docker", "bubblewrap")
 SET_CHILD_SUBREAPER = 36  # of prctl(2)
 SETTLE = 30.0
 """Seconds that the kernel and the daemon have to remove what is not used any more."""
-STUCK = 5.0
-"""Seconds after which what the machine has without becoming less is taken for its neighbours'."""
 
 
 def leaks(evaluations: int) -> dict[str, Any]:
@@ -75,18 +72,13 @@ async def watch(name: str, folder: Path, home: Path, evaluations: int) -> dict[s
 
 
 def settled(home: Path, before: dict[str, float]) -> dict[str, float]:
-    """What is left once all of ours is as it was, and what the whole machine has, too, or becomes less no more."""
-    until, least, lessened = time.monotonic() + SETTLE, math.inf, time.monotonic()
-    while True:
-        now = census(home)
-        more = [name for name in now if not name.endswith("MB") and now[name] > before[name]]
-        machines = sum(now[name] for name in now if name.startswith("machine"))
-        if machines < least:
-            least, lessened = machines, time.monotonic()
-        stuck = time.monotonic() > lessened + STUCK and all(name.startswith("machine") for name in more)
-        if not more or stuck or time.monotonic() > until:
-            return now
+    """The least that is left, until all is as it was: what was left stays, what neighbours have comes and goes."""
+    until, least = time.monotonic() + SETTLE, census(home)
+    while time.monotonic() < until and any(least[name] > before[name] for name in least if not name.endswith("MB")):
         time.sleep(1)
+        now = census(home)
+        least = {name: min(amount, now[name]) for name, amount in least.items()}
+    return least
 
 
 def census(home: Path) -> dict[str, float]:
