@@ -6,7 +6,7 @@ All candidates of all systems are scored by one gate (`gate.py`) with one budget
 synthetic model (`model.py`). Peers are installed from the package index, each into an environment of its own. FOLDER
 (or PEERS_EXAMPLES) has the repositories of the peers as `openevolve/examples` and so on; without it their examples are
 left out. Outcomes are appended to --results; the same command does only what is missing there, `--table` nothing more.
-`--quick` takes about ten minutes on two idle cores, all of it up to six hours.
+`--quick` takes about eight minutes on two idle cores, all of it up to six hours.
 """
 
 from __future__ import annotations
