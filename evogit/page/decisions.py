@@ -75,14 +75,14 @@ def make(run: FollowedRun, asked: Mapping[str, Any]) -> Record:
         StalePlanError: it is not.
         EvoGitError: it cannot be made; the message says why.
     """
-    key = str(asked.get("key", ""))[:LONGEST_KEY]
-    if key and key in run.answered:
-        return run.answered[key]
-    answer = _make(run, asked)
-    run.answered[key] = answer
-    for old in list(run.answered)[:-MOST_ANSWERED]:
-        del run.answered[old]
-    return answer
+    key = str(asked.get("key") or "")[:LONGEST_KEY]
+    if not key:
+        return _make(run, asked)
+    if key not in run.answered:
+        run.answered[key] = _make(run, asked)
+        for old in list(run.answered)[:-MOST_ANSWERED]:
+            del run.answered[old]
+    return run.answered[key]
 
 
 def _make(run: FollowedRun, asked: Mapping[str, Any]) -> Record:
