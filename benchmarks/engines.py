@@ -21,9 +21,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import to_builtins
 
 from evogit.core import Decision, Entry, Evaluated, Proposed
 from evogit.repository import Repository
@@ -145,7 +147,9 @@ class Host:
 
     def holds(self) -> str:
         """A hash of the candidates, evaluations and decisions that this clone holds."""
-        told = [asdict(each.event) for each in self.entries if isinstance(each.event, Proposed | Evaluated | Decision)]
+        told = [
+            to_builtins(each.event) for each in self.entries if isinstance(each.event, Proposed | Evaluated | Decision)
+        ]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
 

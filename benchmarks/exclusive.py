@@ -19,8 +19,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from evogit.config import Task, load_task
 from evogit.core import BaseFiles, Files

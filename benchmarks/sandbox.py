@@ -20,12 +20,12 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from candidates import Kind, Warm, kinds, task_of
 from leaks import leaks, workers_memory
+from msgspec.structs import replace
 
 from evogit.core import SandboxError
 from evogit.evaluation.evaluator import Evaluator

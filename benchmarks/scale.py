@@ -30,6 +30,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import asdict
 from reading import cpu_seconds, made
 
 from evogit.core import Evaluated, Evaluation, Event, Proposed
@@ -119,7 +120,7 @@ class Grower:
 
 
 def _fields(event: Any) -> dict[str, Any]:
-    return {each.name: getattr(event, each.name) for each in fields(event)}
+    return asdict(event)
 
 
 def lived(repository: Path) -> Iterator[tuple[str, float]]:

@@ -6,9 +6,10 @@ Nothing here does I/O: every other module speaks in these words.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar, Literal
+
+from msgspec import Struct, field
 
 Status = Literal[
     "ok",
@@ -132,8 +133,7 @@ class EvaluatorError(EvoGitError):
 # --- fitness ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
+class Metric(Struct, frozen=True, kw_only=True):
     """One number that an evaluation yields, and which way is better."""
 
     name: str
@@ -166,8 +166,7 @@ class Metric:
         return (value - seed) / (self.best_known - seed)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
+class Cost(Struct, frozen=True, kw_only=True):
     """What an evaluation used: seconds of wall clock and CPU, and the peak memory in bytes (0 where unknown)."""
 
     wall: float = 0.0
@@ -175,8 +174,7 @@ class Cost:
     memory: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluation:
+class Evaluation(Struct, frozen=True, kw_only=True):
     """The evidence about a candidate on one split.
 
     `metrics` are aggregated over `cases` (case name -> metric -> value); both are empty unless `status` is `ok`,
@@ -213,8 +211,7 @@ class Evaluation:
         return self.status != "evaluator-error"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class Evidence(Struct, frozen=True, kw_only=True):
     """What was seen during an evaluation, too large for the journal: kept as files of an evidence tree."""
 
     stdout: bytes = b""
@@ -226,11 +223,16 @@ class Evidence:
     """Whether agents are shown the feedback alone, as a holdout may speak through the rest."""
 
 
+def shown(record: Struct, *, but: Collection[str]) -> str:
+    """`repr` of a record, without some of its fields."""
+    told = (f"{name}={getattr(record, name)!r}" for name in record.__struct_fields__ if name not in but)
+    return f"{type(record).__name__}({', '.join(told)})"
+
+
 # --- candidates -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class BaseFiles:
+class BaseFiles(Struct, frozen=True):
     """Files that most candidates share, kept by warm workers: `id` names this content, `archive` is a tar of it.
 
     `readonly` are files and folders of it that programs can read, but neither change, remove, move nor add to. A folder
@@ -239,21 +241,25 @@ class BaseFiles:
     """
 
     id: str
-    archive: bytes = field(repr=False)
+    archive: bytes
     readonly: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return shown(self, but=("archive",))
 
-@dataclass(frozen=True, slots=True)
-class Files:
+
+class Files(Struct, frozen=True):
     """A candidate's files: those of `base`, without `removed`, with those of the tar archive `changed`."""
 
-    changed: bytes = field(repr=False)
+    changed: bytes
     removed: tuple[str, ...] = ()
     base: BaseFiles | None = None
 
+    def __repr__(self) -> str:
+        return shown(self, but=("changed",))
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+
+class Candidate(Struct, frozen=True, kw_only=True):
     """One commit of the population. Ids are 40 hex digits; `parents` are candidates, the fitter or first one first.
 
     `time` is in seconds since the epoch, `number` the order in which the journals learned of it (0 is the seed).
@@ -290,8 +296,7 @@ class Candidate:
 # --- the journal ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunStarted:
+class RunStarted(Struct, frozen=True, kw_only=True):
     """An engine began or went on with a run. The first one of a run fixes its task and metrics."""
 
     event: Literal["run-started"] = "run-started"
@@ -320,8 +325,7 @@ class RunStarted:
     """Of the secret that evaluators' inputs are drawn with, a hash; empty: everybody can make them. The first holds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proposed:
+class Proposed(Struct, frozen=True, kw_only=True):
     """A new candidate commit awaits its evaluation. `move` numbers the agents' attempts; the seed is move 0.
 
     What a person brings has the agent `human` and no engine: whoever is at work evaluates it. A commit of their own has
@@ -377,8 +381,7 @@ class Proposed:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluated:
+class Evaluated(Struct, frozen=True, kw_only=True):
     """A candidate was evaluated.
 
     `instead` is why an earlier evaluation, of the same repeat on the same split, is not believed any more; empty where
@@ -392,8 +395,7 @@ class Evaluated:
     instead: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Duplicate:
+class Duplicate(Struct, frozen=True, kw_only=True):
     """A proposal had the tree of an earlier candidate, `first`, or nearly so (`likeness`), and made no commit."""
 
     event: Literal["duplicate"] = "duplicate"
@@ -410,8 +412,7 @@ class Duplicate:
     """What its author called it; empty in old journals."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailedProposal:
+class FailedProposal(Struct, frozen=True, kw_only=True):
     """An agent came back without a usable change."""
 
     event: Literal["failed-proposal"] = "failed-proposal"
@@ -427,8 +428,7 @@ class FailedProposal:
     """Whether there is none because the run ended."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Adopted:
+class Adopted(Struct, frozen=True, kw_only=True):
     """An agent made a candidate its current individual."""
 
     event: Literal["adopted"] = "adopted"
@@ -436,8 +436,7 @@ class Adopted:
     candidate: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reserved:
+class Reserved(Struct, frozen=True, kw_only=True):
     """What one attempt to ask a model may cost at most, set aside before it is sent, until a `Spent` settles it."""
 
     event: Literal["reserved"] = "reserved"
@@ -450,8 +449,7 @@ class Reserved:
     dollars: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
+class Spent(Struct, frozen=True, kw_only=True):
     """One attempt to ask a model: its tokens and, where the price is known, dollars; `failure` when no reply came.
 
     `estimated`: the endpoint did not tell the tokens, so that they are counted from the texts, or as what was set aside
@@ -474,8 +472,7 @@ class Spent:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tactic:
+class Tactic(Struct, frozen=True, kw_only=True):
     """An agent's model looked back at what was tried in vain, and said in `text` what to try instead.
 
     It goes into some of the later briefs. `text` is empty where no usable answer came; then `failure` says why.
@@ -493,8 +490,7 @@ class Tactic:
     evidence: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class Compared(Struct, frozen=True, kw_only=True):
     """A model or a person said which of two candidates is better, `swapped` if `b` was shown first.
 
     For `calibration` the answer is known: `a` is the seed, and the other side was the seed with half of it cut off.
@@ -513,8 +509,7 @@ class Compared:
     evidence: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskChanged:
+class TaskChanged(Struct, frozen=True, kw_only=True):
     """A person had the run go on with a changed task or evaluator: evaluations before this entry rank no candidate."""
 
     event: Literal["task-changed"] = "task-changed"
@@ -529,8 +524,7 @@ class TaskChanged:
     parts: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(Struct, frozen=True, kw_only=True):
     """A person's act on the graph. `candidates` are those it names; `undoes` is the entry that it takes back.
 
     `guide`: `reason` is the guidance, which joins every later brief. `note`: it is for people alone.
@@ -554,8 +548,7 @@ def host_of(engine: str) -> str:
     return engine.rpartition("-")[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Halted:
+class Halted(Struct, frozen=True, kw_only=True):
     """An engine could do nothing for so many seconds, up to this entry, and went on.
 
     `asleep`: the machine slept, or the process was stopped. `no-room`: the disk of the repository was full.
@@ -569,8 +562,7 @@ class Halted:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stopped:
+class Stopped(Struct, frozen=True, kw_only=True):
     """An engine stopped in good order."""
 
     event: Literal["stopped"] = "stopped"
@@ -581,8 +573,7 @@ class Stopped:
     """What was otherwise when the best of an exact task was evaluated once more; empty where nothing was."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forked:
+class Forked(Struct, frozen=True, kw_only=True):
     """This run is another one, `run`, up to here, and goes its own way from here on."""
 
     event: Literal["forked"] = "forked"
@@ -613,8 +604,7 @@ Event = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Struct, frozen=True, kw_only=True):
     """One fact in a journal: `id` is its commit, `seq` a Lamport clock over all journals, ties broken by `host`."""
 
     id: str

@@ -20,9 +20,10 @@ import io
 import random
 import tarfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from evogit import (
     Agent,
@@ -64,8 +65,7 @@ OPERATORS: tuple[Operator, ...] = ("seed", "mutation", "merge")
 # --- evaluations in memory --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """One evaluation that an engine asks for; `number` counts them, from 1."""
 
     number: int

@@ -4,11 +4,11 @@ import asyncio
 import math
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
 from evogit.agents.mutation.mutator import Mutator

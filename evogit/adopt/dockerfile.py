@@ -6,7 +6,8 @@ import posixpath
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evogit.adopt.foreign_task import File
 from evogit.adopt.sources import requirement
@@ -15,8 +16,7 @@ OPTION_VALUES = {"-r", "--requirement", "-c", "--constraint", "-i", "--index-url
 """Options of pip that a value follows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
+class Recipe(Struct, frozen=True):
     """What an image is made of.
 
     Attributes:

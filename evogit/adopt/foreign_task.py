@@ -9,8 +9,9 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from evogit.config.names import SYSTEM
 from evogit.content import content
@@ -42,8 +43,7 @@ NOISY = 3
 """How often what seems best is evaluated again where scores may be noisy, as far as the sources tell."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ForeignTask:
+class ForeignTask(Struct, frozen=True, kw_only=True):
     """What is evolved and how it is evaluated, in EvoGit's words.
 
     Attributes:

@@ -10,9 +10,10 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from evogit.core import NotFoundError
 from evogit.repository import Repository
@@ -23,8 +24,7 @@ EXPECTED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Past:
+class Past(Struct, frozen=True):
     """A program that another system evaluated.
 
     Attributes:

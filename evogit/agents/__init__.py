@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from evogit.core import Candidate, Evaluation, Evidence, EvoGitError, Metric
 from evogit.llm import Account
@@ -29,16 +30,14 @@ class NoUsableChangeError(EvoGitError):
         self.evidence = dict(evidence or {})
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorCredit:
+class OperatorCredit(Struct, frozen=True):
     """How often a way of changing code was tried of late, and how often the child was better than its first parent."""
 
     tries: int
     gains: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelCredit:
+class ModelCredit(Struct, frozen=True, kw_only=True):
     """What the moves of a model, or of a kind of agents, brought of late; each counts less the longer ago it was.
 
     Attributes:
@@ -59,8 +58,7 @@ def no_merits() -> Mapping[str, ModelCredit]:
     return {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Relative:
+class Relative(Struct, frozen=True, kw_only=True):
     """Another candidate as a brief tells of it: what it changed, and what came of it (None: not evaluated yet)."""
 
     candidate: Candidate
@@ -81,8 +79,7 @@ class Relative:
     """What came of it before the task changed, where it was not evaluated since."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Background:
+class Background(Struct, frozen=True, kw_only=True):
     """What is known about a parent and the run, for agents that read: gathered only when one asks for it.
 
     Attributes:
@@ -213,8 +210,7 @@ class Claims(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Brief:
+class Brief(Struct, frozen=True, kw_only=True):
     """What an agent is told before it proposes a change.
 
     `files` are the editable files of the parent. `donor` and `donor_files` are another good candidate, from which
@@ -245,8 +241,7 @@ class Brief:
     """Where agents say what they are about to try; None where a brief is only shown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
+class Proposal(Struct, frozen=True, kw_only=True):
     """A change to the parent's files: path -> new content, or None to delete it.
 
     `reason` is what its author says for it, a paragraph; empty where they say nothing.
@@ -268,8 +263,7 @@ class Proposal:
     evidence: FileContents = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Advice:
+class Advice(Struct, frozen=True, kw_only=True):
     """A tactic: what an agent's `model` says to try next, in a few sentences, and what shows how it came about."""
 
     text: str

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from evogit.llm import Account, Limit, Model, Reservation, SpendingLimitError, TokenUsage
 from evogit.llm.bounds import LEAST_REPLY

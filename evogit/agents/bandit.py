@@ -18,7 +18,8 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evogit.agents import ModelCredit
 
@@ -26,8 +27,7 @@ THRIFT = 0.1
 """The weight w of cost, between ShinkaEvolve's default of 0 and the 0.5 of its example (docs/design/models.md)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Score:
+class Score(Struct, frozen=True, kw_only=True):
     """Why a model is asked, or not: `gain` from 0 to 1, `doubt` the rest of its upper bound, `cheap` from 0 to 1."""
 
     gain: float

@@ -11,6 +11,8 @@ import re
 import time
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from evogit.agents import Background, Brief, NoUsableChangeError, Proposal
 from evogit.agents.allowance import SessionAllowance
 from evogit.agents.briefs import briefing
@@ -47,8 +49,7 @@ ANSWER_SHARE, REPLY_SHARE = 0.1, 0.125
 """Share of what a question may have that an answer takes at most, and a reply where it is shown again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CoderBounds:
+class CoderBounds(Struct, frozen=True, kw_only=True):
     """What one session may take: replies, tokens read and written in all, seconds, replies of no use in a row."""
 
     turns: int = TURNS

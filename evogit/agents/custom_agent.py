@@ -8,8 +8,9 @@ import random
 import re
 import traceback
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
 from evogit.config.custom_classes import load

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from evogit.audit.candidate import AttackCandidate
 from evogit.audit.laboratory import Laboratory, WatchedEvaluation
 
 
-@dataclass(frozen=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """An attack that worked: the candidate, its trial, what is wrong in a sentence, and the line to blame if known.
 
     `split` is where, unless it is the audited one; then the seed's trial there comes along.
@@ -43,8 +44,7 @@ def first_of(*searches: Search) -> Search:
     return search
 
 
-@dataclass(frozen=True)
-class Attack:
+class Attack(Struct, frozen=True):
     """A way to score without earning it: its name, what it tries and the remedy, a sentence each."""
 
     name: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import aclosing
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from evogit.audit.attack import Attack, Finding, Hit
 from evogit.audit.attacks import ATTACKS
@@ -17,8 +18,7 @@ QUICK = ("memo", "kept-on-disk", "hard-coded", "memo-inside")
 """The attacks on timed tasks that `evogit check` tries, too."""
 
 
-@dataclass(frozen=True)
-class Audited:
+class Audited(Struct, frozen=True):
     """An attack that was tried, and what it found; `late` when there was no time for it, or not for all of it."""
 
     attack: Attack

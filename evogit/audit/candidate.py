@@ -6,7 +6,8 @@ import ast
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 MARK = "# --- added by `evogit audit` "
 _FUTURE = re.compile(rb"^from __future__ import .*\n", re.MULTILINE)
@@ -98,8 +99,7 @@ HELPERS = {"_ramp(": RAMP, "_is(": IS, "_each(": EACH, "_at(": AT, "_on(": ON, "
 """What a cheat may call -> its definition, which comes along."""
 
 
-@dataclass(frozen=True)
-class AttackCandidate:
+class AttackCandidate(Struct, frozen=True):
     """The files in which a candidate differs from the seed: path -> content."""
 
     files: Mapping[str, bytes]

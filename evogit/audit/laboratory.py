@@ -12,10 +12,12 @@ import tempfile
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evogit.audit.candidate import AttackCandidate, above, printing, wrapped, wrapped_all
 from evogit.config import Task
@@ -47,8 +49,7 @@ class NoTimeError(EvoGitError):
     """The audit has taken as long as it may."""
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(Struct, frozen=True):
     """One request of the evaluator to a program: what it was given (`key`, a JSON text), what came back, from where."""
 
     kind: str
@@ -73,8 +74,7 @@ class Call:
         return [*args, *kwargs.values()]
 
 
-@dataclass(frozen=True)
-class WatchedEvaluation:
+class WatchedEvaluation(Struct, frozen=True):
     """One evaluation: what came out of it, and what the evaluator asked; `cases` and `end` are its notes."""
 
     evaluation: Evaluation

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import Any
+
+from msgspec import Struct
 
 from evogit.audit.laboratory import Call, read_printed
 from evogit.audit.parts import EACH, LONG, Place, common, part_of, places, read, scalars
@@ -47,8 +48,7 @@ NAMES = re.compile(r"\[(\w+(?:, *\w+)+)\]")
 SPELLED = ("", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """Something that holds for each answer of the seed; `says` ends a sentence about an answer that lacks it."""
 
     says: str

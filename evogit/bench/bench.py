@@ -9,8 +9,9 @@ import tempfile
 import time
 from collections.abc import Collection, Generator, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from evogit.bench.methods import Method
 from evogit.bench.outcome import BenchRun, read, write
@@ -31,8 +32,7 @@ FRESH = 60.0
 """Seconds after which a folder has its lock, if its maker is alive."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Bench:
+class Bench(Struct, frozen=True, kw_only=True):
     """Methods on one task, `seeds` of each; `folder` holds a file for each run."""
 
     bench_task: BenchTask

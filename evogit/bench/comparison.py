@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Literal
+
+from msgspec import Struct, field
 
 from evogit.bench.bench import Bench
 from evogit.bench.methods import DEFAULT, Method, is_control
@@ -25,8 +26,7 @@ Verdict = Literal["better", "no worse", "worse", "open"]
 """`better` and `no worse` (within the margin): the test says so at 5 %; `worse`: the same test the other way."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
+class Interval(Struct, frozen=True, kw_only=True):
     """A mean and its 95 % bootstrap interval."""
 
     mean: float
@@ -34,8 +34,7 @@ class Interval:
     high: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MethodResult:
+class MethodResult(Struct, frozen=True, kw_only=True):
     """How one method did on a task: means over its runs; `area` and `final` are normalised, `value` and `at` are not.
 
     `seconds` is per run; `merges` of all runs together.
@@ -59,8 +58,7 @@ class MethodResult:
     merges: Mapping[str, Merges] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Comparison(Struct, frozen=True, kw_only=True):
     """One method against another over the pairs of equal seeds, in normalised `area` or `final` value.
 
     `better`, `not_inferior` and `worse` are one-sided p; `superiority` is the probability that a run is better than the
@@ -89,8 +87,7 @@ class Comparison:
         return "worse" if self.worse <= paired_tests.ALPHA else "open"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Findings:
+class Findings(Struct, frozen=True, kw_only=True):
     """What a bench on one task found; `seed_value` is 0 and `top` is 1 of normalised values."""
 
     task: str
@@ -252,8 +249,7 @@ def _comparison(
 # --- over all tasks -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class Summary(Struct, frozen=True, kw_only=True):
     """One method against another over all tasks, in normalised area.
 
     `not_inferior` are the tasks on which it is so by the test with Holm's correction over the tasks; `better` and

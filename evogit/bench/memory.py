@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
-from dataclasses import asdict, replace
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
+from msgspec import DecodeError, to_builtins
+from msgspec.json import decode
+from msgspec.structs import replace
 
 from evogit.core import Evaluation, Evidence, Files, Judged
 from evogit.engine.evaluations import EvaluationBackend
-
-_ADAPTER = TypeAdapter(Evaluation)
 
 
 class Memory:
@@ -31,13 +30,13 @@ class Memory:
         """The remembered outcome; None where there is none, or the line was cut off by a kill."""
         record = self._known.get(key)
         try:
-            return None if record is None else _ADAPTER.validate_json(record)
-        except ValidationError:
+            return None if record is None else decode(record, type=Evaluation)
+        except DecodeError:
             return None
 
     def put(self, key: str, evaluation: Evaluation) -> None:
         """Remember it; the line begins a new one even if another process was killed within its last one."""
-        record = json.dumps(asdict(evaluation))
+        record = json.dumps(to_builtins(evaluation))
         self._known[key] = record
         self._file.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)

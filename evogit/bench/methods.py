@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evogit.config.run_settings import AgentSpec, Settings
 from evogit.config.values import nearest
@@ -19,8 +21,7 @@ USUAL = Settings().selector
 """Its selector."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Method:
+class Method(Struct, frozen=True, kw_only=True):
     """One way to search. Empty `agents` are those of the whole bench; `alone`: only one of them."""
 
     name: str

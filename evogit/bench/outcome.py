@@ -6,12 +6,11 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from msgspec import Struct, ValidationError, convert, field, to_builtins
 
 from evogit.core import RefusedError
 
@@ -22,8 +21,7 @@ IRRELEVANT = ("bench", "cli", "review", "web")
 """Parts of EvoGit that no run depends on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Merges:
+class Merges(Struct, frozen=True, kw_only=True):
     """Of merges or grafts by one strategy: how many were evaluated, beat all their parents, were a new best."""
 
     made: int = 0
@@ -31,8 +29,7 @@ class Merges:
     best: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BenchRun:
+class BenchRun(Struct, frozen=True, kw_only=True):
     """One run of one method.
 
     `curve` is the value of what was believed to be the best after each evaluation, the seed's first; `truth` the same
@@ -64,16 +61,13 @@ class BenchRun:
         return self.truth or self.curve
 
 
-_ADAPTER = TypeAdapter(BenchRun)
-
-
 def write(path: Path, outcome: BenchRun) -> None:
     """Write the file whole or not at all.
 
     Raises:
         RefusedError: it cannot be written.
     """
-    save(path, json.dumps({"schema": SCHEMA, **asdict(outcome)}, allow_nan=False) + "\n")
+    save(path, json.dumps({"schema": SCHEMA, **to_builtins(outcome)}, allow_nan=False) + "\n")
 
 
 def read(path: Path) -> BenchRun | None:
@@ -82,7 +76,7 @@ def read(path: Path) -> BenchRun | None:
         record = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(record, dict) or record.pop("schema", None) != SCHEMA:
             return None
-        return _ADAPTER.validate_python(record)
+        return convert(record, BenchRun)
     except (FileNotFoundError, UnicodeDecodeError, json.JSONDecodeError, ValidationError):
         return None
 

@@ -7,8 +7,9 @@ import json
 import shutil
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from evogit.agents.programs.registry import Programs
 from evogit.bench.bench import Bench
@@ -27,8 +28,7 @@ CUT_OFF = ("asked", "dollars", "interrupted", "proposals", "tokens")
 """Reasons for which a run stops that has more to do."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class BenchLimits:
+class BenchLimits(Struct, frozen=True, kw_only=True):
     """What a bench may use of models in all; `limits` by the names of settings: `dollars`, `tokens`, `proposals`."""
 
     models: OpenModels

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
+
+from msgspec import Struct, to_builtins
 
 from evogit.bench.comparison import Comparison, Findings, Interval, MethodResult, Summary, points
 from evogit.stats.paired_tests import MARGIN, RESAMPLES
@@ -13,8 +14,7 @@ SCHEMA = 1
 """Of bench.json."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class Table(Struct, frozen=True, kw_only=True):
     """A table with a sentence above it; the first row is its head. `align` has an `l` or `r` for each column."""
 
     title: str
@@ -24,14 +24,14 @@ class Table:
 
 def record(by_task: Sequence[Findings], summaries: Sequence[Summary]) -> dict[str, Any]:
     """All of it as data."""
-    tasks = [asdict(each) for each in by_task]
+    tasks = [to_builtins(each) for each in by_task]
     for task, each in zip(tasks, by_task, strict=True):
         task["curves"] = {
             name: [[round(value, 6) for value in run] for run in runs] for name, runs in each.curves.items()
         }
         for comparison, found in zip(task["comparisons"], each.comparisons, strict=True):
             comparison["verdict"] = found.verdict
-    return {"schema": SCHEMA, "margin": MARGIN, "tasks": tasks, "summary": [asdict(each) for each in summaries]}
+    return {"schema": SCHEMA, "margin": MARGIN, "tasks": tasks, "summary": [to_builtins(each) for each in summaries]}
 
 
 def tables(findings: Findings) -> Iterator[Table]:

@@ -6,9 +6,11 @@ import hashlib
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evogit import __version__
 from evogit.agents.population import Models, ProgramAgents, no_models, no_programs, populate
@@ -32,8 +34,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, kw_only=True)
-class BenchTask:
+class BenchTask(Struct, frozen=True, kw_only=True):
     """What all runs on one task have in common.
 
     `truth` names a split that record holders are evaluated on as well, uncounted; `count_repeats` says that

@@ -9,11 +9,12 @@ import signal
 from collections import deque
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from msgspec import Struct
 
 from evogit.bench.memory import Memory
 from evogit.bench.methods import Method
@@ -31,8 +32,7 @@ Order = tuple[Method, int]
 """A run to do: the method and the seed."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Workspace:
+class Workspace(Struct, frozen=True, kw_only=True):
     """Where runs are done: repositories below `scratch`, kept or not, and evaluations that are shared in `memory`."""
 
     scratch: Path

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import islice
+
+from msgspec.structs import replace
 
 from evogit.agents import Background, Relative
 from evogit.agents.briefs.ancestry import START, Ancestry

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evogit.agents import Advice, Agent, Background, Brief, FileContents, NoUsableChangeError, Proposal, Workshop
 from evogit.breeding.background import Backgrounds
@@ -36,8 +38,7 @@ DRAWN = 8
 """Proposals of a prolific agent that are drawn for a move until one is new."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bred:
+class Bred(Struct, frozen=True, kw_only=True):
     """A tree that may become a candidate, and where it came from."""
 
     tree: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evogit.breeding.breeder import Bred
 from evogit.core import Duplicate, FailedProposal, Proposed
@@ -12,8 +13,7 @@ from evogit.history.context import RunContext
 from evogit.repository import clean_title
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CandidateWriter:
+class CandidateWriter(Struct, frozen=True, kw_only=True):
     """The proposals of one engine. `full` says whether a limit is used up, the last time as a candidate is journalled.
 
     In a deterministic run the times of commits are made up. `fingerprint` gives what a tree does, so that candidates

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
+
+from msgspec.structs import replace
 
 from evogit.agents import FileContents, NoUsableChangeError, Proposal
 from evogit.agents.mutation.edits import MOST_WAYS

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from evogit.history import History
 from evogit.repository import (
@@ -22,8 +23,7 @@ from evogit.selection.conflict_settlers import Crossing, draft, fitter, rebaser,
 from evogit.selection.merge_strategies import FITTER, MODEL
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Struct, frozen=True):
     """A merge whose conflicts in texts are left to an agent: they stand in `merged` between markers.
 
     `markers` are the paths that have such, and of how many characters each of their markers is.
@@ -33,8 +33,7 @@ class Opened:
     markers: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Crossings:
+class Crossings(Struct, frozen=True):
     """Makes trees of two candidates. What the result changes of the first must be editable, as of any candidate."""
 
     repository: Repository

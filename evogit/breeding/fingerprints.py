@@ -6,8 +6,9 @@ import ast
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
+
+from msgspec import Struct, field
 
 from evogit.history import History
 from evogit.repository import Repository, TreeEntry
@@ -33,8 +34,7 @@ NAMING = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Fingerprints:
+class Fingerprints(Struct, frozen=True):
     """Fingerprints of trees as changes to the seed of a run: equal ones mean that the trees do the same."""
 
     repository: Repository
@@ -113,8 +113,7 @@ def _digest(statement: ast.stmt) -> str:
     return hashlib.sha256("\n".join(writer.words).encode(errors="surrogatepass")).hexdigest()
 
 
-@dataclass(slots=True)
-class _Writer:
+class _Writer(Struct):
     """Writes a syntax tree down, field by field, so that different trees give different words."""
 
     words: list[str] = field(default_factory=list)

@@ -7,7 +7,8 @@ import os
 import signal
 import sys
 import time
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evogit.agents.population import no_models, no_programs
 from evogit.cli.background_process import BackgroundProcess
@@ -25,8 +26,7 @@ from evogit.review.run_list import RunList
 from evogit.run import Run
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(Struct, frozen=True):
     """How a run went: `evaluated` candidates in `seconds` by this engine."""
 
     run: Run

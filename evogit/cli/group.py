@@ -5,17 +5,16 @@ from __future__ import annotations
 import gc
 import importlib
 import keyword
-from dataclasses import dataclass
 from types import ModuleType
 
 import click
+from msgspec import Struct
 
 from evogit import __version__
 from evogit.cli.options.shared import color_option, repo_option
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Struct, frozen=True):
     """One command: the module under evogit.cli that defines it, what it does, how it is typed."""
 
     module: str

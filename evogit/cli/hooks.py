@@ -9,11 +9,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 import click
+from msgspec import Struct
 from rich.text import Text
 
 from evogit.cli.lines.events import event_line
@@ -35,8 +35,7 @@ TAIL = 300
 """Bytes of a failed command's output that are told."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hooks:
+class Hooks(Struct, frozen=True, kw_only=True):
     """What was asked for with `--on-best`, `--on-end`, `--log` and `--exit-code`."""
 
     on_best: str | None = None

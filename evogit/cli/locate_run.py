@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import shlex
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
     from evogit.config import Task
 
 
-@dataclass(frozen=True, slots=True)
-class Place(StoredRun):
+class Place(StoredRun, frozen=True):
     """A run, and how a person calls it from where they are."""
 
     @classmethod

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from evogit.adopt import find_task
 from evogit.cli.locate_run import find_repository, run_before, task_here
@@ -19,16 +19,14 @@ from evogit.repository import Repository
 from evogit.review.forking import Fork, make, plan
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """The moment `at` of a run (`run`, None: the only one) that a new run begins from; an empty one: of no run."""
 
     at: str | None
     run: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class RunTarget:
+class RunTarget(Struct, frozen=True):
     """A run before it begins or goes on; `repository` is None where it is yet to be created."""
 
     task: Task

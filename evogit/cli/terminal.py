@@ -9,11 +9,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from operator import add
 from typing import TYPE_CHECKING, Any, Literal, TextIO, get_args
 
+from msgspec import Struct
 from rich.cells import cell_len
 from rich.text import Span, Text
 
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Glyphs:
+class Glyphs(Struct, frozen=True, kw_only=True):
     """Every symbol that is drawn; lines of the graph by the sides they leave on: up 1, down 2, left 4, right 8."""
 
     lines: str

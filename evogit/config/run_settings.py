@@ -7,8 +7,9 @@ import os
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Self
+
+from msgspec import Struct, field
 
 from evogit.core import UsageError
 
@@ -43,8 +44,7 @@ Total = Literal["dollars", "tokens", "proposals", "evaluations"]
 """Limits on the whole history of a run."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentSpec:
+class AgentSpec(Struct, frozen=True):
     """Agents of one kind, as `--agent KIND[@MODEL][:N]` names them; `model` is empty for kinds that ask none.
 
     The kind may be a person's own class, `FILE.py:Name`. Several models, joined by commas, take turns as they earn it.
@@ -95,8 +95,7 @@ class AgentSpec:
         return self.kind + (f"@{self.model}" if self.model else "") + (f":{self.count}" if self.count > 1 else "")
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerSpec:
+class WorkerSpec(Struct, frozen=True):
     """A remote worker, as `--workers COMMAND[:N]` names it; `jobs` are N, None for as many as its machine has cores.
 
     `label` is what it is called on the screen: its name in the settings, or the command. A command which names a
@@ -149,8 +148,7 @@ class WorkerSpec:
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunLimits:
+class RunLimits(Struct, frozen=True, kw_only=True):
     """What ends a run. `None` means no such limit.
 
     `evaluations`, `proposals`, `dollars` and `tokens` are totals of the run, so that a resumed run does the rest;
@@ -177,7 +175,7 @@ class RunLimits:
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Self:
         """The limits among the settings that a journal tells of."""
-        known = {each.name for each in fields(cls)}
+        known = {each for each in cls.__struct_fields__}
         return cls(**{name: value for name, value in settings.items() if name in known})
 
     @property
@@ -229,8 +227,7 @@ class RunLimits:
                 raise UsageError(f"expected --{name} to be a finite number, got {value}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings(RunLimits):
+class Settings(RunLimits, frozen=True, kw_only=True):
     """How a run is driven: the population, how it searches, where candidates run, and what ends it."""
 
     population: tuple[AgentSpec, ...] = (AgentSpec("mutator", count=2),)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 
 from evogit.config.instructions import instructs
 from evogit.config.names import REPOSITORY_FILE, TASK_FILE, TEMPLATES
@@ -21,8 +23,7 @@ if TYPE_CHECKING:
     from evogit.config.task_file import EvaluatorTable, TaskTable
 
 
-@dataclass(frozen=True, kw_only=True)
-class Task:
+class Task(Struct, frozen=True, kw_only=True, dict=True):
     """What is evolved and how it is evaluated.
 
     `folder` holds the file it was read from; `seed` is the folder of the first candidate's files, None where the
@@ -190,7 +191,7 @@ class Task:
 
         Fields by name, the seed as one, the evaluator by the files and folders at its top.
         """
-        values: dict[str, list[Any]] = {each.name: [getattr(self, each.name)] for each in fields(self)}
+        values: dict[str, list[Any]] = {name: [getattr(self, name)] for name in self.__struct_fields__}
         for place in ("folder", "evaluator", "seed", "repeats", "fingerprints"):  # how often is no part of how
             del values[place]
         if self.command and self.command.tests:  # in no `repr`, so that what earlier journals say still holds

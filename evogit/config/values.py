@@ -6,9 +6,11 @@ import difflib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from msgspec import Struct, to_builtins
+
+from evogit.core import shown
 from evogit.repository.paths import is_git_folder
 
 REPEATS = 3
@@ -73,8 +75,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f'did you mean "{close[0]}"?' if close else f"known: {', '.join(known) or 'none'}"
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(Struct, frozen=True):
     """What the metrics of a stage must fulfil before the next split is evaluated."""
 
     metric: str
@@ -112,8 +113,7 @@ class Gate:
 How = Literal["exit", "junit", "regex", "json", "cpu", "wall"]
 
 
-@dataclass(frozen=True, slots=True)
-class MetricReader:
+class MetricReader(Struct, frozen=True):
     """How one metric is read from a command that has ended: `how`, and the file, pattern or key that this needs."""
 
     how: How
@@ -144,8 +144,7 @@ class MetricReader:
                 raise ValueError(f'"regex:{self.what}" is not a valid regular expression: {error}') from None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluationCommand:
+class EvaluationCommand(Struct, frozen=True, kw_only=True):
     """A shell command that evaluates a candidate from inside its sandbox, for tasks of kind "command".
 
     Attributes:
@@ -164,20 +163,22 @@ class EvaluationCommand:
     directory: str = ""
     folder: str = ".evogit"
     prepare: str = ""
-    tests: str = field(default="", repr=False)
-    retry: int = field(default=0, repr=False)
-    profile: str = field(default="", repr=False)
+    tests: str = ""
+    retry: int = 0
+    profile: str = ""
+
+    def __repr__(self) -> str:
+        return shown(self, but=("tests", "retry", "profile"))  # journals hold digests of it
 
     @property
     def way(self) -> dict[str, Any]:
         """What scores depend on, for digests: not how often what fails is run again; `tests` where there are any."""
-        values = asdict(self)
+        values = to_builtins(self)
         del values["retry"], values["profile"]
         return values if self.tests else {name: value for name, value in values.items() if name != "tests"}
 
 
-@dataclass(frozen=True, slots=True)
-class Pairwise:
+class Pairwise(Struct, frozen=True):
     """How candidates are compared, for tasks of kind "judge".
 
     Attributes:

@@ -6,8 +6,10 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from functools import partial
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evogit.core import Reserved, Spent, StopReason, picodollars
 from evogit.history.context import RunContext
@@ -21,8 +23,7 @@ LOST = "its engine ended before it was counted"
 """Why an attempt is charged all that was set aside for it, long after."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunAccount:
+class RunAccount(Struct, frozen=True):
     """Limits on dollars and tokens of one run, over its whole history; None means no such limit.
 
     What an attempt may cost at most is set aside, in the journal, before it is sent: if that is not left, it is not
@@ -134,8 +135,7 @@ def _lost(entry: str, event: Reserved) -> Spent:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class MoveAccount:
+class MoveAccount(Struct, frozen=True):
     """The `llm.Account` of one move."""
 
     run: RunAccount

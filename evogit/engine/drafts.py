@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from evogit.agents import Agent, NoUsableChangeError, Proposal
 from evogit.breeding.breeder import Bred
 from evogit.core import Evaluation, Evidence, FailedProposal
@@ -68,8 +70,7 @@ class Drafts:
         return [*tried, (last, None)]
 
 
-@dataclass(frozen=True, slots=True)
-class MoveWorkshop:
+class MoveWorkshop(Struct, frozen=True):
     """The `agents.Workshop` of one brief."""
 
     drafts: Drafts

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from evogit.agents.bandit import worth
 from evogit.breeding.model_credit import kind_merits

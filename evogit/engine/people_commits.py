@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from evogit.config.values import matches
 from evogit.core import HUMAN, Decision, Entry, FailedProposal, NotFoundError, Proposed, RefusedError, RepositoryError
 from evogit.evaluation.seed_check import LFS_POINTER
@@ -19,8 +21,7 @@ FARTHEST = 10_000
 """Commits that are looked at for candidates among ancestors, nearest first: 0.1 s of a running engine's time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Adding:
+class Adding(Struct, frozen=True):
     """Makes commits of people candidates of one run."""
 
     run: StoredRun

@@ -8,8 +8,9 @@ import random
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
+
+from msgspec import Struct, to_builtins
 
 from evogit.agents.mutation.languages_read import told_of_languages
 from evogit.breeding.fingerprints import UNCHANGED
@@ -44,8 +45,7 @@ def only_a_failed_seed(history: History) -> bool:
     return len(history.phylogeny) == 1 and evaluation is not None and not evaluation.ok
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Struct, frozen=True):
     """Begins a run or goes on with it, as one engine."""
 
     context: RunContext
@@ -118,7 +118,7 @@ class Start:
 
     def _told_settings(self) -> dict[str, Any]:
         """The settings but for addresses and workers' commands, which are a person's own: only how many there are."""
-        told = {**asdict(self.settings), "agents": self.settings.agents, "workers": len(self.settings.workers)}
+        told = {**to_builtins(self.settings), "agents": self.settings.agents, "workers": len(self.settings.workers)}
         private = {"remote", "sync_every", *([] if self.settings.workers else ["workers", "trust"])}
         return {name: value for name, value in told.items() if name not in private}
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct
+
 from evogit.evaluation.charges import carrying, reading
 from evogit.sandbox import Piece, Place
 from evogit.sandbox.values import dump
@@ -24,8 +26,7 @@ class Put:
     piece: Piece
 
 
-@dataclass(frozen=True, slots=True)
-class Arguments:
+class Arguments(Struct, frozen=True):
     """The arguments of a call: a JSON text with nulls where `pieces` and `held` belong."""
 
     text: bytes

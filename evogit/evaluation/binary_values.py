@@ -7,8 +7,9 @@ import re
 import struct
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from evogit.sandbox.values import MisfitError, parse
 
@@ -29,8 +30,7 @@ MOST = 1000
 """Most binary values in one reply."""
 
 
-@dataclass(frozen=True, slots=True)
-class Array:
+class Array(Struct, frozen=True):
     """What `returns` may be: an array of numbers of one type, such as `"float64"`, and of a shape, None being any.
 
     With `finite`, no number in it is NaN or infinite; to look takes numpy.

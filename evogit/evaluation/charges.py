@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evogit.sandbox import CallReply
 
@@ -27,8 +28,7 @@ WAITING = 1e-3
 _Part = tuple[tuple[float, float], Sequence[Callable[[], float]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Charge:
+class Charge(Struct, frozen=True):
     """Seconds of CPU and wall clock that count, and of CPU that do not though a candidate could have used them."""
 
     cpu: float

@@ -9,9 +9,12 @@ import json
 import logging
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from evogit.config import Task
 from evogit.core import (
@@ -43,8 +46,7 @@ WORTH_A_START = 0.25
 """Seconds in which evaluations wait before another process is started for them: about what that costs."""
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluationPlace:
+class EvaluationPlace(Struct, frozen=True):
     """Where something is evaluated, as far as scores depend on it; the `machine` counts where time is measured."""
 
     provider: str

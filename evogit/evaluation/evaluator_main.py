@@ -18,9 +18,10 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from msgspec.structs import replace
 
 from evogit.core import BaseFiles, EvaluatorError, EvoGitError, Files, SandboxError
 from evogit.evaluation.frames import KINDS, PREFIX, completed_frame, evaluation_frame, frame

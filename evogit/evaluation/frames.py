@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
+
+from msgspec.structs import asdict
 
 from evogit.core import ConfigError, Cost, Evaluation, EvaluatorError, Evidence, SandboxError, UsageError
 from evogit.sandbox import Completed, ResourceUsage

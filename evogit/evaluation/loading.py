@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from types import ModuleType
+
+from msgspec import Struct
 
 from evogit.config import Task
 from evogit.config.values import STRENGTH, EvaluationCommand
@@ -18,8 +19,7 @@ from evogit.evaluation.command import CommandEvaluator
 from evogit.evaluation.program import Case, Program
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedEvaluator:
+class LoadedEvaluator(Struct, frozen=True):
     """A task's evaluator: `evaluate` yields cases, `prepare` (None: nothing to do) is given the seed once.
 
     `lay` gives a candidate's files as the sandbox gets them, None where they stay as they are.

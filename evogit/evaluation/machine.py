@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct
 
 from evogit.config import Task
 from evogit.sandbox.gpus import gpus
@@ -30,8 +31,7 @@ def machine() -> str:
     return " ".join([os.uname().machine, *(named[name] for name in NAMING if name in named)])
 
 
-@dataclass(frozen=True, slots=True)
-class Capacity:
+class Capacity(Struct, frozen=True):
     """What a machine has for evaluations: cores and graphics processors that a worker may use, bytes of memory."""
 
     cpus: int

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import builtins
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from evogit.core import Evaluation, Evidence
 

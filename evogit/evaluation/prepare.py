@@ -9,8 +9,9 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, replace
 from pathlib import Path
+
+from msgspec.structs import asdict, replace
 
 from evogit.config import Task
 from evogit.core import BaseFiles, EvaluatorError, Files, SandboxError

@@ -10,8 +10,9 @@ import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from evogit.config.values import seconds
 from evogit.core import Cost, EvoGitError, SandboxLostError, Status
@@ -81,8 +82,7 @@ class Invalid(CandidateFailedError):
         super().__init__("invalid", reason, log)
 
 
-@dataclass(frozen=True, slots=True)
-class Called:
+class Called(Struct, frozen=True):
     """What a call returned, and the seconds of CPU and wall clock that it took without transport of values.
 
     `transport` are the seconds of CPU that were taken for transport, but in which the candidate could have worked.
@@ -94,8 +94,7 @@ class Called:
     transport: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
+class Ran(Struct, frozen=True):
     """How a command ended: `code` is None when a `signal` or a `breach` of a limit ended it.
 
     `cpu` and `wall` are in seconds, `memory` is its peak in bytes, `files` those asked for with `out`; `detail` is a

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+from msgspec import Struct
+
 from evogit.config import Task
 from evogit.core import Evaluation, Evidence, Files
 from evogit.evaluation.lines import Line
@@ -77,8 +79,7 @@ class _Asked:
     answer: asyncio.Future[tuple[Evaluation, Evidence]]
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """What a worker says of itself, which is checked against what the run asks for."""
 
     provider: str

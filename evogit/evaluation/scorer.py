@@ -8,11 +8,12 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
-from dataclasses import replace
 from functools import partial
 from numbers import Real
 from pathlib import Path
 from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from evogit.config import Task
 from evogit.core import (

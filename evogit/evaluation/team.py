@@ -7,9 +7,10 @@ import logging
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Self
+
+from msgspec.structs import replace
 
 from evogit.config.run_settings import WorkerSpec
 from evogit.core import Evaluation, EvaluatorError, Evidence, Files, Judged

@@ -13,8 +13,9 @@ import asyncio
 import json
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict
 from typing import Any, get_args
+
+from msgspec.structs import asdict
 
 from evogit.core import Cost, Evaluation, Evidence, EvoGitError, Status
 from evogit.evaluation.frames import PREFIX, frame

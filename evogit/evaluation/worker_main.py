@@ -9,9 +9,10 @@ import os
 import socket
 import tempfile
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import asdict, replace
 
 from evogit.config import Task
 from evogit.core import BaseFiles, EvaluatorError, EvoGitError, Files

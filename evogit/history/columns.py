@@ -10,11 +10,14 @@ import json
 import types
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
+from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache, partial
 from itertools import chain, islice, repeat
 from operator import attrgetter, is_
 from typing import Any, Literal, Protocol, Union, cast, get_args, get_origin, get_type_hints
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evogit.history.pages import FRESH, MOST_FRESH, PAGE, Content, Pages
 
@@ -57,8 +60,7 @@ class Texts:
         return len(self.pages) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     """What a decoder needs: the texts by number; the ids of all candidates, and all pages, by theirs."""
 
     texts: Column
@@ -85,9 +87,9 @@ class Codec(Protocol):
 
 @cache
 def codec(kind: Any) -> Codec:
-    """How values of a type are written: a dataclass, and what the fields of ours are made of."""
+    """How values of a type are written: a record or a dataclass, and what the fields of ours are made of."""
     arguments, origin = get_args(kind), get_origin(kind)
-    if is_dataclass(kind):
+    if is_dataclass(kind) or (isinstance(kind, type) and issubclass(kind, Struct)):
         return _Objects(cast(type, kind))
     if isinstance(kind, type) and issubclass(kind, Pages):
         return _Pages(kind)
@@ -254,20 +256,23 @@ class _Union:
 
 
 class _Objects:
-    """Dataclasses: a column for each field."""
+    """Records and dataclasses: a column for each field."""
 
     def __init__(self, kind: type) -> None:
         hints = get_type_hints(kind)
-        known = fields(cast(Any, kind))
+        known = fields(cast(Any, kind)) if is_dataclass(kind) else ()
+        names = [each.name for each in known] or cast(type[Struct], kind).__struct_fields__
         self._kind = kind
-        self._derived = [each for each in known if each.metadata is not None and each.metadata.get("derived")]
-        self._fields = {each.name: codec(hints[each.name]) for each in known if each not in self._derived}
+        self._blank = partial(object.__new__, kind) if known else kind(**dict.fromkeys(names)).__copy__
+        self._derived = [each for each in known if each.metadata.get("derived")]
+        derived = {each.name for each in self._derived}
+        self._fields = {name: codec(hints[name]) for name in names if name not in derived}
 
     def encode(self, values: Column, texts: Texts) -> Any:
         return {name: part.encode(list(map(attrgetter(name), values)), texts) for name, part in self._fields.items()}
 
     def decode(self, told: Any, amount: int, known: Known) -> Column:
-        found: Column = [object.__new__(self._kind) for _ in range(amount)]
+        found: Column = [self._blank() for _ in range(amount)]
         for name, part in self._fields.items():
             self._fill(found, name, part.decode(told[name], amount, known))
         for each in self._derived:

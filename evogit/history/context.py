@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evogit.history import snapshot
 from evogit.history.history import History
@@ -14,8 +16,7 @@ if TYPE_CHECKING:
     from evogit.config import Task
 
 
-@dataclass(frozen=True, slots=True)
-class StoredRun:
+class StoredRun(Struct, frozen=True):
     """A run as a repository has it: its history, and the journal that keeps the history up to date."""
 
     repository: Repository
@@ -56,8 +57,7 @@ class StoredRun:
         return RunContext(self.repository, self.history, self.journal, task)
 
 
-@dataclass(frozen=True, slots=True)
-class RunContext(StoredRun):
+class RunContext(StoredRun, frozen=True):
     """A run and its task, as its user has them: the engine with that id, or a person (no id)."""
 
     task: Task

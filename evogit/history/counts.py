@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from evogit.core import (
     HUMAN,
     PICO,
@@ -143,8 +145,7 @@ class Outage:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interruption:
+class Interruption(Struct, frozen=True, kw_only=True):
     """A time in which nothing went on, from `since` to `until` (seconds since the epoch; None: still).
 
     `what` is as in `Halted`, for the reason `why`, or `endpoint`: `model` did not answer, in `attempts`, for the reason

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from evogit.core import Entry
 from evogit.history.columns import fold
@@ -10,8 +10,7 @@ from evogit.history.counts import Counts, Spending
 from evogit.history.pages import Pages
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(Struct, frozen=True):
     """How a run stood when a candidate was first evaluated.
 
     `proposals` are those that count against a limit, `elapsed` is in milliseconds since the run's first entry;
@@ -25,8 +24,7 @@ class Moment:
     dollars: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """From here on `best` is the best: the number of a candidate, None where there is none."""
 
     best: int | None
@@ -39,8 +37,7 @@ class Moments(Pages[str, Moment]):
     """The moments of all candidates, by id, in the order of evaluation."""
 
 
-@dataclass(slots=True)
-class Course:
+class Course(Struct):
     """What only the order and the time of entries tell.
 
     Attributes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evogit.config import Task
 from evogit.history import History
@@ -13,8 +14,7 @@ NO_CHANGE = "(no change: this is what both began from)"
 """What a judge is shown in the place of an empty patch."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sides:
+class Sides(Struct, frozen=True, kw_only=True):
     """Two candidates as patches of what both began from: its `files` that candidates may change."""
 
     files: Mapping[str, bytes]
@@ -22,8 +22,7 @@ class Sides:
     second: str
 
 
-@dataclass(frozen=True, slots=True)
-class Views:
+class Views(Struct, frozen=True):
     """Takes candidates apart for judges; nothing withheld or excluded is in what it gives."""
 
     repository: Repository

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import zlib
-from dataclasses import asdict, fields
+from dataclasses import fields
 from functools import cache, partial
 from itertools import accumulate
 from pathlib import Path
 from typing import get_type_hints
+
+from msgspec.structs import asdict
 
 import evogit.core
 from evogit.history.columns import Known, Texts, codec

@@ -6,7 +6,10 @@ import math
 import random
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evogit.core import Compared, Evaluation
 from evogit.history.columns import DERIVED
@@ -101,8 +104,7 @@ class Strengths(Scores):
         return pairs(self.fit, self.tally, among, rng, avoid)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeRecord:
+class JudgeRecord(Struct, frozen=True, kw_only=True):
     """What is known of one judge: `calibrated` questions with a known answer, `right` of which it knew.
 
     `agreed` of its `decided` verdicts, ties left out, name the one that all verdicts together hold for the stronger;

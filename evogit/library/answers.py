@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from evogit.core import Status
 from evogit.evaluation.program import CandidateFailedError
@@ -20,8 +21,7 @@ LONGEST_REASON = 300
 """Characters of the reason why a candidate failed; the traceback is evidence."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Struct, frozen=True, kw_only=True):
     """What a function said of a candidate; where `status` is not `ok`, `reason` says why and `trace` where."""
 
     status: Status = "ok"

@@ -10,9 +10,10 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import asdict, replace
 
 from evogit.core import Cost, Evaluation, Evidence, EvoGitError, Files, Judged, UsageError
 from evogit.engine.evaluations import EvaluationBackend

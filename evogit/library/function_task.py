@@ -7,13 +7,12 @@ import hashlib
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from types import CodeType
 from typing import Any
 
 from evogit.config import Task
-from evogit.core import Direction, Judged, Metric, UsageError
+from evogit.core import Direction, Judged, Metric, UsageError, shown
 from evogit.library.answers import FEEDBACK
 from evogit.library.seed import Seed
 
@@ -21,16 +20,18 @@ Metrics = str | Sequence[str] | Mapping[str, Direction]
 """The names of the numbers, the first one ranks; as a mapping, which way is better."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class FunctionTask(Task):
+class FunctionTask(Task, frozen=True, kw_only=True, dict=True):
     """What is evolved by a function: the seed's `files`, and `way`, which identifies the function's code.
 
     `single` is the path of the only file, which the function is given instead of the folder; empty: the folder.
     """
 
-    files: Mapping[str, tuple[bytes, int]] = field(repr=False)
+    files: Mapping[str, tuple[bytes, int]]
     single: str = ""
     way: str
+
+    def __repr__(self) -> str:
+        return shown(self, but=("files",))
 
     @property
     def judged(self) -> Judged:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
+
+from msgspec import Struct
 
 from evogit.agents import Agent
 from evogit.agents.population import Models, ProgramAgents, check_kind, no_models, no_programs
@@ -25,8 +26,7 @@ EDITORS = 4
 """Agents that ask a model, where nobody says how many."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Population:
+class Population(Struct, frozen=True, kw_only=True):
     """Agents, as settings tell of them, and what makes them or, of a program's own, they themselves."""
 
     specs: tuple[AgentSpec, ...]

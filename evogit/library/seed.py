@@ -6,8 +6,9 @@ import ast
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from evogit.config.values import is_safe_path
 from evogit.core import UsageError
@@ -20,8 +21,7 @@ LEFT_OUT = ("__pycache__", "node_modules")
 """Folders that are no part of a seed, as are hidden ones and other repositories."""
 
 
-@dataclass(frozen=True, slots=True)
-class Seed:
+class Seed(Struct, frozen=True):
     """Where a run starts.
 
     Attributes:

@@ -7,8 +7,10 @@ The only package that imports openai, and only once a real endpoint is asked. A 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evogit.core import PICO, EvoGitError
 
@@ -48,8 +50,7 @@ class RunEndsError(EvoGitError):
     """The run is about to end: what was asked may be answered, and nothing more may be asked."""
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """One part of a conversation; what is `measured` may be worded otherwise when the same is done again.
 
     `varying` is a piece of `content` of which alone that is true.
@@ -61,8 +62,7 @@ class Message:
     varying: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(Struct, frozen=True, kw_only=True):
     """What a model is asked. `move` is the number of the agent's move, `attempt` 0 for its first question in it."""
 
     messages: tuple[Message, ...]
@@ -70,8 +70,7 @@ class Question:
     attempt: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenUsage:
+class TokenUsage(Struct, frozen=True, kw_only=True):
     """Tokens of one attempt.
 
     Of those of `prompt` the endpoint had `cached` in its cache and put `written` there, for which it charges more.
@@ -85,8 +84,7 @@ class TokenUsage:
     estimated: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
+class Price(Struct, frozen=True, kw_only=True):
     """Dollars for a million tokens: of the prompt, of its cached part, of the completion, of what goes into the cache.
 
     A call whose prompt has more than `long` tokens costs twice as much for the prompt and 1.5 times as much for the
@@ -143,8 +141,7 @@ class Price:
         return self.prompt == self.cached == self.completion == 0 and not self.written
 
 
-@dataclass(frozen=True, slots=True)
-class Reservation:
+class Reservation(Struct, frozen=True):
     """What is set aside for one attempt, and when: the entry that says so, and its tokens at most.
 
     `worst` is None where no limit of the run is in force, so that nothing but what a session holds of its own limit
@@ -155,7 +152,7 @@ class Reservation:
     worst: TokenUsage | None = None
     held: int = 0
     most: int | None = None
-    made: float = field(default_factory=time.time, compare=False)
+    made: float = field(default_factory=time.time)
 
     @property
     def ceiling(self) -> int | None:

@@ -11,11 +11,13 @@ import random
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx2
 import openai
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evogit.core import UsageError
 from evogit.llm import (
@@ -157,8 +159,7 @@ FAULTS = (
 """Errors by which an attempt is lost."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class Patience(Struct, frozen=True, kw_only=True):
     """How long an endpoint may take (seconds), and how often it is asked again.
 
     `first_byte`: how long it may say nothing; None: as long as a whole reply may take, `total`.

@@ -9,9 +9,10 @@ import gc
 import json
 import resource
 import sys
-from dataclasses import asdict, replace
 from math import ceil
 from typing import Any, BinaryIO
+
+from msgspec.structs import asdict, replace
 
 from evogit.llm.gateway.reading import count_tokens, read_event, read_request, read_whole
 from evogit.llm.readings import LONGEST_READING, UnreadableError, head

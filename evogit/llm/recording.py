@@ -16,9 +16,12 @@ import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from evogit.core import UsageError
 from evogit.llm import (
@@ -36,7 +39,7 @@ from evogit.llm import (
 )
 from evogit.llm.replies import CUT
 
-_USAGE = [each.name for each in fields(TokenUsage)]
+_USAGE = TokenUsage.__struct_fields__
 
 
 @dataclass(slots=True)
@@ -144,8 +147,7 @@ class RecordedModel:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedCall:
+class RecordedCall(Struct, frozen=True, kw_only=True):
     """One line of a recording."""
 
     key: str

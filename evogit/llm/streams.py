@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct
+
 from evogit.llm import TokenUsage
 from evogit.llm.gateway.events import event_data
 from evogit.llm.replies import LONGEST_ERROR, read_usage
@@ -19,8 +21,7 @@ NAMES_STREAM = re.compile(r"\bstream", re.IGNORECASE)
 """Proxies speak of what is upstream, and mean something else."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamPiece:
+class StreamPiece(Struct, frozen=True, kw_only=True):
     """What one event of a stream says; `usage` is that of the whole reply, `error` JSON of what went wrong.
 
     `beside`: characters that the model wrote and that are no part of its text, such as its reasoning.

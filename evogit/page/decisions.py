@@ -6,8 +6,9 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, cast
+
+from msgspec import Struct
 
 from evogit.core import Candidate, Compared, Decision, Entry, NotFoundError, RefusedError, UsageError
 from evogit.history import History
@@ -41,8 +42,7 @@ class StalePlanError(RefusedError):
         self.plan = plan
 
 
-@dataclass(frozen=True, slots=True)
-class Act:
+class Act(Struct, frozen=True):
     """What a person may do: in words what it changes, and doing it, which gives the entry if it is a decision."""
 
     words: list[str]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from sys import intern
 from typing import Any
+
+from msgspec import to_builtins
 
 from evogit.core import Candidate, Evaluation, Metric
 from evogit.history import History
@@ -142,7 +143,7 @@ def evaluation(run: Run, candidate: Candidate) -> Record:
         "split": found.split,
         "judged": found.judged,
         "cached": found.cached,
-        "cost": asdict(found.cost),
+        "cost": to_builtins(found.cost),
         "stages": {stage: _finite(values) for stage, values in found.stages.items()},
         "cases": {case: _finite(values) for case, values in found.cases.items()},
         "repeats": history.scores.repeated(commit),
@@ -190,7 +191,7 @@ def report(run: Run) -> Record:
         return {"run": run.history.run, "started": False}
     found = report_record(run.repository, run.history)
     limits = last_limits(run.history)
-    used = [{**asdict(use), "share": use.share} for use in uses(run.history, limits)]
+    used = [{**to_builtins(use), "share": use.share} for use in uses(run.history, limits)]
     return {**found, "uses": used, "forecast": forecast_record(run.run, run.pace, time.time())}
 
 

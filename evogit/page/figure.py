@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
 from typing import Literal
+
+from msgspec import Struct, to_builtins
 
 from evogit.core import EvoGitError
 from evogit.page.modules import script
@@ -14,8 +15,7 @@ STACK = 16 << 20
 """Bytes for QuickJS's stack: long lineages are sorted and joined."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class Look(Struct, frozen=True, kw_only=True):
     """How a figure looks; sizes are in pixels of the SVG."""
 
     width: int = 1200
@@ -42,7 +42,7 @@ def svg(payload: Record, look: Look) -> str:
     context.set_max_stack_size(STACK)
     context.eval(script("figure.js"))
     context.set("told", json.dumps(payload, allow_nan=False))
-    context.set("look", json.dumps(asdict(look)))
+    context.set("look", json.dumps(to_builtins(look)))
     return str(context.eval("figure(JSON.parse(told), JSON.parse(look))"))
 
 

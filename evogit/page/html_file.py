@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct
+
 from evogit.content import content
 from evogit.core import Candidate
 from evogit.page import details
@@ -26,8 +28,7 @@ LINK = re.compile(r'<link rel="stylesheet"[^>]*>')
 SCRIPT = re.compile(r"<script [^>]*></script>")
 
 
-@dataclass(frozen=True, slots=True)
-class HtmlFile:
+class HtmlFile(Struct, frozen=True):
     """The file, and of how many candidates it tells only what the graph and the table show."""
 
     text: str

@@ -8,10 +8,10 @@ import re
 import secrets
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import uvicorn
+from msgspec import Struct
 
 from evogit.core import UsageError
 from evogit.page.app import Site
@@ -31,8 +31,7 @@ TOKEN = 32
 """Bytes of the token: 256 bits."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
+class Address(Struct, frozen=True, kw_only=True):
     """Where the page is; `token` is what lets a browser in, once for each start of the server."""
 
     host: str

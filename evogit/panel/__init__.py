@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from evogit.config.values import Pairwise
 from evogit.core import Compared, EvaluatorError
@@ -157,4 +158,4 @@ def filled(verdict: Compared, answer: Verdict, *, engine: str, evidence: str) ->
     sides: dict[str, str] = {"first": "b", "second": "a"} if verdict.swapped else {"first": "a", "second": "b"}
     winner = "tie" if answer.winner == "tie" else sides[answer.winner]
     reason = kept_reason(answer.reason)
-    return replace(verdict, winner=winner, reason=reason, engine=engine, evidence=evidence)  # type: ignore[arg-type]
+    return replace(verdict, winner=winner, reason=reason, engine=engine, evidence=evidence)

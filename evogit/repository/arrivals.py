@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pygit2
+from msgspec import Struct
 
 from evogit.core import Proposed, RefusedError, RepositoryError
 from evogit.repository import journal_records, refs
@@ -32,8 +33,7 @@ Raises RepositoryError where it is asked for and not so.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class _Arrival:
+class _Arrival(Struct, frozen=True):
     """The refs of one host as a server has them, and what its journal would bring."""
 
     host: str

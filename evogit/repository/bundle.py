@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pygit2
+from msgspec import Struct
 
 from evogit.core import RepositoryError
 from evogit.repository.git import passing, run_git
@@ -24,8 +24,7 @@ PACKING = {"pack.threads": 1, "pack.window": 0, "pack.compression": 1}
 """How a bundle is packed, which is read once: fast, and the same bytes for the same objects."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Struct, frozen=True, kw_only=True):
     """One commit of a bundle.
 
     Attributes:

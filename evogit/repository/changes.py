@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import cast
 
 import pygit2
+from msgspec import Struct
 
 from evogit.repository.diff_limits import Room
 from evogit.repository.patches import compare
@@ -36,8 +37,7 @@ class Hunk:
     mode: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
+class _File(Struct, frozen=True):
     """A file before and after; None where there is none."""
 
     old: TreeEntry | None
@@ -132,8 +132,7 @@ SHORTEST_LINE = 9
 """Characters of a line that says something of its own: more than `continue`."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedLines:
+class ChangedLines(Struct, frozen=True):
     """Lines (path, text without spaces around it) that a change takes out or brings; what it moves is in neither."""
 
     removed: Counter[tuple[str, bytes]]

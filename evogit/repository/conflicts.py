@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
 
 from evogit.repository.paths import UnfitChangeError
 from evogit.repository.trees import EXECUTABLE, FILE, TreeEntry
@@ -35,8 +36,7 @@ Entries = Mapping[str, Version]
 """Path -> version; what is not named is not there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(Struct, frozen=True):
     """What the base and two sides have at `path`, or below it where one of them has a folder there."""
 
     path: str
@@ -77,8 +77,7 @@ class Conflict:
                     raise MergeImpossibleError(f"cannot merge {path!r}: a link or a submodule that differs")
 
 
-@dataclass(frozen=True, slots=True)
-class Settlement:
+class Settlement(Struct, frozen=True):
     """How one conflict was settled: `how` says by what, `count` the decisions that took, `entries` the result."""
 
     path: str

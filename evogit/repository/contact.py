@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
 from pathlib import Path
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Contact:
+
+class Contact(Struct, frozen=True):
     """How a run stands with a server, for who wants to know: a file that can be deleted.
 
     Attributes:
@@ -37,6 +37,6 @@ def read_contact(common: Path, run: str) -> Contact | None:
     """How a run stands with its server; None where it has none, or nothing was noted."""
     try:
         told = json.loads(contact_file(common, run).read_text(encoding="utf-8"))
-        return Contact(**{each.name: told[each.name] for each in fields(Contact)} | {"notes": tuple(told["notes"])})
+        return Contact(**{name: told[name] for name in Contact.__struct_fields__} | {"notes": tuple(told["notes"])})
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from evogit.core import RepositoryError
 from evogit.repository.subprocesses import PATIENCE, TooLongError, bound, end_group, leash, let_go, run_child, too_long
@@ -26,8 +27,7 @@ LONGEST_WAIT = 60.0
 MISSING = "expected the git command (2.38 or newer) on the PATH; install git"
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Struct, frozen=True):
     """How a git command ended."""
 
     code: int

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import pygit2
+from msgspec import Struct, field
 
 from evogit.core import Entry, EvoGitError
 from evogit.repository import journal_records
@@ -18,8 +18,7 @@ EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """The id of the empty tree, which all entries have."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chain:
+class Chain(Struct, frozen=True, kw_only=True):
     """A host's journal as it was found.
 
     Attributes:

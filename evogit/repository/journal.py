@@ -6,13 +6,13 @@ import hmac
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from heapq import merge
 from itertools import islice
 from pathlib import Path
 
 import pygit2
+from msgspec import Struct
 
 from evogit.core import Entry, Event, RepositoryError, RunStarted
 from evogit.repository import journal_records, refs
@@ -30,8 +30,7 @@ SHORTEST_SECRET = 8
 """Characters of a secret that is redacted; what stands for "no key" at local servers is shorter."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Position:
+class Position(Struct, frozen=True, kw_only=True):
     """The first entries of a run's journals: up to `tips` (host -> id), the last one of `host` with the clock `seq`."""
 
     tips: Mapping[str, str]

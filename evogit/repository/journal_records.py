@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import fields
 from functools import cache
 from typing import Any, get_args
 
@@ -26,8 +25,8 @@ from evogit.repository.shapes import MisshapenError, Reader, plain, reader
 
 VERSION = 1
 
-_EVENTS = {each.default: event for event in get_args(Event) for each in fields(event) if each.name == "event"}
-"""Name of an event -> the event."""
+_EVENTS = {event.__struct_defaults__[0]: event for event in get_args(Event)}
+"""Name of an event, the default of its first field -> the event."""
 
 _IDS = (
     "candidate",
@@ -112,7 +111,7 @@ def _reader(name: str) -> Reader:
 @cache
 def _ids_of(name: str) -> list[str]:
     """The fields of an event that hold ids."""
-    return [each.name for each in fields(_EVENTS[name]) if each.name in _IDS]
+    return [each for each in _EVENTS[name].__struct_fields__ if each in _IDS]
 
 
 def _wrong(event: Event, record: dict[str, Any]) -> str:

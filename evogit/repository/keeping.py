@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 import pygit2
+from msgspec import Struct, field
 
 from evogit.repository.trees import FOLDER
 
@@ -21,8 +21,7 @@ THINNED = "evidence"
 """The file of a `thinned` ref: ids of evidence trees, one a line."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class Kept(Struct, frozen=True, kw_only=True):
     """What one chain of `keep`, or several, hold.
 
     Attributes:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pygit2
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evogit.core import RepositoryError
 from evogit.repository.commit_writer import loose_objects, raw_commit
@@ -50,8 +51,7 @@ LONGEST_MARKER = 1000
 """Characters of a marker; a text that needs longer ones is taken for a binary file, as each hunk costs four of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnsettledMerge:
+class UnsettledMerge(Struct, frozen=True):
     """A merge before its conflicts are settled: a tree, what becomes of some of its paths, and what is in conflict.
 
     `remark` is what Git said of a conflict about names or kinds of files, after which paths were merged one by one.
@@ -69,8 +69,7 @@ class UnsettledMerge:
         return paths or [self.remark] * bool(self.remark)
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
+class Merged(Struct, frozen=True):
     """A merged tree, and how what was in conflict was settled to get it."""
 
     tree: str

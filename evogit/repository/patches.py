@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import pygit2
+from msgspec import Struct
 
 from evogit.repository.diff_limits import Room
 from evogit.repository.faults import found_tree
 from evogit.repository.trees import GITLINK, Trees, deltas_of, sides
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedFile:
+class ComparedFile(Struct, frozen=True):
     """A file that differs: `patch` is None where it is too large to compare, or where there is no more room for it."""
 
     path: str

@@ -13,10 +13,11 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import pygit2
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from evogit.core import RepositoryError, UsageError
 from evogit.repository import refs
@@ -34,8 +35,7 @@ CLAIMS = 200
 """Entries of a stranger's journal that are looked at, the latest ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exchanged:
+class Exchanged(Struct, frozen=True):
     """What one fetch and push did: entries of others that came, refs of ours that went."""
 
     came: int = 0

@@ -1,4 +1,4 @@
-"""Dataclasses to plain JSON values and back, each value checked against the type of its field.
+"""Records to plain JSON values and back, each value checked against the type of its field.
 
 A journal has a hundred thousand records and a command a second to read them: so a reader is put together once for a
 type, and asks of each value no more than it must.
@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from msgspec import NODEFAULT, Struct
+from msgspec.structs import fields
 
 Reader = Callable[[Any], Any]
 """The value that a plain one stands for; raises `MisshapenError`."""
@@ -25,11 +27,11 @@ class MisshapenError(ValueError):
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it; of dataclasses the fields that do not have their default."""
+    """A value as JSON has it; of records the fields that do not have their default."""
     if type(value) in _PLAIN:  # most are, and to ask what else they are not takes long
         return value
-    if is_dataclass(value):
-        told = [(name, getattr(value, name), default) for name, default in _defaults(cast(Any, type(value)))]
+    if isinstance(value, Struct):
+        told = [(name, getattr(value, name), default) for name, default in _defaults(type(value))]
         return {name: plain(each) for name, each, default in told if each != default}
     if isinstance(value, Mapping):
         return {key: plain(each) for key, each in value.items()}
@@ -39,17 +41,17 @@ def plain(value: Any) -> Any:
 
 
 @cache
-def _defaults(kind: Hashable) -> list[tuple[str, Any]]:
+def _defaults(kind: type[Struct]) -> list[tuple[str, Any]]:
     """Each field and its default."""
-    known = fields(cast(Any, kind))
-    made = (each.default if each.default_factory is MISSING else each.default_factory() for each in known)
+    known = fields(kind)
+    made = (each.default if each.default_factory is NODEFAULT else each.default_factory() for each in known)
     return [(each.name, default) for each, default in zip(known, made, strict=True)]
 
 
 def reader(kind: Any) -> Reader:
-    """What reads plain values of a type: a dataclass, and what the fields of ours are made of."""
-    if is_dataclass(kind):
-        return _dataclass_reader(kind)
+    """What reads plain values of a type: a record, and what the fields of ours are made of."""
+    if isinstance(kind, type) and issubclass(kind, Struct):
+        return _record_reader(kind)
     if kind is Any:
         return lambda value: value
     if kind in (str, bool, int, float):
@@ -66,10 +68,10 @@ def reader(kind: Any) -> Reader:
     raise TypeError(f"no rule for {kind}")
 
 
-def _dataclass_reader(kind: Any) -> Reader:
-    """Values of a dataclass; keys that it has no field for are left out, as a later version may have more."""
+def _record_reader(kind: type[Struct]) -> Reader:
+    """Values of a record; keys that it has no field for are left out, as a later version may have more."""
     hints = get_type_hints(kind)
-    known = {each.name: reader(hints[each.name]) for each in fields(kind)}
+    known = {name: reader(hints[name]) for name in kind.__struct_fields__}
     plain = {name: kind for name, kind in hints.items() if kind in (str, bool, int)}  # most are, and need no call
 
     def read(value: Any) -> Any:

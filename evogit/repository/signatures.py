@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import pygit2
+from msgspec import Struct
 
 from evogit.core import ConfigError, RepositoryError
 from evogit.repository.commit_text import message_of
@@ -34,8 +34,7 @@ LONGEST = 60.0
 """Seconds that a signature, or its check, may take where nobody is asked for a password."""
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(Struct, frozen=True):
     """A signature of a host's journal: up to which entry, and by whom, as the allowed signers' file calls them."""
 
     tip: str

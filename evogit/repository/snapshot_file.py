@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class SnapshotFile:
+
+class SnapshotFile(Struct, frozen=True):
     """The one of a run; it is only ever replaced as a whole, and whether it can be believed is its reader's to say."""
 
     common: Path

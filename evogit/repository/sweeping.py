@@ -11,10 +11,10 @@ import os
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import pygit2
+from msgspec import Struct
 
 from evogit.core import RepositoryError
 from evogit.repository.git import LONGEST, run_git
@@ -27,8 +27,7 @@ HOLDING = ("--all", "--reflog", "--indexed-objects")
 """What holds objects: refs and their logs, and the index, of all worktrees."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Swept:
+class Swept(Struct, frozen=True, kw_only=True):
     """What came of it.
 
     Attributes:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import pygit2
+from msgspec import Struct
 
 from evogit.core import RepositoryError
 from evogit.repository import refs
@@ -26,8 +26,7 @@ AT_ONCE = 200
 """Parents of one commit: candidates from which no other one that is kept was bred."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Thinner:
+class Thinner(Struct, frozen=True, kw_only=True):
     """Gives up evidence that one clone keeps for a run.
 
     Killed at any moment, it leaves the old chain or the new one, and nothing that is not said to be gone is.

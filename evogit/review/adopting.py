@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib.metadata
 import math
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from evogit.adopt import ForeignTask
 from evogit.config import Task, load_task
@@ -17,8 +18,7 @@ CLOSE = 1e-9
 """Relative difference up to which two scores of the same seed are the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class Adoption:
+class Adoption(Struct, frozen=True):
     """What came of it: the task as written, its seed's evaluation, and why it is not evaluated from outside."""
 
     task: Task

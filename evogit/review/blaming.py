@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evogit.core import NotFoundError
 from evogit.history import History
 from evogit.repository import Repository
 
 
-@dataclass(frozen=True, slots=True)
-class BlamedLine:
+class BlamedLine(Struct, frozen=True):
     """A line of a file, and the candidate whose change it is; the seed where nobody changed it."""
 
     text: str

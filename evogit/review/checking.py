@@ -9,10 +9,11 @@ import re
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from evogit.adopt.foreign_task import kept_folder
 from evogit.agents.mutation.languages_read import told_of_languages
@@ -51,8 +52,7 @@ SLOW = 30.0
 """Seconds that an evaluation takes at least for which each further one is worth a thought."""
 
 
-@dataclass(frozen=True, slots=True)
-class SeedEvaluation:
+class SeedEvaluation(Struct, frozen=True):
     """The seed's evaluation on one split; `timing` says how CPU is known, `again` what came of evaluating it again.
 
     `logs` are what the evaluator said in each of all these evaluations.

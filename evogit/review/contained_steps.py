@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evogit.core import HUMAN, Candidate
 from evogit.history import History
@@ -16,8 +17,7 @@ _OF_IDS = re.compile(r"^(merge|graft|minimize) [0-9a-f]{7}\b")
 """What EvoGit calls candidates that nobody wrote."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainedStep:
+class ContainedStep(Struct, frozen=True, kw_only=True):
     """A step as a reader outside of the run understands it.
 
     `value` and `over` are the primary metric of the step and of the fittest candidate that it was made of, None where

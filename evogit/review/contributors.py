@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeVar
 
+from msgspec import Struct
+
 from evogit.core import Candidate
 from evogit.history import History, Spending
 from evogit.history.agent_kinds import past_kinds
@@ -20,8 +22,7 @@ Record = dict[str, Any]
 Group = TypeVar("Group", bound=Hashable)
 
 
-@dataclass(frozen=True, slots=True)
-class Deed:
+class Deed(Struct, frozen=True):
     """What can be told of a proposal, whether a candidate came of it or not."""
 
     agent: str

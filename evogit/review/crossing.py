@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evogit.breeding.crossings import Crossings, title
 from evogit.config.values import matches
@@ -16,8 +17,7 @@ from evogit.selection.conflict_settlers import Crossing
 from evogit.selection.conflict_settlers import fitter as better_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Crossed:
+class Crossed(Struct, frozen=True, kw_only=True):
     """What a merge or a graft of two candidates makes, before any commit of it exists.
 
     `known` is the candidate that has this tree already, None if there is none.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evogit.core import Decision, Entry, RefusedError
 from evogit.history import History
@@ -14,8 +15,7 @@ from evogit.review.json_records import SCHEMA, Record
 from evogit.review.runs import agents
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Effect:
+class Effect(Struct, frozen=True, kw_only=True):
     """What a decision changes: candidates by id, and the individuals of agents as name -> (before, after)."""
 
     pruned: frozenset[str]

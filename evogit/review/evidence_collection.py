@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from msgspec import Struct
+
 from evogit.core import Decision, Entry, Evaluated, FailedProposal, Proposed, RefusedError
 from evogit.history import History
 from evogit.repository import Repository
@@ -24,8 +26,7 @@ Owner = Literal["lineages", "other candidates", "failed candidates", "failed pro
 OWNERS: Sequence[Owner] = get_args(Owner)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class Share(Struct, frozen=True, kw_only=True):
     """Pieces of evidence and their size, in bytes before Git compresses them; what several share counts once."""
 
     pieces: int = 0
@@ -55,8 +56,7 @@ class Plan:
     thinned: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Collected:
+class Collected(Struct, frozen=True, kw_only=True):
     """What came of it: the plan that was carried out, bytes on the disk before and after, and what could not go yet.
 
     `young` objects were written less than a minute before, `held` pieces something else has.

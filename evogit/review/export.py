@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from dataclasses import dataclass
 from itertools import islice, takewhile
 from pathlib import Path
+
+from msgspec import Struct
 
 from evogit.core import Candidate, RefusedError
 from evogit.repository import EXECUTABLE, Repository, TreeEntry, UnfitChangeError, check_path
@@ -15,8 +16,7 @@ from evogit.repository.paths import parts_of
 LINK = 0o120000
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
+class Exported(Struct, frozen=True):
     """How many files were written, and the paths that were left out, each with the reason."""
 
     files: int

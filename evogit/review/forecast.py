@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from itertools import islice, takewhile
 from typing import Any
+
+from msgspec import Struct, to_builtins
 
 from evogit.config.run_settings import RunLimits, Total
 from evogit.history import History
@@ -19,8 +20,7 @@ FEWEST = 5
 """Evaluations below which nothing is forecast."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forecast:
+class Forecast(Struct, frozen=True, kw_only=True):
     """The limit that a run reaches first, in how many seconds, and the dollars that it will have cost by then.
 
     These are None where no model was paid, or no price is known.
@@ -84,4 +84,4 @@ def forecast_record(run: StoredRun, pace: Pace, now: float) -> dict[str, Any] | 
     """What the engine at work will come to, for machines; None where none is, or nothing is known."""
     began = run.repository.engines(run.history.run).since()
     found = None if began is None else pace.forecast(last_limits(run.history), began, now)
-    return asdict(found) if found else None
+    return to_builtins(found) if found else None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evogit.core import Candidate
 from evogit.history import History
 
 
-@dataclass(frozen=True, slots=True)
-class SkeletonEdge:
+class SkeletonEdge(Struct, frozen=True):
     """The way down to `parent`, a shown candidate; it is not `direct` when it leads through some that are not.
 
     An `inspiration` is no parent: an agent was shown it, and the child has lines that it brought.
@@ -22,8 +22,7 @@ class SkeletonEdge:
     inspiration: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """A shown candidate, its nearest shown ancestors, and how many candidates are folded into it."""
 
     candidate: Candidate

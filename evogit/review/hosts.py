@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict
 from typing import Any
+
+from msgspec import to_builtins
 
 from evogit.core import host_of
 from evogit.history import History
@@ -50,4 +51,4 @@ def _record(repository: Repository, history: History, host: str, tip: str | None
 def contact_record(repository: Repository, run: str) -> Record | None:
     """How the run stands with its Git server, as `evogit sync` and `run --remote` noted it here; None without one."""
     found = repository.contact(run)
-    return asdict(found) if found else None
+    return to_builtins(found) if found else None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evogit.adopt.past_runs import Past
 from evogit.config import Task
@@ -21,8 +22,7 @@ FOUNDERS = 8
 """Individuals that a run goes on from, the best different ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
+class Imported(Struct, frozen=True):
     """What came of it: how many programs became candidates, were there before, or changed what may not change."""
 
     candidates: int

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import Any
+
+from msgspec import to_builtins
 
 from evogit.core import Candidate
 from evogit.history import History
@@ -33,11 +34,11 @@ def candidate_record(history: History, candidate: Candidate) -> Record:
     judged |= {"interval": interval(history, commit), "repeats": history.scores.repeated(commit)}
     if evaluation:
         judged |= {key: getattr(evaluation, key) for key in ("status", "reason", "judged", "split")}
-        judged |= {"metrics": dict(evaluation.metrics), "cost": asdict(evaluation.cost)}
+        judged |= {"metrics": dict(evaluation.metrics), "cost": to_builtins(evaluation.cost)}
     former = history.former(commit)
     return {
         "schema": SCHEMA,
-        **asdict(candidate),
+        **to_builtins(candidate),
         "host": candidate.host,
         "parents": list(candidate.parents),
         "shown": list(history.shown.get(commit, ())),
@@ -100,7 +101,7 @@ def status_record(repository: Repository, history: History) -> Record:
         "forked": {"run": forked.run, "entry": forked.entry} if (forked := history.forked) else None,
         "repository": str(repository.path),
         "split": history.split,
-        "metric": asdict(history.metric),
+        "metric": to_builtins(history.metric),
         "settings": dict(last_start(history)),
         "candidates": len(history.phylogeny),
         **{key: getattr(counts, key) for key in ("evaluated", "failed", "cached", "duplicates", "failed_proposals")},

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evogit.core import Compared, NotFoundError, RefusedError, UsageError
 from evogit.history import History
@@ -13,8 +14,7 @@ from evogit.history.context import StoredRun
 from evogit.history.strengths import Strengths
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """A valid candidate, its strength with half of the 95 % interval, and how many verdicts it is known by."""
 
     commit: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from evogit.config import Task
 from evogit.config.values import matches
@@ -29,8 +30,7 @@ from evogit.review.repeated_evaluations import judge_times
 from evogit.sandbox.archive import pack
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Landing:
+class Landing(Struct, frozen=True, kw_only=True):
     """A candidate's change on top of a branch, before any commit of it exists.
 
     `target` is the branch (a whole ref) and `tip` the commit it names; `tree` is what merging gives; `known` are the
@@ -49,8 +49,7 @@ class Landing:
     replaces: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SplitTrial:
+class SplitTrial(Struct, frozen=True, kw_only=True):
     """What was measured on one split: the target as it is, and with the candidate's change.
 
     `margins` are halves of the 95 % intervals by metric: of the value before, after, and of their difference; empty

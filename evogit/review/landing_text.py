@@ -6,7 +6,9 @@ import math
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evogit.core import Metric
 from evogit.history import History
@@ -23,8 +25,7 @@ MOST_STEPS = 15
 """Steps that are told, those that gained most."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LandingText:
+class LandingText(Struct, frozen=True, kw_only=True):
     """`title` is that of a squash and of a pull request; `body` has paragraphs, each of one line where it can be.
 
     `markdown` is the body for pages, on which nothing that a model wrote is more than text.

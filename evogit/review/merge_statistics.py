@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+
+from msgspec import to_builtins
 
 from evogit.history import History
 from evogit.review.json_records import Record
@@ -20,7 +21,7 @@ def merge_statistics(history: History) -> Record:
     """
     outcomes = list(Outcomes().of(history).values())
     strategies = [
-        {"operator": operator, "strategy": strategy, **asdict(tally)}
+        {"operator": operator, "strategy": strategy, **to_builtins(tally)}
         for (operator, strategy), tally in tallies(outcomes).items()
     ]
     return {"strategies": strategies, "steps": _steps(history, edges(outcomes))}

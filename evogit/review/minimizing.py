@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 from evogit.breeding.breeder import Bred
 from evogit.breeding.candidate_writer import CandidateWriter
 from evogit.core import MINIMIZE, Candidate, RefusedError
@@ -20,8 +22,7 @@ from evogit.repository import Change, Hunk, Repository, UnfitChangeError
 from evogit.stats.ddmin import ddmin
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """One selection of `hunks` was judged: `value` is the primary metric, None where it is not valid.
 
     `commit` is None where no tree can hold these hunks alone; `known`: it was evaluated before and cost nothing.
@@ -33,8 +34,7 @@ class Trial:
     known: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A hunk of the smallest change, and the value `without` it: None where that is not valid, or is not known.
 
     `measured` is False where the limit came first.
@@ -45,8 +45,7 @@ class Part:
     measured: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Minimized:
+class Minimized(Struct, frozen=True, kw_only=True):
     """What came of it. `judged` trials were new; `complete` says that nothing more can be left out, hunk by hunk."""
 
     candidate: str

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from evogit.core import NotFoundError, RefusedError
 from evogit.repository import Repository, check_run_name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remains:
+class Remains(Struct, frozen=True, kw_only=True):
     """What there is of a run: refs and what they point to, in the order in which they go; the journals are the last."""
 
     run: str

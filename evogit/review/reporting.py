@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+
+from msgspec import to_builtins
 
 from evogit.core import Candidate, Evaluation
 from evogit.history import History
@@ -44,7 +45,7 @@ def report_record(repository: Repository, history: History) -> Record:
         "crossings": merge_statistics(history),
         "hosts": host_records(repository, history),
         "failures": {"candidates": _candidate_failures(history), "proposals": _proposal_failures(history)},
-        "interruptions": [asdict(each) for each in history.interruptions],
+        "interruptions": [to_builtins(each) for each in history.interruptions],
         "evidence": _evidence(history),
         "changes": _changes(repository, history),
         "remarks": [*remarks(history), *_moved(repository, history)],

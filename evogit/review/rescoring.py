@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evogit.core import Evaluation, Evidence, RefusedError, TaskChanged
 from evogit.engine.comparability import changed_judge, ways_on
@@ -19,8 +20,7 @@ from evogit.history import History
 from evogit.history.context import RunContext
 
 
-@dataclass(frozen=True, slots=True)
-class RescorePlan:
+class RescorePlan(Struct, frozen=True):
     """What rescoring does: `changed` parts of the task by name (none where an old journal does not tell), candidates.
 
     `begun`: the change is journalled, and these are left of a rescoring that was cut off. `seconds` is what their last

@@ -8,9 +8,11 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
+
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from evogit.config.names import state_folder
 from evogit.core import EvoGitError
@@ -19,8 +21,7 @@ from evogit.history.context import StoredRun
 from evogit.repository import Repository
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedRun:
+class ListedRun(Struct, frozen=True, kw_only=True):
     """One line: a run of the repository at a path, and the process that worked on it last.
 
     Attributes:
@@ -123,7 +124,7 @@ class RunList:
 
     def _change(self, change: Callable[[Sequence[ListedRun]], Sequence[ListedRun]]) -> None:
         with self._locked():
-            lines = [json.dumps(asdict(each)) for each in change(self.runs())]
+            lines = [json.dumps(to_builtins(each)) for each in change(self.runs())]
             draft = self._file.with_suffix(".draft")
             draft.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
             draft.replace(self._file)
@@ -140,8 +141,7 @@ def _same(one: ListedRun, other: ListedRun) -> bool:
     return (one.repository, one.run) == (other.repository, other.run)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOverview:
+class RunOverview(Struct, frozen=True, kw_only=True):
     """How a run stands, in one line.
 
     Attributes:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from msgspec import Struct
+
 from evogit.core import Adopted, Entry, EvoGitError, FailedProposal, Proposed
 from evogit.engine.projections import Projections, agent_ref
 from evogit.history import History, snapshot
@@ -38,8 +40,7 @@ class Finding:
     mend: Callable[[], object] | None = field(default=None, repr=False, compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(Struct, frozen=True, kw_only=True):
     """What was found in a run.
 
     Attributes:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields
 from operator import add, attrgetter
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evogit.config.run_settings import AgentSpec, RunLimits, Settings, Total
 from evogit.history import History, Spending
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(Struct, frozen=True):
     """How much of a limit is used up."""
 
     what: Total

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+
+from msgspec import Struct, to_builtins
 
 from evogit.core import Entry, Evaluated, RefusedError
 from evogit.history import History, Spending
@@ -22,8 +23,7 @@ COLUMNS = (
 """What is told of each candidate, before its metrics and cases; `docs/guide.md` says what each is."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimelinePoint:
+class TimelinePoint(Struct, frozen=True, kw_only=True):
     """How a run stood after an entry: `elapsed` milliseconds after its first one, with `value` as its best one's.
 
     `candidate` is what was evaluated then, "" where the entry tells of something else. `dollars` is None where a
@@ -85,7 +85,7 @@ def reached(repository: Repository, history: History, value: float) -> Record | 
     metric = history.metric
     for moment in course(history.run, entries_of(repository, history.run)):
         if moment.value is not None and not metric.better(value, moment.value):
-            return {key: told for key, told in asdict(moment).items() if key != "candidate"}
+            return {key: told for key, told in to_builtins(moment).items() if key != "candidate"}
     return None
 
 

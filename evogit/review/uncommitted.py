@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from evogit.config import Task
 from evogit.core import Evaluation, Evidence, Files, RefusedError
@@ -16,8 +17,7 @@ from evogit.evaluation.seed_files import packed_seed
 from evogit.repository import EXECUTABLE, FILE, LINK, Repository, TreeEntry, tracked_below
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class Work(Struct, frozen=True, kw_only=True):
     """A folder against the seed: the `tree` that a candidate would have, and the paths that make it.
 
     `changed` are editable and differ; `protected` differ though no candidate may change them; `left_out` are new though
@@ -30,8 +30,7 @@ class Work:
     left_out: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(Struct, frozen=True):
     """A file or link; its content, which may be huge, is read when it is asked for."""
 
     file: Path

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evogit.config import Task
 from evogit.core import Candidate, Evaluation, Files, RefusedError
@@ -18,8 +19,7 @@ from evogit.review.repeated_evaluations import judge_times
 RECORDED, AGAIN = "recorded", "again"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verification:
+class Verification(Struct, frozen=True, kw_only=True):
     """What is on record of a candidate on one split, and what came of evaluating it again.
 
     `scores` holds both, as the candidates `recorded` and `again`. `differs` says, a sentence each, what is not as it

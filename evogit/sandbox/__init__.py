@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol, Self
 
-from evogit.core import Files
+from msgspec import Struct, field
+from msgspec.structs import asdict
+
+from evogit.core import Files, shown
 from evogit.sandbox.limits import Breach, Limits
 
 FolderEntry = tuple[str, str, int, int]
@@ -19,8 +21,7 @@ FolderEntry = tuple[str, str, int, int]
 when it was last changed in seconds since 1970; 0 stands for now."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(Struct, frozen=True, kw_only=True):
     """What programs find in their sandbox, and how they are kept apart: the rest of a task's `[sandbox]`.
 
     `image` is what the sandbox's system is made from (empty: EvoGit's own), `packages` are Python requirements and,
@@ -40,7 +41,10 @@ class Environment:
     gpus: int = 0
     exclusive: bool = False
     network: bool = False
-    links: tuple[str, ...] = field(default=(), repr=False)
+    links: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return shown(self, but=("links",))  # journals hold digests of it
 
     @property
     def described(self) -> dict[str, Any]:
@@ -49,8 +53,7 @@ class Environment:
         return values if self.links else {name: value for name, value in values.items() if name != "links"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceUsage:
+class ResourceUsage(Struct, frozen=True, kw_only=True):
     """Seconds of wall clock and CPU, and the peak of memory in bytes, of one request."""
 
     wall: float
@@ -65,16 +68,14 @@ Form = tuple[Any, ...]
 """What the bytes of a value are: `("json",)`, `("bytes",)`, or `numpy` or `memory` with format and shape."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """A value as bytes, by itself: one that JSON cannot say, or one that is sent once for several calls."""
 
     form: Form
-    content: bytes | memoryview = field(repr=False)
+    content: bytes | memoryview
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Phases:
+class Phases(Struct, frozen=True, kw_only=True):
     """CPU and wall clock, in seconds, of the parts of a call: until the arguments were there, the call, what followed.
 
     `clean` says that until then nothing of the candidate's ran; otherwise it had `decode` and `encode` in its hands.
@@ -88,8 +89,7 @@ class Phases:
     counted: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallReply:
+class CallReply(Struct, frozen=True, kw_only=True):
     """What came back from a call: `value` is the JSON text of the result, untrusted and not yet parsed.
 
     A `binary` one is of pieces, each after its length: places and forms as JSON, the value with nulls there, contents.
@@ -107,8 +107,7 @@ class CallReply:
     binary: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Completed:
+class Completed(Struct, frozen=True, kw_only=True):
     """How a command ended. `code` is None when a signal or a breach ended it; cut output ends in a marker."""
 
     code: int | None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, cast, get_args
+
+from msgspec import Struct
 
 from evogit.sandbox import CallReply, Completed, FolderEntry, Phases, ResourceUsage, values
 from evogit.sandbox.limits import Breach
@@ -21,8 +22,7 @@ MOST = 1 << 53
 """Numbers above this one are none that a supervisor counts."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class Share(Struct, frozen=True, kw_only=True):
     """What one of several calls used."""
 
     usage: ResourceUsage
@@ -30,8 +30,7 @@ class Share:
     binary: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SupervisorAnswer:
+class SupervisorAnswer(Struct, frozen=True, kw_only=True):
     """A supervisor's answer to a request, checked."""
 
     failure: str = ""

@@ -11,9 +11,10 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+
+from msgspec import Struct
 
 from evogit.core import BaseFiles
 from evogit.sandbox.archive import disk_of
@@ -59,8 +60,7 @@ def room(limits: Limits, base: BaseFiles | None, *, preloads: bool) -> int:
     return limits.memory + limits.memory // 4 + OVERHEAD + files + PRELOADED * preloads
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(Struct, frozen=True):
     """One worker's; `folders` has one of each controller."""
 
     version: int
@@ -90,8 +90,7 @@ class Group:
                 time.sleep(0.002)
 
 
-@dataclass(frozen=True)
-class Groups:
+class Groups(Struct, frozen=True):
     """Where groups can be made: a folder of each controller."""
 
     version: int

@@ -9,9 +9,10 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from evogit.core import SandboxError
 from evogit.sandbox.cache import recall, remember
@@ -44,8 +45,7 @@ print(json.dumps({
 until one of its folders changes, where libraries are installed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interpreter:
+class Interpreter(Struct, frozen=True, kw_only=True):
     """A Python for sandboxes: `folders` are what it needs outside /usr, `modules` the supervisor's, compiled for it."""
 
     path: Path

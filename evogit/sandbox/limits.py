@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 Breach = Literal["timeout", "out-of-memory", "output-limit", "process-limit", "disk-limit"]
 """A limit that the program broke."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """What one session may use. Sizes are in bytes, times in seconds.
 
     `wall` and `cpu` bound each request (a call, one streamed item, a run); CPU counts from the end of the previous

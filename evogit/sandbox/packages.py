@@ -12,9 +12,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+
+from msgspec import Struct
 
 from evogit.core import SandboxError
 from evogit.sandbox import Environment
@@ -29,8 +30,7 @@ SHOWN = 20
 """Last lines of a failed command's output that an error tells."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Platform:
+class Platform(Struct, frozen=True, kw_only=True):
     """What wheels must fit: the interpreter's version, the kind of CPU, and the C library ("glibc 2.36" or "musl")."""
 
     version: tuple[int, int]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from evogit.core import BaseFiles, Files, SandboxError, SandboxLostError
 from evogit.sandbox.answers import clean
@@ -34,8 +35,7 @@ def _way_on(said: str) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerStart:
+class WorkerStart(Struct, frozen=True):
     """What a worker is started with; sessions that want the same can share it."""
 
     limits: Limits
@@ -125,7 +125,7 @@ class _Worker:
         self._closing = False
         entries, contents = entries_of(start.base.archive) if start.base else ([], b"")
         header = {
-            "limits": dataclasses.asdict(start.limits),
+            "limits": asdict(start.limits),
             "preload": start.preload,
             "base": entries,
             "readonly": start.base.readonly if start.base else (),

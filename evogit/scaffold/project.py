@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+
+from msgspec import Struct, field
 
 LOOKED_AT = 20
 """Most files of one sort that are read."""
@@ -23,8 +24,7 @@ ASIDE = re.compile(
 BENCHMARK = re.compile(r"(^|/)(bench(marks?)?|benches|perf)/[^/]+$|(^|/)(bench|perf)[^/]*$|[._-]bench\.\w+$")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Project:
+class Project(Struct, frozen=True, kw_only=True):
     """How a project can be evaluated, as far as its files tell; what they do not tell is empty.
 
     All commands are for the shell. `prepare` installs what others wrote, once; `build` makes what `tests` run, where
@@ -43,8 +43,7 @@ class Project:
     debian: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class ProjectFiles:
+class ProjectFiles(Struct, frozen=True, dict=True):
     """The files of a project: their paths, relative to its folder, and how one is read."""
 
     paths: Sequence[str]

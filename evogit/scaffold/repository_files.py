@@ -6,9 +6,11 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evogit.config import REPOSITORY_FILE, Task, load_repository_task
 from evogit.config.values import REPEATS
@@ -93,8 +95,7 @@ def prepare(program) -> None:
 '''
 
 
-@dataclass(frozen=True, kw_only=True)
-class Choices:
+class Choices(Struct, frozen=True, kw_only=True):
     """What a person decided about a repository, or let be detected.
 
     `reads` and `directions` have an entry for each metric; `tests` (perhaps none) and `work`, which is measured after

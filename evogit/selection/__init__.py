@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
+
+from msgspec import Struct
 
 from evogit.history import History
 
@@ -12,8 +13,7 @@ if TYPE_CHECKING:  # commands that look at a run take no program apart
     from evogit.selection.anatomy import Piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class Move(Struct, frozen=True, kw_only=True):
     """What an agent does next.
 
     `mutation`: change the first parent, optionally with a `donor` to take code from; `boldness` multiplies the

@@ -6,7 +6,8 @@ import math
 import re
 from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evogit.core import UsageError
 from evogit.history import History
@@ -26,8 +27,7 @@ MOST_CELLS = 1_000_000
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
+class Axis(Struct, frozen=True):
     """Values of a trait from `low` to `high` in equal parts; what lies beyond counts to the first or last one."""
 
     low: float

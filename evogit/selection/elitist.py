@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evogit.history import History
 from evogit.selection import Move
@@ -18,8 +19,7 @@ from evogit.selection.previews import Previews
 from evogit.selection.tuning_steps import Tuning
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ElitistOptions:
+class ElitistOptions(Struct, frozen=True, kw_only=True):
     """How the default selector searches; each is settable as `--selector elitist:NAME=VALUE,...`."""
 
     merge: bool = True

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evogit.history import History
 from evogit.selection import Move
@@ -18,8 +19,7 @@ from evogit.selection.previews import Previews
 from evogit.selection.tactics import Tactics
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FrugalOptions:
+class FrugalOptions(Struct, frozen=True, kw_only=True):
     """How agents that ask models search; each is settable as `--selector frugal:NAME=VALUE,...`."""
 
     merge: bool = True

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from evogit.history import History
 from evogit.history.scores import Scores
 from evogit.selection.anatomy import Anatomy, Changes, Piece
@@ -77,8 +79,7 @@ class Links:
         return any(not cases & fewest for cases in self._pieces.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Packing:
+class Packing(Struct, frozen=True):
     """Which changes of a candidate can be tried at once, each of them evaluated by cases of its own.
 
     All as it was known when it was made, so that evaluations meanwhile do not matter. `most` is how many: with

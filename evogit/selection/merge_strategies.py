@@ -6,10 +6,11 @@ import math
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import compress
 from statistics import fmean
 from typing import Any
+
+from msgspec import Struct
 
 from evogit.config.run_settings import CALLS
 from evogit.history import History
@@ -54,8 +55,7 @@ def _spec(history: History, agent: str) -> Mapping[str, Any]:
     return {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergeOutcome:
+class MergeOutcome(Struct, frozen=True, kw_only=True):
     """What became of an evaluated merge or graft. `clean`: nothing was in conflict; `helped`: it beats both parents.
 
     `gain` is over the better parent, `lift` over the first one, in the primary metric's unit and positive when better;
@@ -72,8 +72,7 @@ class MergeOutcome:
     lift: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StrategyTally:
+class StrategyTally(Struct, frozen=True, kw_only=True):
     """How many merges or grafts were evaluated, and of these without a conflict, valid, better than both parents.
 
     `gain` is the mean over the better one, None while there is none.
@@ -99,8 +98,7 @@ class StrategyTally:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepEffect:
+class StepEffect(Struct, frozen=True, kw_only=True):
     """What one step, that to the candidate `commit`, did on other candidates: `helped` on so many of `backgrounds`.
 
     `gain` is the mean over the candidate that got it, `margin` half its interval (Student's t, 1908), infinite for one;
@@ -194,8 +192,7 @@ def tallies(outcomes: Iterable[MergeOutcome]) -> dict[Key, StrategyTally]:
     return {key: StrategyTally.of(groups[key]) for key in sorted(groups)}
 
 
-@dataclass(frozen=True, slots=True)
-class Successes:
+class Successes(Struct, frozen=True):
     """How many merges and grafts there were, and how many were better than both parents.
 
     Of each way to make them, and of those whose sides had changed other cases (True), and the others.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from evogit.config.custom_classes import is_own
 from evogit.config.values import nearest
@@ -33,8 +35,7 @@ MOST_BOLD = 100.0
 """The largest boldness that can be asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """A selector that comes along: how it is made, its options as they are typed, and one line about it.
 
     `make` gets the options, what describes candidates, and what takes them apart; both are None where no task is at
@@ -71,7 +72,7 @@ def _frugal(options: Options, traits: Traits | None, anatomy: Anatomy | None) ->
 
 def _typed_options(options: Options, defaults: ElitistOptions | FrugalOptions) -> dict[str, Any]:
     """What is given, with the types of the defaults."""
-    known = {each.name: getattr(defaults, each.name) for each in fields(defaults)}
+    known = asdict(defaults)
     if unknown := [key for key in options if key not in known]:
         raise UsageError(f"no option {unknown[0]!r}; {nearest(unknown[0], known)}")
     return {key: _typed(key, text, known[key]) for key, text in options.items()}
@@ -141,7 +142,7 @@ def _islands(options: Options, traits: Traits | None, anatomy: Anatomy | None) -
 
 def _others(defaults: ElitistOptions | FrugalOptions) -> str:
     """The options but for the first one, with what they are where nobody says so."""
-    return ", ".join(f"{each.name}={_told(getattr(defaults, each.name))}" for each in fields(defaults)[1:])
+    return ", ".join(f"{name}={_told(value)}" for name, value in list(asdict(defaults).items())[1:])
 
 
 SELECTORS: Mapping[str, Kind] = {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evogit.config.run_settings import CALLS
 from evogit.history import History
@@ -21,8 +22,7 @@ TRIAL = 16
 """Moves in which a tactic has to make something better than all that it made before; else it is dropped."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tactics:
+class Tactics(Struct, frozen=True):
     """The tactics of a run, from its history alone."""
 
     history: History

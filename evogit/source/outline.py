@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from msgspec import Struct
+
 LONGEST_HEAD = 300
 """Characters of a line that are looked at."""
 
@@ -34,8 +36,7 @@ _ABOVE = ("@", "# ", "#[", "//", "/*", "* ", "*/")
 _CLOSING = (")", "]", "}", "{", "end")
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A definition: its name, its first line as it is, the lines it takes (counted from 1), how deep it stands."""
 
     name: str

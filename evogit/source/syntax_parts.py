@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 MAX_SOURCE_BYTES = 64 * 1024
 """Bytes of a module that is taken apart: parsing takes about 1 ms for 3 kB, and the engine waits for it."""
@@ -22,8 +23,7 @@ Kind = Literal["number", "literal", "operator", "name", "call", "condition", "te
 """What a site is: a `term` is an arithmetic expression, a `binary` one with two operands."""
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Struct, frozen=True):
     """A function, class or constant by its qualified name; `start` and `end` are byte offsets of `text`.
 
     A function's text begins at `def` or `async def`: its decorators stay outside.
@@ -38,8 +38,7 @@ class Definition:
     """Whether it is inside a function."""
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(Struct, frozen=True):
     """A place for one kind of edit: bytes `start` to `end` of the module, inside the function `where` ("": outside).
 
     `label` is the constant's name of a number, the number of arguments of a call, or "tight" for an expression that
@@ -55,8 +54,7 @@ class Site:
     parts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """A statement of a function as whole lines from `start` to `end`; `text` is without indent and line end."""
 
     start: int
@@ -65,16 +63,14 @@ class Statement:
     role: Role
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """The statements that follow one another in the function `where`."""
 
     where: str
     statements: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """A parsed module. `bindings` maps a function (or "") to its names and the offsets from where they are bound.
 
     `language` is empty for Python; in others, only names of real numbers are noted.

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
 
 from evogit.source.syntax_parts import (
     NUMBER_SUFFIX,

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
+from msgspec import Struct
+
 from evogit.stats.two_way import TwoWay, two_way
 
 LEVEL = 0.95
@@ -22,8 +24,7 @@ def mean(values: Sequence[float]) -> float:
     return math.fsum(value / len(values) for value in values) if min(values) < max(values) else values[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """The mean of `times` measurements; `squares` is the sum of their squared deviations from it."""
 
     mean: float
@@ -161,8 +162,7 @@ def deviate(level: float) -> float:
 # --- whom to measure next -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Duel:
+class Duel(Struct, frozen=True):
     """The two of a field that are hardest to tell apart: the one with the best mean, and its likeliest rival.
 
     `cost` is their difference in standard errors of it, as if single measurements had the variance 1.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 CHANCE = 0.001
 """Probability with which independent noise is taken for common; that makes intervals wider, and not wrong."""
@@ -19,8 +20,7 @@ Table = Mapping[str, Mapping[int, float]]
 """What was measured: name -> repeat -> value; a few may be missing."""
 
 
-@dataclass(frozen=True, slots=True)
-class TwoWay:
+class TwoWay(Struct, frozen=True):
     """Measurements as what a candidate is worth, plus what a repeat adds to all, plus a residual.
 
     `effects` is what each repeat adds against the first one; `variance` that of a residual, with `freedom` degrees of

@@ -6,12 +6,12 @@ import json
 import random
 import re
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from evogit.agents import Background, Brief
 from evogit.agents.briefs import briefing, digest

@@ -9,11 +9,11 @@ import shutil
 import socket
 import tomllib
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from evogit.agents.coder import Coder
 from evogit.agents.editor import Editor

@@ -10,10 +10,10 @@ import signal
 import tempfile
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from evogit.bench.bench import Bench
 from evogit.bench.comparison import Findings, findings, points, summaries

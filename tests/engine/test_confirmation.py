@@ -7,12 +7,12 @@ import asyncio
 import random
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from benchmarks import noise
 from evogit.agents import Agent, Brief, Proposal

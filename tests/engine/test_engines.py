@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from evogit.agents import Advice, Agent, Brief, NoUsableChangeError, Proposal
 from evogit.config import Task
@@ -237,8 +237,6 @@ async def test_people_tidy_their_repository_in_the_middle_of_a_run(tmp_path: Pat
 
 
 async def test_without_a_commit_there_is_no_seed_and_no_trace(tmp_path: Path, tiny: MakeTask) -> None:
-    from dataclasses import replace
-
     task, path = replace(tiny(), seed=None), tmp_path / "r"
     git(tmp_path, "init", "-q", str(path))
     with pytest.raises(NotFoundError, match="commit what is to be improved first"):

@@ -10,11 +10,11 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from benchmarks.clusters import missing, slurm
 from evogit.config import Task, load_task

@@ -12,12 +12,12 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
+from msgspec.structs import replace
 
 from evogit.config import load_task
 from evogit.core import BaseFiles, ConfigError, Evaluation, EvaluatorError, Evidence, Files, UsageError

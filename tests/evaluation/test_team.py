@@ -9,11 +9,11 @@ import os
 import shlex
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from msgspec.structs import replace
 
 from evogit.config import Task, load_task
 from evogit.config.run_settings import Settings, WorkerSpec

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from evogit.core import (
     Adopted,
@@ -153,6 +155,8 @@ def told(value: Any) -> Any:
     if is_dataclass(value):
         names = [each.name for each in fields(value) if not each.metadata.get("derived")]
         return type(value), {name: told(getattr(value, name)) for name in names}
+    if isinstance(value, Struct):
+        return type(value), {name: told(each) for name, each in asdict(value).items()}
     if isinstance(value, Pages):
         return [(key, told(value.get(key))) for key in value]
     if isinstance(value, dict):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import resource
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from evogit.config import Task, load_task
 from evogit.content import content

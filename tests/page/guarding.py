@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import http.client
 import json
@@ -10,7 +11,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -105,7 +106,7 @@ class Served:
 
     def as_called(self, host: str) -> Served:
         """The same, called by another name."""
-        return replace(self, host=host)
+        return dataclasses.replace(self, host=host)
 
 
 def read_answer(connection: socket.socket) -> Answer:

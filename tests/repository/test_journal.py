@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 import time
-from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
@@ -51,9 +50,9 @@ def test_the_page_on_the_format_names_every_field_of_every_record() -> None:
     rows = {
         row[1]: set(re.findall("`([a-z_-]+)`", row[2])) for row in re.finditer(r"(?m)^\| `([a-z-]+)` \|(.*)$", page)
     }
-    known = {next(each.default for each in fields(event) if each.name == "event"): event for event in get_args(Event)}
-    missing = {name: {each.name for each in fields(event)} - rows[name] - {"event"} for name, event in known.items()}
-    missing["evaluated"] |= {each.name for each in fields(Evaluation)} - rows["evaluated"]
+    known = {event.__struct_defaults__[0]: event for event in get_args(Event)}
+    missing = {name: set(event.__struct_fields__) - rows[name] - {"event"} for name, event in known.items()}
+    missing["evaluated"] |= set(Evaluation.__struct_fields__) - rows["evaluated"]
     missing["proposed"] |= set(get_args(Operator)) - rows["proposed"]
     missing["stopped"] |= set(get_args(StopReason)) - rows["stopped"]
     assert not any(missing.values()), missing

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from evogit.core import Decision, Evaluation, Metric, NotFoundError, RefusedError, UsageError
 from evogit.repository import Repository

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import evogit
@@ -184,6 +185,7 @@ def test_engine_without_root():
         shutil.copytree(content("sandbox"), folder / "sandbox", ignore=shutil.ignore_patterns("__pycache__"))
         for name in ("core.py", "content.py"):
             shutil.copy(package / name, folder / "evogit")
+        shutil.copytree(Path(msgspec.__file__).parent, folder / "msgspec")
         program = ENGINE.replace("time.sleep(60)", "session.close()") % SOURCE
         done = subprocess.run(
             ["/usr/bin/python3", "-B", "-c", program],

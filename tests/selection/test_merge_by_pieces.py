@@ -8,11 +8,11 @@ import random
 import runpy
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from evogit.agents import NoUsableChangeError
 from evogit.agents.mutation.mutator import Mutator

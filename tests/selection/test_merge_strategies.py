@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from evogit.core import Entry, Evaluated, Evaluation, Event, Metric, Proposed, RunStarted, TaskChanged
 from evogit.history import History

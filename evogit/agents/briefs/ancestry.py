@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evogit.agents import Relative
 from evogit.agents.briefs.digest import outcome
@@ -18,8 +21,7 @@ LONGEST_REASON = 300
 """Characters of why a candidate failed or was rejected."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ancestry:
+class Ancestry(Struct, frozen=True, kw_only=True):
     """What is known of a parent's relatives when an agent asks.
 
     Attributes:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 from textwrap import indent
+
+from msgspec import Struct
 
 from evogit.agents import Background, Brief
 from evogit.agents.briefs import digest
@@ -76,8 +77,7 @@ HEADING = 25
 """Tokens of the heading of a section, and of what it says."""
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Struct, frozen=True):
     """A brief as a model gets it: the rules, then the sections; `shown` are the candidates whose change is in it.
 
     `varying` is what will be otherwise when the same is done again: times.

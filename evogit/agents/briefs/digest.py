@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from evogit.agents import Background, Relative
 from evogit.agents.briefs.bodies import Mentions, part_of

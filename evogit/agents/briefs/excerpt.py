@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
+
+from msgspec import Struct
 
 from evogit.agents import Background, Brief
 from evogit.agents.briefs.bodies import Mentions, map_of, part_of
@@ -60,8 +61,7 @@ DEEPEST = 8
 """Names in a path, or in a dotted name such as that of a test, that are compared, of a path the last ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class Excerpt:
+class Excerpt(Struct, frozen=True):
     """The files that are shown, path -> as they are shown, and the list of all others.
 
     `whole` says that nothing which may be changed is left out.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from evogit.core import EvoGitError
 
@@ -15,8 +15,7 @@ class EditError(EvoGitError):
         self.hint = hint
 
 
-@dataclass(frozen=True, slots=True)
-class Replace:
+class Replace(Struct, frozen=True):
     """The lines `search`, which occur exactly once in the file, become `replace`."""
 
     path: str
@@ -24,23 +23,20 @@ class Replace:
     replace: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(Struct, frozen=True):
     """The file, new or not, consists of these lines."""
 
     path: str
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(Struct, frozen=True):
     """The file goes."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class Rename:
+class Rename(Struct, frozen=True):
     """The file moves to `to`, which is not there yet."""
 
     path: str

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evogit.agents.editing.blocks import Block, EditError
 from evogit.agents.editing.paths import cleaned
@@ -31,15 +32,13 @@ _PLACE = re.compile(
 _HEREDOC = re.compile(r"(?<!<)<<-?[ \t]*([\"']?)([A-Za-z_]\w*)\1")
 
 
-@dataclass(frozen=True, slots=True)
-class List:
+class List(Struct, frozen=True):
     """Which files there are below a folder; empty: all."""
 
     folder: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReadLines:
+class ReadLines(Struct, frozen=True):
     """The lines `first` to `last` of a file, counted from 1; `last` 0 stands for the end; or what defines a `name`."""
 
     path: str
@@ -48,34 +47,29 @@ class ReadLines:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Grep:
+class Grep(Struct, frozen=True):
     """Where a text occurs."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class RunCommand:
+class RunCommand(Struct, frozen=True):
     """A shell command."""
 
     command: str
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluate:
+class Evaluate(Struct, frozen=True):
     """The draft is to be evaluated."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(Struct, frozen=True):
     """The draft is to be proposed."""
 
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class Edits:
+class Edits(Struct, frozen=True):
     """Changes of files that are carried out all or none."""
 
     blocks: tuple[Block, ...]
@@ -84,8 +78,7 @@ class Edits:
 Call = List | ReadLines | Grep | RunCommand | Evaluate | Finish | Edits
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCalls:
+class ToolCalls(Struct, frozen=True):
     """What a reply asks for, in order, and its title if it has one."""
 
     calls: tuple[Call, ...]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evogit.text import escaped
 
@@ -16,8 +17,7 @@ TAB_WIDTHS = (2, 3, 4, 8)
 Lines = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(Struct, frozen=True):
     """Lines of the file from `start` on, `search`, which become `replace`."""
 
     start: int

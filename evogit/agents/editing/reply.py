@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evogit.agents.editing import patches, paths
 from evogit.agents.editing.blocks import Block, Delete, EditError, Rename, Replace, Write
@@ -36,8 +37,7 @@ _OPENS = re.compile(r"<{5,}|[ \t]*```")
 _SENTENCE = re.compile(r"[A-Z]\w* [^{}();=]*[.!:]")
 
 
-@dataclass(frozen=True, slots=True)
-class EditReply:
+class EditReply(Struct, frozen=True):
     """What a model answered: a title of one line, and blocks to be carried out in order."""
 
     title: str
@@ -81,8 +81,7 @@ def _answer(text: str) -> str:
     return after if end and before.lstrip().startswith("<think>") else text
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(Struct, frozen=True):
     """The line that a block begins with: the length of its marker, its kind, and what stands behind that."""
 
     length: int

@@ -10,7 +10,9 @@ import asyncio
 import itertools
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evogit.agents import Background, Brief, NoUsableChangeError, Proposal, Workshop
 from evogit.agents.briefs import digest
@@ -35,8 +37,7 @@ LONGEST_RUN = 120.0
 """Seconds of wall clock for a command, where the task does not allow less."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResults:
+class ToolResults(Struct, frozen=True):
     """What came of a reply; `done` of its calls could be carried out. What is `measured` may come out otherwise."""
 
     text: str

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from evogit.agents.mutation.mix import Mix
 from evogit.agents.mutation.numbers import nudged
@@ -18,8 +19,7 @@ MOST_WAYS = 3
 _NUMBER = re.compile(rb"(?<![\w.])-?\d{1,30}(?:\.\d{1,30})?(?:[eE][+-]?\d{1,3})?(?![\w.])")
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """Bytes `start` to `end` become `new`; `title` says so in one line, `way` names the kind of edit."""
 
     start: int

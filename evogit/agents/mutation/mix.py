@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from evogit.agents import OperatorCredit
 from evogit.source.constants import Constant
@@ -38,8 +39,7 @@ BOLDEST = 10.0
 """Changes never become larger than so many times the usual ones."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mix:
+class Mix(Struct, frozen=True, kw_only=True):
     """How much each way of changing code is drawn.
 
     Attributes:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from evogit.agents import Agent, Brief, FileContents, NoUsableChangeError, Proposal
 from evogit.agents.mutation import operators as typed

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct
+
 from evogit.agents import Agent, Background, Brief, NoUsableChangeError, Proposal
 from evogit.agents.allowance import SessionAllowance
 from evogit.agents.bandit import choose
@@ -50,8 +52,7 @@ SLACK = 300.0
 """Seconds beside a session's own for unpacking, evaluating at its end, packing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProgramBounds:
+class ProgramBounds(Struct, frozen=True, kw_only=True):
     """What one session may take: seconds, tokens read and written in all, evaluations beside that of its end."""
 
     seconds: float = 1800.0

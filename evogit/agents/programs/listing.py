@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Literal, cast
+
+from msgspec import Struct
 
 from evogit.agents import NoUsableChangeError
 from evogit.sandbox import FolderEntry
@@ -19,8 +20,7 @@ LENGTH = 4
 """Bytes, big-endian, that say how long a list is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """One entry: its path, which need not be a harmless one; the content of a link is its target."""
 
     path: str

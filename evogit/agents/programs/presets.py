@@ -15,8 +15,9 @@ is as their makers tell; it was not tried.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
+
+from msgspec import Struct, field
 
 TASK = (
     "Do what the file {brief} says. The command `evaluate` evaluates the work tree as it is now and prints the scores."
@@ -35,8 +36,7 @@ def _nothing() -> Mapping[str, str]:
     return MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preset:
+class Preset(Struct, frozen=True, kw_only=True):
     """A coding program, and what it takes to run it.
 
     Attributes:

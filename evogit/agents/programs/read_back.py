@@ -9,6 +9,8 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from evogit.agents import Background, Brief, NoUsableChangeError
 from evogit.agents.programs.listing import Member
 from evogit.repository import EXECUTABLE, FILE, GITLINK, LINK, UnfitChangeError, blob_id, check_path, twins
@@ -30,8 +32,7 @@ USUAL = "__pycache__/\n*.pyc\n"
 _MODES = {"file": FILE, "executable": EXECUTABLE, "link": LINK}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Returned:
+class Returned(Struct, frozen=True, kw_only=True):
     """What a program changed of the parent's files, as in a proposal; `left_out` says what of it was not taken."""
 
     changes: dict[str, bytes | None]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evogit.agents.programs.presets import KEY, PRESETS, Preset
 from evogit.config.run_settings import KINDS, AgentSpec
@@ -39,8 +41,7 @@ MOST_LOGIN = 1 << 20
 """Bytes of a file of a login."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProgramDefinition:
+class ProgramDefinition(Struct, frozen=True, kw_only=True):
     """A coding program as this person has it: its preset with what their settings say."""
 
     preset: Preset

@@ -13,8 +13,10 @@ import random
 import socket
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, to_builtins
 
 from evogit.agents import NoUsableChangeError
 from evogit.agents.programs.listing import Member, members
@@ -42,8 +44,7 @@ Visitor = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]
 """Serves one connection of the program."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ports:
+class Ports(Struct, frozen=True, kw_only=True):
     """Of the loopback interface inside: for us, for models, for evaluations."""
 
     control: int
@@ -53,11 +54,10 @@ class Ports:
     @classmethod
     def drawn(cls) -> Ports:
         """Three that cannot be guessed."""
-        return cls(**dict(zip(cls.__slots__, random.SystemRandom().sample(PORTS, 3), strict=True)))
+        return cls(**dict(zip(cls.__struct_fields__, random.SystemRandom().sample(PORTS, 3), strict=True)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setup:
+class Setup(Struct, frozen=True, kw_only=True):
     """What a program finds when it starts.
 
     Attributes:
@@ -77,8 +77,7 @@ class Setup:
     exclude: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class End:
+class End(Struct, frozen=True, kw_only=True):
     """How a program ended: `code` (negative: a signal), or why it `failed` to start; `message` of its last commit."""
 
     code: int | None = None
@@ -137,7 +136,7 @@ class Container:
         reader, self._writer = await asyncio.open_connection(sock=stream)
         self._keep(self._hear(reader))
         tools = {"evaluate.py": helper("evaluate.py")}
-        await self._send(b"s", 0, json.dumps({**asdict(setup), "tools": tools}).encode())
+        await self._send(b"s", 0, json.dumps({**to_builtins(setup), "tools": tools}).encode())
         for start in range(0, len(bundle), PIECE):
             await self._send(b"w", 0, bundle[start : start + PIECE])
         await self._send(b"g")

@@ -6,9 +6,10 @@ import random
 import re
 import time
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
 from itertools import chain
 from typing import Any
+
+from msgspec.structs import replace
 
 from evogit.audit.attack import Attack, Hit
 from evogit.audit.attacks.timing import table

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from evogit.audit.attack import Attack, Hit
 from evogit.audit.candidate import AttackCandidate, above, helpers, title, wrapped_all
@@ -63,8 +64,7 @@ def harness(lab: Laboratory) -> list[Any]:
 # --- numbers that are printed -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Forged:
+class Forged(Struct, frozen=True):
     """What a forger leaves: lines on stdout, and reports, all with one content, by their path."""
 
     said: str

@@ -10,8 +10,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from evogit.audit.attack import Attack, Hit
 from evogit.audit.attacks.answering import cheat
@@ -33,8 +34,7 @@ _NAMED = re.compile(r"tol|eps(ilon)?$|slack|leeway|rounding|forgiv", re.I)
 """Names of tolerances, which may be of any size."""
 
 
-@dataclass(frozen=True)
-class Tolerance:
+class Tolerance(Struct, frozen=True):
     """A number in the evaluator's text that forgives: `strict` is the file's text with a thousandth of it."""
 
     file: str

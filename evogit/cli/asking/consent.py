@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.text import Text
 
 from evogit.agents import Background, Brief
@@ -35,8 +36,7 @@ FIRST = 5
 """Paths that are named of those that are sent."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SentFiles:
+class SentFiles(Struct, frozen=True, kw_only=True):
     """What models would be sent: path -> bytes of the `files` that agents may see, and how many are `kept` back.
 
     `brief` is about how many tokens a question has: that on the seed, or the average so far where that is more.
@@ -81,8 +81,7 @@ def _contents(task: Task, repository: Repository | None, history: History) -> di
     return {entry.path: partial(repository.trees.blob, entry.blob) for entry in files}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CostForecast:
+class CostForecast(Struct, frozen=True, kw_only=True):
     """A run as it would be paid: `models` with the endpoint of each, and `comparisons` of every new candidate."""
 
     settings: Settings

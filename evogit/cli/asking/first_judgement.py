@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from msgspec import to_builtins
 from rich.text import Text
 
 from evogit.cli.locate_run import typed
@@ -77,7 +77,7 @@ def record(task: Task, judged: SeedEvaluation) -> dict[str, Any]:
     """The evaluation as data, and what came of repeating it."""
     from evogit.review.checking import advice, flaky
 
-    found = asdict(judged.evaluation)
+    found = to_builtins(judged.evaluation)
     evaluation = {key: found[key] for key in ("split", "status", "metrics", "cases", "reason", "cost", "judged")}
     about = {"provider": judged.provider, "evaluation": evaluation, "evaluations": judged.times}
     if judged.failed:

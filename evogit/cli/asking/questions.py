@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from evogit.config.printed_numbers import direction_of
 from evogit.config.values import MetricReader, is_safe_path, matches, nearest
@@ -22,8 +22,7 @@ BY_PYTHON: dict[str, Direction] = {"speedup": "maximize"}
 """The metric of the Python evaluator that `init` writes."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Given:
+class Given(Struct, frozen=True, kw_only=True):
     """The options of `evogit init`; None or empty: not given. `ask`: there is a person; `take`: what was found will do.
 
     Globs and commands are as seen from the folder that is to be improved.

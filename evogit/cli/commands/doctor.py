@@ -7,11 +7,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
 import click
+from msgspec import Struct, to_builtins
 from rich.text import Text
 
 from evogit.cli.docker import docker_answers, docker_client
@@ -30,8 +30,7 @@ LEAST_SPACE = 1024**3
 """Bytes free below which a long run may fill the disk."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One line of the report."""
 
     level: Literal["ok", "warn", "fail"]
@@ -48,7 +47,7 @@ def doctor(repo: str | None, terminal: Terminal, sandbox: str) -> None:
     _tell_of_image(terminal, sandbox)
     found = [_python(), _git(), *_sandbox(sandbox), _languages(), _space(Path(repo or ".")), *_repository(repo)]
     if terminal.json:
-        terminal.data({"schema": 1, "checks": [asdict(finding) for finding in found]})
+        terminal.data({"schema": 1, "checks": [to_builtins(finding) for finding in found]})
     else:
         styles = {"ok": "green", "warn": "yellow", "fail": "bold red"}
         terminal.show(table(((Text(f.level, styles[f.level]), f.what, escape(f.said)) for f in found), "lll"))

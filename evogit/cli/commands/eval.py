@@ -6,11 +6,11 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import to_builtins
 from rich.text import Text
 
 from evogit.cli.lines.view import first_line
@@ -173,7 +173,7 @@ def _row(metric: Metric, value: float | None, others: list[float | None]) -> lis
 def _record(
     task: Task, folder: Path, work: Work, history: History, evaluation: Evaluation, evidence: Evidence
 ) -> dict[str, Any]:
-    judged = json.loads(json.dumps(asdict(evaluation)))
+    judged = json.loads(json.dumps(to_builtins(evaluation)))
     kept = ("status", "metrics", "cases", "stages", "reason", "split", "cost", "judged")
     paths = {"changed": list(work.changed), "protected": list(work.protected), "left_out": list(work.left_out)}
     others = {"seed": None, "best": None, **_others(task, history, evaluation.split)}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from typing import Any, cast
 
 import click
+from msgspec import to_builtins
 from rich.text import Text
 
 from evogit.cli.locate_run import find_repository
@@ -65,7 +65,7 @@ def gc(repo: str | None, terminal: Terminal, name: str | None, evidence: str, ol
 
 
 def _record(made: Plan) -> dict[str, Any]:
-    shares = {kind: {owner: asdict(share) for owner, share in told.items()} for kind, told in _both(made).items()}
+    shares = {kind: {owner: to_builtins(share) for owner, share in told.items()} for kind, told in _both(made).items()}
     about = {"run": made.run, "candidates": made.candidates, "entries": made.entries, "lineages": made.lineages}
     return {"schema": SCHEMA, **about, **shares, "thinned_before": made.thinned}
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from evogit.cli.lines.phylogeny import draw, selection
 from evogit.cli.lines.view import SHORT, View, first_line
@@ -25,8 +25,7 @@ from evogit.review import graph_record, rows
 AXES = ("time", "evaluations", "dollars")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True):
     """What is to be drawn, and how."""
 
     shown: Callable[[], set[str]]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import to_builtins
+from msgspec.structs import replace
 from rich.text import Text
 
 from evogit.cli.asking.first_judgement import judge, outcome, record, repeats_for, steady
@@ -220,7 +221,7 @@ def _tell(
     """Say how HEAD was evaluated, and what to do next; exit code 1 where it fails."""
     if terminal.json:
         about = {"schema": 1, "task": task.name, "kind": project.kind, "written": written}
-        metrics = [asdict(metric) for metric in task.metrics]
+        metrics = [to_builtins(metric) for metric in task.metrics]
         terminal.data({**about, "metrics_declared": metrics, **record(task, judged)})
     else:
         terminal.show(outcome(repository, task, judged))

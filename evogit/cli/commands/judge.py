@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any
 
 import click
+from msgspec import to_builtins
 from rich.text import Text
 
 from evogit.cli.lines.patch import patch_lines
@@ -88,7 +88,7 @@ def _said(place: Place, terminal: Terminal, pair: tuple[str, str] | None, winner
     verdict = _verdict(place, one, other, winner, reason)
     say(place, verdict)
     if terminal.json:
-        terminal.data({"schema": SCHEMA, **asdict(verdict)})
+        terminal.data({"schema": SCHEMA, **to_builtins(verdict)})
     terminal.note(f"kept as what {first_line(verdict.judge)} said; see `evogit judge --status`", "dim")
 
 
@@ -182,8 +182,8 @@ class _Asking:
 def _status(place: Place, terminal: Terminal) -> None:
     ranked, known = standings(place.history), judges(strengths_of(place.history))
     if terminal.json:
-        candidates = [asdict(each) for each in ranked]
-        terminal.data({"schema": SCHEMA, "candidates": candidates, "judges": [asdict(each) for each in known]})
+        candidates = [to_builtins(each) for each in ranked]
+        terminal.data({"schema": SCHEMA, "candidates": candidates, "judges": [to_builtins(each) for each in known]})
         return
     view = View.of(place.history, terminal)
     lines = table([_row(view, each) for each in ranked[:MOST]], "lrrl")

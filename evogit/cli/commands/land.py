@@ -6,10 +6,10 @@ import asyncio
 import os
 import shlex
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import click
+from msgspec import Struct, to_builtins
 from rich.text import Text
 
 from evogit.cli.asking.yes_no import asks, check_confirmable, confirm
@@ -64,8 +64,7 @@ def land(
     _Landing(place=place, terminal=terminal, task=found, **how).go(rev, sandbox, yes, dry_run)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Landing:
+class _Landing(Struct, frozen=True, kw_only=True):
     """One landing, from the plan to the command that merges it."""
 
     place: Place
@@ -140,7 +139,7 @@ class _Landing:
             "squash": self.squash,
             "changed": list(plan.paths),
             "task_changed": changed_judge(self.place.history, self.task),
-            "evaluations": [asdict(trial) for trial in trials],
+            "evaluations": [to_builtins(trial) for trial in trials],
             "title": text.title if self.pr else text.headline(squash=self.squash),
             "body": text.pull_request(),
             "commands": self._commands(plan, text),

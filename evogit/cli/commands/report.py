@@ -6,10 +6,10 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import click
+from msgspec import Struct, field
 from rich.text import Text
 
 from evogit.cli.lines.compare import best_against_seed
@@ -44,8 +44,7 @@ GRAFTED = 6
 """Steps that were put on other candidates, of which a report tells."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Section:
+class Section(Struct, frozen=True, kw_only=True):
     """A part of the page: lines, something drawn, a table whose first row is its head, more lines, commands."""
 
     title: str

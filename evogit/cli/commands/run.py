@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from functools import partial
 
 import click
+from msgspec.structs import replace
 
 from evogit.cli.asking.consent import confirm_costs
 from evogit.cli.asking.program_consent import check_programs, prepare

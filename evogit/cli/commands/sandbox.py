@@ -6,11 +6,12 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 from rich.text import Text
 
 from evogit.adopt import find_task
@@ -35,8 +36,7 @@ WIDTHS = (4, 18)
 LEAST = 30
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
+class Probe(Struct, frozen=True):
     """What was tried of which sandbox, how it went, and a sentence about it."""
 
     sandbox: str
@@ -80,7 +80,7 @@ def check(terminal: Terminal, task: str | None, sandbox: str) -> None:
     environment = _environment(task)
     found = list(_findings(sandbox, environment, lambda said: terminal.note(f"trying {said} ...", "dim")))
     if terminal.json:
-        terminal.data({"schema": 1, "checks": [asdict(finding) for finding in found]})
+        terminal.data({"schema": 1, "checks": [to_builtins(finding) for finding in found]})
     else:
         terminal.show(_shown(found, terminal.width))
     if any(finding.level == "fail" for finding in found):

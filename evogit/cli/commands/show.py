@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import click
+from msgspec import to_builtins
 from rich.text import Text
 
 from evogit.cli.lines import evidence
@@ -66,7 +65,7 @@ def _show_failed(place: Place, terminal: Terminal, move: int, file: str | None) 
     if file is not None:
         evidence.whole(terminal, session, file, missing)
     elif terminal.json:
-        terminal.data({"schema": SCHEMA, **asdict(failed), "session": texts(session), "missing": missing})
+        terminal.data({"schema": SCHEMA, **to_builtins(failed), "session": texts(session), "missing": missing})
     else:
         told = evidence.session(failed.agent, session, lambda name: place.hint(f"show --move {move} --file {name}"))
         terminal.show([*_failed(View.of(place.history, terminal), failed), *told, *evidence.missing(missing)])

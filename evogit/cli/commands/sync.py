@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict
 from pathlib import Path
 
 import click
+from msgspec import to_builtins
 from rich.text import Text
 
 from evogit.cli.locate_run import find_repository
@@ -45,7 +45,7 @@ def sync(repo: str | None, terminal: Terminal, name: str | None, remote: str | N
         except RepositoryError as error:
             failed[run] = str(error)
     if terminal.json:
-        told = {run: asdict(each) for run, each in done.items()}
+        told = {run: to_builtins(each) for run, each in done.items()}
         terminal.data({"schema": SCHEMA, "remote": server, "done": told, "failed": failed})
     else:
         terminal.show([line for run, each in done.items() for line in _lines(run, each)])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import to_builtins
 from rich.text import Text
 
 from evogit.adopt import find_task
@@ -125,7 +125,7 @@ def _values(task: Task) -> list[Text | str]:
 
 def _record(task: Task) -> dict[str, Any]:
     where = {"task": task.name, "folder": str(task.folder), "goal": first_sentence(task.goal)}
-    return {**where, "splits": list(task.splits), "metrics": [asdict(metric) for metric in task.metrics]}
+    return {**where, "splits": list(task.splits), "metrics": [to_builtins(metric) for metric in task.metrics]}
 
 
 # --- check --------------------------------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ def _verdict(task: Task, judged: list[SeedEvaluation], wrong: list[str]) -> list
 def _report(task: Task, judged: list[SeedEvaluation], wrong: list[str]) -> dict[str, Any]:
     splits = []
     for each in judged:
-        found = asdict(each.evaluation)
+        found = to_builtins(each.evaluation)
         splits.append(
             {
                 **{key: found[key] for key in KEYS},

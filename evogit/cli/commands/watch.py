@@ -6,10 +6,10 @@ import gc
 import os
 import shutil
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import to_builtins
 
 from evogit.cli.locate_run import find_repository, run_at_work
 from evogit.cli.options.shared import name_option, with_repo, with_terminal
@@ -74,7 +74,7 @@ def _watched(repository: Repository, run: str, terminal: Terminal) -> Watched:
 def _record(watched: Watched) -> dict[str, Any]:
     """How the run stands, what its agents do, and when it will end."""
     forecast = watched.now.forecast
-    about = {"doing": watched.now.agents, "forecast": asdict(forecast) if forecast else None}
+    about = {"doing": watched.now.agents, "forecast": to_builtins(forecast) if forecast else None}
     return {**status_record(watched.place.repository, watched.place.history), **about}
 
 

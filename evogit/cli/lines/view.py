@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
 from functools import cached_property
 
+from msgspec import Struct
 from rich.text import Text
 
 from evogit.cli.terminal import Glyphs, Styled, Terminal, joined
@@ -22,8 +22,7 @@ MODEL = 18
 """Columns of a model's name."""
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """How the candidates of one run look on one terminal."""
 
     history: History
@@ -179,7 +178,7 @@ class View:
         return Text(commit[:SHORT], "cyan")
 
 
-class StillView(View):
+class StillView(View, frozen=True, dict=True):
     """The same for many candidates of a history that does not change meanwhile: what holds for all is found once."""
 
     @cached_property

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evogit.agents.population import check_kind
 from evogit.agents.programs.presets import PRESETS
@@ -34,8 +35,7 @@ DOLLARS, TOKENS, PROPOSALS = 5.0, 2_000_000, 200
 FILE = click.Path(path_type=Path, dir_okay=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentOptions:
+class AgentOptions(Struct, frozen=True, kw_only=True):
     """What a person said about agents and models."""
 
     agent: tuple[AgentSpec, ...] = ()
@@ -82,8 +82,7 @@ def with_agents(command: Command) -> Command:
     return wrapped
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentSetup:
+class AgentSetup(Struct, frozen=True, kw_only=True):
     """The agents of a run: settings with the limits that hold, and the models that are `asking` an endpoint."""
 
     settings: Settings

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from evogit.cli.locate_run import place_to_run
 from evogit.cli.options.shared import Command
@@ -22,8 +22,7 @@ from evogit.repository import Repository
 from evogit.repository.remote import Exchanged
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
+class Server(Struct, frozen=True):
     """The server that a person named (none: empty), what this host is called there, and if it believes itself alone."""
 
     name: str

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
 
+from msgspec.structs import replace
 from rich.text import Text
 
 from evogit.cli.deciding import decision_to_undo, plan_lines

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from msgspec import Struct
+
 from evogit.cli.lines.view import StillView, first_line
 from evogit.core import Candidate, Entry
 from evogit.history import History
@@ -32,8 +34,7 @@ CROWDED = 0.9
 """The place of the middle candidate on an even scale from which on the other one is chosen at first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Now:
+class Now(Struct, frozen=True, kw_only=True):
     """What is no matter of the journal.
 
     Attributes:

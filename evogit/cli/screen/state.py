@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from rich.text import Text
 
 from evogit.cli.screen.keys import PASTED
@@ -21,8 +22,7 @@ SIDEWAYS = 8
 """Columns by which a text moves to the side."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(Struct, frozen=True, kw_only=True):
     """A text about a candidate that fills the screen: what `show` or `diff` prints."""
 
     commit: str
@@ -32,8 +32,7 @@ class Reading:
     left: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class Asking(Struct, frozen=True, kw_only=True):
     """A decision that is not made yet: what it would change, and the reason as far as it is typed."""
 
     decision: Decision
@@ -43,8 +42,7 @@ class Asking:
     """What is amiss, such as that the plan is another one by now."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class State(Struct, frozen=True, kw_only=True):
     """What a person looks at.
 
     Attributes:
@@ -84,8 +82,7 @@ class State:
         return max(min(at - line, len(picture.rows) - height), at - height + 1, 0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class Order(Struct, frozen=True, kw_only=True):
     """What a key asks for that takes more than the state: a kind and the candidate that it is about."""
 
     kind: Literal["quit", "redraw", "show", "diff", "keys", "promote", "prune", "undo", "decide"]

@@ -8,8 +8,11 @@ import math
 import socket
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.util import find_spec
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from evogit.config import Task
 from evogit.core import UsageError
@@ -25,8 +28,7 @@ SLOW_END = 15.0
 """Seconds for a cluster's program to end its workers' jobs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Needs:
+class Needs(Struct, frozen=True):
     """What one evaluation takes of a machine: whole cores, bytes, graphics processors; with `exclusive`, all of it."""
 
     cpus: int

@@ -8,8 +8,9 @@ import secrets
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from evogit.evaluation.clusters.calling import SIZE, accepted
 from evogit.evaluation.clusters.worker_lines import ClusterError
@@ -18,8 +19,7 @@ from evogit.evaluation.lines import PIECE
 CALL_FILE = "run.json"
 
 
-@dataclass(frozen=True, slots=True)
-class CalledFar:
+class CalledFar(Struct, frozen=True):
     """A worker behind a connection that it made."""
 
     reader: asyncio.StreamReader

@@ -10,10 +10,11 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 import httpx2
+from msgspec.structs import replace
 
 from evogit.core import EvoGitError
 from evogit.llm import Account, CredentialError, Reservation, RunEndsError, SpendingLimitError, TokenUsage

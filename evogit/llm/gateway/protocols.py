@@ -12,8 +12,9 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
+
+from msgspec import Struct
 
 from evogit.llm import TokenUsage
 from evogit.llm.gateway.events import event_text
@@ -44,16 +45,14 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(Struct, frozen=True):
     """What a reply or an event of it says: usage so far, and whether that is the usage of all of it."""
 
     usage: TokenUsage
     last: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class Told(Struct, frozen=True, kw_only=True):
     """What the engine has to know of a reply or an event of it.
 
     Attributes:
@@ -320,8 +319,7 @@ DIALECTS: Mapping[str, Dialect] = {f"/v1/{each.path}": each for each in (Chat(),
 # --- what is attached -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Attachment:
+class Attachment(Struct, frozen=True):
     """A file or picture in a request: its base64, or where the endpoint would have to get it from."""
 
     text: str

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from evogit.llm import estimate_tokens
 from evogit.llm.bounds import PREAMBLE, most_tokens
@@ -28,8 +29,7 @@ LEAST_THINKING = 1024
 Facts = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """What the engine has to know of a request; `content` is what is sent, but for what depends on what is left.
 
     Attributes:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import h11
+from msgspec import Struct, field
 
 from evogit.llm.gateway.reading import LONGEST_REQUEST
 
@@ -43,8 +43,7 @@ class RejectedError(Exception):
 TOO_LONG = RejectedError(413, f"expected a body of at most {LONGEST_REQUEST} bytes")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(Struct, frozen=True, kw_only=True):
     """What a client asks for; names of headers are in lower case."""
 
     method: str

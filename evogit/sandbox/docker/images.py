@@ -9,12 +9,12 @@ import shlex
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import docker
 from docker.errors import APIError, BuildError, DockerException, ImageNotFound
+from msgspec import Struct
 
 from evogit.content import content
 from evogit.core import SandboxError
@@ -30,8 +30,7 @@ IMAGES, BASES = "evogit/sandbox", "evogit/base"
 LABEL = "evogit.digest"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Image:
+class Image(Struct, frozen=True, kw_only=True):
     """An image of this daemon.
 
     `id` is Docker's and differs per build; `digest` (SHA-256) is the same for the same content, on any machine.
