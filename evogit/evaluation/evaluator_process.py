@@ -70,8 +70,8 @@ class EvaluatorProcess:
                 among them; the `secret` that inputs are drawn with, as hex; folders no program may read (`private`).
             tell: takes warnings.
         """
-        spawning = asyncio.ensure_future(cls._spawn(tell))
         request = {"task": described(task), "digest": task.evaluator_digest, **about}
+        spawning = asyncio.ensure_future(cls._spawn(tell))
         hello: list[Mapping[str, Any]] = []
         try:
             worker = await asyncio.shield(spawning)  # asyncio waits forever for a process given up while it starts
