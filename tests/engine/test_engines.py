@@ -221,8 +221,10 @@ async def test_people_tidy_their_repository_in_the_middle_of_a_run(tmp_path: Pat
     task, path = tiny(), tmp_path / "r"
     run = engine(path, task, *(Notes() for _ in range(4)), evaluations=100)
 
+    over = asyncio.Event()
+
     async def tidy() -> None:
-        while True:
+        while not over.is_set():
             for command in (("pack-refs", "--all"), ("gc", "-q"), ("repack", "-a", "-d", "-q")):
                 process = await asyncio.create_subprocess_exec(
                     "git", *command, cwd=path, stderr=asyncio.subprocess.PIPE
@@ -231,7 +233,8 @@ async def test_people_tidy_their_repository_in_the_middle_of_a_run(tmp_path: Pat
 
     tidying = asyncio.create_task(tidy())
     assert (await run.evolve()).reason == "evaluations"
-    tidying.cancel()
+    over.set()
+    await tidying
     assert history_of(path).counts.evaluated == 100
     assert git(path, "fsck", "--strict", "--no-dangling") == ""
 
