@@ -13,12 +13,11 @@ import random
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from evogit.agents.allowance import SessionAllowance
 from evogit.config import Task
