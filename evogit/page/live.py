@@ -65,16 +65,17 @@ class Live:
             self._listeners.discard(queue)
 
     async def _look(self) -> None:
-        while self._listeners:
-            try:
+        try:
+            while self._listeners:
                 delta = await self._advance()
-            except EvoGitError:  # it was removed, or cannot be read any more: who asks anew is told
-                for queue in self._listeners:
-                    _start_over(queue)
-                return
-            if delta is not None:
-                self._tell(event(delta))
-            await asyncio.sleep(LOOK if delta is None else EVERY)
+                if delta is not None:
+                    self._tell(event(delta))
+                await asyncio.sleep(LOOK if delta is None else EVERY)
+        except EvoGitError:  # it was removed, or cannot be read any more: who asks anew is told
+            pass
+        finally:  # whatever it was that could not be read, nobody waits for news that do not come
+            for queue in self._listeners:
+                _start_over(queue)
 
     def _tell(self, told: bytes) -> None:
         for queue in self._listeners:

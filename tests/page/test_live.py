@@ -35,9 +35,10 @@ async def test_who_does_not_keep_up_starts_over_and_holds_no_more_than_a_hundred
     assert len(rest) <= live.MOST_WAITING
 
 
-async def test_a_run_that_cannot_be_read_any_more_ends_its_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [NotFoundError("it is gone"), KeyError("an object that is packed just now")])
+async def test_a_run_that_cannot_be_read_any_more_ends_its_streams(error: Exception) -> None:
     async def advance() -> dict[str, Any] | None:
-        raise NotFoundError("it is gone")
+        raise error
 
     async with aclosing(Live(advance).events([])) as events:
         assert [each async for each in events][-1] == live.RELOAD
