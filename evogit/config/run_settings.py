@@ -175,8 +175,7 @@ class RunLimits(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Self:
         """The limits among the settings that a journal tells of."""
-        known = {each for each in cls.__struct_fields__}
-        return cls(**{name: value for name, value in settings.items() if name in known})
+        return cls(**{name: value for name, value in settings.items() if name in cls.__struct_fields__})
 
     @property
     def kept(self) -> float:

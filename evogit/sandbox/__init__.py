@@ -74,6 +74,9 @@ class Piece(Struct, frozen=True):
     form: Form
     content: bytes | memoryview
 
+    def __repr__(self) -> str:
+        return shown(self, but=("content",))
+
 
 class Phases(Struct, frozen=True, kw_only=True):
     """CPU and wall clock, in seconds, of the parts of a call: until the arguments were there, the call, what followed.
