@@ -54,7 +54,7 @@ class Followed:
         self._name = name
         self._lock = asyncio.Lock()
         self._run: FollowedRun | None = None
-        self.live = Live(partial(self.ask, FollowedRun.advance))
+        self.live = Live(partial(self.ask, FollowedRun.news))
 
     async def ask(self, question: Callable[[FollowedRun], Answer]) -> Answer:
         """What `question` answers about the run."""

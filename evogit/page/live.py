@@ -32,9 +32,9 @@ BEGIN = b"retry: 1000\n\n"
 class Live:
     """The listeners of one run; while there are any, it is looked at."""
 
-    def __init__(self, advance: Callable[[], Awaitable[Record | None]]) -> None:
-        """`advance`: reads what came since, and tells it; None where nothing did."""
-        self._advance = advance
+    def __init__(self, news: Callable[[], Awaitable[list[Record]]]) -> None:
+        """`news`: reads what came since, and tells it."""
+        self._news = news
         self._listeners: set[asyncio.Queue[bytes | None]] = set()
         self._looking: asyncio.Task[None] | None = None
 
@@ -67,10 +67,10 @@ class Live:
     async def _look(self) -> None:
         try:
             while self._listeners:
-                delta = await self._advance()
-                if delta is not None:
+                news = await self._news()
+                for delta in news:
                     self._tell(event(delta))
-                await asyncio.sleep(LOOK if delta is None else EVERY)
+                await asyncio.sleep(EVERY if news else LOOK)
         except EvoGitError:  # it was removed, or cannot be read any more: who asks anew is told
             pass
         finally:  # whatever it was that could not be read, nobody waits for news that do not come

@@ -49,6 +49,7 @@ class FollowedRun(Following):
         self._all_changed = False
         self._spread: list[str] = []
         self._deltas: deque[Record] = deque(maxlen=KEPT)
+        self._untold: deque[Record] = deque(maxlen=KEPT)
         self._amount = 0
         self._remember()
 
@@ -118,7 +119,15 @@ class FollowedRun(Following):
         delta["names"] = {kind: names.new() for kind, names in self._columns.names.items()}
         self._remember()
         self._deltas.append(delta)
+        self._untold.append(delta)
         return delta
+
+    def news(self) -> list[Record]:
+        """What those who follow were not told yet: what came since, and what somebody's `payload` had before them."""
+        self.advance()
+        told = list(self._untold)
+        self._untold.clear()
+        return told
 
     def since(self, position: int) -> list[Record] | None:
         """The deltas that lead on from a position, or tell what changed there; None: they are not known any more."""

@@ -19,12 +19,12 @@ async def test_who_does_not_keep_up_starts_over_and_holds_no_more_than_a_hundred
     monkeypatch.setattr(live, "EVERY", 0)
     told = 0
 
-    async def advance() -> dict[str, Any] | None:
+    async def news() -> list[dict[str, Any]]:
         nonlocal told
         told += 1
-        return {"position": told}
+        return [{"position": told}]
 
-    async with aclosing(Live(advance).events([])) as events:
+    async with aclosing(Live(news).events([])) as events:
         await anext(events)
         waiting = asyncio.create_task(anext(events))
         assert b'"position":1' in await waiting
@@ -37,8 +37,8 @@ async def test_who_does_not_keep_up_starts_over_and_holds_no_more_than_a_hundred
 
 @pytest.mark.parametrize("error", [NotFoundError("it is gone"), KeyError("an object that is packed just now")])
 async def test_a_run_that_cannot_be_read_any_more_ends_its_streams(error: Exception) -> None:
-    async def advance() -> dict[str, Any] | None:
+    async def news() -> list[dict[str, Any]]:
         raise error
 
-    async with aclosing(Live(advance).events([])) as events:
+    async with aclosing(Live(news).events([])) as events:
         assert [each async for each in events][-1] == live.RELOAD

@@ -255,3 +255,14 @@ def test_who_lost_the_connection_gets_what_was_missed_or_all_of_it(tmp_path: Pat
     followed.advance()
     assert [delta["alive"] for delta in followed.since(missed[-1]["position"]) or ()] == [True, False]
     assert followed.since(start - 1) is None
+
+
+def test_who_follows_hears_what_somebody_elses_reading_found_first(tmp_path: Path) -> None:
+    run = RecordedRun(tmp_path / "repository")
+    run.add(1.0)
+    followed = FollowedRun(run.repository, "r")
+    with run.repository.engines("r").enter(join=False):
+        assert [delta["alive"] for delta in followed.news()] == [True]
+    assert followed.payload(read_only=False)["alive"] is False
+    assert [delta["alive"] for delta in followed.news()] == [False]
+    assert followed.news() == []
