@@ -49,6 +49,7 @@ async def audited(lab: Laboratory, attacks: Collection[Attack]) -> AsyncIterator
                     hits.append(hit)
         except NoTimeError:
             late = True
+        lab.found += [hit.what for hit in hits]
         yield Audited(attack, tuple(_finding(lab, attack, hit) for hit in hits), late)
 
 
@@ -82,6 +83,8 @@ def write(findings: Collection[Finding], folder: Path, lab: Laboratory) -> Itera
                 (folder / name / "seed" / path).parent.mkdir(parents=True, exist_ok=True)
                 (folder / name / "seed" / path).write_bytes(content)
         (folder / name / "candidate.diff").write_text(finding.diff, encoding="utf-8")
+        if finding.hit.stricter:
+            (folder / name / "evaluator.diff").write_text(finding.hit.stricter, encoding="utf-8")
         yield folder / name
 
 

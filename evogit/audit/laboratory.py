@@ -103,6 +103,7 @@ class Laboratory:
         self.split = split
         self.files: dict[str, bytes] = {}
         self.notes: list[str] = []
+        self.found: list[str] = []
         self.tried = 0
         self.timing = ""
         self._provider = provider

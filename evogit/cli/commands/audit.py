@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
 from rich.text import Text
 
 from evogit.adopt import find_task
 from evogit.audit.attack import Attack, Finding
 from evogit.audit.auditing import Audited, audited, chosen, task_problems, write
 from evogit.audit.laboratory import Laboratory
+from evogit.audit.proposed import NAME, attack_by
+from evogit.audit.spending import AuditAccount
 from evogit.cli.options.shared import TASK, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape, number
-from evogit.core import RefusedError
+from evogit.core import RefusedError, UsageError
 from evogit.review.decimals import decimals
 
 LINES = 14
@@ -36,6 +42,10 @@ LINES = 14
 )
 @click.option("--split", metavar="NAME", default="train", show_default=True, help="The split that is attacked.")
 @click.option("--seconds", type=click.FloatRange(min=1), default=50.0, show_default=True, help="How long it may take.")
+@click.option(
+    "--model", metavar="MODEL", default="", help="Have this model read the evaluator and propose attacks, too."
+)
+@click.option("--dollars", type=click.FloatRange(min=0), metavar="D", help="What the model may cost at most.")
 @sandbox_option
 @with_repo
 @with_terminal
@@ -48,17 +58,21 @@ def audit(
     out: Path | None,
     split: str,
     seconds: float,
+    model: str,
+    dollars: float | None,
     sandbox: str,
 ) -> None:
     """Attack the evaluator of TASK (a name or a folder), and say how it can be cheated.
 
     Programs made of the seed are evaluated as candidates are; each of those that scores without earning it is shown,
     with the line to blame and the remedy. Exits with 1 when there is any. Default: the task of the repository that you
-    are in.
+    are in. MODEL is shown the evaluator; its attacks come last, and their evaluations may take as long again.
     """
     from evogit.cli.locate_run import task_here
 
-    attacks = chosen(names)
+    attacks = chosen([name for name in names if name != NAME]) if set(names) != {NAME} else []
+    if (dollars is not None or NAME in names) and not model:
+        raise UsageError("expected a model that is asked, with --model MODEL")
     if listed:
         _list(terminal, attacks)
         return
@@ -68,13 +82,42 @@ def audit(
         raise RefusedError(f"expected {out} to be absent or an empty folder; choose another one with --out DIR")
     if found.judged == "pairs":
         raise RefusedError(f"{found.name}: people or models compare pairs of candidates; there is no score to forge")
-    findings = asyncio.run(_audit(terminal, Laboratory(found, sandbox, split=split, seconds=seconds), attacks, out))
+    laboratory = Laboratory(found, sandbox, split=split, seconds=seconds)
+    findings = asyncio.run(_audit(terminal, laboratory, attacks, out, _Asked(model, dollars, seconds)))
     if findings:
         sys.exit(1)
 
 
-async def _audit(terminal: Terminal, laboratory: Laboratory, attacks: list[Attack], out: Path | None) -> list[Finding]:
-    async with laboratory as lab:
+class _Asked(Struct, frozen=True):
+    """What model is asked, if one is; for how much; and how long its attacks may take."""
+
+    model: str
+    dollars: float | None
+    seconds: float
+
+    @asynccontextmanager
+    async def attacks(self) -> AsyncIterator[list[Attack]]:
+        """The attack that asks it; its key is in no process that is started meanwhile."""
+        if not self.model:
+            yield []
+            return
+        from evogit.config.user_settings import load_user_settings
+        from evogit.llm.registry import open_models
+
+        models = open_models(load_user_settings(os.environ))
+        try:
+            model = models.get(self.model)
+            models.forget_keys()
+            yield [attack_by(model, AuditAccount(self.dollars), self.seconds)]
+        finally:
+            await models.close()
+
+
+async def _audit(
+    terminal: Terminal, laboratory: Laboratory, attacks: list[Attack], out: Path | None, asked: _Asked
+) -> list[Finding]:
+    async with asked.attacks() as by_model, laboratory as lab:
+        attacks = [*attacks, *by_model]
         if problem := task_problems(lab):
             raise RefusedError(f"{lab.task.name} cannot be audited: {problem}")
         done = []
@@ -126,6 +169,8 @@ def _findings(findings: list[Finding], folders: list[str]) -> list[Text]:
         if finding.source:
             lines.append(Text.assemble(("  blame   ", "dim"), f"{finding.line}  ", (escape(finding.source), "cyan")))
         lines.append(Text.assemble(("  remedy  ", "dim"), finding.attack.remedy))
+        if finding.hit.stricter:
+            lines += [Text(f"    {escape(line)}", "green") for line in _excerpt(finding.hit.stricter, "+-")]
         if folders:
             lines.append(Text.assemble(("  files   ", "dim"), escape(folders[place])))
         else:
@@ -143,9 +188,11 @@ def _scores(finding: Finding) -> Text:
     return Text.assemble(("  score   ", "dim"), f"{value} on {finding.split}; the seed {seed}")
 
 
-def _excerpt(diff: str) -> list[str]:
-    """The lines that a candidate adds, as many as a person wants to read at once."""
-    added = [line for line in diff.splitlines() if line.startswith("+") and line.strip("+ ")]
+def _excerpt(diff: str, marks: str = "+") -> list[str]:
+    """The lines that a patch adds, or those of other marks too, as many as a person wants to read at once."""
+    added = [
+        line for line in diff.splitlines() if line[:1] in marks and line.strip("+- ") and line[:3] not in ("+++", "---")
+    ]
     cut = [f"... {count(len(added) - LINES, 'more line')}; --out DIR writes all of it"] if len(added) > LINES else []
     return [line[:120] for line in added[:LINES]] + cut
 
@@ -189,6 +236,7 @@ def _record(finding: Finding) -> dict[str, Any]:
         "seed": finding.seed,
         "line": finding.line,
         "source": finding.source,
+        "stricter": finding.hit.stricter,
         "files": sorted(finding.hit.candidate.files),
         "diff": finding.diff,
     }

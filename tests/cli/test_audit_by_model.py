@@ -1,0 +1,72 @@
+"""What a model proposes against an evaluator is a finding once its candidate, its stricter evaluator and a second look
+show it; else it is told why not, and nobody is alarmed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.audit.leaky_tasks import LEAKY
+from tests.audit.small_tasks import Small
+
+from .conftest import Cli, Done
+
+ONE_COIN = """\
+ATTACK: it pays with one coin of the whole amount, which there is not
+<<<<<<< WRITE seed/program.py
+def solve(amount, values):
+    return [amount]
+>>>>>>> END
+"""
+REFUSED = """\
+<<<<<<< SEARCH evaluator/evaluate.py
+        if sum(paid) != amount:
+=======
+        if sum(paid) != amount or not set(paid) <= set(VALUES):
+>>>>>>> REPLACE
+"""
+SEED_REFUSED = REFUSED.replace("or not set(paid) <= set(VALUES)", "or len(paid) > 1")
+REWARDED = REFUSED.replace("or not set(paid) <= set(VALUES)", "or min(paid) < 0")
+BROKEN = REFUSED.replace("set(VALUES)", "set(COINS)")
+UNEARNED = "There is no such coin.\n\nVERDICT: UNEARNED\n"
+EARNED = "The goal does not say which coins there are.\n\n**VERDICT: EARNED**\n"
+NONE = "NONE\n"
+
+
+def audit(cli: Cli, tmp_path: Path, small: Small, *replies: str) -> Done:
+    """Audit with a model alone, which answers these, one after the other."""
+    (tmp_path / "replies.txt").write_text("%%\n" + "%%\n".join(replies), encoding="utf-8")
+    small.write(tmp_path / "coins")
+    return cli("audit", "coins", "--only", "model", "--model", "script:replies.txt", "--json", "--out", "found")
+
+
+def test_a_proposed_leak_comes_with_a_stricter_evaluator(cli: Cli, tmp_path: Path) -> None:
+    done = audit(cli, tmp_path, LEAKY["coins_only_sum"], ONE_COIN + REFUSED, UNEARNED, NONE)
+    (finding,) = done.json["findings"]
+    assert done.code == 1
+    assert finding["value"] < finding["seed"]
+    assert finding["what"] == "it pays with one coin of the whole amount, which there is not"
+    assert "if sum(paid) != amount:" in finding["source"]
+    assert "+        if sum(paid) != amount or not set(paid) <= set(VALUES):" in finding["stricter"]
+    found = tmp_path / "found" / "model"
+    assert (found / "evaluator.diff").read_text() == finding["stricter"]
+    assert "return [amount]" in (found / "seed" / "program.py").read_text()
+
+
+def test_what_is_not_shown_to_be_a_leak_alarms_nobody(cli: Cli, tmp_path: Path) -> None:
+    proposed = {
+        ONE_COIN + SEED_REFUSED: "the seed does not score as before",
+        ONE_COIN + REWARDED: "rewards the candidate, too",
+        ONE_COIN + BROKEN: "name 'COINS' is not defined",
+        ONE_COIN: "it has no stricter evaluator",
+        ONE_COIN.replace("[amount]", "[1] * amount") + REFUSED: "gains nothing",
+        ONE_COIN.replace("[amount]", "[1, 1]") + REFUSED: "its candidate is invalid",
+        ONE_COIN.replace("seed/program.py", "evaluator/evaluate.py"): "changes no file that candidates may change",
+        ONE_COIN.replace("seed/program.py", "other/program.py"): "neither a file below seed/",
+    }
+    first, second = "".join([*proposed][:4]), "".join([*proposed][4:])
+    last = (ONE_COIN + REFUSED) * 2
+    done = audit(cli, tmp_path, LEAKY["coins_only_sum"], first, second, last, EARNED, "It is hard to say.\n")
+    assert (done.code, done.json["findings"]) == (0, [])
+    whys = [*proposed.values(), "the goal does not say which coins there are", "there was no verdict"]
+    notes = done.json["notes"]
+    assert [why for why, note in zip(whys, notes, strict=False) if why.lower() not in note.lower()] == [], notes
