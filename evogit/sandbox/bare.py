@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Literal
 
@@ -76,7 +77,7 @@ class Bare:
         variables = environment(self._python.path, str(box))
         if self._packages:
             variables["PYTHONPATH"] = str(self._packages)
-        core = pinned(self._core) if self._core is not None else nullcontext()
+        core = pinned(self._core) if self._core is not None else contextlib.nullcontext()
         with core, os.fdopen(os.memfd_create("supervisor"), "wb") as supervisor:
             supervisor.write(self._supervisor)
             supervisor.seek(0)
@@ -87,7 +88,10 @@ class Bare:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder whatever is in it: `rm` neither follows links nor recurses on the stack."""
+    """Remove a folder whatever is in it, without following links; `rm`, which does not recurse, what Python cannot."""
+    with contextlib.suppress(OSError, RecursionError):
+        shutil.rmtree(folder)
+        return
     remove = ["rm", "-rf", "--", str(folder)]
     if subprocess.run(remove, stderr=subprocess.DEVNULL, check=False).returncode:  # folders that cannot be written to
         subprocess.run(["chmod", "-R", "u+rwx", str(folder)], stderr=subprocess.DEVNULL, check=False)
