@@ -15,7 +15,7 @@ class Hit(Struct, frozen=True):
     """An attack that worked: the candidate, its trial, what is wrong in a sentence, and the line to blame if known.
 
     `split` is where, unless it is the audited one; then the seed's trial there comes along.
-    `stricter` is a patch of the evaluator by which it gains nothing and the seed scores as before, if there is one.
+    `stricter` is a patch of the evaluator that is to refuse it, where a model suggests one.
     """
 
     what: str

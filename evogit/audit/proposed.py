@@ -1,8 +1,8 @@
-"""Attacks that a model proposes after it has read the evaluator, each with a stricter evaluator that refuses it.
+"""Attacks that a model proposes after it has read the evaluator, each with what would make the evaluator refuse it.
 
-A model may say of anything that it is a leak, so nothing that it says is believed: its candidate must score better than
-the seed; with its stricter evaluator the seed must score what it scored, and the candidate no better; and asked anew,
-without a memory of having proposed it, the model must find that the goal does not allow it.
+A model may say of anything that it is a leak, so that is not enough: its candidate must score better than the seed, and
+asked anew, without a memory of having proposed it, the model must find that the goal does not allow it. Its change of
+the evaluator is shown to a person and never run: evaluators are trusted, and run outside the sandbox.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from evogit.agents.editing.draft import Draft
 from evogit.agents.editing.reply import parse
 from evogit.audit.attack import Attack, Hit
 from evogit.audit.candidate import AttackCandidate
-from evogit.audit.laboratory import CONFIRMED, FASTER, Laboratory, NoTimeError, WatchedEvaluation
+from evogit.audit.laboratory import CONFIRMED, Laboratory, WatchedEvaluation
 from evogit.audit.spending import AuditAccount
 from evogit.core import EvoGitError
 from evogit.llm import Message, Model, ModelError, Question, SpendingLimitError
+from evogit.repository.paths import UnfitChangeError, check_path
 from evogit.text import cut, escaped, fence, one_line
 
 NAME = "model"
@@ -47,18 +48,15 @@ class Refuted(EvoGitError):
 
 
 class ProposedAttack(Struct, frozen=True):
-    """What a model says, made into files: a candidate, and the stricter evaluator.
+    """What a model says, made into files: a candidate, and an evaluator that refuses it.
 
-    `edits` are files of the evaluator's folder with other texts, `own` files of the seed that candidates may not
-    change; `diff` is the patch of both.
+    `stricter` is the patch of the evaluator.
     """
 
     claim: str
     split: str
     candidate: AttackCandidate
-    edits: Mapping[str, str]
-    own: Mapping[str, bytes]
-    diff: str
+    stricter: str
 
 
 def attack_by(model: Model, account: AuditAccount, seconds: float) -> Attack:
@@ -73,7 +71,7 @@ def attack_by(model: Model, account: AuditAccount, seconds: float) -> Attack:
         name=NAME,
         family=NAME,
         tries="what a model thinks of that reads the evaluator",
-        remedy="Change the evaluator, as here or to the same end: the seed scores as before, and this gains nothing.",
+        remedy="Have the evaluator refuse it. What the model suggests was not run: read it before you do.",
         search=search,
     )
 
@@ -119,25 +117,25 @@ class _Files:
             raise Refuted("it removes a file; change its content instead")
         seed = {path.removeprefix(SEED): data for path, data in changed.items() if path.startswith(SEED)}
         made = {path: data for path, data in seed.items() if self._lab.task.is_editable(path)}
-        own = {path: data for path, data in seed.items() if path not in made}
-        edits = {
-            path.removeprefix(EVALUATOR): data.decode() for path, data in changed.items() if path.startswith(EVALUATOR)
-        }
         if not made:
             raise Refuted("it changes no file that candidates may change")
-        if not edits and not own:
-            raise Refuted("it has no stricter evaluator")
-        split = next((one_line(said.strip(" `*"), 100) for said in _SPLIT.findall(section)), "") or self._lab.split
-        self._lab.task.check_split(split)
         stricter = {path: data for path, data in changed.items() if path.removeprefix(SEED) not in made}
-        return ProposedAttack(claim, split, AttackCandidate(made), edits, own, self._diff(stricter))
+        if not stricter:
+            raise Refuted("it does not say how the evaluator could refuse it")
+        split = next((one_line(said.strip(" `*"), 100) for said in _SPLIT.findall(section)), "") or self._lab.split
+        if split not in (self._lab.split, *self._lab.task.splits):
+            raise Refuted(f"there is no split {split!r}")
+        diff = AttackCandidate(stricter).diff({**self.evaluator, **self.seed})
+        return ProposedAttack(claim, split, AttackCandidate(made), diff)
 
     def _refusal(self, path: str) -> str:
-        inside = path in self.evaluator if path.startswith(EVALUATOR) else path.startswith(SEED)
-        return "" if inside else f"{path} is neither a file below seed/ nor one of the evaluator's that are there"
-
-    def _diff(self, changed: Mapping[str, bytes]) -> str:
-        return AttackCandidate(changed).diff({**self.evaluator, **self.seed})
+        if path.startswith(EVALUATOR):
+            return "" if path in self.evaluator else f"the evaluator has no file {path}"
+        try:
+            check_path(path)
+        except UnfitChangeError as error:
+            return str(error)
+        return "" if path.startswith(SEED) else f"{path} is neither below {SEED} nor below {EVALUATOR}"
 
 
 def _text(data: bytes) -> str | None:
@@ -253,10 +251,11 @@ class _Attacker:
         """
         proposed = self._files.proposed(section, claim)
         seed, trial = await self._gained(proposed)
-        await self._refuse_unless_stricter(proposed, seed)
         await self._refuse_if_earned(proposed, seed, trial)
-        other = {} if proposed.split == self._lab.split else {"split": proposed.split, "seed": seed}
-        return Hit(claim, proposed.candidate, trial, _changed_line(proposed.diff), stricter=proposed.diff, **other)  # type: ignore[arg-type]
+        line = _changed_line(proposed.stricter)
+        elsewhere = proposed.split != self._lab.split
+        split, before = (proposed.split, seed) if elsewhere else ("", None)
+        return Hit(claim, proposed.candidate, trial, line, split, before, proposed.stricter)
 
     async def _gained(self, proposed: ProposedAttack) -> tuple[WatchedEvaluation, WatchedEvaluation]:
         """The seed and the candidate as they are evaluated; where scores differ from one to the next, several times."""
@@ -273,36 +272,6 @@ class _Attacker:
             if not lab.better(trial, seed):
                 raise Refuted(f"its candidate gains nothing: {_score(trial, lab)}, and the seed {_score(seed, lab)}")
         return seed, trial
-
-    async def _refuse_unless_stricter(self, proposed: ProposedAttack, seed: WatchedEvaluation) -> None:
-        """Refute what the stricter evaluator does not refuse, or what it refuses along with the seed."""
-        lab = self._lab
-        try:
-            before, trial = [
-                await lab.evaluate(
-                    AttackCandidate({**files, **proposed.own}), split=proposed.split, edits=proposed.edits or None
-                )
-                for files in ({}, proposed.candidate.files)
-            ]
-        except NoTimeError:
-            raise
-        except EvoGitError as error:
-            raise Refuted(f"its stricter evaluator cannot be run: {one_line(str(error), 300)}") from error
-        if not self._same(before, seed):
-            reason = before.evaluation.reason or _score(before, lab)
-            raise Refuted(f"with its stricter evaluator the seed does not score as before: {one_line(reason, 300)}")
-        if trial.evaluation.status == "evaluator-error":
-            raise Refuted(f"its stricter evaluator fails on the candidate: {one_line(trial.evaluation.reason, 300)}")
-        if lab.better(trial, before):
-            raise Refuted(f"its stricter evaluator rewards the candidate, too: {_score(trial, lab)}")
-
-    def _same(self, one: WatchedEvaluation, other: WatchedEvaluation) -> bool:
-        if one.score is None or other.score is None:
-            return one.score is other.score and one.evaluation.status == other.evaluation.status
-        if self._lab.seed.score == self._lab.again.score:
-            return dict(one.evaluation.metrics) == dict(other.evaluation.metrics)
-        low, high = sorted((abs(one.score), abs(other.score)))
-        return high <= FASTER * low
 
     async def _refuse_if_earned(
         self, proposed: ProposedAttack, seed: WatchedEvaluation, trial: WatchedEvaluation
@@ -321,7 +290,7 @@ class _Attacker:
                     after=_score(trial, lab),
                     candidate=fence(escaped(cut(proposed.candidate.diff(lab.files), SHOWN))),
                     claim=proposed.claim,
-                    stricter=fence(escaped(cut(proposed.diff, SHOWN))),
+                    stricter=fence(escaped(cut(proposed.stricter, SHOWN))),
                 ),
             )
         )

@@ -1,12 +1,17 @@
-"""What a model proposes against an evaluator is a finding once its candidate, its stricter evaluator and a second look
-show it; else it is told why not, and nobody is alarmed."""
+"""What a model proposes against an evaluator is a finding once a score and a second look show it.
+
+Else it is told why not, and nobody is alarmed.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.audit.leaky_tasks import LEAKY
 from tests.audit.small_tasks import Small
+from tests.openai_server import reply, serve
 
 from .conftest import Cli, Done
 
@@ -24,9 +29,6 @@ REFUSED = """\
         if sum(paid) != amount or not set(paid) <= set(VALUES):
 >>>>>>> REPLACE
 """
-SEED_REFUSED = REFUSED.replace("or not set(paid) <= set(VALUES)", "or len(paid) > 1")
-REWARDED = REFUSED.replace("or not set(paid) <= set(VALUES)", "or min(paid) < 0")
-BROKEN = REFUSED.replace("set(VALUES)", "set(COINS)")
 UNEARNED = "There is no such coin.\n\nVERDICT: UNEARNED\n"
 EARNED = "The goal does not say which coins there are.\n\n**VERDICT: EARNED**\n"
 NONE = "NONE\n"
@@ -54,14 +56,14 @@ def test_a_proposed_leak_comes_with_a_stricter_evaluator(cli: Cli, tmp_path: Pat
 
 def test_what_is_not_shown_to_be_a_leak_alarms_nobody(cli: Cli, tmp_path: Path) -> None:
     proposed = {
-        ONE_COIN + SEED_REFUSED: "the seed does not score as before",
-        ONE_COIN + REWARDED: "rewards the candidate, too",
-        ONE_COIN + BROKEN: "name 'COINS' is not defined",
-        ONE_COIN: "it has no stricter evaluator",
+        ONE_COIN: "it does not say how the evaluator could refuse it",
+        ONE_COIN + REFUSED.replace("evaluate.py", "os.py"): "the evaluator has no file",
+        ONE_COIN.replace("seed/", "seed/../") + REFUSED: "expected a relative path",
+        ONE_COIN + REFUSED + "SPLIT: none\n": "there is no split 'none'",
         ONE_COIN.replace("[amount]", "[1] * amount") + REFUSED: "gains nothing",
         ONE_COIN.replace("[amount]", "[1, 1]") + REFUSED: "its candidate is invalid",
         ONE_COIN.replace("seed/program.py", "evaluator/evaluate.py"): "changes no file that candidates may change",
-        ONE_COIN.replace("seed/program.py", "other/program.py"): "neither a file below seed/",
+        ONE_COIN.replace("seed/program.py", "other/program.py"): "neither below seed/",
     }
     first, second = "".join([*proposed][:4]), "".join([*proposed][4:])
     last = (ONE_COIN + REFUSED) * 2
@@ -70,3 +72,20 @@ def test_what_is_not_shown_to_be_a_leak_alarms_nobody(cli: Cli, tmp_path: Path) 
     whys = [*proposed.values(), "the goal does not say which coins there are", "there was no verdict"]
     notes = done.json["notes"]
     assert [why for why, note in zip(whys, notes, strict=False) if why.lower() not in note.lower()] == [], notes
+
+
+@pytest.mark.parametrize(("dollars", "asked"), [("0.01", 0), ("0.5", 1)])
+def test_no_more_is_spent_than_allowed(cli: Cli, tmp_path: Path, dollars: str, asked: int) -> None:
+    LEAKY["coins_only_sum"].write(tmp_path / "coins")
+    with serve([reply(NONE, prompt=2_000, completion=10)]) as server:
+        settings = tmp_path / "settings.toml"
+        price = "price = { input = 10.0, output = 100.0 }"
+        settings.write_text(f'[models.m]\nbase_url = "{server.url}"\n{price}\n', encoding="utf-8")
+        named = ("--model", "m", "--only", "model", "--dollars", dollars, "--json")
+        done = cli("audit", "coins", *named, EVOGIT_SETTINGS=str(settings))
+    assert (done.code, len(server.requests)) == (0, asked)
+    if asked:
+        assert 1_000 <= server.requests[0].body["max_tokens"] < float(dollars) / 100e-6
+        assert "2,010 tokens, $0.02" in done.json["notes"][-1]
+    else:
+        assert "does not pay for a question" in done.json["notes"][0]
