@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from string import Template
 
@@ -23,7 +23,7 @@ from evogit.audit.candidate import AttackCandidate
 from evogit.audit.laboratory import CONFIRMED, Laboratory, WatchedEvaluation
 from evogit.audit.spending import AuditAccount
 from evogit.core import EvoGitError
-from evogit.llm import Message, Model, ModelError, Question, SpendingLimitError
+from evogit.llm import Message, Model, ModelError, Question, SpendingLimitError, estimate_tokens
 from evogit.repository.paths import UnfitChangeError, check_path
 from evogit.text import cut, escaped, fence, one_line
 
@@ -33,7 +33,7 @@ ROUNDS = 3
 MOST = 4
 """Attacks of one reply that are tried."""
 SHOWN = 30_000
-"""Tokens of the evaluator's files, and of the seed's, that a model is shown."""
+"""Tokens of the evaluator's files, and of the seed's, that a model with room for them is shown."""
 FEEDBACK = 1_500
 """Tokens of what the evaluator said of the seed that are shown."""
 SEED, EVALUATOR = "seed/", "evaluator/"
@@ -89,20 +89,6 @@ class _Files:
         self.evaluator = {EVALUATOR + path: data for path, (data, _) in own.items()}
         self.seed = {SEED + path: data for path, data in lab.files.items() if lab.task.is_visible(path)}
 
-    def described(self) -> Iterator[str]:
-        """The files as text, each under its name; of what does not fit, the name alone."""
-        for files in (self.evaluator, self.seed):
-            room = SHOWN
-            for path, data in files.items():
-                text = _text(data)
-                shown = cut(text, room) if text is not None else ""
-                room -= len(shown) // 4
-                yield (
-                    f"File {one_line(path, 300)}:\n{fence(escaped(shown))}"
-                    if shown
-                    else f"File {one_line(path, 300)}, not shown."
-                )
-
     def proposed(self, section: str, claim: str) -> ProposedAttack:
         """What a section of a reply says.
 
@@ -138,11 +124,12 @@ class _Files:
         return "" if path.startswith(SEED) else f"{path} is neither below {SEED} nor below {EVALUATOR}"
 
 
-def _text(data: bytes) -> str | None:
+def _text(data: bytes) -> str:
+    """What a file says; nothing where it is no text."""
     try:
         return data.decode()
     except UnicodeDecodeError:
-        return None
+        return ""
 
 
 def sections(reply: str) -> list[tuple[str, str]]:
@@ -181,6 +168,7 @@ class _Attacker:
         self._account = account
         self._files = _Files(lab)
         self._asked = 0
+        self._room = min(SHOWN, model.context // 4)
 
     async def hits(self) -> AsyncIterator[Hit]:
         """What the model found, each once it has been shown to be so."""
@@ -194,7 +182,7 @@ class _Attacker:
                 for place, (claim, section) in enumerate(proposed, 1):
                     tried += 1
                     try:
-                        yield await self._shown(section, claim)
+                        yield await self._found(section, claim)
                         told.append(f"Attack {place} worked.")
                     except (EditError, Refuted) as error:
                         told.append(f"Attack {place} is no finding: {error}. {getattr(error, 'hint', '')}".rstrip())
@@ -202,7 +190,7 @@ class _Attacker:
                 if not proposed or number + 1 == ROUNDS:
                     break
                 told.append("Answer with further attacks, or with those mended that you are sure of; else with `NONE`.")
-                said += [Message("assistant", cut(reply, SHOWN)), Message("user", "\n".join(told))]
+                said += [Message("assistant", cut(reply, self._room)), Message("user", "\n".join(told))]
         except (ModelError, SpendingLimitError) as error:
             self._lab.notes.append(f"{self._model.name} was not asked to the end: {error}")
         spent = f", ${self._account.spent:.2f}" if self._account.spent else ""
@@ -233,7 +221,7 @@ class _Attacker:
             f"## Goal\n\n{lab.task.goal}",
             f"To {lab.task.primary.direction}: {lab.task.primary.name}. judged: {lab.task.judged}.",
             f"## task.toml\n\n{fence(escaped(toml.read_text(encoding='utf-8')))}" if toml.is_file() else "",
-            "## Files\n\n" + "\n\n".join(self._files.described()),
+            *("## Files", _shown(self._files.evaluator, self._room), _shown(self._files.seed, self._room)),
             f"## The seed, evaluated on {lab.split}\n\n{dict(seed.metrics)}\n\n{fence(escaped(cut(cases, FEEDBACK)))}",
             f"## Feedback\n\n{fence(escaped(cut(feedback, FEEDBACK)))}" if feedback.strip() else "",
             f"## Known already\n\n{'; '.join(lab.found)}. Look for others." if lab.found else "",
@@ -242,7 +230,7 @@ class _Attacker:
 
     # --- showing that it is so ------------------------------------------------------------------------------------
 
-    async def _shown(self, section: str, claim: str) -> Hit:
+    async def _found(self, section: str, claim: str) -> Hit:
         """The hit, if what a section proposes is one.
 
         Raises:
@@ -277,20 +265,20 @@ class _Attacker:
         self, proposed: ProposedAttack, seed: WatchedEvaluation, trial: WatchedEvaluation
     ) -> None:
         """Ask anew whether the goal allows it; the model does not know that it proposed it."""
-        lab, files = self._lab, self._files
+        lab, files, room = self._lab, self._files, self._room
         verdict = await self._ask(
             Message(
                 "user",
                 _filled(
                     "referee.md",
                     goal=lab.task.goal,
-                    evaluator=_shown_files(files.evaluator or files.seed),
-                    seed=_shown_files({SEED + path: lab.files[path] for path in lab.editable}),
+                    evaluator=_shown(files.evaluator, room),
+                    seed=_shown(files.seed, room),
                     before=_score(seed, lab),
                     after=_score(trial, lab),
-                    candidate=fence(escaped(cut(proposed.candidate.diff(lab.files), SHOWN))),
+                    candidate=fence(escaped(cut(proposed.candidate.diff(lab.files), room))),
                     claim=proposed.claim,
-                    stricter=fence(escaped(cut(proposed.stricter, SHOWN))),
+                    stricter=fence(escaped(cut(proposed.stricter, room))),
                 ),
             )
         )
@@ -300,11 +288,14 @@ class _Attacker:
             raise Refuted(f"a second look finds that the goal allows it: {reason}" if said else "there was no verdict")
 
 
-def _shown_files(files: Mapping[str, bytes]) -> str:
-    texts = {path: _text(data) for path, data in files.items()}
-    return "\n\n".join(
-        f"{one_line(path, 300)}:\n{fence(escaped(cut(text, SHOWN)))}" for path, text in texts.items() if text
-    )
+def _shown(files: Mapping[str, bytes], room: int) -> str:
+    """The files as text, each under its name; of what does not fit into so many tokens, the name alone."""
+    parts = []
+    for path, data in files.items():
+        text = cut(_text(data), room) if room > 0 else ""
+        room -= estimate_tokens(text)
+        parts.append(f"File {one_line(path, 300)}:\n{fence(escaped(text))}" if text else f"File {path!r}, not shown.")
+    return "\n\n".join(parts)
 
 
 def _score(trial: WatchedEvaluation, lab: Laboratory) -> str:
