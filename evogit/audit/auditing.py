@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from evogit.audit.attack import Attack, Finding, Hit
 from evogit.audit.attacks import ATTACKS
-from evogit.audit.laboratory import Laboratory, NoTimeError, speaks_of_time
+from evogit.audit.laboratory import Laboratory, NotAskedError, NoTimeError, speaks_of_time
 from evogit.config import Task
 from evogit.core import UsageError
 
@@ -18,21 +18,29 @@ QUICK = ("memo", "kept-on-disk", "hard-coded", "memo-inside")
 """The attacks on timed tasks that `evogit check` tries, too."""
 
 
+MODEL = "model"
+"""The attack that asks a model, and its family."""
+
+
 class Audited(Struct, frozen=True):
-    """An attack that was tried, and what it found; `late` when there was no time for it, or not for all of it."""
+    """An attack that was tried, and what it found.
+
+    `late` when there was no time for it, or not for all of it; `unasked` why a model could not be asked to the end.
+    """
 
     attack: Attack
     findings: tuple[Finding, ...]
     late: bool = False
+    unasked: str = ""
 
 
 def chosen(names: Collection[str]) -> list[Attack]:
-    """The attacks of these names or families; all of them where none is named.
+    """The attacks of these names or families; all of them where none is named. `model` is one that is asked.
 
     Raises:
         UsageError: there is none of such a name.
     """
-    known = {name for attack in ATTACKS for name in (attack.name, attack.family)}
+    known = {MODEL, *(name for attack in ATTACKS for name in (attack.name, attack.family))}
     if unknown := [name for name in names if name not in known]:
         raise UsageError(f"expected attacks or families of `evogit audit --list`, got {', '.join(unknown)}")
     return [attack for attack in ATTACKS if not names or attack.name in names or attack.family in names]
@@ -42,15 +50,17 @@ async def audited(lab: Laboratory, attacks: Collection[Attack]) -> AsyncIterator
     """Try these attacks one after the other, each as far as the time reaches."""
     for attack in attacks:
         hits: list[Hit] = []
-        late = False
+        late, unasked = False, ""
         try:
             async with aclosing(attack.search(lab)) as search:  # type: ignore[type-var]
                 async for hit in search:
                     hits.append(hit)
         except NoTimeError:
             late = True
+        except NotAskedError as error:
+            unasked = str(error)
         lab.found += [hit.what for hit in hits]
-        yield Audited(attack, tuple(_finding(lab, attack, hit) for hit in hits), late)
+        yield Audited(attack, tuple(_finding(lab, attack, hit) for hit in hits), late, unasked)
 
 
 def _finding(lab: Laboratory, attack: Attack, hit: Hit) -> Finding:

@@ -10,7 +10,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import cached_property
 from pathlib import Path
@@ -47,6 +47,10 @@ LARGEST = 1 << 20
 
 class NoTimeError(EvoGitError):
     """The audit has taken as long as it may."""
+
+
+class NotAskedError(EvoGitError):
+    """A model that was to attack cannot be asked, or not any more."""
 
 
 class Call(Struct, frozen=True):
@@ -104,6 +108,7 @@ class Laboratory:
         self.files: dict[str, bytes] = {}
         self.notes: list[str] = []
         self.found: list[str] = []
+        self.say: Callable[[str], None] = lambda text: None
         self.tried = 0
         self.timing = ""
         self._provider = provider

@@ -14,20 +14,32 @@ from pathlib import Path
 from string import Template
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evogit.agents.editing.blocks import EditError
 from evogit.agents.editing.draft import Draft
 from evogit.agents.editing.reply import parse
 from evogit.audit.attack import Attack, Hit
+from evogit.audit.auditing import MODEL
 from evogit.audit.candidate import AttackCandidate
-from evogit.audit.laboratory import CONFIRMED, Laboratory, WatchedEvaluation
+from evogit.audit.laboratory import CONFIRMED, Laboratory, NotAskedError, NoTimeError, WatchedEvaluation
 from evogit.audit.spending import AuditAccount
 from evogit.core import EvoGitError
-from evogit.llm import Message, Model, ModelError, Question, SpendingLimitError, estimate_tokens
+from evogit.llm import (
+    CredentialError,
+    Message,
+    Model,
+    ModelError,
+    Question,
+    RefusingModelError,
+    RunEndsError,
+    SpendingLimitError,
+    UnknownModelError,
+    estimate_tokens,
+)
 from evogit.repository.paths import UnfitChangeError, check_path
 from evogit.text import cut, escaped, fence, one_line
 
-NAME = "model"
 ROUNDS = 3
 """Questions in which the model may propose attacks."""
 MOST = 4
@@ -38,12 +50,26 @@ FEEDBACK = 1_500
 """Tokens of what the evaluator said of the seed that are shown."""
 SEED, EVALUATOR = "seed/", "evaluator/"
 _TEMPLATES = Path(__file__).parent / "templates"
-_ATTACK = re.compile(r"^[#*_ \t]*ATTACK[*_ \t]*\d*[*_ \t]*:(.*)$", re.MULTILINE)
-_SPLIT = re.compile(r"^[#*_ \t]*SPLIT[*_ \t]*:(.*)$", re.MULTILINE)
-_VERDICT = re.compile(r"VERDICT[*_ \t]*:[*_ \t`]*(EARNED|UNEARNED)")
+_ATTACK = re.compile(r"[#*_ \t]{0,9}ATTACK[*_ \t]{0,9}\d{0,3}[*_ \t]{0,9}:(.*)")
+_OPENED, _CLOSED = re.compile(r"(<{5,}) ?(?:SEARCH|WRITE)\b"), re.compile(r"(>{5,}) ?[A-Z]+[ \t]*")
+_SPLIT = re.compile(r"^[#*_ \t]{0,9}SPLIT[*_ \t]{0,9}:(.*)$", re.MULTILINE)
+_VERDICT = re.compile(
+    r"^[#*_` \t]{0,9}VERDICT[*_ \t]{0,9}:[*_` \t]{0,9}(EARNED|UNEARNED)\b.*$", re.MULTILINE | re.IGNORECASE
+)
 
 
-class Refuted(EvoGitError):
+UNASKABLE = (
+    CredentialError,
+    ModelError,
+    RefusingModelError,
+    RunEndsError,
+    SpendingLimitError,
+    UnknownModelError,
+)
+"""Errors of a question."""
+
+
+class RefutedError(EvoGitError):
     """What was proposed is no finding; the message says why, for the model and for a person."""
 
 
@@ -59,21 +85,31 @@ class ProposedAttack(Struct, frozen=True):
     stricter: str
 
 
+async def _unasked(lab: Laboratory) -> AsyncIterator[Hit]:
+    """Nothing: no model is asked."""
+    hits: tuple[Hit, ...] = ()
+    for hit in hits:
+        yield hit
+
+
+MODEL_ATTACK = Attack(
+    name=MODEL,
+    family=MODEL,
+    tries="what a model thinks of that reads the evaluator (--model)",
+    remedy="Have the evaluator refuse it. What the model suggests was not run: read it before you do.",
+    search=_unasked,
+)
+
+
 def attack_by(model: Model, account: AuditAccount, seconds: float) -> Attack:
     """The attack that asks a model. Its evaluations may take so many seconds, beside the time of its replies."""
 
     async def search(lab: Laboratory) -> AsyncIterator[Hit]:
         lab.until = time.monotonic() + seconds
-        async for hit in _Attacker(lab, model, account).hits():
+        async for hit in _Attacker(lab, model, account, seconds / 5).hits():
             yield hit
 
-    return Attack(
-        name=NAME,
-        family=NAME,
-        tries="what a model thinks of that reads the evaluator",
-        remedy="Have the evaluator refuse it. What the model suggests was not run: read it before you do.",
-        search=search,
-    )
+    return replace(MODEL_ATTACK, search=search)
 
 
 # --- what a model is shown, and says ------------------------------------------------------------------------------
@@ -94,23 +130,27 @@ class _Files:
 
         Raises:
             EditError: its blocks cannot be carried out.
-            Refuted: they make no candidate, or no stricter evaluator, or one of other files than it may.
+            RefutedError: they make no candidate, or no stricter evaluator, or one of other files than it may.
         """
         draft = Draft({**self.evaluator, **self.seed}, self._refusal)
         draft.carry_out(parse(section).blocks)
         changed = {path: data for path, data in draft.changes.items() if data is not None}
         if len(changed) < len(draft.changes):
-            raise Refuted("it removes a file; change its content instead")
-        seed = {path.removeprefix(SEED): data for path, data in changed.items() if path.startswith(SEED)}
-        made = {path: data for path, data in seed.items() if self._lab.task.is_editable(path)}
+            raise RefutedError("it removes a file; change its content instead")
+        made = {path.removeprefix(SEED): data for path, data in changed.items() if self._is_candidate(path)}
         if not made:
-            raise Refuted("it changes no file that candidates may change")
-        stricter = {path: data for path, data in changed.items() if path.removeprefix(SEED) not in made}
+            raise RefutedError("it changes no file that candidates may change")
+        known = {*self._lab.files, *made}
+        if mixed := [
+            path for path in made for other in known if path.startswith(f"{other}/") or other.startswith(f"{path}/")
+        ]:
+            raise RefutedError(f"{mixed[0]!r} would be a file and a folder")
+        stricter = {path: data for path, data in changed.items() if not self._is_candidate(path)}
         if not stricter:
-            raise Refuted("it does not say how the evaluator could refuse it")
+            raise RefutedError("it does not say how the evaluator could refuse it")
         split = next((one_line(said.strip(" `*"), 100) for said in _SPLIT.findall(section)), "") or self._lab.split
         if split not in (self._lab.split, *self._lab.task.splits):
-            raise Refuted(f"there is no split {split!r}")
+            raise RefutedError(f"there is no split {split!r}")
         diff = AttackCandidate(stricter).diff({**self.evaluator, **self.seed})
         return ProposedAttack(claim, split, AttackCandidate(made), diff)
 
@@ -121,7 +161,12 @@ class _Files:
             check_path(path)
         except UnfitChangeError as error:
             return str(error)
-        return "" if path.startswith(SEED) else f"{path} is neither below {SEED} nor below {EVALUATOR}"
+        if not path.startswith(SEED):
+            return f"{path} is neither below {SEED} nor below {EVALUATOR}"
+        return "" if path in self.seed or self._is_candidate(path) else f"candidates may not add {path}"
+
+    def _is_candidate(self, path: str) -> bool:
+        return path.startswith(SEED) and self._lab.task.is_editable(path.removeprefix(SEED))
 
 
 def _text(data: bytes) -> str:
@@ -133,19 +178,27 @@ def _text(data: bytes) -> str:
 
 
 def sections(reply: str) -> list[tuple[str, str]]:
-    """Each attack of a reply: what it claims, and the text up to the next one."""
-    starts = list(_ATTACK.finditer(reply))
-    ends = [start.start() for start in starts] + [len(reply)]
-    return [
-        (one_line(start[1].strip("*_ \t"), 300), reply[start.end() : end])
-        for start, end in zip(starts, ends[1:], strict=True)
-    ]
+    """Each attack of a reply: what it claims, and the text up to the next one; blocks may hold any text."""
+    found: list[tuple[str, list[str]]] = []
+    within = 0
+    for line in reply.splitlines():
+        if within:
+            closed = _CLOSED.fullmatch(line)
+            within = 0 if closed and len(closed[1]) == within else within
+        elif opened := _OPENED.match(line):
+            within = len(opened[1])
+        elif begun := _ATTACK.fullmatch(line):
+            found.append((one_line(begun[1].strip("*_ \t"), 300), []))
+            continue
+        if found:
+            found[-1][1].append(line)
+    return [(claim, "\n".join(lines)) for claim, lines in found]
 
 
 def _changed_line(diff: str) -> str:
     """The first line that a patch of the evaluator changes, `file:number`."""
-    name = re.search(r"^--- a/(?:evaluator/|seed/)?(.*)$", diff, re.MULTILINE)
-    hunk = re.search(r"^@@ -(\d+)", diff, re.MULTILINE)
+    name = re.search(r"^--- a/evaluator/(.*)$", diff, re.MULTILINE)
+    hunk = re.compile(r"^@@ -(\d+)", re.MULTILINE).search(diff, name.end()) if name else None
     if not name or not hunk:
         return ""
     before = 0
@@ -162,16 +215,23 @@ def _changed_line(diff: str) -> str:
 class _Attacker:
     """One conversation with a model about a task."""
 
-    def __init__(self, lab: Laboratory, model: Model, account: AuditAccount) -> None:
+    def __init__(self, lab: Laboratory, model: Model, account: AuditAccount, longest: float) -> None:
         self._lab = lab
         self._model = model
         self._account = account
         self._files = _Files(lab)
+        self._longest = max(longest, 3 * lab.seed.evaluation.cost.wall)
+        self._tried: set[tuple[str, str]] = set()
         self._asked = 0
-        self._room = min(SHOWN, model.context // 4)
+        self._room = min(SHOWN, model.context // 10)
 
     async def hits(self) -> AsyncIterator[Hit]:
-        """What the model found, each once it has been shown to be so."""
+        """What the model found, each once it has been shown to be so.
+
+        Raises:
+            NoTimeError: there is no time left.
+            NotAskedError: it cannot be asked, or not any more.
+        """
         said = [Message("system", self._rules()), Message("user", self._described())]
         tried = 0
         try:
@@ -182,34 +242,35 @@ class _Attacker:
                 for place, (claim, section) in enumerate(proposed, 1):
                     tried += 1
                     try:
-                        yield await self._found(section, claim)
-                        told.append(f"Attack {place} worked.")
-                    except (EditError, Refuted) as error:
+                        hit = await self._found(section, claim)
+                    except (EditError, RefutedError) as error:
                         told.append(f"Attack {place} is no finding: {error}. {getattr(error, 'hint', '')}".rstrip())
                         self._lab.notes.append(f"{self._model.name}: {claim} - no finding: {error}")
+                    else:
+                        self._lab.say(f"{MODEL}: {claim}")
+                        told.append(f"Attack {place} worked.")
+                        yield hit
                 if not proposed or number + 1 == ROUNDS:
                     break
                 told.append("Answer with further attacks, or with those mended that you are sure of; else with `NONE`.")
                 said += [Message("assistant", cut(reply, self._room)), Message("user", "\n".join(told))]
-        except (ModelError, SpendingLimitError) as error:
-            self._lab.notes.append(f"{self._model.name} was not asked to the end: {error}")
-        spent = f", ${self._account.spent:.2f}" if self._account.spent else ""
-        self._lab.notes.append(
-            f"{self._model.name} was asked {self._asked} times ({self._account.tokens:,} tokens{spent}); attacks "
-            f"proposed: {tried}"
-        )
+        finally:
+            self._lab.notes.append(f"{self._model.name}: {self._account}; attacks proposed: {tried}")
 
     async def _ask(self, *messages: Message) -> str:
         """A reply; the time that it takes is not the audit's."""
         begun = time.monotonic()
+        question = Question(messages=messages, move=1, attempt=self._asked)
         self._asked += 1
         try:
-            return await self._model.ask(Question(messages=messages, move=1, attempt=self._asked - 1), self._account)
+            return await self._model.ask(question, self._account)
+        except UNASKABLE as error:
+            raise NotAskedError(f"{self._model.name} could not be asked: {error}") from error
         finally:
             self._lab.until += time.monotonic() - begun
 
     def _rules(self) -> str:
-        editable = ", ".join(SEED + path for path in self._lab.editable) or "none"
+        editable = cut(", ".join(SEED + glob for glob in self._lab.task.editable), self._room)
         return _filled("attacker.md", editable=editable, most=str(MOST), split=self._lab.split)
 
     def _described(self) -> str:
@@ -218,13 +279,15 @@ class _Attacker:
         feedback = "\n".join(f"{name}: {text}" for name, text in lab.seed.evidence.feedback.items())
         cases = "\n".join(f"{name}: {dict(values)}" for name, values in seed.cases.items())
         parts = [
-            f"## Goal\n\n{lab.task.goal}",
+            f"## Goal\n\n{cut(lab.task.goal, self._room)}",
             f"To {lab.task.primary.direction}: {lab.task.primary.name}. judged: {lab.task.judged}.",
-            f"## task.toml\n\n{fence(escaped(toml.read_text(encoding='utf-8')))}" if toml.is_file() else "",
+            f"## task.toml\n\n{fence(escaped(cut(toml.read_text(encoding='utf-8'), FEEDBACK)))}"
+            if toml.is_file()
+            else "",
             *("## Files", _shown(self._files.evaluator, self._room), _shown(self._files.seed, self._room)),
             f"## The seed, evaluated on {lab.split}\n\n{dict(seed.metrics)}\n\n{fence(escaped(cut(cases, FEEDBACK)))}",
             f"## Feedback\n\n{fence(escaped(cut(feedback, FEEDBACK)))}" if feedback.strip() else "",
-            f"## Known already\n\n{'; '.join(lab.found)}. Look for others." if lab.found else "",
+            f"## Known already\n\n{cut('; '.join(lab.found), FEEDBACK)}. Look for others." if lab.found else "",
         ]
         return "\n\n".join(filter(None, parts))
 
@@ -234,11 +297,21 @@ class _Attacker:
         """The hit, if what a section proposes is one.
 
         Raises:
-            EditError, Refuted: it is none.
+            EditError, RefutedError: it is none.
             NoTimeError: there is no time left.
+            NotAskedError: the model cannot be asked for a second look.
         """
         proposed = self._files.proposed(section, claim)
-        seed, trial = await self._gained(proposed)
+        same = (proposed.split, proposed.candidate.diff(self._lab.files))
+        if same in self._tried:
+            raise RefutedError("it was proposed before")
+        self._tried.add(same)
+        try:
+            seed, trial = await self._gained(proposed)
+        except (NoTimeError, RefutedError):
+            raise
+        except EvoGitError as error:
+            raise RefutedError(f"its candidate cannot be evaluated: {error}") from error
         await self._refuse_if_earned(proposed, seed, trial)
         line = _changed_line(proposed.stricter)
         elsewhere = proposed.split != self._lab.split
@@ -246,20 +319,25 @@ class _Attacker:
         return Hit(claim, proposed.candidate, trial, line, split, before, proposed.stricter)
 
     async def _gained(self, proposed: ProposedAttack) -> tuple[WatchedEvaluation, WatchedEvaluation]:
-        """The seed and the candidate as they are evaluated; where scores differ from one to the next, several times."""
+        """The seed and the candidate as they are evaluated: in turns, where the seed's scores differ."""
         lab, split = self._lab, proposed.split
-        seed = await lab.evaluate(AttackCandidate({}), split=split)
-        trial = await lab.evaluate(proposed.candidate, split=split)
-        steady = lab.seed.score == lab.again.score
-        for turn in range(1 + (0 if steady else CONFIRMED)):
-            if turn:
-                seed = await lab.evaluate(AttackCandidate({}), split=split, anew=True)
-                trial = await lab.evaluate(proposed.candidate, split=split, anew=True)
+        seeds = [await lab.evaluate(AttackCandidate({}), split=split, anew=bool(turn)) for turn in range(2)]
+        trials = [await lab.evaluate(proposed.candidate, split=split, total=self._longest)]
+        self._refuse_unless_better(trials, seeds)
+        for _ in range(CONFIRMED if lab.timed or seeds[0].score != seeds[1].score else 0):
+            seeds.append(await lab.evaluate(AttackCandidate({}), split=split, anew=True))
+            trials.append(await lab.evaluate(proposed.candidate, split=split, total=self._longest, anew=True))
+            self._refuse_unless_better(trials, seeds)
+        return seeds[0], trials[0]
+
+    def _refuse_unless_better(self, trials: list[WatchedEvaluation], seeds: list[WatchedEvaluation]) -> None:
+        """Refute a candidate of which one score is not better than each of the seed."""
+        for trial in trials:
             if not trial.evaluation.ok:
-                raise Refuted(f"its candidate is {trial.evaluation.status}: {trial.evaluation.reason}")
-            if not lab.better(trial, seed):
-                raise Refuted(f"its candidate gains nothing: {_score(trial, lab)}, and the seed {_score(seed, lab)}")
-        return seed, trial
+                raise RefutedError(f"its candidate is {trial.evaluation.status}: {trial.evaluation.reason}")
+            if behind := [seed for seed in seeds if not self._lab.better(trial, seed)]:
+                scores = f"{_score(trial, self._lab)}, and the seed {_score(behind[0], self._lab)}"
+                raise RefutedError(f"its candidate gains nothing: {scores}")
 
     async def _refuse_if_earned(
         self, proposed: ProposedAttack, seed: WatchedEvaluation, trial: WatchedEvaluation
@@ -271,7 +349,7 @@ class _Attacker:
                 "user",
                 _filled(
                     "referee.md",
-                    goal=lab.task.goal,
+                    goal=cut(lab.task.goal, room),
                     evaluator=_shown(files.evaluator, room),
                     seed=_shown(files.seed, room),
                     before=_score(seed, lab),
@@ -282,19 +360,24 @@ class _Attacker:
                 ),
             )
         )
-        said = _VERDICT.findall(verdict)
-        if not said or said[-1] == "EARNED":
+        said = {word.upper() for word in _VERDICT.findall(verdict)}
+        if len(said) != 1:
+            raise RefutedError("a second look came to no verdict")
+        if said == {"EARNED"}:
             reason = one_line(_VERDICT.sub("", verdict), 300)
-            raise Refuted(f"a second look finds that the goal allows it: {reason}" if said else "there was no verdict")
+            raise RefutedError(f"a second look finds that the goal allows it: {reason}")
 
 
 def _shown(files: Mapping[str, bytes], room: int) -> str:
-    """The files as text, each under its name; of what does not fit into so many tokens, the name alone."""
-    parts = []
+    """The files as text, each under its name, as far as they fit into so many tokens; then how many more there are."""
+    parts = list[str]()
     for path, data in files.items():
-        text = cut(_text(data), room) if room > 0 else ""
-        room -= estimate_tokens(text)
-        parts.append(f"File {one_line(path, 300)}:\n{fence(escaped(text))}" if text else f"File {path!r}, not shown.")
+        text = cut(_text(data), room)
+        part = f"File {one_line(path, 300)}:\n{fence(escaped(text)) if text else '(no text)'}"
+        room -= estimate_tokens(part)
+        if room < 0 and parts:
+            return "\n\n".join([*parts, f"And {len(files) - len(parts)} more files."])
+        parts.append(part)
     return "\n\n".join(parts)
 
 

@@ -11,15 +11,22 @@ from evogit.llm import Limit, Model, Reservation, SpendingLimitError, TokenUsage
 
 LEAST_REPLY = 1_000
 """Tokens of a reply below which no question is asked: none that attacks is shorter."""
+LONGEST_PAUSE = 20.0
+"""Seconds between two attempts at most, whatever the endpoint asks for."""
 
 
 @dataclass
 class AuditAccount:
-    """The `llm.Account` of an audit, which asks one question at a time. `dollars` None: no limit."""
+    """The `llm.Account` of an audit, which asks one question at a time. `dollars` None: no limit.
+
+    `spent` are dollars, `exhausted` says that what is left does not pay for another question.
+    """
 
     dollars: float | None = None
     spent: float = 0.0
     tokens: int = 0
+    attempts: int = 0
+    exhausted: bool = False
 
     def check(self) -> None:
         """Allow one more attempt.
@@ -27,7 +34,7 @@ class AuditAccount:
         Raises:
             SpendingLimitError: the limit is reached.
         """
-        if self.dollars is not None and self.spent >= self.dollars:
+        if self.exhausted or (self.dollars is not None and self.spent >= self.dollars):
             raise SpendingLimitError(f"the limit of ${self.dollars:g} is reached", "dollars")
 
     async def reserve(self, model: Model, worst: TokenUsage) -> Reservation:
@@ -36,9 +43,9 @@ class AuditAccount:
         Raises:
             SpendingLimitError: the price is not known, or what is left does not pay for a useful reply.
         """
-        self.check()
         if self.dollars is None or (model.price and model.price.free):
             return Reservation()
+        self.check()
         if model.price is None:
             raise SpendingLimitError(f"the price of {model.name} is not known, so no limit on dollars can be kept")
         left = round((self.dollars - self.spent) * 1e12)
@@ -48,21 +55,27 @@ class AuditAccount:
         return Reservation("audit", replace(worst, completion=reply))
 
     async def pause(self, seconds: float) -> None:
-        """Wait before another attempt."""
-        await asyncio.sleep(seconds)
+        """Wait before another attempt, but not as long as runs do."""
+        await asyncio.sleep(min(seconds, LONGEST_PAUSE))
 
     async def wait_out(self, model: Model, why: str, seconds: float) -> bool:
-        """An audit waits for no endpoint that is down."""
+        """Give up a question whose endpoint is down."""
         return False
 
     def exhaust(self, limit: Limit) -> None:
-        """Ask no more."""
-        self.spent = max(self.spent, self.dollars or 0.0)
+        """Allow no more attempts."""
+        self.exhausted = True
 
     def charge(
         self, model: Model, usage: TokenUsage, failure: str = "", reservation: Reservation | None = None
     ) -> None:
         """Count one attempt; where the endpoint does not say what it took, all that was set aside."""
         usage = reservation.bound(usage) if reservation else usage
+        self.attempts += 1
         self.tokens += usage.prompt + usage.completion
         self.spent += model.price.of(usage) if model.price else 0.0
+
+    def __str__(self) -> str:
+        """What was asked, in words."""
+        spent = f", ${self.spent:.2f}" if self.spent else ""
+        return f"questions sent: {self.attempts}, {self.tokens:,} tokens{spent}"

@@ -11,7 +11,7 @@ import pytest
 
 from tests.audit.leaky_tasks import LEAKY
 from tests.audit.small_tasks import Small
-from tests.openai_server import reply, serve
+from tests.openai_server import BAD_KEY, reply, serve
 
 from .conftest import Cli, Done
 
@@ -30,7 +30,7 @@ REFUSED = """\
 >>>>>>> REPLACE
 """
 UNEARNED = "There is no such coin.\n\nVERDICT: UNEARNED\n"
-EARNED = "The goal does not say which coins there are.\n\n**VERDICT: EARNED**\n"
+EARNED = "The goal does not say which coins there are.\n\n**Verdict: Earned**\n"
 NONE = "NONE\n"
 
 
@@ -67,9 +67,9 @@ def test_what_is_not_shown_to_be_a_leak_alarms_nobody(cli: Cli, tmp_path: Path) 
     }
     first, second = "".join([*proposed][:4]), "".join([*proposed][4:])
     last = (ONE_COIN + REFUSED) * 2
-    done = audit(cli, tmp_path, LEAKY["coins_only_sum"], first, second, last, EARNED, "It is hard to say.\n")
+    done = audit(cli, tmp_path, LEAKY["coins_only_sum"], first, second, last, EARNED)
     assert (done.code, done.json["findings"]) == (0, [])
-    whys = [*proposed.values(), "the goal does not say which coins there are", "there was no verdict"]
+    whys = [*proposed.values(), "the goal does not say which coins there are", "it was proposed before"]
     notes = done.json["notes"]
     assert [why for why, note in zip(whys, notes, strict=False) if why.lower() not in note.lower()] == [], notes
 
@@ -83,9 +83,41 @@ def test_no_more_is_spent_than_allowed(cli: Cli, tmp_path: Path, dollars: str, a
         settings.write_text(f'[models.m]\nbase_url = "{server.url}"\n{price}\n', encoding="utf-8")
         named = ("--model", "m", "--only", "model", "--dollars", dollars, "--json")
         done = cli("audit", "coins", *named, EVOGIT_SETTINGS=str(settings))
-    assert (done.code, len(server.requests)) == (0, asked)
+    assert (done.code, len(server.requests)) == (0 if asked else 4, asked)
     if asked:
         assert 1_000 <= server.requests[0].body["max_tokens"] < float(dollars) / 100e-6
-        assert "2,010 tokens, $0.02" in done.json["notes"][-1]
+        assert "questions sent: 1, 2,010 tokens, $0.02" in done.json["notes"][-1]
     else:
-        assert "does not pay for a question" in done.json["notes"][0]
+        assert "does not pay for a question" in done.json["notes"][-1]
+
+
+def test_what_was_found_is_told_whatever_comes_later(cli: Cli, tmp_path: Path) -> None:
+    clash = "<<<<<<< WRITE seed/program.py/more.py\npass\n>>>>>>> END\n"
+    first = ONE_COIN + REFUSED + ONE_COIN + clash + REFUSED
+    toml = LEAKY["coins_only_sum"].write(tmp_path / "coins") / "task.toml"
+    toml.write_text(toml.read_text().replace('["program.py"]', '["**"]'))
+    with serve([reply(first), reply(UNEARNED), BAD_KEY]) as server:
+        settings = tmp_path / "settings.toml"
+        settings.write_text(f'[models.m]\nbase_url = "{server.url}"\n', encoding="utf-8")
+        done = cli("audit", "coins", "--model", "m", "--only", "model", "--json", EVOGIT_SETTINGS=str(settings))
+    assert (done.code, len(done.json["findings"])) == (1, 1)
+    notes = str(done.json["notes"])
+    assert "would be a file and a folder" in notes
+    assert "could not be asked" in notes
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--only", "model"),
+        ("--dollars", "1"),
+        ("--model", "", "--only", "model"),
+        ("--model", "script:none", "--only", "nan"),
+        ("--model", "script:none", "--dollars", "nan"),
+        ("--model", "script:none", "--dollars", "inf"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(cli: Cli, options: tuple[str, ...]) -> None:
+    done = cli("audit", "circle_packing", *options)
+    assert (done.code, done.out) == (2, "")
+    assert "expected" in done.err

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,9 @@ from rich.text import Text
 
 from evogit.adopt import find_task
 from evogit.audit.attack import Attack, Finding
-from evogit.audit.auditing import Audited, audited, chosen, task_problems, write
+from evogit.audit.auditing import MODEL, Audited, audited, chosen, task_problems, write
 from evogit.audit.laboratory import Laboratory
-from evogit.audit.proposed import NAME, attack_by
+from evogit.audit.proposed import MODEL_ATTACK, attack_by
 from evogit.audit.spending import AuditAccount
 from evogit.cli.options.shared import TASK, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
@@ -43,9 +45,16 @@ LINES = 14
 @click.option("--split", metavar="NAME", default="train", show_default=True, help="The split that is attacked.")
 @click.option("--seconds", type=click.FloatRange(min=1), default=50.0, show_default=True, help="How long it may take.")
 @click.option(
-    "--model", metavar="MODEL", default="", help="Have this model read the evaluator and propose attacks, too."
+    "--model",
+    metavar="MODEL",
+    help="Have this model read the evaluator and propose attacks, too; `--only model`: nothing else.",
 )
-@click.option("--dollars", type=click.FloatRange(min=0), metavar="D", help="What the model may cost at most.")
+@click.option(
+    "--dollars",
+    type=click.FloatRange(min=0),
+    metavar="D",
+    help="What the model may cost at most; its price must be known.",
+)
 @sandbox_option
 @with_repo
 @with_terminal
@@ -58,7 +67,7 @@ def audit(
     out: Path | None,
     split: str,
     seconds: float,
-    model: str,
+    model: str | None,
     dollars: float | None,
     sandbox: str,
 ) -> None:
@@ -70,35 +79,63 @@ def audit(
     """
     from evogit.cli.locate_run import task_here
 
-    attacks = chosen([name for name in names if name != NAME]) if set(names) != {NAME} else []
-    if (dollars is not None or NAME in names) and not model:
-        raise UsageError("expected a model that is asked, with --model MODEL")
+    attacks = chosen(names)
     if listed:
-        _list(terminal, attacks)
+        _list(terminal, [*attacks, MODEL_ATTACK] if not names or MODEL in names else attacks)
         return
+    asked = _Asked(model, dollars, seconds)
+    asked.check(names)
     found = find_task(task) if task is not None else task_here(repo, None)[0]
     found.check_split(split)
-    if out is not None and out.exists() and any(out.iterdir()):
-        raise RefusedError(f"expected {out} to be absent or an empty folder; choose another one with --out DIR")
+    if out is not None:
+        _make(out)
     if found.judged == "pairs":
         raise RefusedError(f"{found.name}: people or models compare pairs of candidates; there is no score to forge")
     laboratory = Laboratory(found, sandbox, split=split, seconds=seconds)
-    findings = asyncio.run(_audit(terminal, laboratory, attacks, out, _Asked(model, dollars, seconds)))
+    findings = asyncio.run(_audit(terminal, laboratory, attacks, out, asked))
     if findings:
         sys.exit(1)
+
+
+def _make(out: Path) -> None:
+    """Make the folder before anything is done that would be lost without it."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make {out}: {error.strerror}; choose another folder with --out DIR") from error
+    if any(out.iterdir()):
+        raise RefusedError(f"expected {out} to be absent or an empty folder; choose another one with --out DIR")
 
 
 class _Asked(Struct, frozen=True):
     """What model is asked, if one is; for how much; and how long its attacks may take."""
 
-    model: str
+    model: str | None
     dollars: float | None
     seconds: float
 
+    def check(self, only: Collection[str]) -> None:
+        """Refuse options that contradict each other.
+
+        Raises:
+            UsageError: a model is needed and none is named, or one is named and not asked.
+        """
+        if not math.isfinite(self.seconds) or not math.isfinite(self.dollars or 0.0):
+            raise UsageError("expected finite numbers of --seconds and --dollars")
+        if self.model is None and (MODEL in only or self.dollars is not None):
+            raise UsageError("expected a model that is asked: --model MODEL")
+        if self.model is not None and only and MODEL not in only:
+            raise UsageError(f"expected --only {MODEL}, too, as --model names one that is asked")
+
     @asynccontextmanager
     async def attacks(self) -> AsyncIterator[list[Attack]]:
-        """The attack that asks it; its key is in no process that is started meanwhile."""
-        if not self.model:
+        """The attack that asks it; its key is in no process that is started meanwhile.
+
+        Raises:
+            CredentialError: its key cannot be had.
+            UsageError: there is no such model, or dollars are limited and its price is not known.
+        """
+        if self.model is None:
             yield []
             return
         from evogit.config.user_settings import load_user_settings
@@ -107,6 +144,8 @@ class _Asked(Struct, frozen=True):
         models = open_models(load_user_settings(os.environ))
         try:
             model = models.get(self.model)
+            if self.dollars is not None and model.price is None:
+                raise UsageError(f"expected a known price of {self.model} to keep --dollars; say it in your settings")
             models.forget_keys()
             yield [attack_by(model, AuditAccount(self.dollars), self.seconds)]
         finally:
@@ -117,6 +156,8 @@ async def _audit(
     terminal: Terminal, laboratory: Laboratory, attacks: list[Attack], out: Path | None, asked: _Asked
 ) -> list[Finding]:
     async with asked.attacks() as by_model, laboratory as lab:
+        if terminal.live:
+            lab.say = partial(terminal.note, style="dim")
         attacks = [*attacks, *by_model]
         if problem := task_problems(lab):
             raise RefusedError(f"{lab.task.name} cannot be audited: {problem}")
@@ -131,12 +172,16 @@ async def _audit(
             terminal.data(_report(lab, done, folders))
         else:
             terminal.show([*_head(lab, done), *_findings(findings, folders), *_foot(lab, done)])
+    if not findings and (unasked := [each.unasked for each in done if each.unasked]):
+        raise RefusedError(f"{unasked[0]}; so that its attacks were not tried to the end")
     return findings
 
 
 def _outcome(each: Audited) -> str:
     if each.findings:
         return "found"
+    if each.unasked:
+        return "not asked"
     return "no time left" if each.late else "held"
 
 
@@ -170,7 +215,9 @@ def _findings(findings: list[Finding], folders: list[str]) -> list[Text]:
             lines.append(Text.assemble(("  blame   ", "dim"), f"{finding.line}  ", (escape(finding.source), "cyan")))
         lines.append(Text.assemble(("  remedy  ", "dim"), finding.attack.remedy))
         if finding.hit.stricter:
+            lines.append(Text("  the evaluator, as the model suggests", "dim"))
             lines += [Text(f"    {escape(line)}", "green") for line in _excerpt(finding.hit.stricter, "+-")]
+            lines.append(Text("  the candidate", "dim"))
         if folders:
             lines.append(Text.assemble(("  files   ", "dim"), escape(folders[place])))
         else:
@@ -200,12 +247,17 @@ def _excerpt(diff: str, marks: str = "+") -> list[str]:
 def _foot(lab: Laboratory, done: list[Audited]) -> list[Text]:
     lines = [Text(escape(note), "yellow") for note in lab.notes]
     late = [each.attack.name for each in done if each.late]
+    unasked = [each for each in done if each.unasked]
+    lines += [Text(escape(each.unasked), "yellow") for each in unasked]
     if late:
         lines.append(Text(f"no time for {', '.join(late)}; --seconds gives more", "yellow"))
     found = [each for each in done if each.findings]
     if found:
         return [*lines, Text(f"{len(found)} of {count(len(done), 'attack')} worked; docs/auditing.md says more", "red")]
-    return [*lines, Text(f"no attack worked ({len(done) - len(late)} tried)", "green")]
+    return [
+        *lines,
+        Text(f"no attack worked ({len(done) - len(late) - len(unasked)} tried)", "yellow" if unasked else "green"),
+    ]
 
 
 def _report(lab: Laboratory, done: list[Audited], folders: list[str]) -> dict[str, Any]:
@@ -220,7 +272,7 @@ def _report(lab: Laboratory, done: list[Audited], folders: list[str]) -> dict[st
         "seed": dict(lab.seed.evaluation.metrics),
         "evaluations": lab.tried,
         "attacks": [{"name": each.attack.name, "outcome": _outcome(each)} for each in done],
-        "notes": lab.notes,
+        "notes": [*lab.notes, *(each.unasked for each in done if each.unasked)],
         "findings": findings,
     }
 
