@@ -202,7 +202,7 @@ RELATED: dict[str, Check] = {
         isinstance(given, list) and all(x in given for x in value)
     ),
     "names places that the input does not have": lambda value, given: (
-        isinstance(given, list) and all(type(x) is int and 0 <= x < len(given) for x in value)
+        isinstance(given, list) and _places(value, given) and _used(value, given)
     ),
     MORE: lambda value, given: type(given) is int and len(value) <= given,
     SUM: lambda value, given: type(given) in (int, float) and sum(value) == given,
@@ -281,6 +281,11 @@ LIMITED: dict[str, Limit] = {
 
 def _places(value: list[Any], given: list[Any]) -> bool:
     return all(type(x) is int and 0 <= x < len(given) for x in value)
+
+
+def _used(value: list[Any], given: list[Any]) -> bool:
+    """Whether an answer of more elements than there are places has most places; else small numbers look like some."""
+    return len(value) <= len(given) or 2 * len(set(value)) > len(given)
 
 
 def _pairs(given: Any) -> bool:

@@ -79,7 +79,42 @@ from .small_tasks import (
     tour_evaluator,
 )
 
+STOCK = """\
+from evogit import Case, Invalid
+
+def evaluate(program, split, rng):
+    for shop in range(3):
+        chances = [rng.randrange(1, 9) for _ in range(20)]
+        orders = program.call("program:solve", [chances], returns=list[int]).value
+        if len(orders) != 31 or not all(0 <= order <= 30 - left for left, order in enumerate(orders)):
+            raise Invalid("no such orders")
+        yield Case(str(shop), score=sum(abs(20 - left - order) for left, order in enumerate(orders[:20])))
+"""
+ORDERS = "def solve(chances):\n    return [10 - left if left < 5 else 0 for left in range(31)]\n"
+ALIKE = """\
+from itertools import combinations
+from evogit import Case, Invalid
+
+def evaluate(program, split, rng):
+    for number in range(3):
+        names = {str(rng.randrange(10**6)): rng.randrange(9) for _ in range(20)}
+        ran = program.run(["python3", "program.py", *names], out=["groups.csv"])
+        rows = [line.split(",") for line in ran.files["groups.csv"].decode().splitlines()]
+        if ran.code or len(rows) != len(names) or {name for name, _ in rows} != set(names):
+            raise Invalid("not one line for each")
+        pairs = [(names[one] == names[other], a == b) for (one, a), (other, b) in combinations(rows, 2)]
+        yield Case(str(number), score=sum(said == right for right, said in pairs) / len(pairs))
+"""
+ALIKES = """\
+import csv, sys
+
+with open("groups.csv", "w", newline="") as file:
+    csv.writer(file).writerows([name, 0] for name in sys.argv[1:])
+"""
+
 SOUND = {
+    "stock": Small(STOCK, ORDERS, direction="minimize"),
+    "alike": Small(ALIKE, ALIKES),
     "slots": Small(
         SLOTS.replace("AGAIN", 'slots[::-1] != [program.call("program:solve", [k, 12]).value for k in keys[::-1]]'),
         SLOT,

@@ -28,6 +28,8 @@ from evogit.audit.parts import leaves
 MANY = 6000
 """Numbers from minus so many on that are answered at once; 64 KiB as text."""
 
+SEVEN = "return _each(honest(*args, **kwargs), lambda number: 7)"
+"""What says the same as NaN where numbers are only names, such as of groups."""
 SOME = 4
 """Numbers of an answer that are NaN alone."""
 KINDS = 6
@@ -49,8 +51,9 @@ async def _nothing(lab: Laboratory) -> AsyncIterator[Hit]:
 
 
 async def _odd(lab: Laboratory) -> AsyncIterator[Hit]:
+    plain = [trial.score async for _, _, trial in tried(lab, "nan", {"7 for each number": SEVEN})]
     async for says, candidate, trial in tried(lab, "nan", ODD):
-        if passes(lab, trial):
+        if passes(lab, trial) and (lab.better(trial) or trial.score not in plain):
             yield Hit(f"{says} is accepted", candidate, trial, trial.line)
             return
     paths = list(leaves(lab.answered[0].value))[:SOME] if lab.answered else []
