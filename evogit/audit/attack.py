@@ -46,13 +46,18 @@ def first_of(*searches: Search) -> Search:
     return search
 
 
-class Attack(Struct, frozen=True):
+class AttackKind(Struct, frozen=True):
     """A way to score without earning it: its name, what it tries and the remedy, a sentence each."""
 
     name: str
     family: str
     tries: str
     remedy: str
+
+
+class Attack(AttackKind, frozen=True):
+    """One that can be tried."""
+
     search: Search
 
 

@@ -16,8 +16,6 @@ from evogit.core import UsageError
 
 QUICK = ("memo", "kept-on-disk", "hard-coded", "memo-inside")
 """The attacks on timed tasks that `evogit check` tries, too."""
-
-
 MODEL = "model"
 """The attack that asks a model, and its family."""
 
@@ -35,7 +33,7 @@ class Audited(Struct, frozen=True):
 
 
 def chosen(names: Collection[str]) -> list[Attack]:
-    """The attacks of these names or families; all of them where none is named. `model` is one that is asked.
+    """The attacks of these names or families, all of them where none is named; `MODEL` names none of these.
 
     Raises:
         UsageError: there is none of such a name.

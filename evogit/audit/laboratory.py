@@ -100,7 +100,10 @@ class WatchedEvaluation(Struct, frozen=True):
 
 
 class Laboratory:
-    """The seed of a task and evaluator processes for it; an async context manager."""
+    """The seed of a task and evaluator processes for it; an async context manager.
+
+    `found` are what earlier attacks found, a sentence each; `say` tells a person at once; `notes` are told at the end.
+    """
 
     def __init__(self, task: Task, provider: str, *, split: str = "train", seconds: float = math.inf) -> None:
         self.task = task

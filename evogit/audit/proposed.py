@@ -10,16 +10,16 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import AsyncIterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from string import Template
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict
 
 from evogit.agents.editing.blocks import EditError
 from evogit.agents.editing.draft import Draft
 from evogit.agents.editing.reply import parse
-from evogit.audit.attack import Attack, Hit
+from evogit.audit.attack import Attack, AttackKind, Hit
 from evogit.audit.auditing import MODEL
 from evogit.audit.candidate import AttackCandidate
 from evogit.audit.laboratory import CONFIRMED, Laboratory, NotAskedError, NoTimeError, WatchedEvaluation
@@ -32,7 +32,6 @@ from evogit.llm import (
     ModelError,
     Question,
     RefusingModelError,
-    RunEndsError,
     SpendingLimitError,
     UnknownModelError,
     estimate_tokens,
@@ -56,16 +55,7 @@ _SPLIT = re.compile(r"^[#*_ \t]{0,9}SPLIT[*_ \t]{0,9}:(.*)$", re.MULTILINE)
 _VERDICT = re.compile(
     r"^[#*_` \t]{0,9}VERDICT[*_ \t]{0,9}:[*_` \t]{0,9}(EARNED|UNEARNED)\b.*$", re.MULTILINE | re.IGNORECASE
 )
-
-
-UNASKABLE = (
-    CredentialError,
-    ModelError,
-    RefusingModelError,
-    RunEndsError,
-    SpendingLimitError,
-    UnknownModelError,
-)
+UNASKABLE = (CredentialError, ModelError, RefusingModelError, SpendingLimitError, UnknownModelError)
 """Errors of a question."""
 
 
@@ -85,19 +75,11 @@ class ProposedAttack(Struct, frozen=True):
     stricter: str
 
 
-async def _unasked(lab: Laboratory) -> AsyncIterator[Hit]:
-    """Nothing: no model is asked."""
-    hits: tuple[Hit, ...] = ()
-    for hit in hits:
-        yield hit
-
-
-MODEL_ATTACK = Attack(
+BY_MODEL = AttackKind(
     name=MODEL,
     family=MODEL,
     tries="what a model thinks of that reads the evaluator (--model)",
     remedy="Have the evaluator refuse it. What the model suggests was not run: read it before you do.",
-    search=_unasked,
 )
 
 
@@ -109,7 +91,7 @@ def attack_by(model: Model, account: AuditAccount, seconds: float) -> Attack:
         async for hit in _Attacker(lab, model, account, seconds / 5).hits():
             yield hit
 
-    return replace(MODEL_ATTACK, search=search)
+    return Attack(**asdict(BY_MODEL), search=search)
 
 
 # --- what a model is shown, and says ------------------------------------------------------------------------------
@@ -130,7 +112,7 @@ class _Files:
 
         Raises:
             EditError: its blocks cannot be carried out.
-            RefutedError: they make no candidate, or no stricter evaluator, or one of other files than it may.
+            RefutedError: they make no candidate, or do not say how the evaluator could refuse it.
         """
         draft = Draft({**self.evaluator, **self.seed}, self._refusal)
         draft.carry_out(parse(section).blocks)
@@ -140,11 +122,9 @@ class _Files:
         made = {path.removeprefix(SEED): data for path, data in changed.items() if self._is_candidate(path)}
         if not made:
             raise RefutedError("it changes no file that candidates may change")
-        known = {*self._lab.files, *made}
-        if mixed := [
-            path for path in made for other in known if path.startswith(f"{other}/") or other.startswith(f"{path}/")
-        ]:
-            raise RefutedError(f"{mixed[0]!r} would be a file and a folder")
+        files = {*self._lab.files, *made}
+        if both := sorted(files & {str(folder) for path in files for folder in PurePosixPath(path).parents}):
+            raise RefutedError(f"{both[0]!r} would be a file and a folder")
         stricter = {path: data for path, data in changed.items() if not self._is_candidate(path)}
         if not stricter:
             raise RefutedError("it does not say how the evaluator could refuse it")
@@ -276,14 +256,13 @@ class _Attacker:
     def _described(self) -> str:
         lab, seed = self._lab, self._lab.seed.evaluation
         toml = lab.task.folder / "task.toml"
+        keys = toml.read_text(encoding="utf-8") if toml.is_file() else ""
         feedback = "\n".join(f"{name}: {text}" for name, text in lab.seed.evidence.feedback.items())
         cases = "\n".join(f"{name}: {dict(values)}" for name, values in seed.cases.items())
         parts = [
             f"## Goal\n\n{cut(lab.task.goal, self._room)}",
             f"To {lab.task.primary.direction}: {lab.task.primary.name}. judged: {lab.task.judged}.",
-            f"## task.toml\n\n{fence(escaped(cut(toml.read_text(encoding='utf-8'), FEEDBACK)))}"
-            if toml.is_file()
-            else "",
+            f"## task.toml\n\n{fence(escaped(cut(keys, FEEDBACK)))}" if keys else "",
             *("## Files", _shown(self._files.evaluator, self._room), _shown(self._files.seed, self._room)),
             f"## The seed, evaluated on {lab.split}\n\n{dict(seed.metrics)}\n\n{fence(escaped(cut(cases, FEEDBACK)))}",
             f"## Feedback\n\n{fence(escaped(cut(feedback, FEEDBACK)))}" if feedback.strip() else "",

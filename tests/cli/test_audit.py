@@ -45,7 +45,9 @@ def test_the_command_is_content_with_what_holds(cli: Cli) -> None:
 
 
 def test_the_attacks_are_listed(cli: Cli) -> None:
-    assert "hard-coded" in cli("audit", "--list").out
+    listed = cli("audit", "--list").out
+    assert "hard-coded" in listed
+    assert "a model" in listed
     assert len(cli("audit", "--list", "--json").json["attacks"]) >= 30
 
 

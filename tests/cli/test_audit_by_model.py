@@ -70,8 +70,9 @@ def test_what_is_not_shown_to_be_a_leak_alarms_nobody(cli: Cli, tmp_path: Path) 
     done = audit(cli, tmp_path, LEAKY["coins_only_sum"], first, second, last, EARNED)
     assert (done.code, done.json["findings"]) == (0, [])
     whys = [*proposed.values(), "the goal does not say which coins there are", "it was proposed before"]
-    notes = done.json["notes"]
-    assert [why for why, note in zip(whys, notes, strict=False) if why.lower() not in note.lower()] == [], notes
+    *notes, asked = done.json["notes"]
+    assert [why for why, note in zip(whys, notes, strict=True) if why.lower() not in note.lower()] == [], notes
+    assert "questions sent: 4" in asked
 
 
 @pytest.mark.parametrize(("dollars", "asked"), [("0.01", 0), ("0.5", 1)])

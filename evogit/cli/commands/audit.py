@@ -6,7 +6,7 @@ import asyncio
 import math
 import os
 import sys
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -17,10 +17,10 @@ from msgspec import Struct
 from rich.text import Text
 
 from evogit.adopt import find_task
-from evogit.audit.attack import Attack, Finding
+from evogit.audit.attack import Attack, AttackKind, Finding
 from evogit.audit.auditing import MODEL, Audited, audited, chosen, task_problems, write
 from evogit.audit.laboratory import Laboratory
-from evogit.audit.proposed import MODEL_ATTACK, attack_by
+from evogit.audit.proposed import BY_MODEL, attack_by
 from evogit.audit.spending import AuditAccount
 from evogit.cli.options.shared import TASK, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
@@ -81,7 +81,7 @@ def audit(
 
     attacks = chosen(names)
     if listed:
-        _list(terminal, [*attacks, MODEL_ATTACK] if not names or MODEL in names else attacks)
+        _list(terminal, [*attacks, BY_MODEL] if not names or MODEL in names else attacks)
         return
     asked = _Asked(model, dollars, seconds)
     asked.check(names)
@@ -173,7 +173,7 @@ async def _audit(
         else:
             terminal.show([*_head(lab, done), *_findings(findings, folders), *_foot(lab, done)])
     if not findings and (unasked := [each.unasked for each in done if each.unasked]):
-        raise RefusedError(f"{unasked[0]}; so that its attacks were not tried to the end")
+        raise RefusedError(f"{unasked[0]}; its attacks were not tried to the end")
     return findings
 
 
@@ -185,7 +185,7 @@ def _outcome(each: Audited) -> str:
     return "no time left" if each.late else "held"
 
 
-def _list(terminal: Terminal, attacks: list[Attack]) -> None:
+def _list(terminal: Terminal, attacks: Sequence[AttackKind]) -> None:
     if terminal.json:
         records = [{"name": a.name, "family": a.family, "tries": a.tries, "remedy": a.remedy} for a in attacks]
         terminal.data({"schema": 1, "attacks": records})
