@@ -21,7 +21,7 @@ def held_folder(parent: Path, prefix: str) -> Iterator[Path]:
     for left in parent.glob(f"{prefix}*"):
         _remove_left(left)
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
-    with _locked(folder):
+    with _locked(folder, fcntl.LOCK_EX):  # waits for who only looks whether it was left behind
         try:
             yield folder
         finally:
@@ -29,21 +29,21 @@ def held_folder(parent: Path, prefix: str) -> Iterator[Path]:
 
 
 def _remove_left(folder: Path) -> None:
-    with contextlib.suppress(OSError), _locked(folder):
+    with contextlib.suppress(OSError), _locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB):
         if time.time() - folder.stat().st_mtime > OLD:  # else it may be about to be held
             shutil.rmtree(folder)
 
 
 @contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def _locked(folder: Path, how: int) -> Iterator[None]:
     """Hold a folder, which ends with this process however that ends.
 
     Raises:
-        OSError: another process holds it, or it is another person's.
+        OSError: another process holds it and `how` is not to wait, or it is another person's.
     """
     held = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(held, how)
         yield
     finally:
         os.close(held)
