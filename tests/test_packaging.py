@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clock import PATIENCE
+from tests.clock import PATIENCE, wait_until
 from tests.conftest import Once
 
 ROOT = Path(__file__).parent.parent
@@ -52,19 +52,28 @@ class Installed:
             if digest and path.startswith("evogit/_content/")
         }
 
-    def evogit(self, *arguments: str, cwd: Path, timeout: float = PATIENCE) -> str:
-        """Run the console script with next to nothing in its environment; its output."""
-        done = subprocess.run(
+    def begin(self, *arguments: str, cwd: Path) -> subprocess.Popen[str]:
+        """Start the console script with next to nothing in its environment."""
+        return subprocess.Popen(
             [self.folder / "bin" / "evogit", *arguments],
             cwd=cwd,
             env={"PATH": "/usr/bin:/bin", "HOME": str(cwd)},
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=timeout,
         )
-        assert done.returncode == 0, done.stderr + done.stdout
-        return done.stdout
+
+    def evogit(self, *arguments: str, cwd: Path) -> str:
+        """What the console script prints."""
+        return ended(self.begin(*arguments, cwd=cwd))
+
+
+def ended(process: subprocess.Popen[str]) -> str:
+    """What a process printed, once it ended well."""
+    shown, told = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, told + shown
+    return shown
 
 
 def tracked(*folders: str) -> set[str]:
@@ -132,8 +141,11 @@ def test_tasks_lists_the_gallery_anywhere(installed: Installed, tmp_path: Path) 
 
 
 def test_demo_evolves_anywhere(installed: Installed, tmp_path: Path) -> None:
-    shown = installed.evogit("--color", "never", "demo", "--minutes", "0.05", cwd=tmp_path)
-    assert "seed of circle_packing" in shown
+    demo = installed.begin("--color", "never", "demo", "--minutes", "60", cwd=tmp_path)
+    adopted = tmp_path / "evogit-demo" / ".git" / "refs" / "heads" / "evogit" / "demo"
+    wait_until(lambda: demo.poll() is not None or adopted.exists(), "an agent that adopted the seed", every=0.1)
+    installed.evogit("stop", "-C", "evogit-demo", cwd=tmp_path)
+    assert "seed of circle_packing" in ended(demo)
     assert [path.name for path in tmp_path.glob("[!.]*")] == ["evogit-demo"]
 
 
