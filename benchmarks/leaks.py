@@ -12,9 +12,10 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from candidates import Warm, kinds, task_of
+from meter import FORKS, command_line
 
 from evogit.evaluation.evaluator import Evaluator
 from evogit.sandbox import Environment
@@ -51,6 +52,8 @@ async def watch(name: str, folder: Path, home: Path, evaluations: int) -> dict[s
     """Evaluate one-file candidates, two at a time."""
     kind = next(kinds())
     task = task_of(folder / "leaks", kind, Environment())
+    async with Evaluator(task, provider=name, jobs=1):
+        pass  # what evaluators are forked from is there now, and stays
     points = {"before": census(home)}
     async with Evaluator(task, provider=name, jobs=JOBS) as evaluator:
         warm, numbers = Warm(name, kind, evaluator), iter(range(evaluations))
@@ -63,7 +66,7 @@ async def watch(name: str, folder: Path, home: Path, evaluations: int) -> dict[s
 
         for point, until in (("after a tenth", evaluations // 10), ("at the end", evaluations)):
             await asyncio.gather(*(lane(until) for _ in range(JOBS)))
-            while len(family([])[0]) < JOBS:  # processes start only once evaluations wait for them
+            while len(family([]).judges) < JOBS:  # processes start only once evaluations wait for them
                 await asyncio.gather(*(warm.evaluate(number) for number in range(-JOBS, 0)))
             await asyncio.sleep(1)  # the last sessions are cleared away meanwhile
             points[point] = census(home)
@@ -84,13 +87,13 @@ def settled(home: Path, before: dict[str, float]) -> dict[str, float]:
 def census(home: Path) -> dict[str, float]:
     """Everything that could grow."""
     containers = own_containers()
-    judges, workers = family(containers)
+    servers, judges, workers = family(containers)
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:  # orphans that have ended
             pass
     return {
         "engine MB": memory([os.getpid()]),
-        "engine fds": fds([os.getpid()]),
+        "engine fds": fds([os.getpid(), *servers]),
         "judges MB": memory(judges),
         "judges fds": fds(judges),
         "workers MB": memory(workers),
@@ -105,8 +108,8 @@ def census(home: Path) -> dict[str, float]:
 
 def workers_memory() -> float:
     """Bytes that all workers of this process take, with what carries them, pages that processes share counted once."""
-    judges, workers = family(own_containers())
-    return memory([*judges, *workers]) * 1e6
+    servers, judges, workers = family(own_containers())
+    return memory([*servers, *judges, *workers]) * 1e6
 
 
 # --- whose is what --------------------------------------------------------------------------------------------------
@@ -146,12 +149,22 @@ def own_containers() -> list[int]:
     ]
 
 
-def family(containers: list[int]) -> tuple[list[int], list[int]]:
-    """Our children, and what is below them or carries and is in our containers."""
+class Family(NamedTuple):
+    """Our processes: what evaluators are forked from, evaluators, and what carries, is in and is below containers."""
+
+    servers: list[int]
+    judges: list[int]
+    workers: list[int]
+
+
+def family(containers: list[int]) -> Family:
+    """All of ours that there are."""
     of = parents()
     children = [pid for pid, parent in of.items() if parent == os.getpid()]
+    servers = [pid for pid in children if FORKS in command_line(pid)]
+    judges = [pid for pid, parent in of.items() if parent in servers or (pid in children and pid not in servers)]
     carriers = [of[pid] for pid in containers if pid in of]
-    return children, [*below(children, of), *carriers, *below(carriers, of)]
+    return Family(servers, judges, [*below(judges, of), *carriers, *below(carriers, of)])
 
 
 def memory(pids: Iterable[int]) -> float:

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from evogit.core import Duplicate, Entry, Evaluated, FailedProposal, Proposed, Spent
 
-EVALUATOR = "evogit.evaluation.evaluator_main"
-"""What command lines of evaluator processes hold."""
+FORKS = "evogit.evaluation.fork_server_main"
+"""What the command line of the process holds that evaluator processes are forked from."""
 
 REAPED = (13, 15)
 """Where the system tells what a process has waited for."""
@@ -33,11 +33,17 @@ def nested_seconds(process: str = "self") -> float:
     """The part of it that evaluator processes did not use themselves, but sandboxes and candidates."""
     found = 0.0
     for child in _children(process):
-        if EVALUATOR in _content(child, "cmdline"):
-            found += _seconds_of(child, *REAPED) + sum(map(_seconds_of, _descendants(child)))
+        if FORKS in command_line(child):
+            for evaluator in _children(child):
+                found += _seconds_of(evaluator, *REAPED) + sum(map(_seconds_of, _descendants(evaluator)))
         else:
             found += nested_seconds(child)
     return found
+
+
+def command_line(process: str | int) -> str:
+    """How a process was started, nothing where it has ended."""
+    return _content(str(process), "cmdline")
 
 
 def _children(process: str) -> list[str]:

@@ -112,8 +112,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One for each core, and one more: tests wait, for sandboxes, clocks, models and processes."""
-    return 1 + (os.cpu_count() or 1)
+    """One for each core, and two more: tests wait, for sandboxes, clocks, models and processes."""
+    return 2 + (os.cpu_count() or 1)
 
 
 def compile_once() -> None:

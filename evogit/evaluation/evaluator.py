@@ -248,6 +248,9 @@ class Evaluator:
         process = await self._free_process()
         self._at_work += 1
         try:
+            if process and process.ended:
+                await process.kill()
+                process = None
             if process is None:
                 process, _ = await self._new_process()
             yield process

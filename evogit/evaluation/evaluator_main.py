@@ -9,7 +9,6 @@ the engine starts another one.
 from __future__ import annotations
 
 import ctypes
-import gc
 import json
 import logging
 import os
@@ -34,11 +33,9 @@ from evogit.sandbox.providers import provider
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 
-def main() -> None:
-    """Serve the engine whose process id is the first argument, until it closes our stdin or dies."""
-    _die_with(int(sys.argv[1]))
-    gc.freeze()  # what was imported stays: nobody need look for garbage there, at the end least of all
-    gc.enable()
+def main(parent: int) -> None:
+    """Serve the engine until it closes our stdin or dies, and with it the fork server, whose id is `parent`."""
+    _die_with(parent)
     requests, replies = _claim_pipes()
     lock = threading.Lock()
 
@@ -132,9 +129,9 @@ def _claim_pipes() -> tuple[BinaryIO, BinaryIO]:
     return requests, replies
 
 
-def _die_with(engine: int) -> None:
-    """Be killed with the engine, even in the middle of an evaluation (Linux; elsewhere stdin ends it in between)."""
+def _die_with(parent: int) -> None:
+    """Be killed with our parent, even in the middle of an evaluation (Linux; elsewhere stdin ends it in between)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != engine:
+    if os.getppid() != parent:
         sys.exit(0)

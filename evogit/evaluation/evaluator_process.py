@@ -8,16 +8,15 @@ import fcntl
 import json
 import os
 import signal
-import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, BinaryIO, Self
 
 from evogit.config import Task
 from evogit.core import BaseFiles, EvaluatorError, EvoGitError
+from evogit.evaluation.fork_server import Forked
 from evogit.evaluation.frames import KINDS, PREFIX, frame
 from evogit.evaluation.task_json import described
-from evogit.repository.subprocesses import let_go
 
 LONGEST_LOG = 64 * 1024
 """Bytes of the evaluator's own output that are kept, from its end."""
@@ -25,9 +24,6 @@ LONGEST_LOG = 64 * 1024
 PLACES = ("PATH", "LANG", "HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR")
 DOCKER = ("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
 """Environment variables that evaluator processes get."""
-
-START = "import gc; gc.disable(); from evogit.evaluation.evaluator_main import main; main()"
-"""Nobody looks for garbage among what is imported: it stays, and to look for it is a sixth of the start."""
 
 PATIENCE = 10.0
 """Seconds for a process to end by itself, and its sandbox's workers with it."""
@@ -47,16 +43,19 @@ class EvaluatorDiedError(Exception):
 class EvaluatorProcess:
     """One evaluator process, in a session of its own so that Ctrl-C at the terminal does not reach it."""
 
-    def __init__(self, process: asyncio.subprocess.Process, prints: BinaryIO, tell: Callable[[str], None]) -> None:
-        assert process.stdin  # both are pipes
-        assert process.stdout
+    def __init__(self, process: Forked, prints: BinaryIO, tell: Callable[[str], None]) -> None:
         self._process = process
         self._prints = prints
         self._tell = tell
-        self._to = process.stdin
-        self._from = process.stdout
+        self._to = process.writer
+        self._from = process.reader
         self._held = ""
         self.busy = False
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is no more: somebody killed it, or what it was forked from."""
+        return self._process.ended
 
     @classmethod
     async def start(
@@ -87,15 +86,10 @@ class EvaluatorProcess:
     async def _spawn(cls, tell: Callable[[str], None]) -> Self:
         prints = tempfile.TemporaryFile("a+b")  # noqa: SIM115  # closed with the process
         fcntl.fcntl(prints, fcntl.F_SETFL, os.O_APPEND)  # `printed` moves where both of us are, and empties it
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-u", "-c", START, str(os.getpid())),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=prints,
-            cwd="/",
-            env=_environment(),
-            start_new_session=True,
-        )
+        try:
+            process = await Forked.start(_environment(), prints)
+        except ChildProcessError as error:
+            raise EvaluatorError(f"an evaluator does not start: {error}\n{_last(prints)}") from error
         return cls(process, prints, tell)
 
     async def ask(
@@ -130,27 +124,31 @@ class EvaluatorProcess:
 
     def printed(self) -> str:
         """What the evaluator printed since the last time, at most the end of it."""
-        end = self._prints.seek(0, os.SEEK_END)
-        self._prints.seek(max(0, end - LONGEST_LOG))
-        text = self._prints.read().decode(errors="replace")
+        text = _last(self._prints)
         self._prints.truncate(0)
         return text
 
     async def stop(self) -> None:
         """Let an idle process end by itself."""
-        self._to.close()
+        with contextlib.suppress(OSError):
+            self._to.write_eof()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._process.wait(), timeout=PATIENCE)
         await self.kill()
 
     async def kill(self) -> None:
         """End it and everything it started at once."""
-        if self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.kill()
         await self._process.wait()
-        let_go(self._process)
+        self._process.close()
         self._prints.close()
+
+
+def _last(prints: BinaryIO) -> str:
+    """The end of what was printed."""
+    end = prints.seek(0, os.SEEK_END)
+    prints.seek(max(0, end - LONGEST_LOG))
+    return prints.read().decode(errors="replace")
 
 
 def _raise_error(reply: Mapping[str, Any]) -> None:

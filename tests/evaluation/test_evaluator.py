@@ -574,6 +574,25 @@ def descendants(pid: int) -> set[int]:
     return children.union(*map(descendants, children))
 
 
+def forked() -> set[int]:
+    """What is below us but what evaluators are forked from, which stays."""
+    below = descendants(os.getpid())
+    servers = {pid for pid in below if parent(pid) == os.getpid() and b"fork_server_main" in told(pid, "cmdline")}
+    return below - servers
+
+
+def parent(pid: int) -> int:
+    fields = told(pid, "stat").rpartition(b")")[2].split()
+    return int(fields[1]) if fields else 0
+
+
+def told(pid: int, file: str) -> bytes:
+    """What the system tells of a process, nothing where it has ended."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/{file}").read_bytes()
+    return b""
+
+
 def are_gone(pids: set[int]) -> bool:
     """Whether all processes end in time; a zombie that nobody reaps has ended."""
 
@@ -587,7 +606,7 @@ def are_gone(pids: set[int]) -> bool:
 
 
 async def test_cancelling_ends_the_evaluation_and_frees_the_slot(tmp_path: Path) -> None:
-    before = descendants(os.getpid())
+    before = forked()
     async with open_evaluator(tmp_path, MEETING) as evaluator:
         started = asyncio.Event()
         waiting = evaluator.evaluate(
@@ -595,7 +614,7 @@ async def test_cancelling_ends_the_evaluation_and_frees_the_slot(tmp_path: Path)
         )
         task = asyncio.create_task(waiting)
         await asyncio.wait_for(started.wait(), timeout=PATIENCE)
-        processes = descendants(os.getpid()) - before
+        processes = forked() - before
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -604,7 +623,7 @@ async def test_cancelling_ends_the_evaluation_and_frees_the_slot(tmp_path: Path)
 
 
 async def test_a_judge_can_be_given_up_at_any_moment_of_its_start(tmp_path: Path) -> None:
-    before = descendants(os.getpid())
+    before = forked()
 
     async def enter() -> None:
         async with open_evaluator(tmp_path, MEETING):
@@ -617,7 +636,40 @@ async def test_a_judge_can_be_given_up_at_any_moment_of_its_start(tmp_path: Path
         task.cancel()
         await asyncio.wait([task], timeout=PATIENCE)
         assert task.cancelled(), moment
-    assert are_gone(descendants(os.getpid()) - before)
+    assert are_gone(forked() - before)
+
+
+async def test_evaluations_go_on_when_what_evaluators_are_forked_from_is_killed(tmp_path: Path) -> None:
+    async with open_evaluator(tmp_path, WHO) as evaluator:
+        first = int((await judge(evaluator))[0].metrics["score"])
+        os.kill(parent(first), signal.SIGKILL)
+        assert are_gone({first})
+        await asyncio.sleep(0.1)  # the engine hears of it, as it has nothing else to do
+        assert (await judge(evaluator))[0].metrics["score"] != first
+
+
+HAS = """\
+import os
+from evogit import Case
+
+def evaluate(program, split):
+    yield Case("a", feedback=f"{sorted(os.sched_getaffinity(0))} {os.environ.get('LANG')}", score=1)
+"""
+
+
+async def test_an_evaluator_has_what_the_engine_has_when_it_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: Evaluator
+) -> None:
+    assert (await judge(answers))[0].ok  # so that what evaluators are forked from is there already
+    cores = os.sched_getaffinity(0)
+    monkeypatch.setenv("LANG", "en_GB.UTF-8")
+    os.sched_setaffinity(0, [max(cores)])
+    try:
+        async with open_evaluator(tmp_path, HAS) as evaluator:
+            _, evidence = await judge(evaluator)
+    finally:
+        os.sched_setaffinity(0, cores)
+    assert evidence.feedback["a"] == f"[{max(cores)}] en_GB.UTF-8"
 
 
 ENGINE = """\
