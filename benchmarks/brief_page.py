@@ -33,6 +33,8 @@ kind = "command"
 repeats = 2
 command = "python3 -m unittest -q && python3 bench.py"
 read = { cpu = "json" }
+[sandbox]
+packages = ["msgspec"]
 """
 
 BENCH = """

@@ -87,7 +87,7 @@ def used(background: Background) -> str:
     if not cost.wall:
         return ""
     memory = f", at most {max(cost.memory >> 20, 1):,} MB of memory" if cost.memory else ""
-    return f"- all its calls together took {cost.cpu:.2g} s of CPU, {cost.wall:.2g} s of wall clock{memory}"
+    return f"- its calls took {cost.cpu:.2g} s of CPU, {cost.wall:.2g} s of wall clock{memory}"
 
 
 def best(background: Background) -> str:

@@ -32,4 +32,4 @@ def direction(brief: Brief, background: Background) -> str:
     place = place_to_look(brief) if background.agents > 1 else ""
     if not place:
         return ""
-    return f"Others have much the same brief now. To propose something else than they, look first at {place}."
+    return f"Others have much the same brief. To propose something else, look first at {place}."
