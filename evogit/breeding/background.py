@@ -225,12 +225,14 @@ class Backgrounds:
         family = {parent.commit, *parent.parents, *graph.children(parent.commit)}
         found = dict[str, Candidate]()
         for commit in reversed(graph.ids[-LOOKED_AT:]):
-            evaluation = self._history.evaluation(commit)
-            if not evaluation or evaluation.ok or not evaluation.counts or commit in family:
+            if len(found) == ELSEWHERE:
+                break
+            if commit in family or self._history.fitness(commit) is not None:  # most have one, and that is quick to say
                 continue
-            if (each := graph[commit]).move <= known:
+            evaluation = self._history.evaluation(commit)
+            if evaluation and not evaluation.ok and evaluation.counts and (each := graph[commit]).move <= known:
                 found.setdefault(evaluation.reason, each)
-        return self._relatives(list(found.values())[:ELSEWHERE][::-1], ())
+        return self._relatives([*found.values()][::-1], ())
 
     def _relatives(
         self, candidates: Sequence[Candidate], shown: Collection[str] | None = None, parent: Candidate | None = None
