@@ -263,10 +263,11 @@ def test_second_reply_is_invalid(session, host):
 
 @pytest.mark.parametrize("shared", [*JAILS, NONE], indirect=True)
 def test_patched_clocks_change_no_figure(shared, host):
-    honest = call(shared, "work", host, fresh=True).usage
-    patched = call(shared, "patch_the_library", host, fresh=True).usage
-    assert patched.cpu > honest.cpu / 3
-    assert patched.wall > honest.wall / 3
+    attacks = ("work", "patch_the_library", "work", "work")
+    first, patched, *others = [call(shared, attack, host, fresh=True).usage for attack in attacks]
+    honest = [first, *others]  # neighbours can only make it dearer
+    assert patched.cpu > min(each.cpu for each in honest) / 3
+    assert patched.wall > min(each.wall for each in honest) / 3
 
 
 @SHARED_BY_ONE_KERNEL
