@@ -10,13 +10,16 @@ import asyncio
 import atexit
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import BinaryIO, Self
 
 START = "import gc; gc.disable(); from evogit.evaluation.fork_server_main import main; main()"
@@ -24,6 +27,9 @@ START = "import gc; gc.disable(); from evogit.evaluation.fork_server_main import
 
 PATIENCE = 10.0
 """Seconds for the server to end."""
+
+TRIES = 2
+"""How often a process is asked for: a server that is being killed may seem to be there."""
 
 
 class Forked:
@@ -33,42 +39,44 @@ class Forked:
         reader, writer: what it writes to stdout, and what goes to its stdin.
     """
 
-    def __init__(self, pid: int, streams: _Streams, told: _Streams) -> None:
-        self.reader, self.writer = streams
+    def __init__(self, pid: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, told: _Told) -> None:
+        self.reader = reader
+        self.writer = writer
         self._pid = pid
         self._told = told
-        self._ended = asyncio.ensure_future(told[0].read())
 
     @classmethod
     async def start(cls, environment: Mapping[str, str], prints: BinaryIO) -> Self:
         """Fork one, in a session of its own at `/`; what it prints, and its stderr, goes to a file.
 
         Raises:
-            ChildProcessError: there is no server, and the file says why.
+            ChildProcessError: none can be forked; why is in the message, or in the file.
         """
-        (pipe, theirs), (told, teller) = socket.socketpair(), socket.socketpair()
-        streams, said = await asyncio.open_connection(sock=pipe), await asyncio.open_connection(sock=told)
-        try:
-            with theirs, teller:
-                _server(environment, prints).fork(environment, [theirs.fileno(), prints.fileno(), teller.fileno()])
-            pid = int(await said[0].readexactly(_PID))
-        except BaseException as error:
-            for _, writer in (streams, said):
-                writer.close()
-            if isinstance(error, (asyncio.IncompleteReadError, ConnectionError)):
-                raise ChildProcessError("the fork server ended") from error
-            raise
-        return cls(pid, streams, said)
+        why = ""
+        for _ in range(TRIES):
+            server = _servers.get(environment)
+            pipe, told = server.fork(environment, prints)
+            with ExitStack() as given_up:
+                for end in (pipe, told):
+                    given_up.callback(end.close)
+                said = await _Told.of(told)
+                pid = await said.pid
+                if pid is not None:
+                    streams = await asyncio.open_connection(sock=pipe)
+                    given_up.pop_all()
+                    return cls(pid, *streams, said)
+                said.close()
+            why = server.why()
+        raise ChildProcessError(f"no process can be forked\n{why}".strip())
 
     @property
     def ended(self) -> bool:
         """Whether it has ended."""
-        return self._ended.done()
+        return self._told.code.done()
 
     async def wait(self) -> int:
         """Wait for its end; the exit code, or minus the signal that ended it."""
-        told = await asyncio.shield(self._ended)
-        return int(told) if told else -signal.SIGKILL  # the server was killed, and all with it
+        return await asyncio.shield(self._told.code)
 
     def kill(self) -> None:
         """Kill it with all that it started and that stayed in its group."""
@@ -79,69 +87,157 @@ class Forked:
     def close(self) -> None:
         """Let go of it, once it has ended."""
         self.writer.close()
-        self._told[1].close()
+        self._told.close()
 
 
-_Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+class _Told(asyncio.Protocol):
+    """What is told of a process, a line each: its id, and its exit code in the end.
 
-_PID = 10
-"""Digits of a process id, as a forked process tells its own."""
+    They are futures that no end of a loop cancels, as it would a task.
+
+    Attributes:
+        pid: None where there is none.
+        code: as of `subprocess`; SIGKILL where the server was killed, and all that it forked with it.
+    """
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.pid: asyncio.Future[int | None] = loop.create_future()
+        self.code: asyncio.Future[int] = loop.create_future()
+        self._text = b""
+        self._transport: asyncio.BaseTransport | None = None
+
+    @classmethod
+    async def of(cls, told: socket.socket) -> _Told:
+        """What comes over a socket from now on."""
+        _, said = await asyncio.get_running_loop().create_connection(cls, sock=told)
+        return said
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        *lines, self._text = (self._text + data).split(b"\n")
+        for line in map(int, lines):
+            if not self.pid.done():
+                self.pid.set_result(line)
+            elif not self.code.done():
+                self.code.set_result(line)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.pid.done():
+            self.pid.set_result(None)
+        if not self.code.done():
+            self.code.set_result(-signal.SIGKILL)
+
+    def close(self) -> None:
+        """Listen no more."""
+        if self._transport:
+            self._transport.close()
 
 
 class _Server:
-    """The process that forks. Its end of the connection closes with us, however we end, and it ends then."""
+    """The process that forks, and ends with us, however we end; what it forked is killed with it."""
 
-    def __init__(self, environment: Mapping[str, str], stderr: BinaryIO) -> None:
+    def __init__(self, environment: Mapping[str, str], traits: Sequence[object]) -> None:
+        self.traits = traits
+        self.owner = os.getpid()
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the process
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
+            for end in (self._socket, theirs):
+                end.setblocking(True)
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-u", "-c", START, str(theirs.fileno())],
+                [sys.executable, "-P", "-u", "-c", START, str(theirs.fileno()), str(self.owner)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=stderr,
+                stderr=self._stderr,
                 cwd="/",
                 env=dict(environment),
                 start_new_session=True,
                 pass_fds=[theirs.fileno()],
             )
-        self.owner = os.getpid()
 
     def runs(self) -> bool:
         """Whether it is ours, and there."""
         return self.owner == os.getpid() and self._process.poll() is None
 
-    def fork(self, environment: Mapping[str, str], descriptors: list[int]) -> None:
-        """Ask for a process with these descriptors as stdin and stdout, as stderr, and to tell of itself.
+    def fork(self, environment: Mapping[str, str], prints: BinaryIO) -> tuple[socket.socket, socket.socket]:
+        """Ask for a process: what leads to its stdin and stdout, and what will tell of it.
 
-        It may use the cores that the calling thread may use now, as if that had started it.
+        There is no turn of a loop in between, in which we might be forked: their ends must be theirs alone.
         """
-        cores = sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []
-        request = {"environment": dict(environment), "cores": cores}
-        socket.send_fds(self._socket, [json.dumps(request).encode()], descriptors)
+        (pipe, theirs), (told, teller) = socket.socketpair(), socket.socketpair()
+        with theirs, teller, suppress(ConnectionError):
+            for end in (theirs, teller):
+                end.setblocking(True)
+            request = json.dumps(dict(environment)).encode()
+            socket.send_fds(self._socket, [request], [theirs.fileno(), prints.fileno(), teller.fileno()])
+        return pipe, told
+
+    def why(self) -> str:
+        """What it said, as far as it is there no more."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(0.1)
+        if self._process.returncode is None:
+            return ""
+        self._stderr.seek(0)
+        return self._stderr.read().decode(errors="replace")
+
+    def leave(self) -> None:
+        """Close what a fork of us inherited: nothing there is its."""
+        self._socket.close()
 
     def close(self) -> None:
         """End it."""
-        self._socket.close()
         if self.owner == os.getpid():
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(PATIENCE)
+        self._socket.close()
+        self._stderr.close()
 
 
-_one = threading.Lock()
-_running: list[_Server] = []
+class _Servers:
+    """Those of this process, one for each way in which it has started evaluators."""
+
+    def __init__(self) -> None:
+        self._all: list[_Server] = []
+        self._one = threading.Lock()
+
+    def get(self, environment: Mapping[str, str]) -> _Server:
+        """One that is as if it was started now; started where there is none."""
+        traits = _traits(environment)
+        with self._one:
+            known = next((each for each in self._all if each.runs() and each.traits == traits), None)
+            if known is None:
+                known = _Server(environment, traits)
+                self._all.append(known)
+            return known
+
+    def leave(self) -> None:
+        """In a fork of ours: close what is not its, and have a lock that no thread holds which is not there."""
+        self._one = threading.Lock()
+        for server in self._all:
+            server.leave()
+
+    def close(self) -> None:
+        """End them."""
+        for server in self._all:
+            server.close()
 
 
-def _server(environment: Mapping[str, str], stderr: BinaryIO) -> _Server:
-    """The server of this process; a new one is started so, and says to `stderr` why it cannot go on."""
-    with _one:
-        if not (_running and _running[0].runs()):
-            for server in _running:
-                server.close()
-            _running[:] = [_Server(environment, stderr)]
-        return _running[0]
+def _traits(environment: Mapping[str, str]) -> list[object]:
+    """What a process has of the one that started it, but for its environment, and what Python makes of that at once."""
+    limits = [resource.getrlimit(getattr(resource, name)) for name in dir(resource) if name.startswith("RLIMIT_")]
+    found: list[object] = [environment.get("LANG"), os.getpriority(os.PRIO_PROCESS, 0), limits]
+    if sys.platform == "linux":
+        status = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+        found += [os.sched_getaffinity(0), *(line for line in status if line.startswith("Umask"))]
+    return found
 
 
-@atexit.register
-def _end() -> None:
-    for server in _running:
-        server.close()
+_servers = _Servers()
+os.register_at_fork(after_in_child=_servers.leave)
+atexit.register(_servers.close)

@@ -1,7 +1,7 @@
 """The fork server: a process with one thread that has imported what evaluators need, and forks one for each request.
 
-Each request is an environment and a list of cores, with three descriptors: one for stdin and stdout, one for stderr,
-one to tell the id of the new process and how it ended. A forked process goes on as `evaluator_main`.
+Each request is an environment, with three descriptors: one for stdin and stdout, one for stderr, one to tell the id of
+the new process and how it ended. A forked process goes on as `evaluator_main`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import signal
 import socket
 import sys
 from collections.abc import Mapping
-from typing import Any
 
 from evogit.evaluation import evaluator_main
 
@@ -24,42 +23,68 @@ LONGEST = 1 << 20
 
 
 def main() -> None:
-    """Fork until the process that started us is gone; in a forked process, evaluate."""
+    """Fork until the process that started us, the second argument, is gone; in a forked process, evaluate."""
     gc.freeze()  # what was imported stays: nobody need look for garbage there, at the end least of all
     server = os.getpid()
-    if _serve(socket.socket(fileno=int(sys.argv[1]))):
+    if _serve(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])):
         gc.enable()
         evaluator_main.main(server)
 
 
-def _serve(requests: socket.socket) -> bool:
+def _serve(requests: socket.socket, engine: int) -> bool:
     """Whether this is a forked process; the server itself ends here."""
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     wakes, woken = socket.socketpair()
     for end in (wakes, woken):
         end.setblocking(False)
     signal.set_wakeup_fd(woken.fileno())
+    gone = _end_of(engine)
+    looked = select.poll()
+    for descriptor in (requests.fileno(), wakes.fileno(), gone):
+        if descriptor >= 0:
+            looked.register(descriptor, select.POLLIN)
     tellers: dict[int, int] = {}
     while True:
-        ready, _, _ = select.select([requests, wakes], [], [])
-        if wakes in ready:
+        ready = {descriptor for descriptor, _ in looked.poll()}
+        if wakes.fileno() in ready:
             wakes.recv(1024)
             _tell_of_ends(tellers)
-        if requests in ready:
+        if gone in ready:
+            os._exit(0)  # all that was forked is killed with us
+        if requests.fileno() in ready:
             request, descriptors, _, _ = socket.recv_fds(requests, LONGEST, 3)
             if not request:
-                os._exit(0)  # all that was forked is killed with us
-            pid = os.fork()
-            if not pid:
-                signal.set_wakeup_fd(-1)
-                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                for number in [requests.detach(), wakes.detach(), woken.detach(), *tellers.values()]:
-                    os.close(number)
-                _become(json.loads(request), *descriptors)
-                return True
-            tellers[pid] = descriptors.pop()
+                os._exit(0)
+            pipe, prints, teller = descriptors
+            try:
+                pid = os.fork()
+            except OSError as error:
+                os.write(prints, f"{error}\n".encode())
+            else:
+                if not pid:
+                    signal.set_wakeup_fd(-1)
+                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                    ours = [requests.detach(), wakes.detach(), woken.detach(), *tellers.values()]
+                    for number in [*ours, gone] if gone >= 0 else ours:
+                        os.close(number)
+                    _become(json.loads(request), pipe, prints, teller)
+                    return True
+                tellers[pid] = os.dup(teller)
             for number in descriptors:
                 os.close(number)
+
+
+def _end_of(engine: int) -> int:
+    """A descriptor that can be read once the engine is gone, however many have a copy of its end of the socket.
+
+    -1 where the kernel has none; the socket tells it then.
+    """
+    gone = -1
+    with contextlib.suppress(OSError, AttributeError):
+        gone = os.pidfd_open(engine)
+    if os.getppid() != engine:
+        os._exit(0)
+    return gone
 
 
 def _tell_of_ends(tellers: dict[int, int]) -> None:
@@ -69,20 +94,19 @@ def _tell_of_ends(tellers: dict[int, int]) -> None:
         if ended:
             teller = tellers.pop(pid)
             with contextlib.suppress(OSError):  # nobody waits for it any more
-                os.write(teller, str(os.waitstatus_to_exitcode(status)).encode())
+                os.write(teller, b"%d\n" % os.waitstatus_to_exitcode(status))
             os.close(teller)
 
 
-def _become(request: Mapping[str, Any], pipe: int, prints: int, teller: int) -> None:
+def _become(environment: Mapping[str, str], pipe: int, prints: int, teller: int) -> None:
     """Take on what a process that was started anew would have."""
     os.setsid()
     for number in (0, 1):
         os.dup2(pipe, number)
     os.dup2(prints, 2)
+    coerced = {name: os.environ[name] for name in ("LC_CTYPE",) if name in os.environ}  # by Python, where LANG is none
     os.environ.clear()
-    os.environ.update(request["environment"])
-    if request["cores"]:
-        os.sched_setaffinity(0, request["cores"])
-    os.write(teller, b"%10d" % os.getpid())
+    os.environ.update({**coerced, **environment})
+    os.write(teller, b"%d\n" % os.getpid())
     for number in (pipe, prints, teller):
         os.close(number)

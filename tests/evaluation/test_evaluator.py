@@ -7,7 +7,9 @@ import contextlib
 import io
 import os
 import re
+import resource
 import signal
+import socket
 import subprocess
 import sys
 import tarfile
@@ -640,20 +642,41 @@ async def test_a_judge_can_be_given_up_at_any_moment_of_its_start(tmp_path: Path
 
 
 async def test_evaluations_go_on_when_what_evaluators_are_forked_from_is_killed(tmp_path: Path) -> None:
-    async with open_evaluator(tmp_path, WHO) as evaluator:
+    async with open_evaluator(tmp_path / "a", WHO) as evaluator:
         first = int((await judge(evaluator))[0].metrics["score"])
         os.kill(parent(first), signal.SIGKILL)
+        async with open_evaluator(tmp_path / "b", WHO) as other:
+            assert (await judge(other))[0].ok
         assert are_gone({first})
-        await asyncio.sleep(0.1)  # the engine hears of it, as it has nothing else to do
         assert (await judge(evaluator))[0].metrics["score"] != first
 
 
+async def test_an_evaluation_that_its_loop_gives_up_ends(tmp_path: Path) -> None:
+    before, begun = forked(), list[set[int]]()
+
+    async def leave_it() -> None:
+        async def evaluate() -> None:
+            async with open_evaluator(tmp_path, MEETING) as evaluator:
+                await judge(evaluator, split="wait")
+
+        task = asyncio.create_task(evaluate())
+        while not (begun and len(begun[-1]) >= 2):
+            await asyncio.sleep(0.01)
+            begun.append(forked() - before)
+        assert not task.done()
+
+    await asyncio.to_thread(asyncio.run, leave_it())
+    assert are_gone(begun[-1])
+
+
 HAS = """\
-import os
+import os, resource
 from evogit import Case
 
 def evaluate(program, split):
-    yield Case("a", feedback=f"{sorted(os.sched_getaffinity(0))} {os.environ.get('LANG')}", score=1)
+    umask = open("/proc/self/status").read().partition("Umask:")[2].split()[0]
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    yield Case("a", feedback=f"{sorted(os.sched_getaffinity(0))} {umask} {files} {os.environ.get('LANG')}", score=1)
 """
 
 
@@ -661,19 +684,23 @@ async def test_an_evaluator_has_what_the_engine_has_when_it_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: Evaluator
 ) -> None:
     assert (await judge(answers))[0].ok  # so that what evaluators are forked from is there already
-    cores = os.sched_getaffinity(0)
     monkeypatch.setenv("LANG", "en_GB.UTF-8")
-    os.sched_setaffinity(0, [max(cores)])
-    try:
+    with contextlib.ExitStack() as stack:
+        cores, (soft, hard) = os.sched_getaffinity(0), resource.getrlimit(resource.RLIMIT_NOFILE)
+        stack.callback(os.sched_setaffinity, 0, cores)
+        os.sched_setaffinity(0, [max(cores)])
+        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft - 1, hard))
+        stack.callback(socket.setdefaulttimeout, socket.getdefaulttimeout())
+        socket.setdefaulttimeout(60)
+        stack.callback(os.umask, os.umask(0o027))
         async with open_evaluator(tmp_path, HAS) as evaluator:
             _, evidence = await judge(evaluator)
-    finally:
-        os.sched_setaffinity(0, cores)
-    assert evidence.feedback["a"] == f"[{max(cores)}] en_GB.UTF-8"
+    assert evidence.feedback["a"] == f"[{max(cores)}] 0027 {soft - 1} en_GB.UTF-8"
 
 
 ENGINE = """\
-import asyncio, sys
+import asyncio, os, sys
 from pathlib import Path
 from evogit.config import load_task
 from evogit.evaluation.evaluator import Evaluator
@@ -681,6 +708,11 @@ from evogit.evaluation.evaluator import Evaluator
 async def main():
     files = Path(sys.argv[2]).read_bytes()
     async with Evaluator(load_task(Path(sys.argv[1])), provider=sys.argv[3], jobs=2) as evaluator:
+        child = os.fork()  # it has copies of all descriptors, and stays
+        if not child:
+            sys.stdin.read()
+            os._exit(0)
+        print(child, flush=True)
         def say(name, metrics):
             print("waiting", flush=True)
         two = [evaluator.evaluate("0" * 40, files, split="wait", on_case=say) for _ in range(2)]
@@ -697,13 +729,15 @@ async def test_nothing_survives_when_the_engine_is_killed(tmp_path: Path, provid
     (tmp_path / "files.tar").write_bytes(tar({"answer.py": GOOD}))
     argv = [sys.executable, "-c", ENGINE, str(tmp_path), str(tmp_path / "files.tar"), provider]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, env=environment, start_new_session=True) as engine:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, env=environment, start_new_session=True) as engine:
         assert engine.stdout
-        assert [engine.stdout.readline() for _ in range(2)] == [b"waiting\n"] * 2
-        wait_until(lambda: len(descendants(engine.pid)) >= 4, "the start of the commands")
-        processes = descendants(engine.pid)
+        child, *lines = [engine.stdout.readline() for _ in range(3)]
+        assert lines == [b"waiting\n"] * 2
+        wait_until(lambda: len(descendants(engine.pid)) >= 6, "the start of the commands")
+        processes = descendants(engine.pid) - {int(child)}
         engine.send_signal(signal.SIGKILL)
-    assert are_gone(processes)
+        assert are_gone(processes)
 
 
 # --- the guide --------------------------------------------------------------------------------------------------
