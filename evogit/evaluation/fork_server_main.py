@@ -55,23 +55,28 @@ def _serve(requests: socket.socket, engine: int) -> bool:
             request, descriptors, _, _ = socket.recv_fds(requests, LONGEST, 3)
             if not request:
                 os._exit(0)
-            pipe, prints, teller = descriptors
-            try:
-                pid = os.fork()
-            except OSError as error:
-                os.write(prints, f"{error}\n".encode())
-            else:
-                if not pid:
-                    signal.set_wakeup_fd(-1)
-                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                    ours = [requests.detach(), wakes.detach(), woken.detach(), *tellers.values()]
-                    for number in [*ours, gone] if gone >= 0 else ours:
-                        os.close(number)
-                    _become(json.loads(request), pipe, prints, teller)
-                    return True
-                tellers[pid] = os.dup(teller)
+            if _fork(tellers, *descriptors):
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                ours = [requests.detach(), wakes.detach(), woken.detach(), gone, *tellers.values()]
+                for number in filter(lambda number: number >= 0, ours):
+                    os.close(number)
+                _become(json.loads(request), *descriptors)
+                return True
             for number in descriptors:
                 os.close(number)
+
+
+def _fork(tellers: dict[int, int], _: int, prints: int, teller: int) -> bool:
+    """Whether this is the new process; elsewhere it is noted who will hear of its end, or told why there is none."""
+    try:
+        pid = os.fork()
+    except OSError as error:
+        os.write(prints, f"{error}\n".encode())
+        return False
+    if pid:
+        tellers[pid] = os.dup(teller)
+    return not pid
 
 
 def _end_of(engine: int) -> int:
@@ -104,9 +109,9 @@ def _become(environment: Mapping[str, str], pipe: int, prints: int, teller: int)
     for number in (0, 1):
         os.dup2(pipe, number)
     os.dup2(prints, 2)
-    coerced = {name: os.environ[name] for name in ("LC_CTYPE",) if name in os.environ}  # by Python, where LANG is none
+    coerced = os.environ.get("LC_CTYPE")  # which Python sets where there is no LANG
     os.environ.clear()
-    os.environ.update({**coerced, **environment})
+    os.environ.update(environment if coerced is None else {"LC_CTYPE": coerced, **environment})
     os.write(teller, b"%d\n" % os.getpid())
     for number in (pipe, prints, teller):
         os.close(number)
