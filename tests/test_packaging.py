@@ -143,9 +143,12 @@ def test_tasks_lists_the_gallery_anywhere(installed: Installed, tmp_path: Path) 
 def test_demo_evolves_anywhere(installed: Installed, tmp_path: Path) -> None:
     demo = installed.begin("--color", "never", "demo", "--minutes", "60", cwd=tmp_path)
     adopted = tmp_path / "evogit-demo" / ".git" / "refs" / "heads" / "evogit" / "demo"
-    wait_until(lambda: demo.poll() is not None or adopted.exists(), "an agent that adopted the seed", every=0.1)
-    installed.evogit("stop", "-C", "evogit-demo", cwd=tmp_path)
-    assert "seed of circle_packing" in ended(demo)
+    try:
+        wait_until(lambda: demo.poll() is not None or adopted.exists(), "an agent that adopted the seed", every=0.1)
+        installed.evogit("stop", "-C", "evogit-demo", cwd=tmp_path)
+        assert "seed of circle_packing" in ended(demo)
+    finally:
+        demo.kill()
     assert [path.name for path in tmp_path.glob("[!.]*")] == ["evogit-demo"]
 
 
