@@ -6,6 +6,7 @@ on its guesses; such pairs are merged path by path instead, so that every outcom
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -46,6 +47,9 @@ OLD = 86_400.0
 
 CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\twarnAmbiguousRefs = false\n"
 """The last line keeps Git from looking, by a dozen questions to the system, for refs called like a commit."""
+
+LEAST = {"config": CONFIG, "HEAD": "ref: refs/heads/none\n"}
+"""The files that make a folder with `refs` a repository to Git."""
 
 LONGEST_MARKER = 1000
 """Characters of a marker; a text that needs longer ones is taken for a binary file, as each hunk costs four of them."""
@@ -108,16 +112,16 @@ class Merger:
         return self._drafts[base, ours, theirs]
 
     def _draft(self, base: str | None, ours: str, theirs: str) -> UnsettledMerge:
-        if self._commits is None:
-            self._commits = self._prepared()
         for tree in filter(None, (base, ours, theirs)):
             found_tree(self._repo, tree)  # Git takes one that it cannot read for an empty one
         if not is_quick(self._trees, base, ours, theirs):
             return self._file_by_file((base, ours, theirs))
         try:
+            if self._commits is None:
+                self._commits = self._prepared()
             parents = [_passing_commit(self._commits, base)] if base else []
             one, other = (_passing_commit(self._commits, tree, *parents) for tree in (ours, theirs))
-        except pygit2.GitError as error:
+        except (OSError, pygit2.GitError) as error:
             raise RepositoryError(f"cannot write to {self._scratch}: {error}; make room, then run again") from error
         draft = self._read(self._git.merge(one, other, ours), ours, theirs)
         return self._path_by_path((base, ours, theirs), draft.remark) if draft.remark else draft
@@ -156,10 +160,13 @@ class Merger:
         """The scratch directory: the least that git takes for a repository, and nothing of yesterday's merges."""
         objects = self._scratch / "objects"
         objects.mkdir(parents=True, exist_ok=True)
-        if not (self._scratch / "HEAD").exists():
-            (self._scratch / "refs").mkdir(exist_ok=True)
-            (self._scratch / "config").write_text(CONFIG)
-            (self._scratch / "HEAD").write_text("ref: refs/heads/none\n")
+        (self._scratch / "refs").mkdir(exist_ok=True)
+        for name, text in LEAST.items():
+            file = self._scratch / name
+            if not file.exists() or file.read_text() != text:  # whoever wrote it may have been killed half-way
+                draft = file.with_name(f"{name}.{os.urandom(4).hex()}")
+                draft.write_text(text)
+                draft.replace(file)
         for commit in objects.glob("??/*"):
             with suppress(FileNotFoundError):
                 if time.time() - commit.stat().st_mtime > OLD:

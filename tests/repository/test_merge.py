@@ -185,3 +185,14 @@ def test_a_moved_folder_is_followed_however_large(repository: Repository) -> Non
     merged = settled(repository, one, other, lambda: "ours")
     assert merged.conflicts == 0
     assert repository.trees.files(merged.tree, lambda path: path == "there/f7") == {"there/f7": b"changed\n"}
+
+
+@pytest.mark.parametrize("left", ["HEAD", "config"])
+async def test_merging_goes_on_where_an_engine_was_killed_while_it_wrote_what_git_needs(
+    repository: Repository, left: str
+) -> None:
+    await merge(repository, {"f.py": edited(l2="ours")}, {"f.py": edited(l20="theirs")})
+    file = repository.common / "evogit" / "scratch" / left
+    file.write_text(file.read_text()[:5])
+    merged, files = await merge(Repository.open(repository.path), {"g.py": b"1\n"}, {"f.py": edited(l1="theirs")})
+    assert (merged.conflicts, files["g.py"], files["f.py"]) == (0, b"1\n", edited(l1="theirs"))
