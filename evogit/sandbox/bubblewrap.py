@@ -116,6 +116,7 @@ class Bubblewrap:
                 user=self._rng.choice(USERS) if self._privileged else None,
                 pass_fds=[*fds, *opened.values()],
                 cleanup=group.remove if group else lambda: None,
+                ran_out=group.ran_out if group else lambda: False,
             )
 
     def _group(self, start: WorkerStart) -> Group | None:

@@ -33,6 +33,8 @@ COUNTED = {
     2: {"memory": ["cpu.stat", "memory.current", "memory.stat", "memory.events", "pids.current"]},
 }
 """Files that the supervisor reads, as `sandbox/jail_cgroup.py` knows them."""
+KILLS = {1: "memory.oom_control", 2: "memory.events"}
+"""The one that has a line `oom_kill N`: processes that the kernel ended for lack of memory."""
 ENTER = "enter "
 """How the names of files begin by which a supervisor enters the group."""
 KERNEL = (5, 16)
@@ -81,6 +83,13 @@ class Group(Struct, frozen=True):
             doors = [stack.enter_context((folder / "cgroup.procs").open("wb")) for folder in set(self.folders.values())]
             named = [*files, *((f"{ENTER}{number}", door) for number, door in enumerate(doors))]
             yield {name: file.fileno() for name, file in named}
+
+    def ran_out(self) -> bool:
+        """Whether the kernel has ended one of its processes for lack of memory."""
+        with contextlib.suppress(OSError):
+            words = (self.folders["memory"] / KILLS[self.version]).read_text().split()
+            return words[words.index("oom_kill") + 1] != "0"
+        return False
 
     def remove(self) -> None:
         """Remove it once its processes are gone; one that is still busy is left for `Groups.sweep`."""

@@ -30,8 +30,23 @@ class JailProcess:
         user: int | None = None,
         pass_fds: Sequence[int] = (),
         cleanup: Callable[[], None] = lambda: None,
+        ran_out: Callable[[], bool] = lambda: False,
     ) -> None:
+        """Start it.
+
+        Args:
+            command: what to run, and its arguments.
+            environment: all of its environment.
+            user: who it runs as, which only root can choose; default: who we are.
+            pass_fds: descriptors that it inherits.
+            cleanup: called when it is gone, once.
+            ran_out: whether the kernel has ended something of it for lack of memory, where that is known.
+
+        Raises:
+            SandboxError: it cannot be started.
+        """
         self._cleanup = cleanup
+        self._ran_out = ran_out
         try:
             self._process = subprocess.Popen(
                 command,
@@ -62,6 +77,8 @@ class JailProcess:
 
     def autopsy(self) -> tuple[str, str]:
         """The program gets the blame: a supervisor on this machine ends only when something makes it."""
+        if self._ran_out():
+            return "out-of-memory", "the kernel killed the sandbox for lack of memory"
         return "crashed", "the program brought its sandbox down"
 
     def silence(self) -> str:

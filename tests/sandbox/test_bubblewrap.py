@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -28,6 +29,19 @@ SOURCE = b"""
 import os, time
 def who(): return os.readlink("/proc/self/ns/pid")
 def nap(): time.sleep(60)
+"""
+GREEDY = b"""
+import os, signal, time
+def eat():
+    with open("/proc/self/oom_score_adj", "w") as file: file.write("0")
+    told = []
+    signal.signal(signal.SIGUSR1, lambda *_: told.append(True))
+    while not told: time.sleep(0.01)
+    for _ in range(6):
+        if os.fork() == 0:
+            kept = b"x" * 50_000_000
+            signal.pause()
+    signal.pause()
 """
 FILES = pack({"m.py": SOURCE})
 ENGINE = """
@@ -65,6 +79,13 @@ def inhabitants(namespace: str) -> dict[int, int]:
         except OSError:
             continue
     return found
+
+
+def waiting(namespace: str) -> list[int]:
+    """Those of a namespace that wait for SIGUSR1."""
+    bit = 1 << (signal.SIGUSR1 - 1)
+    texts = {pid: Path(f"/proc/{pid}/status").read_text() for pid in inhabitants(namespace)}
+    return [pid for pid, text in texts.items() if int(text.split("SigCgt:")[1].split()[0], 16) & bit]
 
 
 def soon(happened: Callable[[], bool]) -> bool:
@@ -166,6 +187,24 @@ def test_killed_supervisor_is_the_programs_crash(session):
     assert "brought its sandbox down" in reply.detail
     assert session.call("m:who", b"{}").detail == "the program brought its sandbox down"
     assert session.run(["true"]).signal == signal.SIGKILL
+
+
+def test_a_supervisor_that_the_kernel_ends_for_lack_of_memory_is_the_programs_use_of_it(bubblewrap):
+    """It is the kernel's first choice, and need not be quick enough to see a limit broken: here it stands still."""
+    if bubblewrap.timing == "sampled":
+        pytest.skip("no control groups can be had here")
+    with (
+        bubblewrap.open(pack({"m.py": GREEDY + SOURCE}), Limits(memory=100 << 20)) as session,
+        ThreadPoolExecutor() as own,
+    ):
+        namespace, supervisor = namespace_of(session), first_process(session)
+        call = own.submit(session.call, "m:eat", b"{}")
+        wait_until(lambda: waiting(namespace))
+        (program,) = waiting(namespace)
+        os.kill(supervisor, signal.SIGSTOP)
+        os.kill(program, signal.SIGUSR1)
+        reply = call.result()
+    assert (reply.failure, reply.detail) == ("out-of-memory", "the kernel killed the sandbox for lack of memory")
 
 
 @pytest.mark.slow
