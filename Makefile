@@ -11,7 +11,7 @@ demo: .venv/evogit.done ## Evolve circle_packing for a minute, offline, in ./evo
 	@echo '     (evogit is .venv/bin/evogit; . .venv/bin/activate makes it plain evogit)'
 
 test: .venv/dev.done ## Run the checks and every test, those of Docker too; starts a daemon where none answers
-	scripts/with-docker scripts/test
+	scripts/in-memory scripts/with-docker scripts/test
 
 check: .venv/dev.done ## Lint, formatting, types and the architecture
 	.venv/bin/ruff check
