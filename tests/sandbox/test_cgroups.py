@@ -25,8 +25,7 @@ def left(found: Groups) -> list[str]:
 def test_what_a_killed_engine_left_is_removed_by_the_next_one() -> None:
     assert FOUND
     for parent in set(FOUND.parents.values()):
-        (parent / f"evogit-{NO_PROCESS}-1").mkdir()
-    assert left(FOUND)
+        (parent / f"evogit-{NO_PROCESS}-1").mkdir()  # which an engine of another test may remove at once
     assert groups()
     assert not left(FOUND)
 
