@@ -5,16 +5,21 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-import queue
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
+from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Self
 
 from evogit.core import Entry, Event, Stopped
 
 logger = logging.getLogger(__name__)
+
+SHORTLY = 0.001
+"""Seconds between two looks whether the thread has begun."""
 
 STOPPING = "stopping: what has begun is waited for, 30 s at most; Ctrl-C again stops at once; nothing is lost"
 
@@ -25,6 +30,9 @@ class Driver:
     It needs no loop of the caller's and disturbs none, so it works in scripts, in notebooks and below a running loop.
     Ctrl-C while the caller waits asks for a clean stop; a second one breaks off at once. Whoever leaves early, by
     `break` or by an error of their own, has the run stop cleanly.
+
+    What both threads use is whole wherever Ctrl-C interrupts the caller's: flags, a deque, and queues written in C. The
+    locks of `threading` and of `queue.Queue` are taken in Python: interrupted in between, one stays locked for ever.
     """
 
     def __init__(
@@ -37,12 +45,12 @@ class Driver:
         self._evolve = evolve
         self._stop = stop
         self._in_step = in_step
-        self._told: queue.Queue[Event | None] = queue.Queue()
-        self._turn = threading.Semaphore(0)
+        self._told: deque[Event | None] = deque()
+        self._news: SimpleQueue[None] = SimpleQueue()
+        self._turns: SimpleQueue[None] = SimpleQueue()
         self._asked = False
         self._evolving: asyncio.Task[Stopped] | None = None
-        self._begun = threading.Event()
-        self._ended = threading.Event()
+        self._has_begun = self._has_ended = False
         work = contextvars.copy_context()
         self._thread = threading.Thread(target=work.run, args=(self._work,), name="evogit", daemon=True)
 
@@ -60,7 +68,7 @@ class Driver:
     ) -> None:
         """Have the run end and wait for that."""
         self._in_step = False
-        self._turn.release()
+        self._turns.put(None)
         if isinstance(error, KeyboardInterrupt) and self._asked:
             self._soon(self._break_off)
         self.stop()
@@ -68,9 +76,9 @@ class Driver:
 
     def hear(self, entry: Entry) -> None:
         """Subscribe this to the run's journal."""
-        self._told.put(entry.event)
+        self._tell(entry.event)
         if self._in_step:
-            self._turn.acquire()
+            self._turns.get()
 
     def events(self) -> Iterator[Event]:
         """The events, each as it happens; the run goes on when the next one is asked for.
@@ -80,7 +88,7 @@ class Driver:
         """
         while (event := self._take()) is not None:
             yield event
-            self._turn.release()
+            self._turns.put(None)
         self.wait()
 
     def wait(self) -> Stopped:
@@ -104,16 +112,17 @@ class Driver:
     # --- the caller's thread --------------------------------------------------------------------------------------
 
     def _take(self) -> Event | None:
-        while True:
-            try:
-                return self._told.get()
-            except KeyboardInterrupt:
-                self._interrupted()
+        self._look(lambda: bool(self._told))
+        return self._told.popleft()
 
     def _wait(self) -> None:
-        while not self._ended.is_set():
+        self._look(lambda: self._has_ended)
+
+    def _look(self, is_so: Callable[[], bool]) -> None:
+        """Wait until something is so, of which there will be news."""
+        while not is_so():
             try:
-                self._ended.wait()
+                self._news.get()
             except KeyboardInterrupt:
                 self._interrupted()
 
@@ -123,10 +132,11 @@ class Driver:
             self._soon(self._break_off)
             return
         self.stop()
-        logger.warning(STOPPING)
+        self._soon(lambda: logger.warning(STOPPING))
 
     def _soon(self, act: Callable[[], None]) -> None:
-        self._begun.wait()
+        while not self._has_begun:
+            time.sleep(SHORTLY)
         with suppress(RuntimeError):  # the loop is closed: it ended by itself
             self._loop.call_soon_threadsafe(act)
 
@@ -136,13 +146,17 @@ class Driver:
         try:
             asyncio.run(self._attend())
         finally:
-            self._ended.set()
-            self._told.put(None)
+            self._has_ended = True
+            self._tell(None)
+
+    def _tell(self, event: Event | None) -> None:
+        self._told.append(event)
+        self._news.put(None)
 
     async def _attend(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._evolving = asyncio.create_task(self._evolve())
-        self._begun.set()
+        self._has_begun = True
         await asyncio.wait([self._evolving])
 
     def _break_off(self) -> None:
