@@ -201,8 +201,8 @@ def _compile(folder: Path) -> None:
 
     Not the tests that packages carry, half of NumPy's code, as programs import none of them.
     """
-    command = [sys.executable, "-m", "compileall", "-qq", "-x", "/tests/", "--invalidation-mode", "unchecked-hash"]
-    command += ["-s", str(folder), "-p", "/packages", str(folder)]
+    command = [sys.executable, "-m", "compileall", "-qq", "--invalidation-mode", "unchecked-hash"]
+    command += ["-x", f"^{re.escape(str(folder))}/(.*/)?tests/", "-s", str(folder), "-p", "/packages", str(folder)]
     subprocess.run(command, check=False, stdout=subprocess.DEVNULL)  # some packages carry files that do not compile
 
 
