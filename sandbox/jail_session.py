@@ -230,8 +230,13 @@ class Supervisor(Keeper):
         return self.meter.cpu, time.monotonic()
 
     def since(self, mark):
-        """CPU and wall clock from a mark to the last reply."""
-        return max(0.0, self.meter.cpu - mark[0]), max(0.0, self.followed - mark[1])
+        """CPU and wall clock from a mark to the last reply.
+
+        CPU is read after the reply. Of what is more than one process could have used by then, some may have been used
+        since, by another: wall clock goes on for as much, at most until it was read.
+        """
+        cpu, wall, until_read = self.meter.cpu - mark[0], self.followed - mark[1], self.meter.taken - mark[1]
+        return max(0.0, cpu), max(0.0, wall, min(cpu, until_read))
 
     def run(self, header, body):
         """Run a command in the work folder; the answer's body is its output and the files asked for."""
