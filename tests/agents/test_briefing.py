@@ -94,6 +94,7 @@ def test_a_brief_tells_of_relatives_failures_people_and_what_is_in_the_making(la
     seed = lab.seed()
     parent = lab.add({"main.py": b"VALUE = 2\n"}, seed, title="two", evaluation=2.0)
     lab.add({"main.py": b"VALUE = 0\n"}, parent, title="null", evaluation=0.5)
+    lab.add({"main.py": b"VALUE = 02\n"}, parent, title="two again", evaluation=2.0)
     lab.add({"main.py": b"loop\n"}, parent, title="loop", evaluation=Evaluation(status="timeout", reason="10 s"))
     lab.add({"main.py": b"VALUE = 5\n"}, seed, title="in the making")
     donor = lab.add({"run.sh": b"#!/bin/sh\necho 3\n"}, seed, title="louder", evaluation=1.5)
@@ -109,6 +110,7 @@ def test_a_brief_tells_of_relatives_failures_people_and_what_is_in_the_making(la
     assert "+VALUE = 2" not in came, "it is in the code"
     tried = section(told, "What was already tried from this candidate")
     assert "null: 0.5 (worse, -1.5)" in tried
+    assert "two again: no change\n" in tried
     assert "loop: failed (timeout) 10 s" in tried
     assert section(told, "Replies that were not usable") == "```\n- no block\n- no match\n```"
     assert "a1: in the making" in section(told, "What others are trying now")
@@ -207,6 +209,17 @@ def test_markers_are_longer_than_those_in_the_code(lab: Lab) -> None:
     rules = written(lab, seed).rules
     assert "\n========\n" in rules
     assert "have 8 characters" in rules
+
+
+def test_how_to_delete_files_is_told_where_others_than_those_there_may_be_changed(lab: Lab) -> None:
+    brief, background = both(lab, lab.seed())
+    rules = briefing.write(brief, background, 100_000).rules
+    assert (
+        "(one that begins with #! becomes executable), deleted and renamed:\n\n<<<<<<< DELETE path/of/file\n" in rules
+    )
+    alone = briefing.write(brief, replace(background, editable=tuple(brief.files)), 100_000).rules
+    assert "DELETE" not in alone
+    assert rules.partition("\nFiles that you")[0] == alone.partition("\n- A SEARCH")[0]
 
 
 def test_files_that_are_no_text_are_only_named(lab: Lab) -> None:
@@ -544,7 +557,7 @@ def test_what_is_judged_and_what_may_be_used_is_told(lab: Lab) -> None:
     judged = section(told, "How candidates are evaluated")
     assert "60 s of CPU, 60 s of wall clock; 512 MB of memory" in judged
     assert "Python 3." in judged
-    assert "took 3.8 s of CPU, 14 s of wall clock, at most 40 MB" in section(told, "Scores")
+    assert "used: 3.8 s of CPU, 14 s of wall clock, 40 MB" in section(told, "Scores")
 
 
 def test_what_an_evaluation_took_has_no_part_in_what_identifies_a_question(lab: Lab) -> None:

@@ -64,6 +64,15 @@ MORE = """To see more before you answer, reply with nothing but lines of these k
 {less} READ path/of/file:name_of_a_definition"""
 """How an editor asks for code that is not shown."""
 
+FILES = """
+Files that you may change can also be added (one that begins with #! becomes executable), deleted and renamed:
+
+{less} DELETE path/of/file
+
+{less} RENAME old/path => new/path
+"""
+"""What an editor can also do, unless what may be changed are just the files that are there."""
+
 SHARES = {"instructions": 0.06, "feedback": 0.1, "log": 0.06, "output": 0.04}
 """Placeholder -> the most that it takes of the tokens. Goal and guidance are never cut; code gets the rest."""
 
@@ -144,8 +153,9 @@ def write(
     present = estimate_tokens(rules) + sum(map(estimate_tokens, _sections(sections, {**values, **NO_PAST})))
     values |= _past(background, int(min(PAST_SHARE * tokens, present * PAST_SHARE / (1 - PAST_SHARE))))
     values["used"] = digest.used(background)
+    files = "" if set(background.editable) == set(brief.files) else FILES.format_map(markers)
     return Written(
-        _fill("rules.md", rules, {**markers, **(tools or {})}),
+        _fill("rules.md", rules, {**markers, "files": files, **(tools or {})}),
         tuple(_sections(sections, values)),
         _shown(background, values),
         values["used"],

@@ -25,6 +25,9 @@ CASE_FEEDBACK = 400
 NAME = 25
 """Tokens of a case's name and of what is around it."""
 
+MOST_STEPS, MOST_LINES = 6, 60
+"""Ancestors, and relatives of other kinds, that are told of."""
+
 SMALL = 400
 """Tokens of a sibling's change that is shown."""
 
@@ -33,6 +36,9 @@ LONGEST_WHY = 300
 
 THIS = "this candidate"
 """What the parent is called."""
+
+SAME = "no change"
+"""What came of a change that left the primary metric as it was."""
 
 _HEAD = re.compile(r"^diff --git .*\n(?:(?:index|---) .*\n)*(?=\+\+\+ b/)", re.MULTILINE)
 _WORD = re.compile(r"[\w.]+")
@@ -86,8 +92,8 @@ def used(background: Background) -> str:
     cost = background.evaluation.cost if background.evaluation else Cost()
     if not cost.wall:
         return ""
-    memory = f", at most {max(cost.memory >> 20, 1):,} MB of memory" if cost.memory else ""
-    return f"- its calls took {cost.cpu:.2g} s of CPU, {cost.wall:.2g} s of wall clock{memory}"
+    memory = f", {max(cost.memory >> 20, 1):,} MB of memory" if cost.memory else ""
+    return f"- used: {cost.cpu:.2g} s of CPU, {cost.wall:.2g} s of wall clock{memory}"
 
 
 def best(background: Background) -> str:
@@ -157,8 +163,8 @@ def feedback(background: Background, tokens: int) -> str:
 
 
 def lineage(background: Background, tokens: int) -> str:
-    """The parent's ancestors, each with its gain over the one before; what they changed is in the code."""
-    return fence(_latest(_chain(background.lineage, background.metrics[0]), tokens))
+    """The parent's last steps, each with its gain over the one before; what they changed is in the code."""
+    return fence(_latest(_chain(background.lineage, background.metrics[0]), tokens, MOST_STEPS))
 
 
 def inspirations(background: Background, tokens: int) -> str:
@@ -232,11 +238,17 @@ def _line(relative: Relative, over: Evaluation | None, metric: Metric) -> str:
     back = [f"{lines} line{'s' * (lines > 1)} that {commit[:7]} removed" for commit, lines in relative.readded.items()]
     again = f"; re-adds {' and '.join(back)}" if back else ""
     came = outcome(relative.evaluation, over, metric, relative.margin, relative.noise)
+    if over and relative.evaluation and _value(over, metric) == _value(relative.evaluation, metric) is not None:
+        came = SAME  # most of what is told of a line of equals would be their value, again and again
     if relative.evaluation is None and relative.former:
         came = f"not evaluated since the task changed; before: {outcome(relative.former, None, metric)}"
     why = one_line(relative.why, LONGEST_WHY)
     why = f"; {why}" if why and why not in came else ""
     return f"- {candidate.commit[:7]} {title}: {came}{why}{again}{rejected}"
+
+
+def _value(evaluation: Evaluation, metric: Metric) -> float | None:
+    return evaluation.metrics[metric.name] if evaluation.ok else None
 
 
 def outcome(
@@ -261,9 +273,11 @@ def outcome(
     if over is None or not over.ok:
         return told
     gain = metric.gain(value, over.metrics[metric.name])
-    if gain and abs(gain) <= noise:
+    if not gain:
+        return f"{told} ({SAME})"
+    if abs(gain) <= noise:
         return f"{told} (within the noise, {gain:+.2g})"
-    return f"{told} ({'better' if gain > 0 else 'worse' if gain < 0 else 'no better'}, {gain:+.3g})"
+    return f"{told} ({'better' if gain > 0 else 'worse'}, {gain:+.3g})"
 
 
 def measured(value: float, margin: float) -> str:
@@ -307,9 +321,9 @@ def _tells_all(title: str, patch: str) -> bool:
     return len(added) == 1 and set(_WORD.findall(added[0])) <= set(_WORD.findall(title))
 
 
-def _latest(lines: Sequence[str], tokens: int) -> str:
+def _latest(lines: Sequence[str], tokens: int, most: int = MOST_LINES) -> str:
     """As many of the last lines as fit."""
-    first = 0
+    first = max(len(lines) - most, 0)
     while first < len(lines) and estimate_tokens("\n".join(lines[first:])) > max(tokens - NAME, 0):
         first += 1
     return "\n".join([*([f"({first} earlier ones are left out)"] if first else []), *lines[first:]])
