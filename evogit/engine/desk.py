@@ -20,10 +20,13 @@ class OpenQuestion:
 
 
 class Desk:
-    """Questions of one engine, which may be left from its loop and answered from another thread."""
+    """Questions of one engine, which may be left from its loop and answered from another thread.
+
+    The queue is written in C: a Ctrl-C that comes while `queue.Queue` takes its lock leaves it locked for ever.
+    """
 
     def __init__(self) -> None:
-        self._new: queue.Queue[OpenQuestion | None] = queue.Queue()
+        self._new: queue.SimpleQueue[OpenQuestion | None] = queue.SimpleQueue()
         self._open: dict[OpenQuestion, tuple[asyncio.AbstractEventLoop, asyncio.Future[Any]]] = {}
         self._taken: set[OpenQuestion] = set()
 

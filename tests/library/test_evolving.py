@@ -415,6 +415,36 @@ def test_a_second_ctrl_c_ends_it_at_once_even_where_a_lock_was_just_taken(here: 
     assert err.rstrip().endswith("KeyboardInterrupt")
 
 
+ASKING = """
+import os, signal, sys
+import evogit
+
+def interrupt(frame, event, arg):
+    if event == "return" and frame.f_code.co_name == "__enter__":
+        sys.settrace(None)
+        os.kill(os.getpid(), signal.SIGINT)
+    return interrupt
+
+run = evogit.prepare("program.py", evaluate="ask", evaluations=3)
+question = run.ask()
+while question:
+    run.tell(question, 1.0)
+    sys.settrace(interrupt)
+    try:
+        question = run.ask()
+    except KeyboardInterrupt:
+        question = run.ask()
+    sys.settrace(None)
+"""
+
+
+@pytest.mark.slow
+def test_who_asks_is_heard_after_a_ctrl_c_even_where_a_lock_was_just_taken(here: Path) -> None:
+    (here / "script.py").write_text(ASKING)
+    script = subprocess.run([sys.executable, "script.py"], capture_output=True, text=True, timeout=PATIENCE)
+    assert script.returncode == 0, script.stderr
+
+
 def test_a_task_of_the_gallery_is_told_that_it_has_an_evaluator() -> None:
     with pytest.raises(UsageError, match="an evaluator of its own"):
         evogit.evolve(evogit.find_task("circle_packing"), evaluate=length, evaluations=2)
