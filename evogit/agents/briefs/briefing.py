@@ -65,7 +65,7 @@ MORE = """To see more before you answer, reply with nothing but lines of these k
 """How an editor asks for code that is not shown."""
 
 FILES = """
-Files that you may change can also be added (one that begins with #! becomes executable), deleted and renamed:
+Files that you may change can also be added by WRITE (one that begins with #! becomes executable), deleted and renamed:
 
 {less} DELETE path/of/file
 
