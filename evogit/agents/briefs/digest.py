@@ -25,8 +25,8 @@ CASE_FEEDBACK = 400
 NAME = 25
 """Tokens of a case's name and of what is around it."""
 
-MOST_STEPS, MOST_LINES = 6, 60
-"""Ancestors, and relatives of other kinds, that are told of."""
+MOST_STEPS = 6
+"""Ancestors that are told of."""
 
 SMALL = 400
 """Tokens of a sibling's change that is shown."""
@@ -321,9 +321,9 @@ def _tells_all(title: str, patch: str) -> bool:
     return len(added) == 1 and set(_WORD.findall(added[0])) <= set(_WORD.findall(title))
 
 
-def _latest(lines: Sequence[str], tokens: int, most: int = MOST_LINES) -> str:
-    """As many of the last lines as fit."""
-    first = max(len(lines) - most, 0)
+def _latest(lines: Sequence[str], tokens: int, most: float = math.inf) -> str:
+    """As many of the last lines as fit, and no more than `most`."""
+    first = int(max(len(lines) - most, 0))
     while first < len(lines) and estimate_tokens("\n".join(lines[first:])) > max(tokens - NAME, 0):
         first += 1
     return "\n".join([*([f"({first} earlier ones are left out)"] if first else []), *lines[first:]])
