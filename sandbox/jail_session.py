@@ -233,8 +233,8 @@ class Supervisor(Keeper):
         """CPU and wall clock from a mark to the last reply.
 
         CPU is read after the reply. Of what is more than one process could have used by then, some may have been used
-        since, by another: wall clock goes on for as much, at most until it was read. Where no group counts, CPU may come
-        in ticks, of which one more says nothing.
+        since, by another: wall clock goes on for as much, at most until it was read. Where no group counts, CPU may
+        come in ticks, of which one more says nothing.
         """
         cpu, wall, until_read = self.meter.cpu - mark[0], self.followed - mark[1], self.meter.taken - mark[1]
         return max(0.0, cpu), max(0.0, wall, min(cpu if self.counted else cpu - UNSEEN, until_read))
