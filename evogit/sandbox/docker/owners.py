@@ -10,6 +10,7 @@ from pathlib import Path
 
 import docker
 
+from evogit.core import SandboxError
 from evogit.sandbox.docker.daemon import plainly
 from evogit.sandbox.docker.worker import remove
 
@@ -17,6 +18,9 @@ MARK = "evogit.worker"
 """The label of all our containers, in every version of EvoGit, with the value 1; images made from them have another."""
 MACHINE, PROCESS, BORN = "evogit.machine", "evogit.process", "evogit.born"
 """Labels that tell which process made a container; process ids come again, so that its time of birth belongs to it."""
+
+ENDED = "ZX"
+"""States of a process of which only how it ended is left (proc_pid_stat(5))."""
 
 
 def labels() -> dict[str, str]:
@@ -29,14 +33,22 @@ def clean(client: docker.DockerClient) -> list[str]:
     """Remove all containers of processes that are gone; the ids of those removed.
 
     Raises:
-        SandboxError: when the daemon refuses.
+        SandboxError: when the daemon refuses to; the others are removed all the same.
         AwayError: when it does not answer.
     """
     with plainly("remove containers of dead engines"):
         found = client.api.containers(all=True, filters={"label": f"{MARK}=1"})
     machine = _machine()
     orphans = [container["Id"] for container in found if _is_orphan(container["Labels"], machine)]
-    return [container for container in orphans if remove(client, container)]
+    removed, refusal = list[str](), None
+    for container in orphans:
+        try:
+            removed += [container] if remove(client, container) else []
+        except SandboxError as error:
+            refusal = error
+    if refusal:
+        raise refusal
+    return removed
 
 
 def _is_orphan(labels: Mapping[str, str], machine: str) -> bool:
@@ -58,9 +70,13 @@ def _machine() -> str:
 
 
 def _born(pid: int) -> str:
-    """When a process was started, in whatever unit; empty when there is none, `unknown` when that is not told."""
+    """When a process was started, in whatever unit; empty when there is none, `unknown` when that is not told.
+
+    One that has ended is none, even where its parent never asks how: the first process of a container may be one.
+    """
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+        state, *about = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return "" if state in ENDED else about[18]
     except OSError:
         pass
     try:
