@@ -49,9 +49,6 @@ DEFAULT = FrugalOptions()
 SPARES = 12
 """Candidates, the fittest ones, on which a change is tried that was there already; each try is a merge."""
 
-LIMITS = "proposals", "dollars", "tokens"
-"""What calls use up."""
-
 
 class Frugal:
     """Every call works on the best candidate; the longer nothing is better, the more on the next best of other lines.
@@ -116,13 +113,7 @@ class Frugal:
         return rng.choices(others, [1 / (1 + children[each]) for each in others])[0] if others else best
 
     def _spares(self, history: History, best: str) -> Sequence[str]:
-        """Where a change is put that was there already: the best, and those next to it, as long as calls are limited.
-
-        Where only evaluations are, one is worth more than another call.
-        """
-        settings = next((each.settings for each in reversed(history.engines.values())), {})
-        if all(settings.get(limit) is None for limit in LIMITS):
-            return []
+        """Where a change is put that was there already: the best, and those next to it."""
         return self._near(history, best, {history.seed or best})[:SPARES]
 
     def _others(self, history: History, best: str) -> Sequence[str]:

@@ -41,16 +41,9 @@ def test_calls_go_to_the_best_and_never_to_what_lost_half(run: RecordedHistory, 
     assert found[10.0] > 0.7 * found.total()
 
 
-@pytest.mark.parametrize(("limits", "expected"), [({"dollars": 1.0}, [10.0, 8.0]), ({"evaluations": 9}, [])])
-def test_what_is_there_already_may_go_to_the_fittest_where_calls_are_limited(
-    limits: dict[str, float], expected: list[float]
-) -> None:
-    run = RecordedHistory(agents=("a1",), settings={**MIXED, **limits})
-    seed = run.add(0.0)
-    for value in (4.0, 8.0, 10.0):
-        run.add(value, seed)
+def test_what_is_there_already_may_go_to_the_fittest(run: RecordedHistory) -> None:
     move = Frugal().next_move(run.history, "a1", random.Random(1))
-    assert [run.history.fitness(each) for each in move.spares] == expected
+    assert [run.history.fitness(each) for each in move.spares] == [10.0, 8.0]
 
 
 def test_calls_work_on_the_latest_of_equals_as_neutral_changes_add_up(run: RecordedHistory) -> None:
