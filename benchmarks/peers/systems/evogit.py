@@ -38,7 +38,7 @@ base_url = "{url}"
 price = {{ input = 0, output = 0 }}
 """
 FILE = re.compile(r"^File program\.py:\n(`{3,})\n(.*?)^\1$", re.DOTALL | re.MULTILINE)
-TOLD = re.compile(r"^- ([0-9a-f]{7}) (.*): (?:no change|[-\d.e]+ \(\w+, ([-+][\d.e-]+)\))$", re.MULTILINE)
+TOLD = re.compile(r"^- ([0-9a-f]{7}) (.*): (?:same value|[-\d.e]+ \(\w+, ([-+][\d.e-]+)\))$", re.MULTILINE)
 DIFF = re.compile(r"^Change of ([0-9a-f]{7}):\n((?:[-+ @].*\n)+)", re.MULTILINE)
 CONFLICT = re.compile(r"^<{7,} ours\n(.*?)^\|{7,} base\n.*?^={7,}\n(.*?)^>{7,} theirs\n", re.DOTALL | re.MULTILINE)
 

@@ -37,7 +37,7 @@ LONGEST_WHY = 300
 THIS = "this candidate"
 """What the parent is called."""
 
-SAME = "no change"
+SAME = "same value"
 """What came of a change that left the primary metric as it was."""
 
 _HEAD = re.compile(r"^diff --git .*\n(?:(?:index|---) .*\n)*(?=\+\+\+ b/)", re.MULTILINE)
@@ -326,7 +326,7 @@ def _latest(lines: Sequence[str], tokens: int, most: float = math.inf) -> str:
     first = int(max(len(lines) - most, 0))
     while first < len(lines) and estimate_tokens("\n".join(lines[first:])) > max(tokens - NAME, 0):
         first += 1
-    return "\n".join([*([f"({first} earlier ones are left out)"] if first else []), *lines[first:]])
+    return "\n".join([*([f"({first} earlier left out)"] if first else []), *lines[first:]])
 
 
 def _heading(relative: Relative) -> str:
