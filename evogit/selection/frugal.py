@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 
 from msgspec import Struct
 
 from evogit.history import History
 from evogit.selection import Move
 from evogit.selection.anatomy import Anatomy
-from evogit.selection.index import Offspring
+from evogit.selection.index import Offspring, Ranking
 from evogit.selection.merge_by_pieces import Partition
 from evogit.selection.merge_planner import Planner
 from evogit.selection.merge_strategies import FITTER, FUNCTION, MODEL
@@ -62,6 +63,7 @@ class Frugal:
     def __init__(self, options: FrugalOptions = DEFAULT, *, anatomy: Anatomy | None = None) -> None:
         self._options = options
         self._offspring = Offspring()
+        self._ranking = Ranking()
         self._planner = Planner(
             Partition(anatomy) if anatomy else None,
             Previews(anatomy) if anatomy else None,
@@ -114,18 +116,19 @@ class Frugal:
 
     def _spares(self, history: History, best: str) -> Sequence[str]:
         """Where a change is put that was there already: the best, and those next to it."""
-        return self._near(history, best, {history.seed or best})[:SPARES]
+        return list(islice(self._near(history, best, {history.seed or best}), SPARES))
 
     def _others(self, history: History, best: str) -> Sequence[str]:
         """The fittest candidates that the best does not descend from, nor they from it, as far as they are near."""
         graph = history.phylogeny
         kin = {history.seed or best, best, *graph.ancestors(best), *graph.descendants(best)}
-        return self._near(history, best, kin)[: self._options.others]
+        return list(islice(self._near(history, best, kin), self._options.others))
 
-    def _near(self, history: History, best: str, without: Collection[str]) -> Sequence[str]:
+    def _near(self, history: History, best: str, without: Collection[str]) -> Iterator[str]:
         """The candidates that lost little of what was gained, fittest first."""
-        gained = history.gain(best, history.seed or best) or 0.0
-        lost = {commit: history.gain(best, commit) for commit in history.scores.commits()}
-        near = [each for each, loss in lost.items() if loss is not None and loss <= (1 - self._options.p_near) * gained]
-        ranked = sorted(near, key=lambda each: history.metric.sign * (history.fitness(each) or 0.0), reverse=True)
-        return [each for each in ranked if each not in without and each not in history.pruned]
+        most = (1 - self._options.p_near) * (history.gain(best, history.seed or best) or 0.0)
+        for _, _, commit in self._ranking.of(history):
+            if (history.gain(best, commit) or 0.0) > most:
+                return
+            if commit not in without:
+                yield commit
