@@ -84,9 +84,9 @@ class Docker:
     def close(self) -> None:
         """End the idle workers; a daemon that is there removes what it could not, or was not asked to in time."""
         self._pool.close()
-        with contextlib.suppress(AwayError, SandboxError):  # the next engine tries again, and says what is wrong
-            self._remove_left_behind()
-            clean(self._client)
+        for remove_some in (self._remove_left_behind, lambda: clean(self._client)):
+            with contextlib.suppress(AwayError, SandboxError):  # the next engine tries again, and says what is wrong
+                remove_some()
 
     def _check(self) -> None:
         """Refuse a daemon that cannot do it, and remove what dead engines left there."""
