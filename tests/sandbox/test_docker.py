@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from pathlib import Path
 from typing import Any
 
 import docker
@@ -23,7 +24,7 @@ from evogit.core import BaseFiles, Files, SandboxError, SandboxLostError
 from evogit.sandbox import Environment, Session
 from evogit.sandbox.archive import pack
 from evogit.sandbox.docker.daemon import connect
-from evogit.sandbox.docker.owners import BORN, MACHINE, MARK, PROCESS, labels
+from evogit.sandbox.docker.owners import BORN, MACHINE, MARK, PROCESS, clean, labels
 from evogit.sandbox.docker.provider import Docker
 from evogit.sandbox.docker.socket import address
 from evogit.sandbox.docker.worker import remove
@@ -247,8 +248,14 @@ def test_a_killed_engine_leaves_no_container(client):
     wait_until(lambda: not containers(client, engine.pid))
 
 
-class Interrupted(socketserver.BaseRequestHandler):
-    """Passes on what client and daemon say, but hangs up instead of the first answer to who wants a container."""
+REFUSED = b'HTTP/1.1 500 Busy\r\nContent-Type: application/json\r\nContent-Length: 18\r\n\r\n{"message":"busy"}'
+
+
+class Between(socketserver.BaseRequestHandler):
+    """Passes on what client and daemon say, but for the first answers to who wants a container: it hangs up instead.
+
+    The first who want to have one removed it refuses.
+    """
 
     def handle(self) -> None:
         creating = False
@@ -258,24 +265,46 @@ class Interrupted(socketserver.BaseRequestHandler):
                 for sender in select.select([self.request, daemon], [], [])[0]:
                     piece = sender.recv(1 << 16)
                     creating |= sender is self.request and b"/containers/create" in piece
+                    if sender is self.request and piece.startswith(b"DELETE ") and self.server.refusals:
+                        self.server.refusals -= 1
+                        self.request.sendall(REFUSED)
+                        continue
                     if not piece or (creating and sender is daemon and self.server.interruptions):
                         self.server.interruptions -= bool(piece)
                         return
                     (daemon if sender is self.request else self.request).sendall(piece)
 
 
-def test_a_container_that_nobody_was_told_of_is_removed(client, tmp_path, monkeypatch):
-    others = mine(client)
-    with socketserver.ThreadingUnixStreamServer(str(tmp_path / "d.sock"), Interrupted) as server:
-        server.daemon, server.interruptions, server.daemon_threads = address(), 1, True
+@pytest.fixture
+def between(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Stands between us and the daemon."""
+    with socketserver.ThreadingUnixStreamServer(str(tmp_path / "d.sock"), Between) as server:
+        server.daemon, server.interruptions, server.refusals, server.daemon_threads = address(), 0, 0, True
         threading.Thread(target=server.serve_forever, daemon=True).start()
         monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/d.sock")
-        with closing(Docker()) as sandbox, sandbox.open(HELLO, Limits()) as session:
-            assert ask(session, "hello") == "hello"
-            assert len(mine(client) - others) == 1
+        yield server
         server.shutdown()
-        assert server.interruptions == 0
+
+
+def test_a_container_that_nobody_was_told_of_is_removed(sandbox, client, between):
+    others, between.interruptions = mine(client), 1
+    with closing(Docker()) as ours, ours.open(HELLO, Limits()) as session:
+        assert ask(session, "hello") == "hello"
+        assert len(mine(client) - others) == 1
+    assert between.interruptions == 0
     assert mine(client) == others
+
+
+def test_one_that_the_daemon_does_not_remove_keeps_no_other(sandbox, client, between):
+    dead = {**labels(), BORN: "1"}
+    made = {client.api.create_container(sandbox._image.id, ["true"], labels=dead)["Id"] for _ in range(3)}
+    between.refusals = 1
+    with closing(connect()) as ours:
+        with pytest.raises(SandboxError, match="cannot remove the container .*busy"):
+            clean(ours)
+        assert len(made & {each["Id"] for each in client.api.containers(all=True)}) == 1
+        clean(ours)
+    assert not made & {each["Id"] for each in client.api.containers(all=True)}
 
 
 def test_only_containers_of_dead_processes_are_removed(sandbox, client):
