@@ -51,7 +51,7 @@ class FollowedRun(Following):
         self._deltas: deque[Record] = deque(maxlen=KEPT)
         self._untold: deque[Record] = deque(maxlen=KEPT)
         self._amount = 0
-        self._remember()
+        self._remember({**self._state(), "marks": self._marks()})
 
     @property
     def repository(self) -> Repository:
@@ -98,7 +98,8 @@ class FollowedRun(Following):
             "names": {kind: names.all() for kind, names in self._columns.names.items()},
             "candidates": columns,
             "best_course": _steps(history.course.steps),
-            **self._now(),
+            **self._told,
+            "now": time.time(),
         }
 
     def advance(self) -> Record | None:
@@ -108,7 +109,8 @@ class FollowedRun(Following):
         if all(state[key] == before[key] for key in state):
             return None
         history = self.history
-        delta: Record = {"after": before["position"], **self._now()}
+        now = {**state, "marks": self._marks()}
+        delta: Record = {"after": before["position"], **now, "now": time.time()}
         if history.started:
             delta["added"] = self._columns.of(known)
             delta["changed"] = [self._columns.row(each) for each in self._rows(known)]
@@ -117,7 +119,7 @@ class FollowedRun(Following):
             del delta["marks"]
         delta["best_course"] = _steps(history.course.steps[self._steps :])
         delta["names"] = {kind: names.new() for kind, names in self._columns.names.items()}
-        self._remember()
+        self._remember(now)
         self._deltas.append(delta)
         self._untold.append(delta)
         return delta
@@ -136,8 +138,8 @@ class FollowedRun(Following):
             return []
         return found if found and found[0]["after"] == position else None
 
-    def _remember(self) -> None:
-        """What is told by now."""
+    def _remember(self, told: Record) -> None:
+        """What is told by now: never looked at again, as an engine may have ended since."""
         if self.history.started:
             self._columns.of(self._amount)  # which numbers the names
             self._spread = self._margins()
@@ -145,7 +147,7 @@ class FollowedRun(Following):
             names.new()
         self._amount = len(self.history.phylogeny)
         self._steps = len(self.history.course.steps)
-        self._told = self._now()
+        self._told = told
         self._changed.clear()
         self._all_changed = False
 
@@ -166,9 +168,6 @@ class FollowedRun(Following):
         scores, digits = self.history.scores, places(self.history)
         times = range(1, scores.repeats + 2 if scores.repeats else 1)
         return [f"{scores.noise(split).margin(each):.{digits}f}" for split in (None, HOLDOUT) for each in times]
-
-    def _now(self) -> Record:
-        return {**self._state(), "now": time.time(), "marks": self._marks()}
 
     def _state(self) -> Record:
         """What differs when something is to be told; all that is looked at many times a second."""

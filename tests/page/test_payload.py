@@ -7,6 +7,7 @@ import json
 import math
 import random
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -266,3 +267,17 @@ def test_who_follows_hears_what_somebody_elses_reading_found_first(tmp_path: Pat
     assert followed.payload(read_only=False)["alive"] is False
     assert [delta["alive"] for delta in followed.news()] == [False]
     assert followed.news() == []
+
+
+def test_an_engine_that_ends_while_the_run_is_looked_at_is_told(tmp_path: Path) -> None:
+    run = RecordedRun(tmp_path / "repository")
+    run.add(1.0)
+    followed = FollowedRun(run.repository, "r")
+    told = [followed.payload(read_only=False)]
+    with ThreadPoolExecutor(1) as pool:
+        for _ in range(100):
+            with run.repository.engines("r").enter(join=False):
+                looking = pool.submit(lambda: [delta for _ in range(5) for delta in followed.news()])
+                time.sleep(0.001)
+            told += looking.result() + followed.news()
+            assert not told[-1]["alive"]
