@@ -93,7 +93,8 @@ def prepare(
         goal: what agents are told to do; by default to improve the metric, and the docstring of `evaluate`.
         editable: globs of the paths that may change, where the seed is a folder; by default all.
         repeats: how often a would-be best is evaluated again before it is believed, where scores are noisy.
-        jobs: how many candidates are evaluated at a time; by default one by a function, else one for each core.
+        jobs: how many candidates are evaluated at a time; by default one by a function, else one for each core. Who is
+            asked decides that by when they tell.
         timeout: seconds that a call of `evaluate` may take; by default ten times as long as the slowest so far, ten
             seconds at least.
         isolated: whether each call of `evaluate` is in a process of its own, forked from this one: then a crash, an
@@ -119,7 +120,7 @@ def prepare(
     population = Population.of(agents, model, sandbox, [found.folder, _place(found, repository)])
     settings = Settings(
         population=population.specs,
-        jobs=_jobs(found, evaluate) if jobs is None else jobs,
+        jobs=_jobs(found, evaluate, jobs, sum(spec.count for spec in population.specs)),
         selector=selector,
         seed=seed,
         deterministic=deterministic,
@@ -139,8 +140,18 @@ def prepare(
     return shown(listed(replace(run, backend=_backend(run, evaluate, timeout, isolated))))
 
 
-def _jobs(task: Task, evaluate: object) -> int:
-    """One for a function, and where times are measured; else one for each core."""
+def _jobs(task: Task, evaluate: object, given: int | None, agents: int) -> int:
+    """What was given; else one for a function, and where times are measured, and one for each core elsewhere.
+
+    Raises:
+        UsageError: it was given, and a person is asked: whoever asked for one more would wait for ever.
+    """
+    if evaluate == ASK:
+        if given is not None:
+            raise UsageError(f'expected no jobs= with evaluate="ask", got {given}: tell before you ask for the next')
+        return agents
+    if given is not None:
+        return given
     return 1 if callable(evaluate) or task.environment.exclusive else os.cpu_count() or 1
 
 

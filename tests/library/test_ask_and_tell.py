@@ -71,6 +71,22 @@ def test_both_may_be_asked_for_and_several_at_a_time() -> None:
     assert evogit.read(run).evaluations == 5
 
 
+def test_as_many_are_asked_at_a_time_as_there_are_agents_and_no_more_are_waited_for() -> None:
+    run = evogit.prepare("program.py", evaluate="ask", agents="mutator:5", evaluations=6)
+    seed = run.ask()
+    assert seed
+    run.tell(seed, 1.0)
+    waiting = [run.ask() for _ in range(5)]
+    with pytest.raises(UsageError, match=r"tell\(\) first: 5 questions"):
+        run.ask()
+    for each in waiting:
+        assert isinstance(each, ToEvaluate)
+        run.tell(each, 2.0)
+    assert run.ask() is None
+    with pytest.raises(UsageError, match="no jobs="):
+        evogit.prepare("program.py", evaluate="ask", evaluations=10, jobs=1)
+
+
 def test_what_is_no_answer_leaves_the_question_open() -> None:
     run = evogit.prepare("program.py", evaluate="ask", evaluations=1)
     question = run.ask()
