@@ -1,7 +1,7 @@
 """Which selector gets most out of paid calls: stand-ins for models of three kinds on a rugged landscape.
 
 Run: `python benchmarks/paid.py [--seeds 20] [--first-seed 0] [--proposals 60] [--model KIND ...] [--selector SPEC]
-[--step X]`.
+[--step X] [--agents N] [--evaluation SECONDS --places N]`.
 A program has ten parts of six variants each; what a part is worth depends on its neighbour too (an NK landscape with K
 = 1, Kauffman 1989, with a seed of its own for each run). The stand-ins see briefs as a model does, and nothing else:
 `improver` changes what it is shown, by an idea that is good one time in three; `needs-failures` has the same idea again
@@ -340,8 +340,8 @@ class Outcome:
     """Whether the best has another design than the seed, in a world that has two."""
 
 
-def task_of(world: World, folder: Path) -> tuple[Task, InMemoryBackend]:
-    """The task in which the world is explored, in a folder, and what evaluates it."""
+def task_of(world: World, folder: Path, evaluation: float, places: int | None) -> tuple[Task, InMemoryBackend]:
+    """The task in which the world is explored, in a folder, and what evaluates it: so long, so many at a time."""
     (folder / "task" / "seed").mkdir(parents=True)
     (folder / "task" / "evaluator").mkdir()
     (folder / "task" / "task.toml").write_text(TASK)
@@ -352,16 +352,18 @@ def task_of(world: World, folder: Path) -> tuple[Task, InMemoryBackend]:
     def judge(asked: Asked) -> float:
         return world.worth(read(asked.changed["parts.py"]) if asked.changed else world.seed)
 
-    return task, InMemoryBackend(task, judge)
+    return task, InMemoryBackend(task, judge, pause=evaluation, jobs=places)
 
 
-def run(job: tuple[str, str, int], proposals: int, agents: int, step: float) -> Outcome:
+def run(
+    job: tuple[str, str, int], proposals: int, agents: int, step: float, evaluation: float, places: int | None
+) -> Outcome:
     """One run of a selector with a kind of model and a seed."""
     selector, model, seed = job
     world = Basins(seed) if model == "settled" else World(seed, step)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        task, backend = task_of(world, folder)
+        task, backend = task_of(world, folder, evaluation, places)
         story = Story(world)
         amount = 1 if selector == "sequential" else agents
         settings = Settings(
@@ -428,12 +430,15 @@ def main() -> None:
     parser.add_argument("--proposals", type=int, default=60)
     parser.add_argument("--agents", type=int, default=4, help="but for `sequential`, which has one")
     parser.add_argument("--step", type=float, default=0.0, help="round what a program is worth down to steps: plateaus")
+    parser.add_argument("--evaluation", type=float, default=0.0, help="seconds of an evaluation; a call takes 5 to 15")
+    parser.add_argument("--places", type=int, help="evaluations at a time; as many as there are")
     parser.add_argument("--selector", action="append", default=[], help="beside the default and the controls")
     parser.add_argument("--model", action="append", default=[], choices=LANDSCAPES, help="instead of the three")
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
     seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
     work = partial(run, proposals=asked.proposals, agents=asked.agents, step=asked.step)
+    work = partial(work, evaluation=asked.evaluation, places=asked.places)
     rows = table(asked.model or [*MODELS], [*COMPARED, *asked.selector], seeds, work)
     print(
         f"{'model':<15} {'selector':<24} {'area':>6} {'dup %':>6} {'again %':>7} {'poor %':>6} {'late %':>6} "

@@ -20,6 +20,7 @@ import io
 import random
 import tarfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -108,14 +109,25 @@ class InMemoryBackend(EvaluationBackend):
         *,
         judged: Judged = "outside",
         pause: float = 0.0,
+        jobs: int | None = None,
     ) -> None:
-        """`pause` is how many seconds an evaluation takes at least, in which other agents get their turn."""
+        """`pause` is how many seconds an evaluation takes at least, in which other agents get their turn.
+
+        There are as many at a time as are asked for, or `jobs`.
+        """
         self.digest = task.evaluator_digest
         self._judged: Judged = judged
         self.asked: list[Asked] = []
         self._metric = task.primary.name
         self._answer = answer
         self._pause = pause
+        self._jobs = jobs
+        self._free: AbstractAsyncContextManager[None] = asyncio.Semaphore(jobs) if jobs else nullcontext()
+
+    @property
+    def jobs(self) -> int | None:
+        """How many candidates it evaluates at a time."""
+        return self._jobs
 
     @property
     def judged(self) -> Judged:
@@ -130,9 +142,10 @@ class InMemoryBackend(EvaluationBackend):
         """Have the function answer."""
         asked = Asked(len(self.asked) + 1, tree, files, split, repeat)
         self.asked.append(asked)
-        await asyncio.sleep(self._pause)
-        answer = self._answer(asked)
-        return self._told(asked, await answer if inspect.isawaitable(answer) else answer)
+        async with self._free:
+            await asyncio.sleep(self._pause)
+            answer = self._answer(asked)
+            return self._told(asked, await answer if inspect.isawaitable(answer) else answer)
 
     def _told(self, asked: Asked, answer: Answer) -> tuple[Evaluation, Evidence]:
         if isinstance(answer, tuple):

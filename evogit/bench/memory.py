@@ -61,6 +61,11 @@ class Remembering(EvaluationBackend):
         """Where scores come from."""
         return self._executor.judged
 
+    @property
+    def jobs(self) -> int | None:
+        """How many candidates are evaluated at a time."""
+        return self._executor.jobs
+
     def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
         """Identifies everything that an evaluation's result depends on."""
         return self._executor.key(tree, split, repeat, base=base)

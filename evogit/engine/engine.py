@@ -16,6 +16,7 @@ from evogit.breeding.candidate_writer import CandidateWriter
 from evogit.config.run_settings import Settings
 from evogit.core import Adopted, Decision, Entry, EvoGitError, FailedProposal, Stopped, StopReason, Tactic
 from evogit.engine.account import RunAccount
+from evogit.engine.asking_ahead import AskingAhead
 from evogit.engine.asking_order import AskingInOrder
 from evogit.engine.confirmation import UNCONFIRMED, Confirmation
 from evogit.engine.drafts import Drafts
@@ -109,6 +110,7 @@ class Engine:
         self._profiles = Profiles(context.task, self._evaluations, breeder.profiles)
         self._quota = Quota(context.history, context.engine, len(agents), settings)
         self._shares = KindShares(context, settings)
+        self._ahead = AskingAhead(self._evaluations, self._quota, settings)
         self._confirmation = Confirmation(
             context,
             self._evaluations,
@@ -237,6 +239,10 @@ class Engine:
                 self._show(name, "waiting, as others gain more for what they cost")
                 self._quota.stand_back(name)
                 await self._turns.skip(number)
+            elif not self._ahead.allow():
+                self._show(name, "waiting, as it would be early: others' candidates are evaluated first")
+                self._quota.stand_back(name)
+                await self._turns.skip(number)
             elif self._quota.reserve(name):
                 failed = await self._move(number, name, agent)
                 failures = failures + 1 if failed and agent.pauses else 0
@@ -267,11 +273,12 @@ class Engine:
         move = self._selector.next_move(history, name, rng)
         if move.advise:
             return await self._advise(number, name, agent, move, rng)
-        drafts = Drafts.of(agent, self._evaluations, self._quota)
+        drafts, before = Drafts.of(agent, self._evaluations, self._quota), self._evaluations.ended
         made = drafts.with_last(await self._breed(number, name, agent, move, rng, drafts))
         async with self._turns.proposing(number):
             children = [self._writer.propose(number, name, bred) for bred, _ in made]
             self._quota.proposed(len(made))
+        self._ahead.learn(self._evaluations.ended - before)
         results = [known or await self._evaluate(name, child) for child, (_, known) in zip(children, made, strict=True)]
         async with self._turns.applying(number):
             for child, result in zip(children, results, strict=True):

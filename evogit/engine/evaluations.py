@@ -62,6 +62,11 @@ class EvaluationBackend(Protocol):
         return {}
 
     @property
+    def jobs(self) -> int | None:
+        """How many candidates it evaluates at a time; None where nobody knows."""
+        return None
+
+    @property
     def looks_again(self) -> bool:
         """Whether a new best is evaluated once more at the end, beyond all limits, to see that scores are exact."""
         return True
@@ -97,6 +102,9 @@ class Evaluations:
 
     A `panel` compares those that are valid with others before they are ranked. What an engine has that is at work
     `elsewhere` is left to it, but for the seed, which all wait for.
+
+    Attributes:
+        ended: how many evaluations ended, however.
     """
 
     def __init__(
@@ -121,6 +129,8 @@ class Evaluations:
         self._doubted: set[tuple[str, str, int]] = set()
         self._evaluating: dict[str, asyncio.Task[Result | None]] = {}
         self._seeds: dict[bool, asyncio.Task[BaseFiles]] = {}
+        self._under_way = 0
+        self.ended = 0
         self._known = self._results_of_other_runs()
 
     def _results_of_other_runs(self) -> dict[str, Result]:
@@ -210,7 +220,12 @@ class Evaluations:
         """
         if self._is_hidden(split):
             self._repository.holdouts.show(self._task.name)
-        evaluation, evidence = await self.backend.evaluate(tree, files, split=split, repeat=repeat)
+        self._under_way += 1
+        try:
+            evaluation, evidence = await self.backend.evaluate(tree, files, split=split, repeat=repeat)
+        finally:
+            self._under_way -= 1
+            self.ended += 1
         told = split == self._history.split
         return muted(evaluation, evidence) if told and self._holdout_spoke else (evaluation, evidence)
 
@@ -220,6 +235,11 @@ class Evaluations:
     @property
     def _holdout_spoke(self) -> bool:
         return self._is_hidden(HOLDOUT) and self._repository.holdouts.shown(self._task.name)
+
+    @property
+    def room(self) -> int | None:
+        """How many more could be evaluated at once; below 0, how many wait; None where nobody knows."""
+        return None if self.backend.jobs is None else self.backend.jobs - self._under_way
 
     async def differs_again(self, commit: str) -> str:
         """What is otherwise when a valid candidate is evaluated once more, a sentence; empty where nothing is.

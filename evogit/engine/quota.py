@@ -43,6 +43,11 @@ class Quota:
         counts = self._history.counts
         return counts.evaluated + counts.repeated * self._limits.count_repeats
 
+    @property
+    def thinking(self) -> int:
+        """Proposals that are being made."""
+        return self._thinking
+
     def has_room_to_repeat(self) -> bool:
         """Whether the limit allows one more repeat, beside all that is in flight."""
         if self._limits.evaluations is None or not self._limits.count_repeats:

@@ -57,6 +57,7 @@ class Team:
         self._jobs = jobs
         self._free: asyncio.Queue[Seat] = asyncio.Queue()
         self._keeping: list[asyncio.Task[None]] = []
+        self._places: list[tuple[Life, int]] = []
         for _ in range(jobs):
             self._free.put_nowait(None)
         self._clusters: list[Cluster] = []
@@ -105,6 +106,11 @@ class Team:
     def looks_again(self) -> bool:
         """A new best is evaluated once more at the end."""
         return self._local.looks_again
+
+    @property
+    def jobs(self) -> int:
+        """How many candidates are evaluated at a time, here and by the workers that are there now."""
+        return self._jobs + sum(places for life, places in self._places if not life.over)
 
     def workers(self) -> list[dict[str, Any]]:
         """What each worker does, how much it did, and how often it was gone."""
@@ -265,7 +271,10 @@ class Team:
             self._place = place
             self.provider = place.provider
             self.image = place.image
-        for _ in range(min(life.offer.jobs, life.offer.room.places(self._local.task))):
+        places = min(life.offer.jobs, life.offer.room.places(self._local.task))
+        self._places = [(each, places) for each, places in self._places if not each.over]
+        self._places.append((life, places))
+        for _ in range(places):
             self._free.put_nowait((worker, life))
 
     def _place_of(self, life: Life) -> EvaluationPlace:

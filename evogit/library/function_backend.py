@@ -84,6 +84,7 @@ class FunctionBackend(EvaluationBackend):
         if isolated and self._awaits:
             raise UsageError("expected a plain function with isolated=True, got a coroutine function")
         self._run = run
+        self._jobs = jobs
         self._free = asyncio.Semaphore(jobs)
         self._timeout = timeout
         self._slowest = slowest
@@ -92,6 +93,11 @@ class FunctionBackend(EvaluationBackend):
     def judged(self) -> Judged:
         """Beside the candidate's code."""
         return "inside"
+
+    @property
+    def jobs(self) -> int:
+        """How many calls there are at a time."""
+        return self._jobs
 
     @property
     def looks_again(self) -> bool:

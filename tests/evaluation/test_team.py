@@ -170,8 +170,10 @@ async def test_a_worker_that_breaks_the_rules_is_left_out(local: Evaluator, fold
     told: list[str] = []
     spec = script(folder, f"{does}\nsys.stdin.buffer.read()")
     async with Team(local, [spec], asked="none", jobs=0, show=lambda _, doing: told.append(doing)) as there:
+        assert there.jobs == 1
         with pytest.raises(EvaluatorError, match=f"no worker is left.*{why}"):
             await there.evaluate("a" * 40, FILES, split="train")
+        assert there.jobs == 0
     assert why in told[-1]
 
 
