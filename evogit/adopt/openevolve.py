@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evogit.adopt.foreign_task import SHIMS, File, ForeignTask, name_of
+from evogit.adopt.foreign_task import SHIMS, File, ForeignTask, name_of, reached
 from evogit.adopt.outside import openevolve_outside
-from evogit.adopt.sources import file_at, files_below, marked, packages, repeats, requirements
+from evogit.adopt.sources import file_at, files_below, marked, packages, repeats, requirements, too_large
 from evogit.adopt.yaml_subset import at, read_yaml
 
 EXPECTED = "initial_program.* with evaluator.py (OpenEvolve, SkyDiscover)"
@@ -21,7 +21,10 @@ TIMEOUT = 300.0
 SLACK = 30.0
 """Seconds for what is no stage, and for one that cannot be broken off at once."""
 THRESHOLDS = (0.5, 0.75, 0.9)
-"""Theirs, where the file says nothing."""
+"""OpenEvolve's, where the file says nothing."""
+SKYDISCOVER_THRESHOLDS = (0.3,)
+"""SkyDiscover's, which has two stages."""
+SKYDISCOVER_TIMEOUT = 360.0
 
 
 def read_openevolve(folder: Path) -> ForeignTask | None:
@@ -31,23 +34,27 @@ def read_openevolve(folder: Path) -> ForeignTask | None:
     if not programs or evaluator is None:
         return None
     config = read_config(folder)
-    program = programs[0].name
-    theirs = files_below(folder)
-    seed = {program: file_at(programs[0])}
+    first = begun_with(programs, config)
+    program = first.name
+    theirs = {**files_below(folder), evaluator: file_at(folder / evaluator)}
+    seed = {program: file_at(first)}
+    is_skydiscover = "/" in evaluator
+    thresholds = at(config, "evaluator", "cascade_thresholds")
     about = {
         "evaluator": evaluator,
         "cascade": at(config, "evaluator", "cascade_evaluation") is not False,
-        "thresholds": at(config, "evaluator", "cascade_thresholds") or THRESHOLDS,
+        "thresholds": (thresholds or SKYDISCOVER_THRESHOLDS)[:1] if is_skydiscover else thresholds or THRESHOLDS,
         "features": at(config, "database", "feature_dimensions") or [],
     }
-    seconds = timeout_of(config)
+    seconds = timeout_of(config, SKYDISCOVER_TIMEOUT if is_skydiscover else TIMEOUT)
     stages = sum(f"def evaluate_stage{n}".encode() in theirs[evaluator][0] for n in (1, 2, 3))
+    used = {path: file for path, file in theirs.items() if path in reached(theirs, {evaluator})}
     outside, why = openevolve_outside(program, json.dumps(about), theirs[evaluator])
     command = shlex.join(
         ["python3", f"{SHIMS}/evaluate_openevolve.py", program, json.dumps({**about, "timeout": seconds})]
     )
     return ForeignTask(
-        system="SkyDiscover" if "/" in evaluator else "OpenEvolve",
+        system="SkyDiscover" if is_skydiscover else "OpenEvolve",
         name=name_of(folder),
         goal=goal_of(config, folder, seed),
         editable=(program,),
@@ -56,11 +63,18 @@ def read_openevolve(folder: Path) -> ForeignTask | None:
         command=command,
         timeout=seconds * max(1, stages if about["cascade"] else 1) + SLACK,
         packages=packages(theirs),
-        repeats=repeats(seed, {evaluator: theirs[evaluator]}),
+        repeats=repeats(seed, used),
+        notes=too_large(folder, theirs),
         outside=outside,
         why_inside=why,
         requirements=requirements(theirs, evaluator),
     )
+
+
+def begun_with(programs: Sequence[Path], config: Mapping[str, Any]) -> Path:
+    """The one of several that is evolved: of the language that the file says, else the one in Python."""
+    ending = at(config, "file_suffix") or ".py"
+    return next((path for path in programs if path.suffix == ending), programs[0])
 
 
 def initial_programs(folder: Path) -> list[Path]:
@@ -71,22 +85,35 @@ def initial_programs(folder: Path) -> list[Path]:
 
 def read_config(folder: Path) -> dict[str, Any]:
     """What `config.yaml` says, or the first of several."""
-    files = [folder / "config.yaml", *sorted(folder.glob("config*.yaml")), *sorted(folder.glob("config*.yml"))]
+    patterns = ("config*.yaml", "config*.yml", "*config*.yaml", "*config*.yml")
+    files = [folder / "config.yaml", *(file for pattern in patterns for file in sorted(folder.glob(pattern)))]
     file = next((each for each in files if each.is_file()), None)
     return read_yaml(file.read_text(encoding="utf-8", errors="replace")) if file else {}
 
 
-def timeout_of(config: Mapping[str, Any]) -> float:
+def timeout_of(config: Mapping[str, Any], default: float = TIMEOUT) -> float:
     """Seconds of one evaluation, or of one stage of it."""
     said = at(config, "evaluator", "timeout")
-    return float(said) if isinstance(said, int | float) and said > 0 else TIMEOUT
+    return float(said) if isinstance(said, int | float) and said > 0 else default
 
 
 def goal_of(config: Mapping[str, Any], folder: Path, seed: Mapping[str, File]) -> str:
     """What agents are told: the system message, what is ranked, and where changes belong."""
-    said = at(config, "prompt", "system_message")
-    message = said if isinstance(said, str) and " " in said.strip() else f"Improve the program of {folder.name}."
+    message = _system_message(config, folder) or f"Improve the program of {folder.name}."
     files = ", ".join(f"`{path}`" for path in seed)
     return "\n\n".join(
         filter(None, [message.strip(), f"The program is {files}. A higher `combined_score` is better.", marked(seed)])
     )
+
+
+def _system_message(config: Mapping[str, Any], folder: Path) -> str:
+    """What the file says itself, or the template that it names; empty where that is one of theirs."""
+    said = at(config, "prompt", "system_message")
+    if isinstance(said, str) and " " in said.strip():
+        return said
+    name = said.strip() if isinstance(said, str) and said.strip() else "system_message"
+    templates = at(config, "prompt", "template_dir")
+    file = folder / str(templates) / f"{name}.txt"
+    if not templates or not file.resolve().is_relative_to(folder.resolve()) or not file.is_file():
+        return ""
+    return file.read_text(encoding="utf-8", errors="replace")

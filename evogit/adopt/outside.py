@@ -91,7 +91,7 @@ def unfit(program: str, evaluator: File) -> str:
         return f"{program} is no Python, so that its functions cannot be called from outside"
     text = evaluator[0].decode(errors="replace")
     if found := READS_TEXT.search(text):
-        return f"the evaluator reads the program's text ({found[0]}), which a stand-in has not"
+        return f"the evaluator reads a text ({found[0]}): if it is the program's, a stand-in has another one"
     try:
         ast.parse(text)
     except (SyntaxError, ValueError):

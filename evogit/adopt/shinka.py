@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import shlex
 from collections.abc import Iterator, Mapping
@@ -11,7 +12,7 @@ from typing import Any
 
 from evogit.adopt.foreign_task import SHIMS, File, ForeignTask, name_of, reached
 from evogit.adopt.outside import shinka_outside
-from evogit.adopt.sources import file_at, files_below, marked, packages, repeats, requirements
+from evogit.adopt.sources import file_at, files_below, marked, packages, repeats, requirements, too_large
 from evogit.adopt.yaml_subset import at, read_yaml
 
 EXPECTED = "initial.* with evaluate.py (ShinkaEvolve)"
@@ -32,8 +33,9 @@ def read_shinka(folder: Path) -> ForeignTask | None:
     program = programs[0].name
     seed = {program: file_at(programs[0])}
     found = files_below(folder)
-    theirs = {path: file for path, file in found.items() if not STARTS.search(path)}
-    used = {path: file for path, file in theirs.items() if path in reached(theirs, {"evaluate.py", program})}
+    evaluated_with = reached(found, {"evaluate.py", program})
+    used = {path: file for path, file in found.items() if path in evaluated_with}
+    theirs = {path: file for path, file in found.items() if path in used or not STARTS.search(path)}
     goal = next(_messages(found), "") or f"Improve the program of {folder.name}."
     outside, why = shinka_outside(program, theirs["evaluate.py"])
     ends = f"The program is `{program}`. A higher `combined_score` is better."
@@ -48,6 +50,7 @@ def read_shinka(folder: Path) -> ForeignTask | None:
         timeout=_timeout(found),
         packages=packages({**used, **{path: file for path, file in theirs.items() if path.endswith(".txt")}}),
         repeats=repeats(used),
+        notes=too_large(folder, found),
         outside=outside,
         why_inside=why,
         requirements=requirements(theirs, "evaluate.py"),
@@ -68,23 +71,60 @@ def _in_python(files: Mapping[str, File]) -> Iterator[str]:
             tree = ast.parse(data)
         except (SyntaxError, ValueError):
             continue
-        texts = {name: value for node in ast.walk(tree) for name, value in _assigned(node)}
+        texts = _Texts(files)
         for node in ast.walk(tree):
-            if isinstance(node, ast.keyword) and node.arg == MESSAGE:
-                yield from _texts(node.value, texts)
-        yield from (text for name, text in texts.items() if MESSAGE in name)
+            texts.take(node)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.keyword) and node.arg == MESSAGE and (said := texts.of(node.value)):
+                yield said
+        yield from (text for name, text in texts.known.items() if MESSAGE in name)
 
 
-def _assigned(node: ast.AST) -> Iterator[tuple[str, str]]:
-    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-        yield from ((target.id, node.value.value) for target in node.targets if isinstance(target, ast.Name))
+class _Texts:
+    """The texts that a module puts together, as far as that can be seen without running it.
 
+    Attributes:
+        known: name -> text.
+    """
 
-def _texts(value: ast.expr, known: Mapping[str, str]) -> Iterator[str]:
-    if isinstance(value, ast.Constant) and isinstance(value.value, str):
-        yield value.value
-    elif isinstance(value, ast.Name) and value.id in known:
-        yield known[value.id]
+    def __init__(self, files: Mapping[str, File]) -> None:
+        self.known: dict[str, str] = {}
+        self._files = files
+
+    def take(self, node: ast.AST) -> None:
+        """Learn what a statement assigns."""
+        if isinstance(node, ast.Assign):
+            names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+            self.known |= dict.fromkeys(names, said) if (said := self.of(node.value)) else {}
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and isinstance(node.op, ast.Add):
+            self.known[node.target.id] = self.known.get(node.target.id, "") + self.of(node.value)
+
+    def of(self, value: ast.expr) -> str:
+        """The text of an expression; empty where it is none that is known."""
+        if isinstance(value, ast.Constant):
+            return value.value if isinstance(value.value, str) else ""
+        if isinstance(value, ast.Name):
+            return self.known.get(value.id, "")
+        if isinstance(value, ast.JoinedStr):
+            return "".join(map(self.of, value.values))
+        if isinstance(value, ast.FormattedValue):
+            return self.of(value.value) or f"{{{ast.unparse(value.value)}}}"
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+            return self.of(value.left) + self.of(value.right)
+        return self._of_call(value) if isinstance(value, ast.Call) else ""
+
+    def _of_call(self, call: ast.Call) -> str:
+        """What `dedent(TEXT)`, `TEXT.strip()`, `Path(FILE).read_text()` and `open(FILE).read()` give."""
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        if name in ("read", "read_text"):
+            paths = (node.value for node in ast.walk(call) if isinstance(node, ast.Constant))
+            found = (self._files.get(path.removeprefix("./")) for path in paths if isinstance(path, str))
+            return next((file[0].decode(errors="replace") for file in found if file), "")
+        if name in ("dedent", "cleandoc") and call.args:
+            return inspect.cleandoc(self.of(call.args[0]))
+        if name in ("strip", "lstrip", "rstrip", "format", "replace") and isinstance(call.func, ast.Attribute):
+            return self.of(call.func.value)
+        return ""
 
 
 def _in_yaml(files: Mapping[str, File]) -> Iterator[str]:

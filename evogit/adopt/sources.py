@@ -14,13 +14,20 @@ from evogit.source.marks import END, START, blocks
 
 LARGEST = 32 << 20
 """Bytes of files beside an evaluator, beyond which they are left out: what is larger belongs into an image."""
+LONGEST_SOURCE = 1 << 20
+"""Bytes of a file that may name others."""
 MOST = 10_000
 """Files beside an evaluator."""
 LEFT_OUT = re.compile(
-    r"(^|/)(\.[^/]*|__pycache__|[^/]*_output|outputs?|results?(_[^/]*)?|checkpoints?|wandb|logs?|solution|venv|evogit-[^/]*)/"
-    r"|(^|/)(\.(?!evogit)[^/]*|best_program[^/]*|README[^/]*|LICENSE[^/]*|[^/]*\.(png|jpe?g|gif|pdf|sqlite|db|log))$"
+    r"(^|/)(\.[^/]*|__pycache__|[^/]*_output|wandb|solution|venv|evogit-[^/]*)/"
+    r"|(^|/)(\.(?!evogit)[^/]*|best_program[^/]*)$"
 )
-"""Paths that an evaluator does not need, and solutions, which no candidate may find."""
+"""Paths that no evaluator needs, and solutions, which no candidate may find."""
+UNLESS_NAMED = re.compile(
+    r"(^|/)(?P<folder>outputs?|results?(_[^/]*)?|checkpoints?|logs?)/"
+    r"|(^|/)(README[^/]*|LICENSE[^/]*|[^/]*(?P<ending>\.(png|jpe?g|gif|pdf|sqlite|db|log)))$"
+)
+"""Paths of what runs leave behind, and of what people read: left out where no source names them."""
 STAND_INS = frozenset({"openevolve", "shinka", "skydiscover"})
 PACKAGES = {
     "Crypto": "pycryptodome",
@@ -50,19 +57,53 @@ Any other name is left alone: whoever registered it may not be whom the author m
 """
 COMMON = frozenset({"numpy", "scipy", "yaml", "pandas"})
 """Modules that come with the other systems, so that even a guarded import of them works there."""
-UNSTEADY = re.compile(r"\b(time|perf_counter|process_time|timeit|random)\b")
+SOURCES = re.compile(r"\.(py|[rR]|rs|c|cc|cpp|cxx|h|hpp|sh|bash|jl|go|[cm]?js|ts|rb|pl|lua|java)$")
+"""How names of sources end."""
+UNSTEADY = re.compile(
+    r"\b(time|(perf_counter|process_time|monotonic|time)(_ns)?|timeit|hrtime|Date\.now|performance\.now|Instant|SystemTime|"
+    r"nanoTime|currentTimeMillis|chrono|clock(_gettime)?|gettimeofday|hyperfine|Stopwatch|EPOCHREALTIME|proc\.time|"
+    r"Sys\.time|rand(om)?|randint|srand|shuffle|mt19937|default_rng|RANDOM)\b"
+)
 
 
 def files_below(folder: Path) -> dict[str, File]:
     """Path -> file of all that an evaluator may need; what is too large, and what runs left behind, is passed over."""
     found: dict[str, File] = {}
     total = 0
-    for name, path in _walk(folder):
+    walked = list(_walk(folder))
+    sources = "\n".join(_text(path) for name, path in walked if not UNLESS_NAMED.search(name))
+    for name, path in walked:
         size = path.stat().st_size
-        if total + size <= LARGEST and len(found) < MOST:
+        if total + size <= LARGEST and len(found) < MOST and _is_meant(name, sources):
             total += size
             found[name] = file_at(path)
     return found
+
+
+def too_large(folder: Path, files: Mapping[str, File]) -> tuple[str, ...]:
+    """A sentence for a person where files of a folder are not among those taken, as they are too large."""
+    missing = [name for name, _ in _walk(folder) if name not in files and not UNLESS_NAMED.search(name)]
+    if not missing:
+        return ()
+    named = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
+    return (f"{named}: left out, as no more than {LARGEST >> 20} MB and {MOST} files come along with a task",)
+
+
+def _is_meant(name: str, sources: str) -> bool:
+    """Whether an evaluator may need the file, as far as its sources tell."""
+    match = UNLESS_NAMED.search(name)
+    if match is None:
+        return True
+    words = match["folder"] or match["ending"], name.rpartition("/")[2]
+    return any(re.search(rf"(?<![\w-]){re.escape(word)}(?!\w)", sources) for word in words if word)
+
+
+def _text(path: Path) -> str:
+    """What a source says that may name other files; nothing for what is no text, or long."""
+    if path.stat().st_size > LONGEST_SOURCE:
+        return ""
+    data = path.read_bytes()
+    return "" if b"\0" in data else data.decode(errors="replace")
 
 
 def _walk(folder: Path) -> Iterator[tuple[str, Path]]:
@@ -161,7 +202,7 @@ def repeats(*files: Mapping[str, File]) -> int:
 
 
 def _is_source(path: str) -> bool:
-    return path.rpartition(".")[2] in ("py", "rs", "r", "R", "c", "cc", "cpp", "sh", "jl", "go", "js", "ts")
+    return SOURCES.search(path) is not None
 
 
 def marked(seed: Mapping[str, File]) -> str:

@@ -7,11 +7,13 @@ CONFIG is JSON: `evaluator`, the file's path below theirs; `cascade`, whether st
 `timeout`, seconds of each stage, after which it counts as there: with what earlier stages measured, else 0.
 """
 
+import contextlib
 import importlib.util
 import json
 import os
 import signal
 import sys
+import threading
 
 from foreign_view import aside, prepare_programs, report, view
 
@@ -28,6 +30,15 @@ def main(program, config):
         metrics, artifacts = judged(loaded(file), program, config, clock.begin)
         clock.stop()
     report(fitness(metrics, config["features"]), metrics, artifacts)
+    end()
+
+
+def end():
+    """Wait for no thread that an evaluator gave up: what counts is said."""
+    if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 class Clock:
@@ -121,13 +132,13 @@ def passes(metrics, threshold):
     """Whether a stage's score is high enough for the next one."""
     if is_number(metrics.get("combined_score")):
         return metrics["combined_score"] >= threshold
-    found = [float(value) for name, value in numbers(metrics).items() if name != "error"]
+    found = [float(value) for name, value in metrics.items() if counts(value) and name != "error"]
     return bool(found) and sum(found) / len(found) >= threshold
 
 
 def fitness(metrics, features):
-    """What ranks: `combined_score`, else the mean of all metrics that are no features."""
-    if "combined_score" in metrics:
+    """What ranks: `combined_score`, where that is no number the mean of all metrics that are no features."""
+    with contextlib.suppress(KeyError, TypeError, ValueError):
         return float(metrics["combined_score"])
     left = {name: value for name, value in metrics.items() if name not in features}
     return mean(left if any(map(counts, left.values())) else metrics)

@@ -24,13 +24,15 @@ def main(program):
     command = [sys.executable, f"{folder}/evaluate.py", "--program_path", os.path.abspath(program)]  # noqa: PTH100
     sys.stdout.flush()
     done = subprocess.run([*command, "--results_dir", results], cwd=folder, stdout=sys.stderr, check=False)
-    if done.returncode:
+    if done.returncode and not os.path.exists(f"{results}/correct.json"):  # noqa: PTH110
         sys.exit(f"evaluate.py ended with exit code {done.returncode}")
     correct, metrics = read(results, "correct.json"), read(results, "metrics.json")
     told = {"feedback": metrics["text_feedback"]} if metrics.get("text_feedback") else {}
     if not correct.get("correct"):
         print(*told.values())
         sys.exit(f"not correct: {correct.get('error')}")
+    if done.returncode:
+        sys.exit(f"evaluate.py ended with exit code {done.returncode}")
     if "combined_score" not in metrics:
         sys.exit(f"expected combined_score in metrics.json, got {', '.join(metrics) or 'nothing'}")
     report(float(metrics["combined_score"]), metrics.get("public") or {}, told)

@@ -7,11 +7,14 @@ import contextlib
 import json
 import math
 import os
+import shutil
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - pathlib is slow to import
 THEIRS = os.path.join(os.path.dirname(HERE), "task")  # noqa: PTH118, PTH120
 VIEW = ".foreign"
+LARGE = 1 << 20
+"""Bytes of a file from which on an evaluator gets it read-only, as a link."""
 LONGEST = 4000
 """Characters of one artifact that are shown."""
 
@@ -27,20 +30,36 @@ def view():
         os.makedirs(place, exist_ok=True)  # noqa: PTH103
         for name in names:
             if not os.path.lexists(f"{place}/{name}"):
-                os.symlink(f"{root}/{name}", f"{place}/{name}")  # noqa: PTH211
+                large = os.path.getsize(f"{root}/{name}") > LARGE  # noqa: PTH202
+                (os.symlink if large else shutil.copy)(f"{root}/{name}", f"{place}/{name}")
+                if not large:
+                    os.chmod(f"{place}/{name}", 0o755 if os.access(f"{root}/{name}", os.X_OK) else 0o644)  # noqa: PTH101
     return folder
 
 
 def prepare_programs():
-    """Let programs that they start find `python` and our stand-ins for their modules."""
-    programs = os.path.abspath(f"{VIEW}-bin")  # noqa: PTH100
-    os.makedirs(programs, exist_ok=True)  # noqa: PTH103
+    """Let programs that they start find `python` and our stand-ins for their modules.
+
+    What they start with `-I`, or without our environment, finds packages too: `python` is a virtual environment's.
+    """
+    environment = os.path.abspath(f"{VIEW}-venv")  # noqa: PTH100
+    programs = f"{environment}/bin"
+    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    packages = f"{environment}/lib/{version}/site-packages"
+    for folder in (programs, packages):
+        os.makedirs(folder, exist_ok=True)  # noqa: PTH103
+    known = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = f"{HERE}:{known}" if known else HERE
+    with open(f"{environment}/pyvenv.cfg", "w", encoding="utf-8") as file:  # noqa: PTH123
+        file.write(f"home = {os.path.dirname(os.path.realpath(sys.executable))}\ninclude-system-site-packages = true\n")  # noqa: PTH120
+    with open(f"{packages}/found.pth", "w", encoding="utf-8") as file:  # noqa: PTH123
+        found = [*os.environ["PYTHONPATH"].split(":"), *(each for each in sys.path if each.endswith("-packages"))]
+        file.write("\n".join(found) + "\n")
     for name in ("python", "python3"):
         with contextlib.suppress(FileExistsError):
             os.symlink(sys.executable, f"{programs}/{name}")  # noqa: PTH211
+    sys.executable = f"{programs}/python3"
     os.environ["PATH"] = f"{programs}:{os.environ.get('PATH', '/usr/bin:/bin')}"
-    known = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = f"{HERE}:{known}" if known else HERE
     return programs
 
 

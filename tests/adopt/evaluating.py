@@ -22,8 +22,11 @@ def write(folder: Path, files: Mapping[str, str]) -> Path:
     return folder
 
 
-def evaluated(task: Task, scratch: Path, **changed: str) -> subprocess.CompletedProcess[str]:
-    """What the task's command does on its seed with some files `changed`, in the folder `scratch`."""
+def evaluated(task: Task, scratch: Path, packages: str = "", **changed: str) -> subprocess.CompletedProcess[str]:
+    """What the task's command does on its seed with some files `changed`, in the folder `scratch`.
+
+    `packages` is the folder in which a sandbox would have those of the task.
+    """
     assert task.command
     files = {path: data for path, (data, _) in task.seed_files().items()}
     files |= {f"{task.command.folder}/{path}": data for path, (data, _) in task.evaluator_files().items()}
@@ -33,6 +36,7 @@ def evaluated(task: Task, scratch: Path, **changed: str) -> subprocess.Completed
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(data)
     environment = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "TMPDIR": str(scratch)}
+    environment |= {"PYTHONPATH": packages} if packages else {}
     command = ["sh", "-c", task.command.text]
     return subprocess.run(command, cwd=scratch, env=environment, capture_output=True, text=True, check=False)
 

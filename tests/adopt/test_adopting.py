@@ -94,7 +94,7 @@ async def test_a_forger_is_believed_beside_the_evaluator_and_not_from_outside(tm
     ("evaluator", "why"),
     [
         (EVALUATOR + "this is no Python\n", "no Python"),
-        (EVALUATOR + "TEXT = open(__file__).read()\n", "reads the program's text"),
+        (EVALUATOR + "TEXT = open(__file__).read()\n", "if it is the program's"),
     ],
 )
 def test_why_an_evaluator_stays_inside_is_said(tmp_path: Path, evaluator: str, why: str) -> None:

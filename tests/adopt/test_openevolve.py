@@ -106,6 +106,44 @@ def test_a_stage_that_takes_too_long_counts_as_there(tmp_path: Path) -> None:
     assert score(evaluated(task, tmp_path / "box2")) == 0
 
 
+STUBBORN = """\
+import subprocess, sys, threading
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+threading.Thread(target=threading.Event().wait).start()
+
+def evaluate(program_path):
+    (HERE / "build").mkdir()
+    with (HERE / "history.csv").open("a") as history:
+        history.write("1\\n")
+    told = subprocess.run([sys.executable, "-I", "-c", "import beside; print(beside.X)"], env={}, capture_output=True)
+    return {"combined_score": None, "accuracy": float(told.stdout), "speed": 1.0}
+"""
+
+
+def test_an_evaluator_may_write_start_pythons_of_its_own_and_leave_threads(tmp_path: Path) -> None:
+    packages = write(tmp_path / "packages", {"beside.py": "X = 0.5\n"})
+    task = find_task(str(example(tmp_path, **{"evaluator.py": STUBBORN, "history.csv": "0\n", "config.yaml": ""})))
+    assert score(evaluated(task, tmp_path / "box", str(packages))) == 0.75
+
+
+def test_what_the_sources_name_comes_along_and_what_runs_left_behind_does_not(tmp_path: Path) -> None:
+    named = 'def evaluate(path):\n    open("data/app.log"), open("checkpoints/w.npz")\n    return {"a": 1}\n'
+    left = {"data/app.log": "1", "checkpoints/w.npz": "2", "logs/run.txt": "3", "plot.png": "4"}
+    task = find_task(str(example(tmp_path, **{"evaluator.py": named, **left})))
+    found = {path.removeprefix("task/") for path in task.evaluator_files()}
+    assert found & left.keys() == {"data/app.log", "checkpoints/w.npz"}
+
+
+def test_instructions_may_be_a_template(tmp_path: Path) -> None:
+    config = "prompt:\n  template_dir: templates\n"
+    templates = {"sum_config.yaml": config, "templates/system_message.txt": "Make X as large as it gets."}
+    folder = example(tmp_path, **templates)
+    (folder / "config.yaml").unlink()
+    assert find_task(str(folder)).goal.startswith("Make X as large as it gets.")
+
+
 def test_a_candidate_that_fails_has_no_score_but_a_reason(tmp_path: Path) -> None:
     task = find_task(str(example(tmp_path)))
     done = evaluated(task, tmp_path / "box", **{"initial_program.py": "X = 1 / 0\n"})

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from evogit.adopt import find_task
 from tests.adopt.evaluating import evaluated, score, write
 
@@ -51,6 +53,20 @@ def test_a_shinkaevolve_folder_is_a_task_as_it_is(tmp_path: Path) -> None:
     assert score(done) == 3
     assert "the second one was better" in done.stdout
     assert "secret" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'from textwrap import dedent\nconfig = dict(task_sys_msg=dedent("""\\\n    Make {it}\n    large."""))',
+        'WHAT = "large."\nconfig = dict(task_sys_msg=f"Make {{it}}\\n{WHAT}")'.replace("{{it}}", "{it}"),
+        'from pathlib import Path\nconfig = dict(task_sys_msg=Path("prompt.md").read_text())',
+        'text = "Make {it}"\ntext += "\\nlarge."\nconfig = dict(task_sys_msg=text)',
+    ],
+)
+def test_instructions_are_read_as_they_are_put_together(tmp_path: Path, said: str) -> None:
+    task = find_task(str(folder(tmp_path, **{"run_evo.py": said, "prompt.md": "Make {it}\nlarge."})))
+    assert task.goal.startswith("Make {it}\nlarge.")
 
 
 def test_a_program_that_is_not_correct_has_no_score(tmp_path: Path) -> None:

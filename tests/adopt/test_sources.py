@@ -66,6 +66,21 @@ folded: >-
   one
   line
 off: no
+long: words that go on
+  in the next line  # and are one text
+below:
+  words in
+  the next lines
+quoted on: 'one
+
+  it''s two'
+flow: {timeout: 20, cascade: false, names: ["a, b", 'c'], deep: {url: http://x/y}}
+spread: [1,  # the first
+  2]
+base: &base {a: 1, b: 2}
+derived:
+  <<: *base
+  b: 3
 """
 
 
@@ -78,6 +93,12 @@ def test_yaml_as_people_write_it() -> None:
     assert found["nested"] == {"deep": ["one", {"key": "value", "other": 2}, "three"]}
     assert found["block"] == "first\n\n  indented\nlast\n"
     assert found["folded"] == "one line"
+    assert (found["long"], found["below"]) == ("words that go on in the next line", "words in the next lines")
+    assert found["quoted on"] == "one\nit's two"
+    assert found["flow"] == {"timeout": 20, "cascade": False, "names": ["a, b", "c"], "deep": {"url": "http://x/y"}}
+    assert (found["spread"], found["derived"]) == ([1, 2], {"a": 1, "b": 3})
+    assert read_yaml('\ufeff{"a": {"b": [1, "x: y"]},\n "c": null}\n') == {"a": {"b": [1, "x: y"]}, "c": None}
+    assert read_yaml("a: [1, 2\nb: {c: 1\n")["a"]
     assert read_yaml("- a\n- b\n") == {}
 
 
