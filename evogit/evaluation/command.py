@@ -37,6 +37,8 @@ MOST_OBJECTS = 1000
 """Last lines of the output that may be a JSON object."""
 MOST_OTHERS, FAR = 64, 1e300
 """Numbers beside the metrics that are kept, and how large one may be."""
+GROUPED = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d*)?([eE][-+]?\d+)?")
+"""A number with commas between its thousands."""
 LINES_BESIDE = 20
 """Last lines of each stream that are told beside failures, which they mostly repeat."""
 
@@ -218,7 +220,7 @@ def _matched(name: str, pattern: re.Pattern[str], ran: Ran) -> float:
             if found := [match for match in pattern.finditer(line[:LONGEST_LINE]) if match[0]]:
                 said = (found[-1][1] if pattern.groups else found[-1][0]) or ""
                 try:
-                    return float(said)
+                    return float(said.replace(",", "") if GROUPED.fullmatch(said) else said)
                 except ValueError:
                     raise ValueError(f"expected a number for {name}, the command said {said[:80]!r}") from None
     raise ValueError(f"the command said nothing for {name}: no line of its output matches {pattern.pattern}")
