@@ -5,12 +5,19 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from evogit.adopt.foreign_task import PLAIN, File, ForeignTask, name_of
-from evogit.adopt.script import METRIC, direction_said, labelled, metric_line, number_of
+from evogit.adopt.labels import labelled, labels_of
+from evogit.adopt.neighbours import among
+from evogit.adopt.script import METRIC, Number, metric_line, notes_of, number_of, texts_of
 from evogit.adopt.sources import files_below, packages, repeats
+from evogit.adopt.wanted import direction_said
+from evogit.config.printed_numbers import standing
+from evogit.config.values import matches
 
 EXPECTED = "program.md or autoresearch.md that names a file beside it to change, a command and a number (autoresearch)"
 PROGRAMS = ("program.md", "autoresearch.md")
@@ -18,15 +25,49 @@ SCRIPT = "autoresearch.sh"
 TIMEOUT = 600.0
 """Seconds of one experiment where nothing is said."""
 FORBIDDEN = re.compile(
-    r"\b(not (be )?(modif|edit|chang|touch)|read-only|fixed|cannot|never|off.limits|don't)", re.IGNORECASE
+    r"\b(not (be )?(modif|edit|chang|touch)|read-only|fixed|cannot|never|off.limits|don't|but not)", re.IGNORECASE
 )
 ALLOWED = re.compile(r"\b(modif|edit|chang|tun|hack|in.scope|evolv|rewrit|optimi[sz]|improv)", re.IGNORECASE)
-COMMAND = re.compile(
-    r"(?:`|^[ \t]*(?:\$ )?)(?:time\s+)?"
-    r"((?:(?:uv run|python3?|bash|sh|node|Rscript)\s+(?:python3?\s+)?|\./)([\w./-]+)[^`\n>|]*)",
-    re.MULTILINE,
+SPAN = re.compile(r"`([^`\n]+)`")
+TOLD = re.compile(
+    r"^\W*(?:run|command|launch|execute|evaluate|benchmark)\w*[^:`\n]{0,30}:\s*([^`\n]+?)\.?$", re.IGNORECASE
 )
-GREP = re.compile(r"grep[^\n]*?[\"']\^?([A-Za-z_]\w*)[:=]")
+RUNNER = re.compile(
+    r"(?:(?:uv|poetry|pipenv|pdm|conda) run(?: -\S+)* +)?(?:python[\d.]*|torchrun|bash|sh|node|deno|bun|tsx|npx|npm|"
+    r"pnpm|yarn|Rscript|julia|ruby|perl|lua|php|go|cargo|make|just|hyperfine|java)\b|(?:uv|poetry|pipenv|pdm) run\b|\./"
+)
+"""What a command begins with, behind variables, `time` and `timeout`."""
+BUILDS = {
+    "make": ("Makefile", "makefile", "GNUmakefile"),
+    "just": ("justfile", "Justfile"),
+    "npm": ("package.json",),
+    "pnpm": ("package.json",),
+    "yarn": ("package.json",),
+    "bun": ("package.json",),
+    "cargo": ("Cargo.toml",),
+    "go": ("go.mod",),
+}
+"""What runs a target -> the file that says what that is."""
+BEFORE = re.compile(r"^(?:(?:time|nohup|env|exec|timeout(?: -\S+)* \d+[smh]?)\s+)+")
+VARIABLES = re.compile(r"^(?:[A-Z_][A-Z0-9_]*=\S*\s+)+")
+GREP = re.compile(
+    r"\bgrep\s+(?:-[\w-]+\s+)*[\"']?[\^(\\s* ]*([A-Za-z_]\w*)\s*([:=]?)|\bawk\s+[\"']/\^?([A-Za-z_]\w*)([:=]?)"
+)
+PRIMARY = re.compile(
+    r"\*\*(?:primary|primary metric|metric|key metric)(?::\*\*|\*\*\s*:)\s*[`*]*([A-Za-z_]\w*)|"
+    r"\bprimary metric\b[^\n`\w]*(?:is\s+)?[`*]*([A-Za-z_]\w*)",
+    re.IGNORECASE,
+)
+SAID = re.compile(
+    r"\bmetric(?:\s+(?:is|name))?\s*:?\s*[`*]*([A-Za-z_]\w*)|"
+    r"\b(?:lowest|highest|minimi[sz]e|maximi[sz]e|reduce|increase|improve)\s+(?:the\s+)?[`*]*([A-Za-z_]\w*)",
+    re.IGNORECASE,
+)
+"""How a text names its metric where it says no more."""
+NO_METRIC = re.compile(
+    r"(errors?|traceback|exceptions?|warnings?|nan|inf|oom|name|feedback|the|is|a|an|to|of)$", re.IGNORECASE
+)
+"""What is grepped for to see whether a run failed, and words that are no names."""
 SETUP = re.compile(r"(^|/)(prepare|setup|install|download)\w*\.\w+$")
 """Programs that are run once, before experiments."""
 MOST = re.compile(r"exceeds?\s+(\d+)\s+minutes|(\d+)\s+minutes?[^.\n]*\bkill", re.IGNORECASE)
@@ -36,80 +77,228 @@ PREAMBLE = (
 )
 
 
+class Found(Struct, frozen=True):
+    """What instructions name: the files to change, the command, the number; empty or None where they do not."""
+
+    program: str
+    text: str
+    seed: Mapping[str, File]
+    editable: tuple[str, ...]
+    command: str
+    number: Number | None
+
+    @property
+    def lacking(self) -> list[str]:
+        """What they do not name, in words."""
+        kinds = {
+            "a file beside it to change": self.editable,
+            "a command that starts a file beside it": self.command,
+            'the number that counts (METRIC name=value, `grep "^name:"`, **Primary**: name)': self.number,
+        }
+        return [kind for kind, found in kinds.items() if not found]
+
+
 def read_autoresearch(folder: Path) -> ForeignTask | None:
     """The task in a folder, None where nothing says what to change, what to run or what counts."""
+    found = _found(folder)
+    if found is None or found.number is None or found.lacking:
+        return None
+    seed, number = found.seed, found.number
+    minutes = next((int(each[1] or each[2]) for each in MOST.finditer(found.text)), 0)
+    return ForeignTask(
+        system="autoresearch",
+        name=name_of(folder),
+        goal=f"{PREAMBLE.format(files=', '.join(f'`{path}`' for path in found.editable))}\n\n{found.text}",
+        editable=found.editable,
+        seed=seed,
+        theirs={},
+        command=found.command,
+        read=number.read,
+        metric=number.metric,
+        direction=number.direction or "maximize",
+        timeout=60.0 * minutes or TIMEOUT,
+        packages=packages({**seed, "requirements.txt": (_dependencies(seed), PLAIN)}),
+        repeats=repeats(
+            _run(found.command, seed), {path: seed[path] for path in seed if matches(path, found.editable)}
+        ),
+        notes=notes_of(number),
+    )
+
+
+def lacking(folder: Path) -> str:
+    """Why a folder with instructions is no task, in a sentence; empty where there are none, or they suffice."""
+    found = _found(folder) if folder.is_dir() else None
+    return f"{found.program} does not name {', or '.join(found.lacking)}" if found and found.lacking else ""
+
+
+def _found(folder: Path) -> Found | None:
     program = next((name for name in PROGRAMS if (folder / name).is_file()), None)
     if program is None:
         return None
     text = (folder / program).read_text(encoding="utf-8", errors="replace")
     seed = files_below(folder)
-    editable, command = _editable(text, seed), _command(text, seed)
-    found = _metric(text, seed)
-    if not editable or not command or found is None:
-        return None
-    metric, read = found
-    minutes = next((int(each[1] or each[2]) for each in MOST.finditer(text)), 0)
-    return ForeignTask(
-        system="autoresearch",
-        name=name_of(folder),
-        goal=f"{PREAMBLE.format(files=', '.join(f'`{path}`' for path in editable))}\n\n{text}",
-        editable=editable,
-        seed=seed,
-        theirs={},
-        command=command,
-        read=read,
-        metric=metric,
-        direction=direction_said(text, metric) or "maximize",
-        timeout=60.0 * minutes or TIMEOUT,
-        packages=packages({**seed, "requirements.txt": (_dependencies(seed), PLAIN)}),
-        repeats=repeats({path: file for path, file in seed.items() if path in (*editable, SCRIPT)}),
-    )
+    command = _command(text, seed)
+    return Found(program, text, seed, _editable(text, seed), command, _number(text, command, seed))
+
+
+# --- what may change ------------------------------------------------------------------------------------------------
 
 
 def _editable(text: str, files: Mapping[str, File]) -> tuple[str, ...]:
-    """The files that the text allows to change, without those that it forbids."""
+    """The files that the text allows to change, without those that it forbids; patterns stay what they are."""
     allowed, forbidden, section = set[str](), set[str](), ""
     for line in text.splitlines():
-        section = line if line.startswith(("#", "**")) else section
-        for part in re.split(r"(?<=[.;])\s", line):
-            names = {name.rstrip(".") for name in re.findall(r"[\w./-]+", part)} & files.keys()
-            if FORBIDDEN.search(part) or FORBIDDEN.search(section):
-                forbidden |= names
-            elif ALLOWED.search(part) or ALLOWED.search(section):
-                allowed |= names
-    allowed -= {SCRIPT, *PROGRAMS}
-    return tuple(sorted(allowed - forbidden or allowed))
+        section = _section(line, section)
+        for part, may in _parts(SPAN.sub(lambda span: "" if _commands(span[1], files) else span[0], line), section):
+            globs = {glob for name in re.findall(r"[\w./*-]+", part) if (glob := _glob(name, files))}
+            allowed |= globs if may else set()
+            forbidden |= globs if may is False else set()
+    left = {path for glob in allowed - forbidden for path in _apart(glob, forbidden, files)}
+    return tuple(sorted((left or allowed) - {SCRIPT, *PROGRAMS}))
+
+
+def _parts(line: str, section: str) -> Iterator[tuple[str, bool | None]]:
+    """The parts of a line, and whether what each names may change, as it or else its heading says; None for neither.
+
+    What is excepted from a part is the other way round.
+    """
+    before: bool | None = None
+    for part in re.split(r"(?<=[.;])\s|,?\s(?=(?:but|except|apart from|other than)\b)", line):
+        may: bool | None = None
+        if re.match(r"except|apart from|other than", part) and before is not None:
+            may = not before
+        elif FORBIDDEN.search(part) or FORBIDDEN.search(section):
+            may = False
+        elif ALLOWED.search(part) or ALLOWED.search(section):
+            may = True
+        before = may
+        yield part, may
+
+
+def _section(line: str, section: str) -> str:
+    """The heading that a line stands under: a bold line is one, until a paragraph follows."""
+    if line.startswith("#") or re.match(r"\*\*[^*]+\*\*:?\s*$", line):
+        return line
+    begins = re.match(r"[^\s\d*-]|\*\*", line)
+    return "" if begins and section.startswith("**") else section
+
+
+def _glob(name: str, files: Mapping[str, File]) -> str:
+    """The glob that a name means, empty where it means no files: a path, a pattern, a folder with its slash."""
+    name = name.strip("*" if name.startswith("**") else "").rstrip(".").removeprefix("./")
+    if name in files:
+        return name
+    glob = f"{name}**" if name.endswith("/") else name
+    return glob if "*" in glob and glob.strip("*./") and any(matches(path, [glob]) for path in files) else ""
+
+
+def _apart(glob: str, forbidden: set[str], files: Mapping[str, File]) -> list[str]:
+    """A glob, or where it covers what is forbidden, the files that are left of it."""
+    covered = [path for path in files if matches(path, [glob])]
+    without = [path for path in covered if not matches(path, forbidden) and path not in (SCRIPT, *PROGRAMS)]
+    return [glob] if covered == without else without
+
+
+# --- what is run ----------------------------------------------------------------------------------------------------
 
 
 def _command(text: str, files: Mapping[str, File]) -> str:
     """The command of an experiment: what the text tells to run most often."""
     if SCRIPT in files:
         return f"bash {SCRIPT}"
-    told = Counter(
-        match[0].strip()
-        for match in COMMAND.findall(text)
-        if match[1].removeprefix("./") in files and not SETUP.search(match[1])
-    )
-    for command, _ in told.most_common(1):
-        return re.sub(r"^(uv run\s+(python3?\s+)?|python\s+)", "python3 ", command)
+    lines = [match[1] if match else line for line in text.splitlines() for match in (TOLD.match(line),)]
+    for places in ([*SPAN.findall(text), *text.splitlines()], lines):
+        told = Counter(command for place in places for command in _commands(place, files))
+        for command, _ in told.most_common(1):
+            return command
     return ""
 
 
-def _metric(text: str, files: Mapping[str, File]) -> tuple[str, str] | None:
-    """What the number is called and how it is read."""
-    sources = [
-        text,
-        *(data.decode(errors="replace") for path, (data, _) in files.items() if path.endswith((".py", ".sh"))),
-    ]
-    for found in (METRIC.search(source) for source in sources):
-        if found and found[1] != "name":
-            return found[1], metric_line(found[1])
-    if found := re.search(r"\*\*Primary\*\*:\s*`?(\w+)", text):
-        return found[1], metric_line(found[1])
-    if found := GREP.search(text):
-        return found[1], labelled(found[1])
-    metric, read = number_of(sources[1:])
-    return (metric, read) if metric in text else None
+def _commands(text: str, files: Mapping[str, File]) -> list[str]:
+    """The commands in a line that start something of the folder's, as they are to be run here."""
+    found, below = [], ""
+    for part in re.split(r"\s*(?:&&|;)\s*", text.strip().removeprefix("$ ")):
+        words = re.split(r"\s*(?:\d?>|\||2>|&>|\s&(?:\s|$)|\s#\s)", part, maxsplit=1)[0].strip()
+        if moved := re.match(r"cd\s+([\w./-]+)$", words):
+            folder = moved[1].strip("/").removeprefix("./")
+            below = f"cd {folder} && " if any(path.startswith(f"{folder}/") for path in files) else ""
+            continue
+        words = BEFORE.sub("", words)
+        variables = VARIABLES.match(words)
+        words = BEFORE.sub("", words[variables.end() :] if variables else words)
+        place = below.removeprefix("cd ").removesuffix(" && ")
+        if RUNNER.match(words) and _starts(words, place, files):
+            found.append(f"{below}{variables[0] if variables else ''}{_plain(words)}")
+    return found
+
+
+def _starts(command: str, place: str, files: Mapping[str, File]) -> bool:
+    """Whether a command starts a file of the folder's that is no preparation."""
+    programs = _programs(command, place, files)
+    return bool(programs) and not any(SETUP.search(path) for path in programs[:1])
+
+
+def _programs(command: str, place: str, files: Mapping[str, File]) -> list[str]:
+    """The files that a command names, also as modules, or the file that says what its target is."""
+    prefix = f"{place}/" if place else ""
+    words = command.split()
+    modules = re.findall(r"\s-m\s+([\w.]+)", command)
+    names = [*words, *(f"{name.replace('.', '/')}{end}" for name in modules for end in (".py", "/__main__.py"))]
+    names += BUILDS.get(words[0], ()) if words else ()
+    return [path for name in names if (path := prefix + name.strip("\"'").removeprefix("./")) in files]
+
+
+def _plain(command: str) -> str:
+    """A command without what manages packages, which the sandbox has installed."""
+    command = re.sub(r"^(?:uv|poetry|pipenv|pdm)\s+run\s+(?:--?\S+\s+)*(?=\S+\.py\b)", "python3 ", command)
+    command = re.sub(r"^(?:uv|poetry|pipenv|pdm)\s+run\s+(?:-(?!m\b)\S+\s+)*(?=-m\b)", "python3 ", command)
+    command = re.sub(r"^(?:uv|poetry|pipenv|pdm)\s+run\s+(?:--?\S+\s+)*", "", command)
+    return re.sub(r"^python\s", "python3 ", command).strip()
+
+
+def _run(command: str, files: Mapping[str, File]) -> dict[str, File]:
+    """The files that a command reaches."""
+    moved = re.match(r"cd (\S+) && ", command)
+    words = VARIABLES.sub("", command[moved.end() :] if moved else command)
+    return among(files, _programs(words, moved[1] if moved else "", files))
+
+
+# --- what counts ----------------------------------------------------------------------------------------------------
+
+
+def _number(text: str, command: str, files: Mapping[str, File]) -> Number | None:
+    """The number that counts: the one that is called primary, then what is grepped for, then what sources print."""
+    texts = texts_of(_run(command, files)) or texts_of(files)
+    lines = any("METRIC" in source for source in texts)
+    labels = {label.metric: label.read for source in texts for label in labels_of(source)}
+    for name, between in _named(text, texts):
+        if lines and (
+            any(name == match[1] for source in texts for match in METRIC.finditer(source)) or name not in labels
+        ):
+            return Number(name, metric_line(name), direction_said(text, name))
+        return Number(name, labels.get(name) or labelled(name, between), direction_said(text, name))
+    number = number_of(texts)
+    if re.search(rf"\b{re.escape(number.metric)}\b", text):
+        return Number(number.metric, number.read, direction_said(text, number.metric))
+    return None
+
+
+def _named(text: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Names that instructions and sources give the number, the most certain first, and the sign behind each."""
+    everything = "\n".join([text, *texts])
+
+    def printed(name: str) -> bool:
+        return re.search(rf"\b{name}\b[`*]*\s*([:=]|[\"']\s*,|\s[{{%$])", everything) is not None
+
+    names = [(match[1] or match[2], ":") for match in PRIMARY.finditer(text)]
+    names += [(match[1], "=") for match in METRIC.finditer(text)]
+    greps = [(match[1] or match[3], match[2] or match[4] or "") for match in GREP.finditer(text)]
+    names += [each for each in greps if each[1]]
+    names += [each for each in greps if not each[1] and printed(each[0])]
+    lines = sorted((match[1] for source in texts for match in METRIC.finditer(source)), key=standing)
+    names += [(name, "=") for name in lines]
+    names += [(name, "") for match in SAID.finditer(text) if printed(name := match[1] or match[2])]
+    yield from ((name, between) for name, between in names if not NO_METRIC.match(name))
 
 
 def _dependencies(files: Mapping[str, File]) -> bytes:

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from evogit.adopt.foreign_task import File, ForeignTask, name_of, reached
-from evogit.adopt.sources import file_at, marked, packages, repeats
-from evogit.config.printed_numbers import direction_of, read_of
+from msgspec import Struct
+
+from evogit.adopt.foreign_task import File, ForeignTask, name_of
+from evogit.adopt.labels import best_label
+from evogit.adopt.neighbours import beside, is_source
+from evogit.adopt.sources import marked, packages, repeats
+from evogit.config.printed_numbers import (
+    GROUPED,
+    NUMBER,
+    direction_of,
+    read_of_object,
+    read_of_time,
+    standing,
+)
 from evogit.core import Direction
 
 EXPECTED = "a file: a script that prints a number (the last one counts; METRIC name=value, JSON, name: value)"
-NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
 COMMANDS = {
     ".R": "Rscript {}",
     ".c": "cc -O2 -o .program {} -lm && ./.program",
@@ -31,10 +41,21 @@ COMMANDS = {
     ".sh": "bash {}",
 }
 """How a file with this ending is started."""
-METRIC = re.compile(r"METRIC\s+([A-Za-z_]\w*)\s*=")
-LABEL = re.compile(r"[\"'](?:[^\"'\n]*\s)?([A-Za-z_]\w*)\s*[:=]\s*(?:[\"']|\{|%)")
-"""A label in front of a number, in a print."""
+METRIC = re.compile(r"METRIC\s+([A-Za-z_]\w*)\s*=(\d?)", re.ASCII)
+"""A line METRIC name=value, and the first digit where the value is always the same."""
+GROUPS = re.compile(r"\{[^{}\n]*:[^{}\n\"']*,[^{}\n]*\}|toLocaleString|%'")
+"""What prints a number with commas between its thousands."""
+LAST, LAST_GROUPED = (rf"regex:(?<![\w.]){number}" for number in (NUMBER, GROUPED))
+"""How the last number is read."""
 TIMEOUT = 300.0
+
+
+class Number(Struct, frozen=True):
+    """A number that a program prints: what it is called, how it is read, which way is better where that is known."""
+
+    metric: str
+    read: str
+    direction: Direction | None
 
 
 def read_script(file: Path) -> ForeignTask | None:
@@ -42,68 +63,82 @@ def read_script(file: Path) -> ForeignTask | None:
     if not file.is_file() or (file.suffix not in COMMANDS and not file.stat().st_mode & 0o100):
         return None
     command = COMMANDS.get(file.suffix, "./{}").format(shlex.quote(file.name))
-    beside = {path.name: file_at(path) for path in file.parent.glob("*.py") if path.is_file()}
-    seed = {path: each for path, each in beside.items() if path in reached(beside, {file.name})}
-    seed[file.name] = file_at(file)
-    metric, read = number_of([data.decode(errors="replace") for data, _ in seed.values()])
-    direction = direction_of(metric, read)
-    way = "higher" if (direction or "maximize") == "maximize" else "lower"
-    guess = f"{metric} is taken to be better the {way} it is; `evogit adopt` writes a task in which you can change that"
+    seed, large = beside(file)
+    number = number_of(texts_of(seed))
+    editable = (file.name, *started(file.name, seed))
+    left_out = f"{', '.join(large)} did not come along, as it is too large; what reads it will fail"
     return ForeignTask(
         system="a script",
         name=name_of(file),
-        goal=goal_of(file, seed, metric, way),
-        editable=(file.name,),
+        goal=goal_of(editable, seed, number),
+        editable=editable,
         seed=seed,
         theirs={},
         command=command,
-        read=read,
-        metric=metric,
-        direction=direction or "maximize",
+        read=number.read,
+        metric=number.metric,
+        direction=number.direction or "maximize",
         timeout=TIMEOUT,
         packages=packages(seed),
         repeats=repeats(seed),
-        notes=() if direction else (guess,),
+        notes=(*notes_of(number), *([left_out] if large else [])),
     )
 
 
-def goal_of(file: Path, seed: Mapping[str, File], metric: str, way: str) -> str:
+def texts_of(files: Mapping[str, File]) -> list[str]:
+    """The texts of those files that are sources."""
+    return [data.decode(errors="replace") for path, (data, _) in files.items() if is_source(path)]
+
+
+def started(script: str, seed: Mapping[str, File]) -> tuple[str, ...]:
+    """The program that a shell script starts, where it is the only one that it names."""
+    if not script.endswith((".sh", ".bash")):
+        return ()
+    text = re.sub(r"^\s*#.*", "", seed[script][0].decode(errors="replace"), flags=re.MULTILINE)
+    words = {word.removeprefix("./") for word in re.findall(r"[\w.+/-]*\w", text)}
+    programs = [path for path in seed if path in words and Path(path).suffix in COMMANDS and path != script]
+    return tuple(programs) if len(programs) == 1 else ()
+
+
+def goal_of(editable: Sequence[str], seed: Mapping[str, File], number: Number) -> str:
     """What agents are told of a program that says nothing of itself."""
-    said = f"`{file.name}` prints `{metric}`. Improve it so that this number gets {way}."
+    way = "lower" if number.direction == "minimize" else "higher"
+    program, *started = (f"`{path}`" for path in editable)
+    it = f"it, or {started[0]}, which it starts," if started else "it"
+    said = f"{program} prints `{number.metric}`. Improve {it} so that this number gets {way}."
     return "\n\n".join(filter(None, [said, "What it computes must stay what it is now.", marked(seed)]))
 
 
-def number_of(texts: list[str]) -> tuple[str, str]:
-    """What the number is called, and how it is read from what a program of these sources prints."""
+def notes_of(number: Number) -> tuple[str, ...]:
+    """What a person should know where a number's direction is a guess."""
+    if number.direction:
+        return ()
+    guess = f"{number.metric} is taken to be better the higher it is"
+    last = (
+        "no label tells which number counts: the last one that is printed is read; "
+        if number.read in (LAST, LAST_GROUPED)
+        else ""
+    )
+    return (f"{last}{guess}; `evogit adopt` writes a task in which you can change that",)
+
+
+def number_of(texts: Sequence[str]) -> Number:
+    """The number that a program of these sources prints; the first one is what is started."""
+    if found := [match for text in texts for match in METRIC.finditer(text)]:
+        metric = min(found, key=lambda each: (each[2] != "", standing(each[1])))[1]
+        return Number(metric, metric_line(metric), direction_of(metric, "regex:"))
+    for metric, read in [item for text in texts for item in read_of_object(text).items()][:1]:
+        return Number(metric, read, direction_of(metric, read))
     for text in texts:
-        if found := METRIC.search(text):
-            return found[1], metric_line(found[1])
-    for metric, read in read_of(texts).items():
-        return metric, read
-    for text in texts:
-        labels = [label for label in LABEL.findall(text) if direction_of(label, "json")]
-        if labels:
-            return labels[-1].lower(), labelled(labels[-1])
-    return "score", f"regex:(?<![\\w.]){NUMBER}"
+        label, timed = best_label(text), read_of_time(text)
+        if label and not (timed and standing(label.metric) > 1):
+            return Number(label.metric, label.read, direction_of(label.metric, label.read))
+        for metric, read in timed.items():
+            return Number(metric, read, direction_of(metric, read))
+    grouped = any(GROUPS.search(text) for text in texts)
+    return Number("score", LAST_GROUPED if grouped else LAST, None)
 
 
 def metric_line(metric: str) -> str:
     """How a line METRIC name=value is read."""
-    return rf"regex:^\s*METRIC\s+{re.escape(metric)}\s*=\s*{NUMBER}"
-
-
-def labelled(metric: str) -> str:
-    """How the number behind a label is read."""
-    return rf"regex:\b{re.escape(metric)}\s*[:=]\s*{NUMBER}"
-
-
-def direction_said(text: str, metric: str) -> Direction | None:
-    """Which way is better, as a text for people says of this metric."""
-    near = [line.lower() for line in text.splitlines() if metric.lower() in line.lower()]
-    for words, direction in (
-        ("lower|lowest|minimi[sz]e|smaller", "minimize"),
-        ("higher|highest|maximi[sz]e", "maximize"),
-    ):
-        if any(re.search(rf"\b({words})", line) for line in near):
-            return "minimize" if direction == "minimize" else "maximize"
-    return direction_of(metric, "json")
+    return rf"regex:^\s*METRIC\s+{re.escape(metric)}\s*=\s*{GROUPED}"

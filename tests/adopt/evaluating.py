@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from evogit.config import Task
+from evogit.evaluation.command import case_of
+from evogit.evaluation.program import Ran
 
 
 def write(folder: Path, files: Mapping[str, str]) -> Path:
@@ -45,3 +47,21 @@ def score(done: subprocess.CompletedProcess[str]) -> Any:
     """The number in the last line."""
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])["combined_score"]
+
+
+def metrics(task: Task, done: subprocess.CompletedProcess[str]) -> Mapping[str, float]:
+    """What is read from what the task's command printed."""
+    assert task.command
+    ran = Ran(
+        code=done.returncode,
+        signal=0,
+        stdout=done.stdout,
+        stderr=done.stderr,
+        cpu=0.0,
+        wall=0.0,
+        memory=0,
+        breach=None,
+        detail="",
+        files={},
+    )
+    return case_of(task.command, ran).metrics

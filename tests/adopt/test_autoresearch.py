@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from evogit.adopt import find_task
+from evogit.adopt.wanted import direction_said
 from evogit.core import NotFoundError
-from tests.adopt.evaluating import evaluated, write
+from tests.adopt.evaluating import evaluated, metrics, write
 
 PROGRAM = """\
 # research
@@ -37,6 +38,97 @@ def test_an_autoresearch_folder_is_a_task_as_it_is(tmp_path: Path) -> None:
     assert task.command
     assert task.command.text == "python3 train.py"
     assert "val_bpb:          1.000000" in evaluated(task, tmp_path / "box").stdout
+
+
+@pytest.mark.parametrize(
+    ("said", "direction"),
+    [
+        ("Get the highest quux.\nIf quux is equal or lower, you git reset back.", "maximize"),
+        ("If quux improved (lower), keep it.\nIf quux is equal or worse, reset.", "minimize"),
+        ("Goal: get the highest\nquux, reverting what is lower.", "maximize"),
+        ("Keep if quux is lower, otherwise revert.", "minimize"),
+        ("Reduce quux of the workload.", "minimize"),
+        ("Maximize throughput and minimise quux.", "minimize"),
+        ("Never increase quux. Lower is better!", "minimize"),
+        ("- quux (higher is better)\n- `other_time` (lower is better)", "maximize"),
+        ("The goal is the highest validation quality.", "maximize"),
+        ("If quux is lower, discard. Simpler is better, and `other_time`: lower is better.", None),
+        ("Changes that reduce quux are discarded.", None),
+    ],
+)
+def test_the_better_way_is_what_a_text_wants_not_what_it_reverts(said: str, direction: str | None) -> None:
+    assert direction_said(said, "quux") == direction
+    assert direction_said(said, "quux_loss") in ("minimize", "maximize")
+
+
+def test_a_direction_that_nothing_tells_is_a_guess_and_said_to_be_one(tmp_path: Path, caplog) -> None:
+    words = "Edit `a.py`, run `python a.py`, read `grep '^quux:' run.log`. If quux is lower, revert.\n"
+    task = find_task(str(write(tmp_path, {"program.md": words, "a.py": "print('quux:', 1)\n"})))
+    assert task.primary.direction == "maximize"
+    assert "quux is taken to be better the higher it is" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("words", "command", "metric", "editable"),
+    [
+        ("Edit `train.py`. `python -u train.py > run.log 2>&1`; `grep '^val_bpb:' log`.", "python3 -u train.py", 0, 0),
+        ("Edit `train.py`.\n```sh\ncd /workspace && python3 train.py -n 3 2>&1 | tee log\n```\n"
+         "`grep -oP 'val_bpb: \\K.*'`", "python3 train.py -n 3", 0, 0),
+        ("Don't edit any except `train.py`. `A=0 uv run train.py > log`, `grep '^val_bpb' log | awk '{print $2}'`.",
+         "A=0 python3 train.py", 0, 0),
+        ("Edit `train.py`.\nRun `make bench`. Minimise `val_bpb`.", "make bench", 0, 0),
+        ("**Files in scope**: src/*.py\n\n`python train.py`: `grep '^val_bpb:'`.", "python3 train.py", 0, "src/*.py"),
+        ("## Files in Scope\n- everything in `src/`, but `src/fixed.py` is read-only\n## Run\n"
+         "`timeout 60 python -m train`\n`grep '^val_bpb:'`", "python3 -m train", 0, "src/model.py"),
+        ("Edit `train.py`. Run `python train.py`.\n- **Primary**: steps (lower is better)\n- **Secondary**: val_bpb",
+         "python3 train.py", "steps", 0),
+    ],
+)  # fmt: skip
+def test_texts_name_files_commands_and_numbers_in_many_ways(tmp_path: Path, words, command, metric, editable) -> None:
+    files = {
+        "program.md": words,
+        "train.py": "print(f'val_bpb: {1.5:.3f}')\nprint(f'steps: {4}')\n",
+        "Makefile": "bench:\n\t@python3 train.py\n",
+        "src/model.py": "",
+        "src/fixed.py": "",
+    }
+    if editable == "src/*.py":
+        del files["src/fixed.py"]
+    task = find_task(str(write(tmp_path / "x", files)))
+    assert task.command
+    assert (task.command.text, task.editable) == (command, (editable or "train.py",))
+    assert (task.primary.name, task.primary.direction) == (metric or "val_bpb", "minimize")
+    assert metrics(task, evaluated(task, tmp_path / "box")) == {task.primary.name: 4.0 if metric else 1.5}
+
+
+def test_the_primary_metric_of_a_benchmark_in_another_language_is_read(tmp_path: Path) -> None:
+    words = (
+        "## Metrics\n- **Primary**: total_us (µs, lower is better)\n- **Secondary**: compile_us\n"
+        "## Files in Scope\n- `src/sorter.js`\n## Off Limits\n- `bench.js`\n"
+    )
+    files = {
+        "autoresearch.md": words,
+        "autoresearch.sh": "echo METRIC compile_us=12\nnode bench.js\n",
+        "bench.js": "const t = require('./src/sorter.js').sort(); // by random\nconsole.log(`METRIC total_us=${t}`);\n",
+        "src/sorter.js": "module.exports = { sort: () => 5 };\n",
+    }
+    task = find_task(str(write(tmp_path / "x", files)))
+    assert (task.editable, task.primary.name, task.primary.direction) == (("src/sorter.js",), "total_us", "minimize")
+    assert task.repeats > 0, "what bench.js measures is noisy, though only the sorter may change"
+
+
+@pytest.mark.parametrize(
+    ("words", "lacks"),
+    [
+        ("Edit `a.py`, run `python a.py`.", "program.md does not name the number"),
+        ("Edit `a.py`, `grep '^loss:' log`.", "program.md does not name a command"),
+        ("Run `python a.py`, `grep '^loss:' log`.", "program.md does not name a file"),
+        ("Be nice.", "a file beside it to change, or a command .*, or the number"),
+    ],
+)
+def test_what_instructions_lack_is_said(tmp_path: Path, words: str, lacks: str) -> None:
+    with pytest.raises(NotFoundError, match=lacks):
+        find_task(str(write(tmp_path, {"program.md": words, "a.py": "print(1)\n"})))
 
 
 def test_a_session_with_metric_lines_is_one_too(tmp_path: Path) -> None:

@@ -1,0 +1,159 @@
+"""The files that a program needs beside itself: those whose names stand in the sources that it reaches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from evogit.adopt.foreign_task import File
+from evogit.adopt.sources import LEFT_OUT, file_at
+
+LARGEST = 16 << 20
+"""Bytes of files that come along with a script."""
+MOST = 500
+"""Files that come along with a script."""
+SOURCES = re.compile(
+    r".*\.(awk|bash|[ch]|cc|cfg|cjs|cpp|cxx|go|hh|hpp|hs|java|jl|js|json|kt|lua|mjs|ml|mk|mts|nim|php|p[lm]|pyx?|rb?|rs|"
+    r"scala|sh|swift|toml|ts|ya?ml|zig)|[^.]*",
+    re.IGNORECASE,
+)
+"""Names of files that may name others."""
+ENDINGS: dict[str, tuple[str, ...]] = {
+    "py": (".py", "/__init__.py"),
+    "js": (".js", ".mjs", ".cjs", ".json", "/index.js"),
+    "ts": (".ts", ".js", "/index.ts"),
+    "rs": (".rs", "/mod.rs"),
+    "rb": (".rb",),
+    "lua": (".lua",),
+    "pl": (".pm",),
+}
+"""Ending of a source -> what is put behind the name of a module to get its file."""
+ENDINGS |= {"mjs": ENDINGS["js"], "cjs": ENDINGS["js"], "mts": ENDINGS["ts"], "pm": ENDINGS["pl"]}
+IMPORT = re.compile(
+    r"^\s*(?:pub\s+)?(?:from|import|use|mod)\s+([\w.:]+)(?:\s+import\s+\(?([\w, ]+))?|"
+    r"\b(?:require(?:_relative)?|import|from)\b\s*\(?\s*[\"']([^\"'\n]+)[\"']",
+    re.MULTILINE,
+)
+QUOTED = re.compile(r"[\"'`]([^\"'`\n]{1,200})[\"'`]")
+WHOLE = re.compile(r"\b(listdir|scandir|iterdir|glob|rglob|walk|readdir\w*|read_dir|list\.files|Dir)\b")
+"""What reads all files of a folder."""
+SAFE = re.compile(r"\.(png|jpe?g|gif|pdf|sqlite|db)$")
+"""Endings that are left out of what lies beside an evaluator, but not where a source names the file."""
+
+
+def followed(
+    begin: Iterable[str], get: Callable[[str], File | None], inside: Callable[[str], Iterable[str]]
+) -> dict[str, File]:
+    """Path -> file of what is reached from these paths, those first; `inside` gives the paths of a folder's files."""
+    found: dict[str, File] = {}
+    left = list(begin)
+    while left:
+        path = left.pop(0)
+        if path not in found and (file := get(path)):
+            found[path] = file
+            if is_source(path):
+                left += named(path, file[0].decode(errors="replace"), inside)
+    return found
+
+
+def among(files: Mapping[str, File], begin: Iterable[str]) -> dict[str, File]:
+    """Those of the files that are reached from these paths."""
+
+    def inside(folder: str) -> Iterator[str]:
+        return (path for path in files if path.rpartition("/")[0] == folder)
+
+    return followed(begin, files.get, inside)
+
+
+def beside(script: Path) -> tuple[dict[str, File], tuple[str, ...]]:
+    """What a script reaches in its folder, itself first, and the paths of what is too large to come along."""
+    root = script.parent.resolve()
+    room = [LARGEST, MOST]
+    large: list[str] = []
+
+    def get(path: str) -> File | None:
+        place = root / path
+        if path != script.name and (_is_hidden(path) or not place.resolve().is_relative_to(root)):
+            return None
+        try:
+            size = place.stat().st_size if place.is_file() else -1
+            if 0 <= size <= room[0] and room[1] or path == script.name:
+                room[:] = room[0] - size, room[1] - 1
+                return file_at(place)
+        except OSError:
+            return None
+        if size >= 0 and path not in large:
+            large.append(path)
+        return None
+
+    def inside(folder: str) -> Iterator[str]:
+        try:
+            names = sorted(each.name for each in (root / folder).iterdir())
+        except OSError:
+            return iter(())
+        return (f"{folder}/{name}" if folder else name for name in names)
+
+    return followed([script.name], get, inside), tuple(large)
+
+
+def is_source(path: str) -> bool:
+    """Whether a file may name others, as far as its name tells; one without an ending may."""
+    return SOURCES.fullmatch(path.rpartition("/")[2]) is not None
+
+
+def named(path: str, text: str, inside: Callable[[str], Iterable[str]]) -> Iterator[str]:
+    """The paths that a source's text may mean, whether there is something or not."""
+    here = path.rpartition("/")[0]
+    words = set(re.findall(r"[\w.@+/-]*\w", text))
+    quoted = set(QUOTED.findall(text))
+    for folder in dict.fromkeys(("", here)):
+        known = set(inside(folder))
+        prefix = f"{folder}/" if folder else ""
+        yield from sorted(each for each in known if each.removeprefix(prefix) in words | quoted)
+        far = sorted(each.removeprefix("./") for each in words | quoted if "/" in each)
+        yield from (clean for each in far if (clean := _joined(folder, each)))
+        for name in sorted(each.strip("/").removeprefix("./") for each in quoted):
+            if folders := _joined(folder, name):
+                yield from _in_folder(folders, text, words | quoted, inside)
+    yield from _modules(path, text)
+
+
+def _in_folder(folder: str, text: str, words: set[str], inside: Callable[[str], Iterable[str]]) -> Iterator[str]:
+    """Files of a folder that a text names: by their names, by a pattern, or all where all are read."""
+    place, _, pattern = folder.rpartition("/")
+    if "*" in pattern:
+        match = re.compile(re.escape(pattern).replace(r"\*", ".*"))
+        yield from (each for each in inside(place) if match.fullmatch(each.rpartition("/")[2]))
+    elif "*" not in folder:
+        whole = WHOLE.search(text)
+        yield from (each for each in inside(folder) if whole or each.rpartition("/")[2] in words)
+
+
+def _modules(path: str, text: str) -> Iterator[str]:
+    """The files of the modules that a source imports."""
+    here, endings = path.rpartition("/")[0], ENDINGS.get(path.rpartition(".")[2], ())
+    for match in IMPORT.finditer(text):
+        name = match[3] or re.sub(r"^\.+", "", match[1]).replace("::", "/").replace(".", "/")
+        parts = [f"{name}/{each.split()[0]}" for each in (match[2] or "").split(",") if each.split()]
+        parents = ["/".join(name.split("/")[:depth]) for depth in range(1, name.count("/") + 1)]
+        for module in (*parents, name, *parts):
+            for folder in dict.fromkeys((here, "")):
+                yield from (clean for ending in ("", *endings) if (clean := _joined(folder, module + ending)))
+
+
+def _joined(folder: str, name: str) -> str:
+    """A path below the root, empty where it leads out of it."""
+    parts: list[str] = folder.split("/") if folder else []
+    for part in name.split("/"):
+        if part == ".." and not parts or name.startswith("/"):
+            return ""
+        if part == "..":
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/".join(parts)
+
+
+def _is_hidden(path: str) -> bool:
+    return LEFT_OUT.search(path) is not None and not (SAFE.search(path) and not LEFT_OUT.search(SAFE.sub("", path)))
