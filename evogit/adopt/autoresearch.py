@@ -119,7 +119,9 @@ def read_autoresearch(folder: Path) -> ForeignTask | None:
         timeout=60.0 * minutes or TIMEOUT,
         packages=packages({**seed, "requirements.txt": (_dependencies(seed), PLAIN)}),
         repeats=repeats(
-            _run(found.command, seed), {path: seed[path] for path in seed if matches(path, found.editable)}
+            {"command.sh": (found.command.encode(), PLAIN)},
+            _run(found.command, seed),
+            {path: file for path, file in seed.items() if matches(path, found.editable)},
         ),
         notes=notes_of(number),
     )

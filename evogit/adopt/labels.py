@@ -54,7 +54,7 @@ def labels_of(text: str) -> Iterator[Label]:
     block = ""
     for written in text.splitlines():
         line = re.sub(r"\\[nrt]", "  ", written[:LONGEST])
-        if block or not NO_PRINT.search(line):
+        if block or ('"' in line or "'" in line or "`" in line or "echo" in line) and not NO_PRINT.search(line):
             yield from _labels(line, bool(block))
         for mark in MARKS.findall(written):
             block = mark if not block else "" if block == mark else block

@@ -74,14 +74,14 @@ def beside(script: Path) -> tuple[dict[str, File], tuple[str, ...]]:
 
     def get(path: str) -> File | None:
         place = root / path
-        if path != script.name and (_is_hidden(path) or not place.resolve().is_relative_to(root)):
-            return None
         try:
+            if path != script.name and (_is_hidden(path) or not place.resolve().is_relative_to(root)):
+                return None
             size = place.stat().st_size if place.is_file() else -1
             if 0 <= size <= room[0] and room[1] or path == script.name:
                 room[:] = room[0] - size, room[1] - 1
                 return file_at(place)
-        except OSError:
+        except (OSError, ValueError):  # no name that a file can have
             return None
         if size >= 0 and path not in large:
             large.append(path)
@@ -90,7 +90,7 @@ def beside(script: Path) -> tuple[dict[str, File], tuple[str, ...]]:
     def inside(folder: str) -> Iterator[str]:
         try:
             names = sorted(each.name for each in (root / folder).iterdir())
-        except OSError:
+        except (OSError, ValueError):
             return iter(())
         return (f"{folder}/{name}" if folder else name for name in names)
 
@@ -122,7 +122,7 @@ def named(path: str, text: str, inside: Callable[[str], Iterable[str]]) -> Itera
 def _in_folder(folder: str, text: str, words: set[str], inside: Callable[[str], Iterable[str]]) -> Iterator[str]:
     """Files of a folder that a text names: by their names, by a pattern, or all where all are read."""
     place, _, pattern = folder.rpartition("/")
-    if "*" in pattern:
+    if "*" in pattern and re.search(r"\w", pattern):
         match = re.compile(re.escape(pattern).replace(r"\*", ".*"))
         yield from (each for each in inside(place) if match.fullmatch(each.rpartition("/")[2]))
     elif "*" not in folder:

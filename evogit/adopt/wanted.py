@@ -10,12 +10,17 @@ from evogit.core import Direction
 
 _LESS = r"lower|lowest|smaller|smallest|less|least|fewer|fewest|minimal|minimum|min|shorter|shortest|faster|fastest"
 _MORE = r"higher|highest|larger|largest|greater|greatest|bigger|biggest|more|most|maximal|maximum|max"
-_DOWN = r"minimi[sz]\w*|reduc\w+|lower|lowering|decreas\w+|shrink\w*|cut|cutting|bring down|drive down|push down"
+_DOWN = (
+    r"minimi[sz]\w*|reduc\w+|(?:(?<!\w )|(?<=\bto ))lower|lowering|decreas\w+|shrink\w*|cut|cutting|"
+    r"bring down|drive down|push down"
+)
 _UP = r"maximi[sz]\w*|increas\w+|rais(?:e|ing)|boost\w*|bring up|drive up|push up"
 _OF_IT = (
     r"(?:(?!\b(?:and|while|without|but|or|by|to|from|when|if|with|not|until|below|above)\b)[\w*`'-]+[ ]+){0,4}[*`'\"]*"
 )
 """Words between what is wanted and the metric."""
+LONGEST = 600
+"""Characters of a sentence that are looked at."""
 REVERT = re.compile(
     r"\b(revert\w*|discard\w*|reset\w*|roll(ed|s|ing)?[ -]?back|rollback|undo\w*|undone|restor\w+|reject\w*|throw|"
     r"drop\w*|abandon\w*|checkout|not keep|(don't|do not) (keep|accept))\b"
@@ -54,7 +59,9 @@ def _clauses(text: str) -> Iterator[str]:
     text = re.sub(r"\b(i\.e\.|e\.g\.)", lambda match: match[0].replace(".", ""), text)
     joined = re.sub(r"(?<=[^\n|`])\n[ \t]*(?=[a-z(*`])(?![*+] )(?!\*\*)", " ", text)
     for sentence in re.split(r"\n+|(?<=[.!?;])[*_)]*\s+|;", joined):
-        yield from re.split(r",?\s+(?:otherwise|or else|else)\b|,\s*(?:and |but )?(?=(?:if|when)\b)", sentence)
+        yield from re.split(
+            r",?\s+(?:otherwise|or else|else)\b|,\s*(?:and |but )?(?=(?:if|when)\b)", sentence[:LONGEST]
+        )
 
 
 def _wanted(clause: str, name: str | None) -> Iterator[Direction]:
@@ -69,7 +76,9 @@ def _wanted(clause: str, name: str | None) -> Iterator[Direction]:
             yield way
         if re.search(rf"\bimprov\w+\W{{1,4}}(?:ie\W*|that is\W*)?(?:{comparison})\b", clause):
             yield way
-        if re.search(rf"\b(?:worse|worsened)\W{{1,4}}(?:ie\W*|that is\W*)?(?:{comparison})\b", clause):
+        if re.search(
+            rf"\bworse\w*\W{{1,4}}(?:ie\W*|that is\W*)?(?:{comparison})\b|\b(?:{comparison})\W{{0,2}} \(worse\b", clause
+        ):
             yield other
         if re.search(rf"\bdirection\W+(?:is\W+)?(?:{comparison}|{verb})\b", clause):
             yield way
@@ -81,7 +90,11 @@ def _asked(clause: str, name: str, way: Direction, comparison: str, verb: str, r
     """The way, once for every phrase that asks for it: lowest x, minimise x, x as low as possible."""
     stem = "low|small|short|close to zero" if way == "minimize" else "high|large|big"
     superlative = "|".join(word for word in comparison.split("|") if not word.endswith("er"))
+    moves = "go down|fall|drop|sink|shrink" if way == "minimize" else "go up|rise|grow|climb"
     for pattern in (
+        rf"\b(?:make|get|bring|keep)\s+{_OF_IT}{name}[*`]*\s+(?:{comparison})\b",
+        rf"\b(?:want|wants|must|should|needs?|has|have)\b.*{name}[*`]*\s+(?:to\s+)?(?:{moves})\b",
+        rf"{name}[*`]*\s+(?:must|should|has to|needs to|is to|to)\s+(?:{moves})\b",
         rf"\b(?:{superlative})\s+(?:possible\s+)?{_OF_IT}{name}",
         rf"\b(?:{verb})\s+{_OF_IT}{name}",
         rf"{name}.*\bas (?:{stem}) as\b",

@@ -97,7 +97,7 @@ NEIGHBOURS = {
             ["data.txt"],
             ["read.py"],
         ),
-        ("glob.py", "import glob\nprint(len(glob.glob('in/*.csv')))\n", ["in/a.csv"], ["glob.py"]),
+        ("glob.py", "import glob\nprint('*', len(glob.glob('in/*.csv')), '\\0')\n", ["in/a.csv"], ["glob.py"]),
         ("list.py", "import os\nprint(len(os.listdir('in')))\n", ["in/a.csv"], ["list.py"]),
         ("sim.c", '#include "util.h"\nint main() { return X; }\n', ["deep.h", "util.h"], ["sim.c"]),
         ("run.sh", "# not unrelated.txt\npython3 solver.py\n", ["data.txt", "solver.py", "unrelated.txt"], None),
