@@ -51,7 +51,7 @@ BUILDS = {
 BEFORE = re.compile(r"^(?:(?:time|nohup|env|exec|timeout(?: -\S+)* \d+[smh]?)\s+)+")
 VARIABLES = re.compile(r"^(?:[A-Z_][A-Z0-9_]*=\S*\s+)+")
 GREP = re.compile(
-    r"\bgrep\s+(?:-[\w-]+\s+)*[\"']?[\^(\\s* ]*([A-Za-z_]\w*)\s*([:=]?)|\bawk\s+[\"']/\^?([A-Za-z_]\w*)([:=]?)"
+    r"\bgrep\s+(?:-[\w-]+\s+)*[\"']?(?:[\^(* ]|\\[sb])*([A-Za-z_]\w*)\s*([:=]?)|\bawk\s+[\"']/\^?([A-Za-z_]\w*)([:=]?)"
 )
 PRIMARY = re.compile(
     r"\*\*(?:primary|primary metric|metric|key metric)(?::\*\*|\*\*\s*:)\s*[`*]*([A-Za-z_]\w*)|"

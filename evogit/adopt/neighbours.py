@@ -36,6 +36,8 @@ IMPORT = re.compile(
     re.MULTILINE,
 )
 QUOTED = re.compile(r"[\"'`]([^\"'`\n]{1,200})[\"'`]")
+VARIABLE = re.compile(r"\$(?:\{\w+\}|\w+)/")
+"""A folder in front of a path that only a run knows, mostly the script's own."""
 WHOLE = re.compile(r"\b(listdir|scandir|iterdir|glob|rglob|walk|readdir\w*|read_dir|list\.files|Dir)\b")
 """What reads all files of a folder."""
 SAFE = re.compile(r"\.(png|jpe?g|gif|pdf|sqlite|db)$")
@@ -105,7 +107,7 @@ def is_source(path: str) -> bool:
 def named(path: str, text: str, inside: Callable[[str], Iterable[str]]) -> Iterator[str]:
     """The paths that a source's text may mean, whether there is something or not."""
     here = path.rpartition("/")[0]
-    words = set(re.findall(r"[\w.@+/-]*\w", text))
+    words = {word.lstrip("/") for word in re.findall(r"[\w.@+/-]*\w", VARIABLE.sub(" ", text))}
     quoted = set(QUOTED.findall(text))
     for folder in dict.fromkeys(("", here)):
         known = set(inside(folder))
@@ -135,7 +137,7 @@ def _modules(path: str, text: str) -> Iterator[str]:
     here, endings = path.rpartition("/")[0], ENDINGS.get(path.rpartition(".")[2], ())
     for match in IMPORT.finditer(text):
         name = match[3] or re.sub(r"^\.+", "", match[1]).replace("::", "/").replace(".", "/")
-        parts = [f"{name}/{each.split()[0]}" for each in (match[2] or "").split(",") if each.split()]
+        parts = [f"{name}/{each.split()[0]}".lstrip("/") for each in (match[2] or "").split(",") if each.split()]
         parents = ["/".join(name.split("/")[:depth]) for depth in range(1, name.count("/") + 1)]
         for module in (*parents, name, *parts):
             for folder in dict.fromkeys((here, "")):

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from evogit.adopt.foreign_task import File, ForeignTask, name_of
 from evogit.adopt.labels import best_label
-from evogit.adopt.neighbours import beside, is_source
+from evogit.adopt.neighbours import VARIABLE, beside, is_source
 from evogit.adopt.sources import marked, packages, repeats
 from evogit.config.printed_numbers import (
     GROUPED,
@@ -95,7 +95,7 @@ def started(script: str, seed: Mapping[str, File]) -> tuple[str, ...]:
     if not script.endswith((".sh", ".bash")):
         return ()
     text = re.sub(r"^\s*#.*", "", seed[script][0].decode(errors="replace"), flags=re.MULTILINE)
-    words = {word.removeprefix("./") for word in re.findall(r"[\w.+/-]*\w", text)}
+    words = {word.lstrip("./") for word in re.findall(r"[\w.+/-]*\w", VARIABLE.sub(" ", text))}
     programs = [path for path in seed if path in words and Path(path).suffix in COMMANDS and path != script]
     return tuple(programs) if len(programs) == 1 else ()
 

@@ -79,7 +79,8 @@ def test_a_direction_that_nothing_tells_is_a_guess_and_said_to_be_one(tmp_path: 
         ("Edit `train.py`.\nRun `make bench`. Minimise `val_bpb`.", "make bench", 0, 0),
         ("**Files in scope**: src/*.py\n\n`python train.py`: `grep '^val_bpb:'`.", "python3 train.py", 0, "src/*.py"),
         ("## Files in Scope\n- everything in `src/`, but `src/fixed.py` is read-only\n## Run\n"
-         "`timeout 60 python -m train`\n`grep '^val_bpb:'`", "python3 -m train", 0, "src/model.py"),
+         "`timeout 60 python -m train`\n`grep -E '^\\s*(steps|n):'`, lower is better", "python3 -m train", "steps",
+         "src/model.py"),
         ("Edit `train.py`. Run `python train.py`.\n- **Primary**: steps (lower is better)\n- **Secondary**: val_bpb",
          "python3 train.py", "steps", 0),
     ],

@@ -100,7 +100,7 @@ NEIGHBOURS = {
         ("glob.py", "import glob\nprint('*', len(glob.glob('in/*.csv')), '\\0')\n", ["in/a.csv"], ["glob.py"]),
         ("list.py", "import os\nprint(len(os.listdir('in')))\n", ["in/a.csv"], ["list.py"]),
         ("sim.c", '#include "util.h"\nint main() { return X; }\n', ["deep.h", "util.h"], ["sim.c"]),
-        ("run.sh", "# not unrelated.txt\npython3 solver.py\n", ["data.txt", "solver.py", "unrelated.txt"], None),
+        ("run.sh", 'D=$(dirname "$0")\npython3 $D/solver.py\n', ["data.txt", "solver.py"], None),
         ("a.js", "console.log(require('./lib/part'), '../x')\n", ["lib/part.js"], ["a.js"]),
     ],
 )
