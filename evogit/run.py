@@ -103,7 +103,8 @@ class Run:
     def stop(self, reason: StopReason = "interrupted", detail: str = "") -> None:
         """Ask for a clean stop: nothing new begins.
 
-        Where a person asks, replies of models are waited for 5 s more, evaluations 30 s; else to their end.
+        Any thread may ask. Where a person does, replies of models are waited for 5 s more, evaluations 30 s; else to
+        their end.
         """
         self._stopping.ask(reason, detail)
 
@@ -117,6 +118,7 @@ class Run:
         """
         if next(self._starts):
             raise UsageError("this run was begun before, and a Run is for one start: make another one, which goes on")
+        self._stopping.begin()
         async with AsyncExitStack() as stack:
             stack.callback(self._stopping.close)
             for close in (*self.closing, *([self.desk.close] if self.desk else [])):

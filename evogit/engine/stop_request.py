@@ -46,19 +46,36 @@ class StopRequest:
         self.ended = asyncio.Event()
         self._deterministic = deterministic
         self._timers: list[asyncio.TimerHandle] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def begin(self) -> None:
+        """The run begins, in the loop that runs now."""
+        self._loop = asyncio.get_running_loop()
 
     def ask(self, reason: StopReason, detail: str = "") -> None:
         """Let what has begun end and begin nothing new.
 
         No model is asked again after a lost attempt; only where a limit ends a deterministic run what began goes on.
+        Any thread may ask.
         """
         self.asked = self.asked or (reason, detail)
+        if self._loop and not self._is_here():
+            with suppress(RuntimeError):  # the loop is closed: the run ended by itself
+                self._loop.call_soon_threadsafe(self.ask, reason, detail)
+            return
         self.over.set()
         if reason in ("interrupted", "asked"):
             self.hurry.set()
             self._give_up(CALLS, ALL)
         if reason in HURRIED or not self._deterministic:
             self.silent.set()
+
+    def _is_here(self) -> bool:
+        """Whether the run's loop is this thread's."""
+        try:
+            return asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            return False
 
     def end_within(self, seconds: float, grace: float) -> None:
         """Have all be over after so many seconds from now, of which `grace` are for what has begun by then."""

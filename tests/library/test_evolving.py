@@ -17,6 +17,7 @@ import pytest
 
 import evogit
 from evogit.core import Evaluated, EvoGitError, Proposed, RefusedError, RunStarted, Stopped, UsageError
+from evogit.engine import stop_request
 from evogit.testing import ScriptedAgent
 from tests.clock import PATIENCE
 from tests.plain_git import git
@@ -524,3 +525,22 @@ def test_isolated_calls_leave_nothing_behind_but_their_answers() -> None:
     assert b"x" * 100_000 in result.best.evidence["feedback.json"]
     with pytest.raises(UsageError, match="expected a plain function"):
         evogit.evolve("program.py", asyncio.sleep, evaluations=2, isolated=True)
+
+
+def test_another_thread_may_stop_a_run_that_waits_for_an_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stop_request, "ALL", 0.1)
+    waits = threading.Event()
+
+    async def endless(path: Path) -> float:
+        if path.read_text() == Path("program.py").read_text():
+            return 1.0
+        waits.set()
+        await asyncio.Event().wait()
+        return 2.0
+
+    run = evogit.prepare("program.py", endless, evaluations=9, timeout=3600)
+    stopping = threading.Thread(target=lambda: waits.wait() and run.stop())
+    stopping.start()
+    assert run.evolve_here().reason == "interrupted"
+    stopping.join()
+    assert evogit.read(run).evaluations == 1
