@@ -146,7 +146,7 @@ def way_of(evaluate: Callable[..., object]) -> str:
 def _code(given: object) -> object:
     """The source of a function; its bytecode where there is no source, or more than the function's in its lines."""
     if isinstance(given, functools.partial):
-        return [_code(given.func), [_plain(each) for each in given.args], sorted(given.keywords)]
+        return [_code(given.func), [_plain(each) for each in given.args], _values(given.keywords)]
     found = inspect.unwrap(given) if callable(given) else given
     if inspect.ismethod(found):
         found = found.__func__
@@ -158,7 +158,12 @@ def _code(given: object) -> object:
             return textwrap.dedent(inspect.getsource(found))
         except (OSError, TypeError):
             pass
-    return _bytecode(found.__code__)
+    defaults = [*map(_plain, found.__defaults__ or ()), *_values(found.__kwdefaults__ or {})]
+    return [_bytecode(found.__code__), found.__code__.co_freevars, defaults]
+
+
+def _values(named: Mapping[str, object]) -> list[object]:
+    return [(name, _plain(named[name])) for name in sorted(named)]
 
 
 def _bytecode(code: CodeType) -> object:

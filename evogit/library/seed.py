@@ -52,7 +52,7 @@ class Seed(Struct, frozen=True):
         path = Path(given)
         if path.is_file():
             return cls(_name(path.stem), {path.name: _read(path)}, path.name, path.parent.resolve())
-        if path.is_dir():
+        if path.is_dir() and given != "":
             files = {each.relative_to(path).as_posix(): _read(each) for each in _files(path)}
             return cls(_name(path.resolve().name), _checked(files, str(path)), "", path.resolve())
         raise UsageError(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 import os
 import runpy
@@ -194,6 +195,7 @@ def test_seeds_are_files_folders_texts_and_dicts(here: Path) -> None:
     [
         ({"task": "program.py", "evaluate": length}, "expected a limit"),
         ({"task": "nothing.py", "evaluate": length, "evaluations": 2}, "there is no such file"),
+        ({"task": "", "evaluate": length, "evaluations": 2}, "there is no such file"),
         ({"task": "x = 1\ny = 2\n", "evaluations": 2}, "expected evaluate="),
         ({"task": "program.py", "evaluate": "length", "evaluations": 2}, "expected a function"),
         ({"task": "program.py", "evaluate": length, "evaluations": 2, "agents": "robot"}, "kind mutator"),
@@ -214,6 +216,26 @@ def test_wrong_arguments_are_told(arguments: dict[str, Any], said: str) -> None:
         evogit.evolve(**arguments)
     assert said in str(caught.value)
     assert not Path("evogit-program/.git/refs/evogit").exists()
+
+
+def test_functions_that_differ_in_what_they_were_given_are_others() -> None:
+    def long(path: Path) -> float:
+        return 1.0
+
+    def short(path: Path) -> float:
+        return 2.0
+
+    def weighted(path: Path, weight: float) -> float:
+        return weight
+
+    functions = (
+        *(functools.partial(weighted, weight=weight) for weight in (1.0, 2.0)),
+        *(lambda path, weight=weight: weight for weight in (1.0, 2.0)),
+        lambda path: long(path),
+        lambda path: short(path),
+    )
+    scores = [evogit.evolve("program.py", each, evaluations=1).seed.score for each in functions]
+    assert scores == [1.0, 2.0] * 3
 
 
 def test_coroutine_functions_are_awaited() -> None:
