@@ -2,9 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from evogit.adopt.dockerfile import installed, laid, read_dockerfile
+from evogit.adopt.dockerfile import read_dockerfile
 from evogit.adopt.foreign_task import PLAIN, File
 from evogit.adopt.sources import files_below, packages, repeats
 from evogit.adopt.yaml_subset import read_yaml
@@ -42,37 +40,6 @@ def test_a_dockerfile_tells_packages_places_and_the_working_folder() -> None:
     assert recipe.packages == ("numpy>=2", "scipy")
     assert recipe.system == ("gcc", "g++")
     assert recipe.copies == (("one.txt", "/data/"), ("two.txt", "/data/"), (".", "/a/b"))
-
-
-@pytest.mark.parametrize(
-    ("lines", "found"),
-    [
-        ("COPY fit.py .", {"/app/fit.py"}),
-        ("ADD --chown=1000:1000 fit.py /app", {"/app/fit.py"}),
-        ('COPY ["fit.py","./"]', {"/app/fit.py"}),
-        ("COPY *.py data/*.csv ./", {"/app/fit.py", "/app/a.csv"}),
-        ("COPY data ./data", {"/app/data/a.csv"}),
-        ("COPY fit.py main.py", {"/app/main.py"}),
-        ("ENV HOME_OF=/srv/x\nARG D=in\nWORKDIR ${HOME_OF}\nCOPY fit.py $D/${E:-e}/", {"/srv/x/in/e/fit.py"}),
-    ],
-)
-def test_files_are_copied_where_docker_would_have_them(lines: str, found: set[str]) -> None:
-    recipe = read_dockerfile(f"FROM x\nWORKDIR /app\n{lines}\n")
-    context = {path: (b"", PLAIN) for path in ("Dockerfile", "fit.py", "data/a.csv")}
-    assert laid(recipe, context).keys() == found
-
-
-def test_packages_of_uv_are_those_that_are_named_and_no_others() -> None:
-    script = (
-        "uv add numpy==1.26 scipy\nuvx --from rewards@0.1 judge /tests\nuvx -w pytest-x@2 pytest@8.4.1\nuvx unknown\n"
-    )
-    assert dict(installed(script)) == {
-        "numpy": "numpy==1.26",
-        "scipy": "scipy",
-        "rewards": "rewards==0.1",
-        "pytest-x": "pytest-x==2",
-        "pytest": "pytest==8.4.1",
-    }
 
 
 YAML = """\
