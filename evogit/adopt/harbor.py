@@ -1,6 +1,7 @@
 """Reads a Harbor task: `instruction.md`, `task.toml`, `environment/Dockerfile`, `tests/test.sh` that leaves a reward.
 
-A candidate is what lies in the image's working folder after an agent has been there.
+A candidate is what lies in the image's working folder after an agent has been there. Of a task with several steps
+(`steps/NAME/instruction.md`), each step is a task.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from evogit.adopt.dockerfile import Recipe, installed, laid, read_dockerfile
+from evogit.adopt.dockerfile import Recipe, read_dockerfile
 from evogit.adopt.foreign_task import PLAIN, SHIMS, VIEW, File, ForeignTask, may_link, name_of
+from evogit.adopt.image_places import Places, arranged, is_below, told_lost
+from evogit.adopt.installs import installed, told_unknown
 from evogit.adopt.skydiscover import merged, needs
 from evogit.adopt.sources import files_below, packages, repeats
 from evogit.adopt.yaml_subset import at
@@ -25,47 +28,73 @@ WORKDIR = "/app"
 TIMEOUT = 600.0
 LOGS = f"{VIEW}-logs"
 NAMED = re.compile(r"[`\"'\s](/?(?:[\w.-]+/)*[\w-]+\.[A-Za-z]\w{0,4})[`\"'\s.,:)]")
-SYSTEM = re.compile(r"/(bin|dev|etc|lib\w*|proc|root|sbin|sys|tmp|usr|var)(/|$)")
+TAKEN = ("tests", "logs")
+"""What is at the top of an image for the verifier."""
 
 
 def read_harbor(folder: Path) -> ForeignTask | None:
-    """The task in a folder, None where it is no such task."""
-    if not (folder / "instruction.md").is_file() or not (folder / "tests" / "test.sh").is_file():
+    """The task in a folder, or the step of one with several, None where it is neither."""
+    whole = _whole(folder)
+    tests = files_below(whole / "tests") | files_below(folder / "tests")
+    if steps(folder) or not (folder / "instruction.md").is_file() or "test.sh" not in tests:
         return None
     instruction = (folder / "instruction.md").read_text(encoding="utf-8", errors="replace").strip()
-    config = _config(folder / "task.toml")
-    context = files_below(folder / "environment")
-    recipe = read_dockerfile(context.get("Dockerfile", (b"", 0))[0].decode(errors="replace"), WORKDIR)
-    tests = files_below(folder / "tests")
-    seed, elsewhere = _placed(recipe, context)
-    seed = seed or {_solution(instruction, recipe.workdir): (b"", PLAIN)}
-    theirs = {**{f"tests/{path}": file for path, file in tests.items()}, **elsewhere}
+    config = _config(folder)
+    recipe = read_dockerfile(files_below(folder / "environment") or files_below(whole / "environment"), WORKDIR)
+    places = arranged(recipe, ".", TAKEN)
+    seed = dict(places.files)
+    if not any(is_below(path, recipe.workdir) for path in recipe.files):
+        seed.setdefault(_solution(instruction, recipe.workdir, places.folder), (b"", PLAIN))
+    brought = {path[1:]: file for path, file in recipe.files.items() if path.startswith("/tests/")}
+    theirs = {**places.elsewhere, **brought, **{f"tests/{path}": file for path, file in tests.items()}}
     script = tests["test.sh"][0].decode(errors="replace")
     asked = tuple(requirement for _, requirement in installed(script))
     runner = ("pytest",) if "pytest" in script else ()
-    links = {recipe.workdir: "."} if may_link(recipe.workdir) else {}
-    links |= {"/tests": f"{VIEW}/tests", "/logs": LOGS}
-    links |= {f"/{path.split('/')[1]}": f"{VIEW}/image/{path.split('/')[1]}" for path in elsewhere}
+    inner = posixpath.relpath(recipe.workdir, places.folder)
     return ForeignTask(
         system="Harbor",
         name=name_of(folder),
-        goal=f"{instruction}\n\nYou work on the files of `{recipe.workdir}`. A higher `reward` is better.",
+        goal=f"{instruction}\n\n{_work(recipe, places)} A higher `reward` is better.",
         editable=("**",),
         seed=seed,
         theirs=theirs,
-        command=shlex.join([*_environment(config), "python3", f"{SHIMS}/evaluate_harbor.py", recipe.workdir]),
+        command=shlex.join([*_environment(config), "python3", f"{SHIMS}/evaluate_harbor.py", recipe.workdir, inner]),
         read="json:combined_score",
         metric="reward",
         timeout=float(at(config, "verifier", "timeout_sec") or TIMEOUT),
-        packages=merged(asked, packages(theirs), packages(seed), recipe.packages, runner),
+        packages=merged(asked, packages(theirs), packages(recipe.files), recipe.packages, runner),
         repeats=repeats(tests),
-        links=links,
+        links={**_links(places, instruction, seed), "/tests": f"{VIEW}/tests", "/logs": LOGS},
         why_inside="the verifier runs where the candidate's files are, and may run them",
-        notes=(*needs(recipe), *_unlike(config, recipe)),
+        notes=(*needs(recipe), *told_unknown(script), *_unlike(folder, config, recipe, places)),
     )
 
 
-def _config(file: Path) -> dict[str, Any]:
+def steps(folder: Path) -> list[str]:
+    """Names of the steps of a task that has several, each in a folder below steps/."""
+    told = at(_read(folder / "task.toml"), "steps")
+    tables = told if isinstance(told, list) and (folder / "steps").is_dir() else []
+    return [str(at(step, "name")) for step in tables if at(step, "name")]
+
+
+def _whole(folder: Path) -> Path:
+    """The folder of the task that a step is of; of any other task, its own."""
+    above = folder.resolve().parent.parent
+    return above if folder.resolve().parent.name == "steps" and folder.resolve().name in steps(above) else folder
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    """What a task.toml says, for a step with what it says of that one alone."""
+    whole = _whole(folder)
+    config = _read(whole / "task.toml")
+    told = at(config, "steps") if whole != folder else None
+    for step in told if isinstance(told, list) else ():
+        if at(step, "name") == folder.resolve().name and isinstance(at(step, "verifier"), dict):
+            config["verifier"] = {**(at(config, "verifier") or {}), **step["verifier"]}
+    return config
+
+
+def _read(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
@@ -80,31 +109,41 @@ def _environment(config: Mapping[str, Any]) -> list[str]:
     return ["env", *said] if said else []
 
 
-def _unlike(config: Mapping[str, Any], recipe: Recipe) -> Iterator[str]:
+def _unlike(folder: Path, config: Mapping[str, Any], recipe: Recipe, places: Places) -> Iterator[str]:
     """What is not as Harbor does it."""
     verifier = at(config, "verifier")
     separate = at(verifier, "environment_mode") == "separate" or at(verifier, "environment")
+    if _whole(folder) != folder:
+        yield "it is a step of a task, and begins with what the image has, not with what the steps before it leave"
     if separate:
         yield "its verifier is a container of its own there; here it runs beside the candidate"
-    if not may_link(recipe.workdir):
+    if recipe.workdir != "/" and places.folder not in places.links:
         yield f"its programs expect {recipe.workdir}, where a sandbox has the system: they run elsewhere"
+    yield from told_lost([path for path in places.lost if not path.startswith("/tests/")])
 
 
-def _placed(recipe: Recipe, context: Mapping[str, File]) -> tuple[dict[str, File], dict[str, File]]:
-    """The files of the working folder, and path -> file of those that the image has elsewhere."""
-    seed, elsewhere = {}, {}
-    for path, file in laid(recipe, context).items():
-        if path.startswith(f"{recipe.workdir.rstrip('/')}/"):
-            seed[posixpath.relpath(path, recipe.workdir)] = file
-        elif not SYSTEM.match(path):
-            elsewhere[f"image{path}"] = file
-    return seed, elsewhere
+def _work(recipe: Recipe, places: Places) -> str:
+    """What agents are told of where they work."""
+    inside = f"; programs start in `{recipe.workdir}`" if places.folder != recipe.workdir else ""
+    return f"You work on the files of `{places.folder}`{inside}."
 
 
-def _solution(instruction: str, workdir: str) -> str:
-    """The file that the instructions ask for, where an image brings none: the first one that they name."""
-    for name in NAMED.findall(f" {instruction} "):
-        path = posixpath.relpath(name, workdir) if name.startswith("/") else posixpath.normpath(name)
-        if not path.startswith(".."):
-            return path
-    return "solution.py"
+def _links(places: Places, instruction: str, seed: Mapping[str, File]) -> dict[str, str]:
+    """The links of an image; where programs work in all of it, also those for what the instructions name."""
+    named = [path[1:] for path in _named(instruction) if path.startswith("/")] if places.folder == "/" else []
+    tops = {path.split("/")[0] for path in (*named, *seed)} if places.folder == "/" else set[str]()
+    new = {f"/{top}": top for top in sorted(tops) if top not in TAKEN and may_link(f"/{top}")}
+    return {**new, **places.links}
+
+
+def _solution(instruction: str, workdir: str, folder: str) -> str:
+    """The file that the instructions ask for, where an image brings none: the first one that is in the folder."""
+    for name in _named(instruction):
+        path = posixpath.normpath(posixpath.join(workdir, name))
+        if is_below(path, folder):
+            return posixpath.relpath(path, folder)
+    return posixpath.relpath(posixpath.join(workdir, "solution.py"), folder)
+
+
+def _named(instruction: str) -> list[str]:
+    return NAMED.findall(f" {instruction} ")

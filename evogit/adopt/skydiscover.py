@@ -6,12 +6,14 @@ The container's programs expect their files at an absolute path, which is linked
 from __future__ import annotations
 
 import json
+import posixpath
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 from evogit.adopt.dockerfile import Recipe, read_dockerfile
-from evogit.adopt.foreign_task import SHIMS, VIEW, ForeignTask, may_link, name_of
+from evogit.adopt.foreign_task import SHIMS, VIEW, ForeignTask, name_of
+from evogit.adopt.image_places import Places, arranged, told_lost
 from evogit.adopt.openevolve import goal_of, initial_programs, read_config, timeout_of
 from evogit.adopt.outside import openevolve_outside
 from evogit.adopt.sources import file_at, files_below, packages, repeats, requirement, requirements
@@ -30,8 +32,9 @@ def read_skydiscover(folder: Path) -> ForeignTask | None:
     program = programs[0].name
     seed = {program: file_at(programs[0])}
     theirs = files_below(folder)
-    dockerfile = theirs.get("evaluator/Dockerfile", (b"", 0))[0].decode(errors="replace")
-    recipe = read_dockerfile(dockerfile, WORKDIR)
+    recipe = read_dockerfile(files_below(folder / "evaluator"), WORKDIR)
+    places = arranged(recipe, f"{VIEW}/evaluator")
+    theirs |= {**places.elsewhere, **{f"evaluator/{path}": file for path, file in places.files.items()}}
     about = json.dumps({"evaluator": "evaluator/evaluator.py", "cascade": False, "thresholds": [], "features": []})
     evaluator = theirs.get("evaluator/evaluator.py", (b"", 0))
     outside, why = openevolve_outside(program, about, evaluator)
@@ -44,16 +47,22 @@ def read_skydiscover(folder: Path) -> ForeignTask | None:
         editable=(program,),
         seed=seed,
         theirs=theirs,
-        command=shlex.join(["python3", f"{SHIMS}/evaluate_container.py", program, json.dumps("evaluator")]),
+        command=shlex.join(["python3", f"{SHIMS}/evaluate_container.py", program, json.dumps(_home(places))]),
         timeout=timeout_of(config),
         packages=merged(packages(theirs), recipe.packages),
         repeats=repeats(seed, theirs),
-        links={recipe.workdir: f"{VIEW}/evaluator"} if may_link(recipe.workdir) else {},
-        notes=tuple(needs(recipe)),
+        links=places.links,
+        notes=(*needs(recipe), *told_lost(places.lost)),
         outside=outside,
         why_inside=why,
         requirements=requirements(theirs, "evaluator/evaluator.py"),
     )
+
+
+def _home(places: Places) -> str:
+    """The folder of theirs that has evaluate.sh, as the image has it."""
+    found = sorted(path for path in places.files if posixpath.basename(path) == "evaluate.sh")
+    return posixpath.normpath(f"evaluator/{posixpath.dirname(found[0])}") if found else "evaluator"
 
 
 def merged(*requirements: tuple[str, ...]) -> tuple[str, ...]:
@@ -66,6 +75,7 @@ def merged(*requirements: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def needs(recipe: Recipe) -> Iterator[str]:
-    """What a person has to see to: Debian packages that an image has."""
+    """What a person has to see to: Debian packages that an image has, and what of it could not be read."""
     if recipe.system:
         yield f"its image installs {', '.join(recipe.system)}, which bubblewrap takes from this machine"
+    yield from recipe.notes

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 
-from foreign_view import prepare_programs, report, view
+from foreign_view import lay_temporary, prepare_programs, report, view
 
 
 def main(program, folder):
@@ -17,7 +17,9 @@ def main(program, folder):
     Raises:
         SystemExit: the script said nothing that can be read.
     """
-    home = f"{view()}/{folder}"
+    theirs = view()
+    lay_temporary(theirs)
+    home = f"{theirs}/{folder}"
     prepare_programs()
     done = subprocess.run(
         ["bash", "evaluate.sh", os.path.abspath(program), "train"],  # noqa: PTH100

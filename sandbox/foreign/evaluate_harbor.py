@@ -1,4 +1,6 @@
-"""Evaluates with a Harbor verifier: `python evaluate_harbor.py WORKDIR` runs `tests/test.sh`, and reads the reward.
+"""Evaluates with a Harbor verifier: `python evaluate_harbor.py WORKDIR [FOLDER]` runs `tests/test.sh`.
+
+The score is the reward that this leaves.
 
 Such scripts install their own tools first. There is no network here, and what they install is there already: stand-ins
 take the place of the installers.
@@ -10,7 +12,7 @@ import os
 import subprocess
 import sys
 
-from foreign_view import VIEW, prepare_programs, report, view
+from foreign_view import VIEW, lay_temporary, prepare_programs, report, view
 
 LAST = 4000
 """Characters of the verifier's output that agents are told."""
@@ -19,24 +21,37 @@ FETCH = """#!/bin/sh
 case "$*" in *localhost*|*127.0.0.1*) exec /usr/bin/{name} "$@" ;; esac
 exit 0
 """
+VALUED = """
+-b -c -C -f -i -p -P -w --build-constraints --cache-dir --color --config-file --constraints --default-index --directory
+--env-file --exclude-newer --extra --extra-index-url --find-links --from --group --index --index-strategy --index-url
+--link-mode --only-group --overrides --package --prerelease --project --python --python-platform --resolution --spec
+--torch-backend --with --with-editable --with-requirements
+"""
+"""Options that a value follows."""
 RUN = """#!/bin/sh
-[ "$1" = run ] && shift
+verb=${0##*/}
 while [ $# -gt 0 ]; do
-  case "$1" in
-    -p|-w|--with|--python|--from|--directory|--project|--index) shift 2 ;;
-    pip|venv|init|add|sync|lock|tool|python-install|self) exit 0 ;;
-    -*) shift ;;
-    *) break ;;
+  case "$verb $1" in
+    "uv run"|"pipx run") verb=run ;;
+    "uv tool") [ "$2" = run ] || exit 0; verb=run; shift ;;
+    *" -m"|*" --module") shift; exec python3 -m "$@" ;;
+    *" --") shift; break ;;
+    @VALUED@) [ $# -gt 1 ] && shift ;;
+    *" -"*) ;;
+    "uvx "*|"run "*) break ;;
+    *) exit 0 ;;
   esac
+  shift
 done
 [ $# -eq 0 ] && exit 0
-program=${1%%@*}; program=${program%%==*}; shift
+program=${1%%@*}; program=${program%%==*}; program=${program%%\\[*}; shift
 case "$program" in
   *.py) exec python3 "$program" "$@" ;;
   python|python3) exec python3 "$@" ;;
   *) command -v "$program" > /dev/null && exec "$program" "$@"; exec python3 -c "$SCRIPT" "$program" "$@" ;;
 esac
-"""
+""".replace("@VALUED@", "|".join(f'*" {option}"' for option in VALUED.split()))
+"""Runs what `uv run`, `uvx` and `pipx run` would, with what is installed; any other command of theirs does nothing."""
 SCRIPT = """
 import sys
 from importlib import metadata
@@ -53,25 +68,27 @@ SUDO = '#!/bin/sh\nexec "$@"\n'
 STAND_INS = {
     **dict.fromkeys(("apt", "apt-get", "apk", "pip", "pip3"), NOTHING),
     **{name: FETCH.format(name=name) for name in ("curl", "wget")},
-    **dict.fromkeys(("uv", "uvx"), RUN),
+    **dict.fromkeys(("uv", "uvx", "pipx"), RUN),
     "pytest": PYTEST,
     "sudo": SUDO,
 }
 
 
-def main(workdir):
-    """Verify what lies here and print its reward.
+def main(workdir, inner="."):
+    """Verify what lies here and print its reward; the working folder is `inner` here, if its path does not lead there.
 
     Raises:
         SystemExit: the verifier left no reward.
     """
     folder = view()
+    lay_temporary(folder)
     furnish(prepare_programs())
     logs = os.path.abspath(f"{VIEW}-logs")  # noqa: PTH100
     for name in ("verifier", "agent", "artifacts"):
         os.makedirs(f"{logs}/{name}", exist_ok=True)  # noqa: PTH103
     tests = "/tests" if os.path.isdir("/tests") else f"{folder}/tests"  # noqa: PTH112
-    here = workdir if os.path.isdir(workdir) else "."  # noqa: PTH112
+    os.makedirs(inner, exist_ok=True)  # noqa: PTH103
+    here = workdir if workdir != "/" and os.path.isdir(workdir) else inner  # noqa: PTH112
     done = subprocess.run(
         ["bash", f"{tests}/test.sh"],
         cwd=here,
@@ -118,4 +135,4 @@ def read(folder):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

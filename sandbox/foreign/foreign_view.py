@@ -37,6 +37,14 @@ def view():
     return folder
 
 
+def lay_temporary(folder):
+    """Copy what an image has in /tmp to where that is: nothing can be linked there."""
+    source = f"{folder}/image/tmp"
+    place = os.environ.get("TMPDIR", "/tmp")
+    if os.path.isdir(source):  # noqa: PTH112
+        shutil.copytree(source, place, dirs_exist_ok=True)
+
+
 def prepare_programs():
     """Let programs that they start find `python` and our stand-ins for their modules.
 

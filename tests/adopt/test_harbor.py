@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from evogit.adopt import find_task
+from evogit.core import NotFoundError
 from evogit.review.checking import judge_seed
 from tests.adopt.evaluating import evaluated, score, write
 
@@ -63,11 +65,51 @@ def test_what_an_image_copies_is_the_seed_or_lies_where_programs_expect_it(tmp_p
     assert "task/image/data/words.txt" in task.evaluator_files()
 
 
-@pytest.mark.slow
-async def test_in_a_sandbox_it_has_the_paths_of_its_image(tmp_path: Path) -> None:
+def test_what_an_image_has_beside_its_working_folder_is_the_candidates_too(tmp_path: Path) -> None:
+    copy = "COPY data/words.txt greeting.txt\nCOPY data /work/data\nCOPY data/words.txt /srv/\n"
+    task = find_task(str(folder(tmp_path, tests="$TEST_DIR", logs="$LOGS_DIR", where="", copy=copy)))
+    assert task.seed_files().keys() == {"here/greeting.txt", "data/words.txt"}
+    assert {link for link in task.environment.links if link.startswith("/work")} == {"/work=."}
+    assert "/srv=.foreign/image/srv" in task.environment.links
+    assert "files of `/work`; programs start in `/work/here`" in task.goal
+    assert score(evaluated(task, tmp_path / "box", **{"here/greeting.txt": "hello"})) == 1
+
+
+def test_an_image_whose_programs_work_in_all_of_it(tmp_path: Path) -> None:
     place = folder(
-        tmp_path, tests="/tests", logs="/logs", where="/work/here/", copy="COPY data/words.txt greeting.txt\n"
+        tmp_path, tests="$TEST_DIR", logs="$LOGS_DIR", where="work/here/", copy="WORKDIR /\nCOPY data /data\n"
     )
+    task = find_task(str(place))
+    assert task.seed_files().keys() == {"data/words.txt"}
+    assert {"/data=data", "/work=work"} <= set(task.environment.links)
+    assert score(evaluated(task, tmp_path / "box", **{"work/here/greeting.txt": "hello"})) == 1
+
+
+def test_files_of_the_systems_folders_are_linked_or_laid_or_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    places = ("/root/", "/opt/x", "/home/me/", "/var/lib/x/", "/tmp/", "/etc/x.txt", "/usr/share/x/", "/tests/more/")
+    copy = "\n".join(f"COPY data/words.txt {path}" for path in places)
+    place = folder(tmp_path, tests="$TEST_DIR", logs="$LOGS_DIR", where="", copy=copy)
+    (place / "tests" / "check.py").write_text(
+        "import os, sys\nsys.exit(open(os.environ['TMPDIR'] + '/words.txt').read() != 'hello\\n')\n"
+    )
+    task = find_task(str(place))
+    links = {f"/{top}=.foreign/image/{top}" for top in ("root", "opt", "home", "var")}
+    assert links == set(task.environment.links) - {"/work/here=.", "/tests=.foreign/tests", "/logs=.foreign-logs"}
+    assert {"task/image/home/me/words.txt", "task/tests/more/words.txt"} <= task.evaluator_files().keys()
+    assert "its image has /etc/x.txt, /usr/share/x/words.txt, where a sandbox has the system" in caplog.text
+    assert score(evaluated(task, tmp_path / "box")) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("beside", ["", "COPY data /work/data/\nCOPY data /opt/data/\n"])
+async def test_in_a_sandbox_it_has_the_paths_of_its_image(tmp_path: Path, beside: str) -> None:
+    copy = f"COPY data/words.txt greeting.txt\n{beside}"
+    place = folder(tmp_path, tests="/tests", logs="/logs", where="/work/here/", copy=copy)
+    if beside:
+        check = place / "tests" / "check.py"
+        check.write_text("open('/work/data/words.txt')\nopen('/opt/data/words.txt')\n" + check.read_text())
     text = (place / "tests" / "test.sh").read_text().replace("-w pytest==8.4.1", "")
     (place / "tests" / "test.sh").write_text(text)
     (place / "environment" / "data" / "words.txt").write_text("hello")
@@ -81,3 +123,68 @@ def test_a_working_folder_of_the_system_is_told(tmp_path: Path, caplog: pytest.L
     task = find_task(str(place))
     assert not any(link.startswith("/usr") for link in task.environment.links)
     assert "expect /usr/src/app" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("command", "packages"),
+    [
+        ("uv add pytest==8.4.1 'numpy[x]>=1.26' --dev --index x y@1.2", {"pytest==8.4.1", "numpy[x]>=1.26", "y==1.2"}),
+        ("uvx --from harbor-rewardkit rewardkit numpy", {"harbor-rewardkit"}),
+        (
+            "uvx --with harbor-rewardkit@0.1 -w=a,b[c,d]>=1,<2 ruff@latest x",
+            {"harbor-rewardkit==0.1", "a", "b[c,d]>=1,<2", "ruff"},
+        ),
+        ("uv --project p tool run --from 'a==1' b && pipx run --spec c d", {"a==1", "c"}),
+        ("sudo uv tool install --with a b  # uvx c\nuv run --with d e f", {"a", "b", "d"}),
+        ("uv pip install --system a > /dev/null 2>&1; /x/bin/pip install b; echo pip install c", {"a", "b"}),
+    ],
+)
+def test_packages_are_those_that_a_verifier_names(
+    command: str, packages: set[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = folder(tmp_path, tests="", logs="", where="")
+    (place / "tests" / "test.sh").write_text(command)
+    assert set(find_task(str(place)).environment.packages) - {"pytest"} == packages - {"pytest"}
+    assert "uvx" not in caplog.text
+
+
+def test_a_tool_is_no_package_that_somebody_may_have_registered(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = folder(tmp_path, tests="", logs="", where="")
+    (place / "tests" / "test.sh").write_text("uvx rewardkit /tests\nuvx python x.py\nuvx --with a a\n")
+    assert find_task(str(place)).environment.packages == ("a",)
+    assert caplog.text.count("uvx") == 1
+    assert "it runs `uvx rewardkit` without a package that is known" in caplog.text
+
+
+def test_what_uv_would_run_is_run_and_nothing_else(tmp_path: Path) -> None:
+    place = folder(tmp_path, tests="$TEST_DIR", logs="$LOGS_DIR", where="")
+    commands = (
+        "uv init",
+        "uv add pytest",
+        "uv --project . run --extra x echo 1",
+        "uv tool run -w x echo 2",
+        "uvx echo@1 3",
+    )
+    others = ("uv run -m textwrap", "uv run -- echo 4", "uv python install 3.13", "pipx install x", "pipx run echo 5")
+    script = "\n".join([*commands, *others, "echo 1 > $LOGS_DIR/verifier/reward.txt"])
+    (place / "tests" / "test.sh").write_text(f"set -e\n{script}\n")
+    done = evaluated(find_task(str(place)), tmp_path / "box")
+    assert score(done) == 1
+    assert re.findall(r"^(\d|Hello)", done.stdout, re.MULTILINE) == ["1", "2", "3", "Hello", "4", "5"]
+
+
+def test_of_a_task_with_steps_each_is_one(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    place = folder(tmp_path, tests="$TEST_DIR", logs="$LOGS_DIR", where="", copy="COPY data/words.txt .\n")
+    verifier = "[[steps]]\nname = 'one'\n[steps.verifier]\ntimeout_sec = 7\n[[steps]]\nname = 'two'\n"
+    (place / "task.toml").write_text(TASK + verifier)
+    step = place / "steps" / "one"
+    step.mkdir(parents=True)
+    (place / "instruction.md").rename(step / "instruction.md")
+    with pytest.raises(NotFoundError, match=r"a Harbor task of 2 steps \(one, two\).*as a task: \S*/steps/one$"):
+        find_task(str(place))
+    task = find_task(str(step))
+    assert (task.limits.wall, task.seed_files().keys()) == (7, {"words.txt"})
+    assert "it is a step of a task" in caplog.text
+    assert score(evaluated(task, tmp_path / "box", **{"greeting.txt": "hello"})) == 1

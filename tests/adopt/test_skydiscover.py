@@ -52,10 +52,34 @@ def test_a_container_of_skydiscover_is_a_task_without_one(tmp_path: Path) -> Non
     assert "[mode] train" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("recipe", "links"),
+    [
+        ("COPY . /elsewhere/", {"/bench/here=.foreign/evaluator", "/elsewhere=.foreign/image/elsewhere"}),
+        ("COPY . /bench/", {"/bench=.foreign/evaluator"}),
+        ("COPY evaluate.sh .\nCOPY score.py given.json /bench/", {"/bench=.foreign/evaluator"}),
+        ("COPY . .\nCOPY given.json /etc/", {"/bench/here=.foreign/evaluator"}),
+    ],
+)
+def test_all_that_its_image_has_is_where_its_programs_expect_it(
+    recipe: str, links: set[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = folder(tmp_path, ".." if "evaluate.sh" in recipe else ".")
+    (place / "evaluator" / "Dockerfile").write_text(f"FROM x\nWORKDIR /bench/here\n{recipe}\n")
+    if "evaluate.sh" in recipe:
+        (place / "evaluator" / "score.py").write_text(SCORE.format(home=".."))
+    task = find_task(str(place))
+    assert set(task.environment.links) == links
+    assert ("/etc/given.json" in caplog.text) == ("/etc" in recipe)
+    assert score(evaluated(task, tmp_path / "box")) == 6.5
+
+
 @pytest.mark.slow
-async def test_in_a_sandbox_it_finds_its_files_where_its_image_has_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workdir", ["/bench/here", "/work"])
+async def test_in_a_sandbox_it_finds_its_files_where_its_image_has_them(tmp_path: Path, workdir: str) -> None:
     place = folder(tmp_path, "/bench/here")
-    (place / "evaluator" / "Dockerfile").write_text("FROM scratch\nWORKDIR /bench/here\nCOPY . .\n")
+    recipe = f"FROM scratch\nWORKDIR {workdir}\nCOPY . /bench/here\n"
+    (place / "evaluator" / "Dockerfile").write_text(recipe)
     found = [each async for each in judge_seed(find_task(str(place)), ["train"], "bubblewrap")]
     assert found[0].evaluation.metrics == {"combined_score": 6.5}, found[0].evidence
     assert found[0].evaluation.judged == "inside"

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evogit.adopt.dockerfile import read_dockerfile
 from evogit.adopt.foreign_task import PLAIN, File
 from evogit.adopt.sources import files_below, packages, repeats
 from evogit.adopt.yaml_subset import read_yaml
@@ -27,19 +26,6 @@ def test_imports_that_everybody_knows_become_packages_and_no_other_names() -> No
 def test_what_measures_time_or_draws_is_noisy() -> None:
     assert repeats(files(a__py="import random\n")) > 0
     assert repeats(files(a__py="x = 1\n")) == 0
-
-
-def test_a_dockerfile_tells_packages_places_and_the_working_folder() -> None:
-    recipe = read_dockerfile(
-        "FROM x\n# RUN pip install no\nWORKDIR /a\nWORKDIR b\n"
-        'RUN apt-get update \\\n  && apt-get install -y --no-install-recommends gcc "g++"\n'
-        "RUN pip3 install -q --index-url https://example.org/simple 'numpy>=2' -r requirements.txt scipy; echo done\n"
-        "COPY --chown=1 one.txt two.txt /data/\nCOPY . .\nCOPY --from=other /x /y\n"
-    )
-    assert recipe.workdir == "/a/b"
-    assert recipe.packages == ("numpy>=2", "scipy")
-    assert recipe.system == ("gcc", "g++")
-    assert recipe.copies == (("one.txt", "/data/"), ("two.txt", "/data/"), (".", "/a/b"))
 
 
 YAML = """\

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import pytest
+
+from evogit.adopt.dockerfile import Recipe, read_dockerfile
+from evogit.adopt.foreign_task import PLAIN, File
+
+BESIDE = ("fit.py", "util.py", "words.txt", "data/a.csv", "data/b.csv", "data/deep/c.csv", "src/main.py")
+
+
+def read(text: str) -> Recipe:
+    files: dict[str, File] = {path: (path.encode(), PLAIN) for path in BESIDE}
+    return read_dockerfile({**files, "Dockerfile": (text.encode(), PLAIN)}, "/app")
+
+
+def test_it_tells_packages_places_and_the_working_folder() -> None:
+    recipe = read(
+        "FROM x\n# RUN pip install no\nWORKDIR /a\nWORKDIR b/\n"
+        'RUN apt-get update \\\n  # a comment\n  && apt-get install -y --no-install-recommends gcc "g++" > /dev/null\n'
+        "RUN pip3 install -q --index-url https://example.org/simple 'numpy>=2' -r requirements.txt scipy; echo done\n"
+        "RUN --mount=type=cache,target=/x DEBIAN_FRONTEND=no apt-get install jq 2>&1  # pip install no\n"
+        'RUN ["pip", "install", "rich"]\nARG V=1.2\nRUN <<EOF\npip install "pandas==${V}" $OTHER\nEOF\n'
+    )
+    assert recipe.workdir == "/a/b"
+    assert recipe.packages == ("numpy>=2", "scipy", "rich", "pandas==1.2")
+    assert recipe.system == ("gcc", "g++", "jq")
+
+
+@pytest.mark.parametrize(
+    ("text", "paths"),
+    [
+        ("COPY fit.py .", "/app/fit.py"),
+        ("COPY fit.py ./", "/app/fit.py"),
+        ("WORKDIR /app\nCOPY fit.py /app", "/app/fit.py"),
+        ("COPY fit.py other.py", "/app/other.py"),
+        ("COPY fit.py /data", "/data"),
+        ("RUN mkdir -p /data\nCOPY fit.py /data", "/data/fit.py"),
+        ("COPY words.txt /data/\nCOPY fit.py /data", "/data/words.txt /data/fit.py"),
+        ("COPY --chown=1000:1000 --chmod=755 fit.py .", "/app/fit.py"),
+        ("ADD fit.py .", "/app/fit.py"),
+        ('COPY ["fit.py","."]', "/app/fit.py"),
+        ('COPY --link [ "fit.py" , "util.py" , "x/" ]', "/app/x/fit.py /app/x/util.py"),
+        ("copy\tfit.py /app/", "/app/fit.py"),
+        ("COPY /src ../other", "/other/main.py"),
+        ("COPY fit.py util.py /x/", "/x/fit.py /x/util.py"),
+        ("COPY *.py ./", "/app/fit.py /app/util.py"),
+        ("COPY [!f]it.py [^u]it.py f?t.py here/", "/app/here/fit.py"),
+        ("COPY data/*.csv x/", "/app/x/a.csv /app/x/b.csv"),
+        ("COPY d*/ x/", "/app/x/a.csv /app/x/b.csv /app/x/deep/c.csv"),
+        ("COPY --exclude=b.* --exclude=deep data x", "/app/x/a.csv"),
+        ("COPY --exclude=**/*.csv . .", "/app/fit.py /app/util.py /app/words.txt /app/src/main.py"),
+        ("COPY --parents data/deep ./src/main.py /x/", "/x/data/deep/c.csv /x/src/main.py"),
+        ("COPY --parents ./data/./deep/c.csv /x/", "/x/deep/c.csv"),
+        ("ENV HOME_OF=/srv\nWORKDIR ${HOME_OF}\nCOPY fit.py .", "/srv/fit.py"),
+        ("ENV A /one two\nCOPY fit.py $A/", "/one two/fit.py"),
+        ("ENV A=/one B=$A/two\nENV C=$A/three\nCOPY fit.py $B/\nCOPY fit.py $C/", "/two/fit.py /one/three/fit.py"),
+        ("ARG A=/x\nCOPY fit.py ${A}/${B:-${A}}${A:+/y}/", "/x/x/y/fit.py"),
+        (
+            "COPY <<EOF <<'two.txt' /x/\n# one\nCOPY fit.py /no/\nEOF\n2\ntwo.txt\nCOPY fit.py /x/",
+            "/x/EOF /x/two.txt /x/fit.py",
+        ),
+        ("RUN echo $((1<<3)) <<never\nCOPY fit.py .", "/app/fit.py"),
+        ("WORKDIR /b\nCOPY . .\nFROM y\nCOPY fit.py .", "/app/fit.py"),
+        (
+            "COPY src /out\nFROM y\nWORKDIR /z\nCOPY --from=one /out/main.py .\nCOPY --from=0 /out /o",
+            "/z/main.py /o/main.py",
+        ),
+        ("WORKDIR /w\nCOPY fit.py .\nFROM one\nCOPY util.py .", "/w/fit.py /w/util.py"),
+    ],
+)
+def test_what_it_copies_is_where_docker_has_it(text: str, paths: str) -> None:
+    recipe = read(f"FROM x AS one\n{text}\n")
+    expected = paths.replace("one two", "one\ttwo").split(" ")
+    assert sorted(path.replace("one two", "one\ttwo") for path in recipe.files) == sorted(expected)
+
+
+def test_an_argument_before_the_stages_is_a_default_of_theirs() -> None:
+    recipe = read("ARG A=/one\nFROM x\nARG A\nENV B=$A\nARG B=/no\nWORKDIR $B\nCOPY fit.py .\n")
+    assert (recipe.workdir, list(recipe.files)) == ("/one", ["/one/fit.py"])
+    assert not recipe.notes
+
+
+def test_what_cannot_be_read_is_told() -> None:
+    recipe = read(
+        "FROM x\nCOPY gone.py .\nCOPY --from=builder /out/tool .\nADD https://example.org/x.bin .\n"
+        "COPY fit.py $WHERE/\nRUN uvx never-heard-of --help"
+    )
+    said = "\n".join(recipe.notes)
+    assert "copies gone.py: no" in said
+    assert "copies /out/tool of builder: no" in said
+    assert "copies https://example.org/x.bin: no" in said
+    assert "$WHERE" in said
+    assert "`uvx never-heard-of`" in said
+    assert recipe.packages == ()
