@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from evogit.adopt import autoresearch, harbor, openevolve, script, shinka, skydiscover
@@ -57,6 +57,8 @@ def unknown(path: Path) -> NotFoundError:
     """The error for a path that is in no known format."""
     if not path.exists():
         return NotFoundError(f"there is no {path}")
+    if names := harbor.steps(path):
+        return NotFoundError(_steps(path, names))
     what = "\n".join(f"  {expected}" for expected in (TASK_FILE, REPOSITORY_FILE, *FORMATS))
     below = [str(each) for each in sorted(path.iterdir()) if each.is_dir() and recognise(each)] if path.is_dir() else []
     perhaps = f"\nperhaps you mean {', '.join(below[:5])}" if below else ""
@@ -67,6 +69,16 @@ def unknown(path: Path) -> NotFoundError:
     )
 
 
+def _steps(path: Path, names: Sequence[str]) -> str:
+    """What a person is told of a Harbor task of several steps."""
+    readable = [str(path / "steps" / name) for name in names if recognise(path / "steps" / name)]
+    instead = f"; take one step as a task: {', '.join(readable)}" if readable else ""
+    return (
+        f"{path} is a Harbor task of {len(names)} steps ({', '.join(names)}), each of which begins with what the one "
+        f"before it leaves; such tasks are not supported{instead}"
+    )
+
+
 def recognise(path: Path) -> ForeignTask | None:
     """The task of another system at a path, None where it is in no known format."""
     return next(filter(None, (read(path) for read in FORMATS.values())), None) if path.exists() else None
@@ -74,4 +86,4 @@ def recognise(path: Path) -> ForeignTask | None:
 
 def _is_foreign(file: Path) -> bool:
     """Whether a task.toml is not ours: Harbor calls its file the same."""
-    return (file.parent / "instruction.md").is_file()
+    return (file.parent / "instruction.md").is_file() or bool(harbor.steps(file.parent))
