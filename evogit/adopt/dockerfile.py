@@ -56,12 +56,12 @@ def read_dockerfile(context: Mapping[str, File], workdir: str = "/") -> Recipe:
 
 
 class _Instruction(Struct, frozen=True):
-    """One of a Dockerfile, with its here-documents: name -> text."""
+    """One of a Dockerfile, with its here-documents: name -> text, and whether it says variables."""
 
     word: str
     options: Sequence[tuple[str, str]]
     rest: str
-    documents: Mapping[str, str]
+    documents: Mapping[str, tuple[str, bool]]
 
 
 class _Stage(Struct):
@@ -140,7 +140,8 @@ class _Build(Struct):
         """What a command installs, and the folders that it makes."""
         stage = self.stages[-1]
         given = _array(instruction.rest)
-        text = "\n".join([shlex.join(given) if given else instruction.rest, *instruction.documents.values()])
+        told = [document for document, _ in instruction.documents.values()]
+        text = "\n".join([shlex.join(given) if given else instruction.rest, *told])
         script = _expanded(text, stage.told(), unknown=True)
         self.packages.update(installed(script))
         self.system.update(dict.fromkeys(debian(script)))
@@ -152,18 +153,18 @@ class _Build(Struct):
     def _copy(self, instruction: _Instruction) -> None:
         """Lay files where a COPY or ADD has them."""
         stage = self.stages[-1]
-        given = [self._expanded(word) for word in _array(instruction.rest) or words(instruction.rest)]
+        *sources, last = [self._expanded(word) for word in _array(instruction.rest) or words(instruction.rest)] or [""]
         origin = "".join(value for name, value in instruction.options if name == "from")
         beside = self._origin(origin, instruction)
-        for source in given[:-1]:
+        for source in sources:
             chosen = list(_chosen(source, beside, instruction.options))
-            if not chosen:
+            if not chosen and not (origin and posixpath.basename(source) in ("uv", "uvx")):
                 self._note(f"its image copies {source}{f' of {origin}' if origin else ''}: no such file is known here")
-            into = given[-1].endswith(("/", "/.")) or given[-1] == "." or stage.at(given[-1]) in stage.folders
-            into = into or len(given) > 2 or len({meant for meant, _, _ in chosen}) > 1
+            several = len(sources) > 1 or len({meant for meant, _, _ in chosen}) > 1
+            into = several or last.endswith(("/", "/.")) or stage.at(last) in stage.folders
             for meant, below, file in chosen:
                 name = posixpath.basename(meant).removeprefix("<<") if into else ""
-                place = stage.at(posixpath.join(given[-1], below or name))
+                place = stage.at(posixpath.join(last, below or name))
                 stage.files[place] = file
                 stage.add_folder(posixpath.dirname(place))
                 if instruction.word == "ADD" and re.search(r"\.(tar(\.\w+)?|tgz|tbz2?|txz)$", meant):
@@ -174,8 +175,11 @@ class _Build(Struct):
         if name:
             stage = self._stage(name)
             return {path.lstrip("/"): file for path, file in stage.files.items()} if stage else {}
-        written = {f"<<{key}": (text.encode(), PLAIN) for key, text in instruction.documents.items()}
-        return {**self.context, **written}
+        written = {
+            f"<<{key}": (_expanded(document, self.stages[-1].told()) if variable else document).encode()
+            for key, (document, variable) in instruction.documents.items()
+        }
+        return {**self.context, **{path: (data, PLAIN) for path, data in written.items()}}
 
     def _expanded(self, text: str) -> str:
         """With the values of its variables; one without is noted, as the base image may have it."""
@@ -207,14 +211,14 @@ def _instructions(text: str) -> Iterator[_Instruction]:
         yield _Instruction(word.upper(), options, rest, documents)
 
 
-def _documents(rest: str, lines: list[str]) -> dict[str, str]:
+def _documents(rest: str, lines: list[str]) -> dict[str, tuple[str, bool]]:
     """The here-documents that an instruction begins; their lines are taken away."""
     found = {}
     for match in HEREDOC.finditer(rest):
         bare = [line.lstrip("\t") if match[1] else line for line in lines]
         if match[3] in bare:
             end = bare.index(match[3])
-            found[match[3]] = "".join(f"{line}\n" for line in bare[:end])
+            found[match[3]] = "".join(f"{line}\n" for line in bare[:end]), not match[2]
             del lines[: end + 1]
     return found
 

@@ -7,7 +7,6 @@ import contextlib
 import json
 import math
 import os
-import shutil
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - pathlib is slow to import
@@ -40,9 +39,13 @@ def view():
 def lay_temporary(folder):
     """Copy what an image has in /tmp to where that is: nothing can be linked there."""
     source = f"{folder}/image/tmp"
-    place = os.environ.get("TMPDIR", "/tmp")
-    if os.path.isdir(source):  # noqa: PTH112
-        shutil.copytree(source, place, dirs_exist_ok=True)
+    for root, _, names in os.walk(source):
+        place = os.path.normpath(f"{os.environ.get('TMPDIR', '/tmp')}/{os.path.relpath(root, source)}")
+        os.makedirs(place, exist_ok=True)  # noqa: PTH103
+        for name in names:
+            with open(f"{root}/{name}", "rb") as file, open(f"{place}/{name}", "wb") as copy:  # noqa: PTH123
+                copy.write(file.read())
+            os.chmod(f"{place}/{name}", 0o755 if os.access(f"{root}/{name}", os.X_OK) else 0o644)  # noqa: PTH101
 
 
 def prepare_programs():

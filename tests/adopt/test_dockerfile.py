@@ -80,6 +80,14 @@ def test_an_argument_before_the_stages_is_a_default_of_theirs() -> None:
     assert not recipe.notes
 
 
+def test_a_here_document_is_a_file_with_the_values_of_variables() -> None:
+    recipe = read(
+        "FROM x\nARG A=1\nCOPY <<one <<-'two' /x/\n$A\none\n\t$A\n\ttwo\nCOPY --from=example.org/uv /uv /bin/\n"
+    )
+    assert {path: data for path, (data, _) in recipe.files.items()} == {"/x/one": b"1\n", "/x/two": b"$A\n"}
+    assert not recipe.notes
+
+
 def test_what_cannot_be_read_is_told() -> None:
     recipe = read(
         "FROM x\nCOPY gone.py .\nCOPY --from=builder /out/tool .\nADD https://example.org/x.bin .\n"
