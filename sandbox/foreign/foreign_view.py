@@ -28,11 +28,12 @@ def view():
         place = os.path.normpath(f"{folder}/{os.path.relpath(root, THEIRS)}")
         os.makedirs(place, exist_ok=True)  # noqa: PTH103
         for name in names:
-            if not os.path.lexists(f"{place}/{name}"):
-                large = os.path.getsize(f"{root}/{name}") > LARGE  # noqa: PTH202
-                (os.symlink if large else shutil.copy)(f"{root}/{name}", f"{place}/{name}")
-                if not large:
-                    os.chmod(f"{place}/{name}", 0o755 if os.access(f"{root}/{name}", os.X_OK) else 0o644)  # noqa: PTH101
+            if os.path.lexists(f"{place}/{name}"):
+                continue
+            if os.path.getsize(f"{root}/{name}") > LARGE:  # noqa: PTH202
+                os.symlink(f"{root}/{name}", f"{place}/{name}")  # noqa: PTH211
+            else:
+                _copy(f"{root}/{name}", f"{place}/{name}")
     return folder
 
 
@@ -43,9 +44,14 @@ def lay_temporary(folder):
         place = os.path.normpath(f"{os.environ.get('TMPDIR', '/tmp')}/{os.path.relpath(root, source)}")
         os.makedirs(place, exist_ok=True)  # noqa: PTH103
         for name in names:
-            with open(f"{root}/{name}", "rb") as file, open(f"{place}/{name}", "wb") as copy:  # noqa: PTH123
-                copy.write(file.read())
-            os.chmod(f"{place}/{name}", 0o755 if os.access(f"{root}/{name}", os.X_OK) else 0o644)  # noqa: PTH101
+            _copy(f"{root}/{name}", f"{place}/{name}")
+
+
+def _copy(source, place):
+    """Copy a file so that it may be written; `shutil` is slow to import."""
+    with open(source, "rb") as file, open(place, "wb") as copy:  # noqa: PTH123
+        copy.write(file.read())
+    os.chmod(place, 0o755 if os.access(source, os.X_OK) else 0o644)  # noqa: PTH101
 
 
 def prepare_programs():
