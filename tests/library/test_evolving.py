@@ -276,7 +276,8 @@ def test_several_are_evaluated_at_a_time_if_asked_for() -> None:
 @pytest.mark.slow  # a limit that a quick call keeps on a busy machine, too
 def test_an_endless_candidate_is_a_timeout_and_its_thread_ends() -> None:
     def endless(path: Path) -> float:
-        while "# " in path.read_text():
+        text = path.read_text()
+        while "# " in text:
             pass
         return 1.0
 
