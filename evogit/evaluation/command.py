@@ -38,7 +38,7 @@ MOST_OBJECTS = 1000
 MOST_OTHERS, FAR = 64, 1e300
 """Numbers beside the metrics that are kept, and how large one may be."""
 GROUPED = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d*)?([eE][-+]?\d+)?")
-"""A number with commas between its thousands."""
+"""A number with commas between its thousands, which `float` refuses."""
 LINES_BESIDE = 20
 """Last lines of each stream that are told beside failures, which they mostly repeat."""
 
