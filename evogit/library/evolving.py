@@ -6,6 +6,7 @@ import itertools
 import logging
 import math
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -140,6 +141,10 @@ def prepare(
     return shown(listed(replace(run, backend=_backend(run, evaluate, timeout, isolated))))
 
 
+CREATING = threading.Lock()
+"""Of threads that begin runs in one new repository: the first one creates it."""
+
+
 def _jobs(task: Task, evaluate: object, given: int | None, agents: int) -> int:
     """What was given; else one for a function, and where times are measured, and one for each core elsewhere.
 
@@ -214,10 +219,11 @@ def _repository(task: Task, given: str | Path | Repository | None) -> Repository
     place = _place(task, given)
     if given is None and task.seed is None:
         return Repository.discover(place)
-    try:
-        return Repository.open(place)
-    except NotFoundError:
-        return Repository.create(place)
+    with CREATING:
+        try:
+            return Repository.open(place)
+        except NotFoundError:
+            return Repository.create(place)
 
 
 # --- which run ------------------------------------------------------------------------------------------------------

@@ -103,10 +103,18 @@ class Repository:
 
     @classmethod
     def create(cls, path: Path) -> Repository:
-        """A new repository of EvoGit's own at `path`, which must be empty or absent."""
+        """A new repository of EvoGit's own at `path`, which must be empty or absent.
+
+        Raises:
+            RefusedError: there is something else.
+            RepositoryError: nothing can be written there.
+        """
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise RefusedError(f"expected {path} to be empty or a Git repository; choose another folder with -C DIR")
-        pygit2.init_repository(str(path), bare=False, initial_head="main")
+        try:
+            pygit2.init_repository(str(path), bare=False, initial_head="main")
+        except pygit2.GitError as error:
+            raise RepositoryError(f"cannot create a repository at {path}: {error}; choose another folder") from error
         repository = cls.open(path)
         repository._marker.parent.mkdir(exist_ok=True)
         repository._marker.touch()

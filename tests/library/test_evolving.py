@@ -11,13 +11,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import evogit
-from evogit.core import Evaluated, EvoGitError, Proposed, RefusedError, RunStarted, Stopped, UsageError
+from evogit.core import Evaluated, EvoGitError, Proposed, RefusedError, RepositoryError, RunStarted, Stopped, UsageError
 from evogit.engine import stop_request
 from evogit.testing import ScriptedAgent
 from tests.clock import PATIENCE
@@ -287,6 +288,19 @@ def test_an_endless_candidate_is_a_timeout_and_its_thread_ends() -> None:
     for thread in threading.enumerate():
         if thread.name == "evogit-evaluate":
             thread.join()
+
+
+def test_runs_may_begin_together_in_a_new_repository() -> None:
+    def begin(name: str) -> int:
+        return evogit.evolve("program.py", length, evaluations=2, name=name, repository="study").evaluations
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(begin, ("a", "b", "c", "d"))) == [2] * 4
+
+
+def test_a_place_where_no_repository_can_be_is_an_error_of_ours() -> None:
+    with pytest.raises(RepositoryError, match="cannot create a repository at /proc/x"):
+        evogit.evolve("program.py", length, evaluations=2, repository="/proc/x")
 
 
 def test_deterministic_runs_agree_in_every_id() -> None:
