@@ -39,11 +39,12 @@ def read_openevolve(folder: Path) -> ForeignTask | None:
     theirs = {**files_below(folder), evaluator: file_at(folder / evaluator)}
     seed = {program: file_at(first)}
     is_skydiscover = "/" in evaluator
-    thresholds = at(config, "evaluator", "cascade_thresholds")
+    said = at(config, "evaluator", "cascade_thresholds")
+    thresholds = said if isinstance(said, list) and said else SKYDISCOVER_THRESHOLDS if is_skydiscover else THRESHOLDS
     about = {
         "evaluator": evaluator,
         "cascade": at(config, "evaluator", "cascade_evaluation") is not False,
-        "thresholds": (thresholds or SKYDISCOVER_THRESHOLDS)[:1] if is_skydiscover else thresholds or THRESHOLDS,
+        "thresholds": thresholds[:1] if is_skydiscover else thresholds,
         "features": at(config, "database", "feature_dimensions") or [],
     }
     seconds = timeout_of(config, SKYDISCOVER_TIMEOUT if is_skydiscover else TIMEOUT)

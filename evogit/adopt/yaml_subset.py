@@ -145,7 +145,7 @@ class _Flow:
         """What it holds; the text itself where it is not well formed, or does not end."""
         try:
             return self._item()
-        except IndexError:
+        except (IndexError, RecursionError):
             return self._text
 
     def _next(self) -> str:
