@@ -452,7 +452,8 @@ class Repository:
         if self.created and self._repo.head_is_unborn:
             force = pygit2.enums.CheckoutStrategy.FORCE
             self._repo.checkout_tree(self._repo[commit], strategy=force)  # type: ignore[no-untyped-call]
-            self._repo.create_reference("refs/heads/main", commit)  # last: until then it is done again
+            with suppress(pygit2.AlreadyExistsError):  # another run began at the same time
+                self._repo.create_reference("refs/heads/main", commit)  # last: until then it is done again
 
     def write_notes(self, run: str, texts: Mapping[str, str]) -> None:
         """Show the texts (commit id -> note) under `refs/notes/evogit/<run>`."""
