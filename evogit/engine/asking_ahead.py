@@ -8,7 +8,7 @@ from evogit.config.run_settings import Settings
 from evogit.engine.evaluations import Evaluations
 from evogit.engine.quota import Quota
 
-HEADROOM = 2.0
+HEADROOM = 3.0
 """How many times what is needed on average is made, as calls and evaluations do not take the same time always."""
 
 WEIGHT = 0.1
