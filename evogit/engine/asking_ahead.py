@@ -19,7 +19,7 @@ class AskingAhead:
     """Lets agents that ask models begin, or has them wait while what they made would wait for its evaluation.
 
     Who asks later knows more. So that no place to evaluate is free for long, as many candidates are made, or wait, as
-    evaluations end while one is made (Little's law: Little, 1961), twice over, and one for each place that is free.
+    evaluations end while one is made (Little's law: Little, 1961), thrice over, and one for each place that is free.
     Agents that ask no model never wait, nor does anybody beside them: they fill the places in any case.
     """
 
