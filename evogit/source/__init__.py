@@ -40,6 +40,6 @@ def parse(content: bytes) -> Source | None:
     if len(content) > MAX_SOURCE_BYTES or not compiles(content):
         return None
     try:
-        return collect(content, syntax(content.decode()))
+        return collect(content, syntax(content.decode("utf-8-sig")))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None

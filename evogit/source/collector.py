@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import codecs
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -63,7 +64,8 @@ class _Collector:
 
     def __init__(self, content: bytes) -> None:
         self._content = content
-        self._lines = [0, *(match.end() for match in _LINE_END.finditer(content))]
+        first = len(codecs.BOM_UTF8) if content.startswith(codecs.BOM_UTF8) else 0  # which the parser does not count
+        self._lines = [first, *(match.end() for match in _LINE_END.finditer(content))]
         self._definitions: list[Definition] = []
         self._sites: dict[Kind, list[Site]] = {}
         self._blocks: list[Block] = []

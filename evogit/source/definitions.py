@@ -126,7 +126,7 @@ def _taken_apart(content: bytes) -> tuple[_Statement, ...]:
     lines = LINE.findall(text)
     if lines and not lines[-1].endswith(("\r", "\n")):
         lines[-1] += "\n"
-    return tuple(_statements(lines, syntax(text).body, 0, len(lines)))
+    return tuple(_statements(lines, syntax(content).body, 0, len(lines)))
 
 
 def _statements(lines: Sequence[str], body: Sequence[ast.stmt], start: int, end: int) -> Iterator[_Statement]:

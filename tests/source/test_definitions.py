@@ -124,7 +124,7 @@ def test_a_statement_that_both_changed_is_not_there_twice() -> None:
     assert "f(1)" in text
 
 
-@pytest.mark.parametrize("bad", [b"def f(:\n", b"\xff\xfe", b"a\0b", b"(" * 500 + b")" * 500, b"\xef\xbb\xbfa = 1\n"])
+@pytest.mark.parametrize("bad", [b"def f(:\n", b"\xff\xfe", b"a\0b", b"(" * 500 + b")" * 500])
 def test_what_cannot_be_read_gives_nothing(bad: bytes) -> None:
     assert merge_definitions(b"", bad, b"a = 1\n") is None
     assert merge_definitions(b"", b"a = 1\n", bad) is None
