@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, SupportsFloat
 
 from msgspec import Struct, field
 
@@ -208,7 +208,7 @@ class RunLimits(Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.confirmations is not None and self.confirmations < 1:
-            raise UsageError(f"expected --confirm above 0, got {self.confirmations}")
+            raise UsageError(f"expected confirmations above 0, got {self.confirmations}")
         for name, value in (
             ("evaluations", self.evaluations),
             ("proposals", self.proposals),
@@ -217,13 +217,13 @@ class RunLimits(Struct, frozen=True, kw_only=True):
             ("tokens", self.tokens),
             ("patience", self.patience),
         ):
-            if value is not None and not value > 0:
-                raise UsageError(f"expected --{name} above 0, got {value}")
+            if value is not None and not is_above_zero(value):
+                raise UsageError(f"expected {name} above 0, got {value!r}")
         if self.grace is not None and not 0 <= self.grace < 60 * (self.minutes or 0.0):
-            raise UsageError(f"expected --grace of 0 seconds or more, and less than --minutes, got {self.grace:g}")
+            raise UsageError(f"expected grace of 0 seconds or more, and less than minutes, got {self.grace:g}")
         for name, value in (("minutes", self.minutes), ("dollars", self.dollars), ("target", self.target)):
             if value is not None and not math.isfinite(value):
-                raise UsageError(f"expected --{name} to be a finite number, got {value}")
+                raise UsageError(f"expected {name} to be a finite number, got {value!r}")
 
 
 class Settings(RunLimits, frozen=True, kw_only=True):
@@ -261,12 +261,17 @@ class Settings(RunLimits, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         RunLimits.__post_init__(self)
         if self.agents < 1:
-            raise UsageError(f"expected --agents above 0, got {self.agents}")
+            raise UsageError(f"expected agents above 0, got {self.agents}")
         if self.jobs < (0 if self.workers else 1):
-            raise UsageError(f"expected --jobs above 0, or 0 with --workers, got {self.jobs}")
+            raise UsageError(f"expected jobs above 0, or 0 with workers, got {self.jobs}")
         if self.deterministic and (self.minutes is not None or self.join):
-            raise UsageError("--deterministic cannot go with --minutes or --join, which depend on the clock")
+            raise UsageError("deterministic cannot go with minutes or join, which depend on the clock")
         if self.deterministic and self.remote:
-            raise UsageError("--deterministic cannot go with --remote, as it depends on when others are heard of")
+            raise UsageError("deterministic cannot go with remote, as it depends on when others are heard of")
         if not 0 < self.sync_every < math.inf:
-            raise UsageError(f"expected --sync-every above 0 seconds, got {self.sync_every}")
+            raise UsageError(f"expected sync-every above 0 seconds, got {self.sync_every}")
+
+
+def is_above_zero(value: Any) -> bool:
+    """Whether somebody gave a number above 0."""
+    return isinstance(value, SupportsFloat) and float(value) > 0

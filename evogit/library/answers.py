@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from evogit.core import Status
+from evogit.core import Status, UsageError
 from evogit.evaluation.program import CandidateFailedError
 from evogit.text import one_line
 
@@ -33,26 +33,36 @@ class Answer(Struct, frozen=True, kw_only=True):
 
 
 def answer_of(told: object, primary: str) -> Answer:
-    """Read what a function returned: a number, or a dict with numbers by name, and `feedback` if there is any."""
+    """Read what a function returned; what is no answer is `invalid`."""
+    try:
+        return read_answer(told, primary)
+    except UsageError as odd:
+        return Answer(status="invalid", reason=f"evaluate returned {odd}")
+
+
+def read_answer(told: object, primary: str) -> Answer:
+    """Read a number, or a dict with numbers by name, and `feedback` if there is any.
+
+    Raises:
+        UsageError: it is something else; said as what it is, and what was expected.
+    """
     if isinstance(told, Answer):
         return told
     if not isinstance(told, Mapping):
         value = _number(told)
         if value is None:
-            return Answer(status="invalid", reason=f"evaluate returned {_shown(told)}; expected {_expected(primary)}")
+            raise UsageError(f"{_shown(told)}; expected {_expected(primary)}")
         return _finite({primary: value}, primary, "")
     feedback = told.get(FEEDBACK, "")
     values = {str(name): (value, _number(value)) for name, value in told.items() if name != FEEDBACK}
     odd = [f"{name}: {_shown(value)}" for name, (value, number) in values.items() if number is None]
     if odd:
-        reason = f"evaluate returned {', '.join(odd)}; expected numbers; {FEEDBACK} alone may be a text"
-        return Answer(status="invalid", reason=reason)
+        raise UsageError(f"{', '.join(odd)}; expected numbers; {FEEDBACK} alone may be a text")
     metrics = {name: number for name, (_, number) in values.items() if number is not None}
     if primary not in metrics:
-        return Answer(
-            status="invalid",
-            reason=f"evaluate returned {', '.join(metrics) or 'nothing'} without {primary}, which ranks; name the "
-            f'metrics, the one that ranks first, such as metrics={{"{next(iter(metrics), primary)}": "maximize"}}',
+        raise UsageError(
+            f"{', '.join(metrics) or 'nothing'} without {primary}, which ranks; name the metrics, the one that ranks "
+            f'first, such as metrics={{"{next(iter(metrics), primary)}": "maximize"}}'
         )
     return _finite(metrics, primary, feedback if isinstance(feedback, str) else repr(feedback))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
 from evogit.core import UsageError
 from evogit.engine.desk import Desk, OpenQuestion
-from evogit.library.answers import Answer, answer_of, answer_to
+from evogit.library.answers import Answer, answer_to, read_answer
 from evogit.library.seed import contents
 from evogit.text import one_line
 
@@ -114,8 +114,9 @@ def asked_evaluation(desk: Desk, primary: str) -> Callable[[Path], Awaitable[Ans
 
 
 def _evaluated(said: object, primary: str, path: Path) -> Answer:
-    if said is None:
-        raise UsageError("expected a number, a dict of numbers or an exception, got None")
     if isinstance(said, BaseException):
         return answer_to(said, path if path.is_dir() else path.parent)
-    return answer_of(said, primary)
+    try:
+        return read_answer(said, primary)
+    except UsageError as odd:
+        raise UsageError(f"you told {odd}, or the exception that it ended with") from None

@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec.structs import asdict, replace
 
+from evogit.config.run_settings import is_above_zero
 from evogit.core import Cost, Evaluation, Evidence, EvoGitError, Files, Judged, UsageError
 from evogit.engine.evaluations import EvaluationBackend
 from evogit.library.answers import Answer, answer_of, answer_to
@@ -72,8 +73,8 @@ class FunctionBackend(EvaluationBackend):
             isolated: whether each call is in a process of its own, which can crash and be ended whatever it does.
             slowest: seconds that the slowest valid candidate took so far; 0: there is none, and the first has time.
         """
-        if timeout is not None and not timeout > 0:
-            raise UsageError(f"expected timeout= above 0 seconds, got {timeout}")
+        if timeout is not None and not is_above_zero(timeout):
+            raise UsageError(f"expected timeout= above 0 seconds, got {timeout!r}")
         self.digest = task.evaluator_digest
         self.errors: list[BaseException] = []
         self._single = task.single
@@ -170,7 +171,10 @@ class FunctionBackend(EvaluationBackend):
 
     def _call(self, path: Path) -> Answer:
         try:
-            return answer_of(self._evaluate(path), self._primary)
+            told: Any = self._evaluate(path)
+            if inspect.iscoroutine(told):  # of what only calls a coroutine function, such as a lambda
+                told = asyncio.run(told)
+            return answer_of(told, self._primary)
         except GivenUpError:
             raise
         except BaseException as error:

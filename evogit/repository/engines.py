@@ -85,6 +85,10 @@ def forget_clone(common: Path) -> None:
         (common / "evogit").rmdir()
 
 
+OWN: set[tuple[Path, str]] = set()
+"""The engines of this process."""
+
+
 class Engines:
     """The engines of one run in this clone. A lock dies with its process, however that ends."""
 
@@ -108,9 +112,11 @@ class Engines:
                 (self._folder / dead).unlink()
             descriptor = os.open(self._folder / name, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
+            OWN.add((self._folder, name))
         try:
             yield name
         finally:
+            OWN.discard((self._folder, name))
             (self._folder / name).unlink(missing_ok=True)
             os.close(descriptor)
 
@@ -120,7 +126,13 @@ class Engines:
         Raises:
             RefusedError: an engine is at work.
         """
-        if others := self.alive():
+        others = self.alive()
+        if any((self._folder, name) in OWN for name in others):
+            raise RefusedError(
+                "a Run of this process still works on this run in this repository: it goes on until it is told to "
+                "stop(), and ends a moment later"
+            )
+        if others:
             raise RefusedError(
                 f"another engine ({', '.join(others)}) works on this run in this repository; follow it with `evogit "
                 "attach`, stop it with `evogit stop`, or work beside it with --join"

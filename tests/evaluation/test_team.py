@@ -288,7 +288,7 @@ async def test_what_is_no_command_is_refused(text: str) -> None:
 
 async def test_no_places_here_need_workers() -> None:
     assert Settings(jobs=0, workers=(WorkerSpec("ssh gpu1 evogit worker"),)).jobs == 0
-    with pytest.raises(UsageError, match="--jobs above 0, or 0 with --workers"):
+    with pytest.raises(UsageError, match="jobs above 0, or 0 with workers"):
         Settings(jobs=0)
 
 
