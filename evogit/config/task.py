@@ -71,6 +71,11 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         return None if self.pairwise else self.limits
 
     @property
+    def mending(self) -> str:
+        """What a person does whose seed fails."""
+        return f"fix it{' and commit that' if self.seed is None else ''}, or its evaluator, test it with `evogit check`"
+
+    @property
     def purpose(self) -> str:
         """What agents are told to do: the goal, and by what criteria pairs are compared."""
         return f"{self.goal}\n\nWhat is better: {self.pairwise.criteria}" if self.pairwise else self.goal

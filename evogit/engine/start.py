@@ -181,11 +181,10 @@ class Start(Struct, frozen=True):
         seed = self._history.seed or ""
         evaluation = self._history.evaluation(seed)
         if evaluation is not None and evaluation.counts and not evaluation.ok:
-            anew = ", then run the same command, which begins anew" if only_a_failed_seed(self._history) else ""
-            commit = " and commit that" if self.context.task.seed is None else ""
+            task, anew = self.context.task, ", which begins anew" if only_a_failed_seed(self._history) else ""
             raise EvoGitError(
-                f"the seed of {self.context.task.name} itself fails ({evaluation.status}: {evaluation.reason}); "
-                f"fix it{commit}, or its evaluator, and test it with `evogit check`{anew}"
+                f"the seed of {task.name} itself fails ({evaluation.status}: {evaluation.reason}); {task.mending}, and "
+                f"do the same again{anew}"
             )
         for name in names:
             if name not in self._history.heads:

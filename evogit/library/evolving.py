@@ -356,21 +356,12 @@ def evolve(*task: Any, **choices: Any) -> Result:
     try:
         run.evolve_here()
     except EvoGitError as error:
-        raise explained(run, error) from _cause(run)
+        raise error from _cause(run)
     return Result(run.context)
 
 
-def explained(run: Run, error: EvoGitError) -> EvoGitError:
-    """An error of a run, in the words of who wrote `evaluate`."""
-    seed = run.history.evaluation(run.history.seed) if run.history.seed else None
-    if not isinstance(run.task, FunctionTask) or seed is None or seed.ok:
-        return error
-    return EvoGitError(
-        f"the seed itself fails ({seed.status}: {seed.reason}); mend it or evaluate=, and call this again"
-    )
-
-
 def _cause(run: Run) -> BaseException | None:
-    """What a function raised first: about the seed, as nothing else is evaluated before that."""
+    """What a function raised about a seed that fails, as nothing else is evaluated before that."""
     errors = run.backend.errors if isinstance(run.backend, FunctionBackend) else []
-    return errors[0] if errors else None
+    seed = run.history.evaluation(run.history.seed) if run.history.seed else None
+    return errors[0] if errors and seed and not seed.ok else None

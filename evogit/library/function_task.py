@@ -43,6 +43,11 @@ class FunctionTask(Task, frozen=True, kw_only=True, dict=True):
         """No sandbox limits a candidate."""
         return None
 
+    @property
+    def mending(self) -> str:
+        """What a person does whose seed fails."""
+        return "fix it, or evaluate="
+
     def seed_files(self) -> dict[str, tuple[bytes, int]]:
         """The seed as path -> content and Git mode."""
         return dict(self.files)

@@ -9,6 +9,7 @@ from evogit.history import History
 from evogit.library.curve import svg
 from evogit.repository import Repository
 from evogit.review.decimals import places
+from evogit.review.ended import how_ended
 from evogit.review.reporting import remarks, steps
 from evogit.text import one_line
 
@@ -22,7 +23,7 @@ LATEST = 12
 def summary(repository: Repository, history: History) -> str:
     """What came of a run, in a few lines."""
     counts = history.counts
-    lines = [f"{history.run}: {counts.evaluated} evaluations, {counts.failed} failed, ended by {_ended(history)}"]
+    lines = [f"{history.run}: {counts.evaluated} evaluations, {counts.failed} failed, {_ended(history)}"]
     lines += [f"  {name}: {seed} -> {best}" for name, seed, best in _rows(history)]
     if history.best:
         best = history.phylogeny[history.best]
@@ -34,7 +35,7 @@ def summary(repository: Repository, history: History) -> str:
 def html(repository: Repository, history: History, curve: Sequence[tuple[int, float]]) -> str:
     """The same with the course of the best value, and the steps that led to it."""
     counts = history.counts
-    head = f"{counts.evaluated} evaluations, {counts.failed} failed, ended by {_ended(history)}"
+    head = f"{counts.evaluated} evaluations, {counts.failed} failed, {_ended(history)}"
     notes = "".join(f"<div>{_safe(remark, 300)}</div>" for remark in told(history))
     return (
         f"<div><b>{_safe(history.run)}</b> · {_safe(head)}"
@@ -59,7 +60,7 @@ def told(history: History) -> list[str]:
 
 
 def _ended(history: History) -> str:
-    return history.stopped.reason if history.stopped else "nothing yet"
+    return how_ended(history.stopped) or "not ended"
 
 
 def _rows(history: History) -> Iterator[tuple[str, str, str]]:

@@ -342,7 +342,7 @@ class CandidateView:
         """Write its files into a folder that is empty or absent.
 
         Raises:
-            RefusedError: the folder holds something already.
+            RefusedError: the folder holds something already, or cannot be made.
         """
         return export(self._repository, self.candidate, Path(folder))
 

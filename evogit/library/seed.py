@@ -48,7 +48,7 @@ class Seed(Struct, frozen=True):
             return cls("program", _checked(files, "the seed"), "", Path.cwd())
         if isinstance(given, str) and "\n" in given:
             single = "program.py" if _is_python(given) else "text.txt"
-            return cls(Path(single).stem, {single: (given.encode(), FILE)}, single, Path.cwd())
+            return cls(Path(single).stem, {single: (_encoded(given, "a seed"), FILE)}, single, Path.cwd())
         path = Path(given)
         if path.is_file():
             return cls(_name(path.stem), {path.name: _read(path)}, path.name, path.parent.resolve())
@@ -67,12 +67,19 @@ def contents(given: Mapping[str, object]) -> dict[str, bytes]:
     Raises:
         UsageError: a path is none, or a content.
     """
-    for path, content in given.items():
+    for path in given:
         if not isinstance(path, str) or not is_safe_path(path):
             raise UsageError(f"expected relative paths with forward slashes in a dict of files, got {path!r}")
-        if not isinstance(content, str | bytes):
-            raise UsageError(f"expected str or bytes as the content of {path}, got {content!r:.100}")
-    return {path: content.encode() if isinstance(content, str) else bytes(content) for path, content in given.items()}  # type: ignore[call-overload]
+    return {path: _encoded(content, path) for path, content in given.items()}
+
+
+def _encoded(content: object, what: str) -> bytes:
+    if not isinstance(content, str | bytes):
+        raise UsageError(f"expected str or bytes as the content of {what}, got {content!r:.100}")
+    try:
+        return content.encode() if isinstance(content, str) else content
+    except UnicodeEncodeError as error:
+        raise UsageError(f"expected a text that UTF-8 can hold as the content of {what}: {error}") from None
 
 
 def _checked(files: Mapping[str, tuple[bytes, int]], what: str) -> Mapping[str, tuple[bytes, int]]:

@@ -43,6 +43,8 @@ CACHE = 64_000_000
 """Bytes of objects that libgit2 may keep after they were read: a journal is read once, and would fill what there is."""
 
 _RUN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.|lock$|$))*")
+LONGEST_RUN_NAME = 100
+"""Characters; files of an engine are called after it, with some more."""
 
 
 class Repository:
@@ -481,8 +483,10 @@ def check_run_name(name: str) -> str:
     Raises:
         UsageError: it cannot.
     """
-    if not _RUN_NAME.fullmatch(name):
-        raise UsageError(f"expected a run's name of letters, digits, `-`, `_` and single dots, got {name!r}")
+    if not _RUN_NAME.fullmatch(name) or len(name) > LONGEST_RUN_NAME:
+        raise UsageError(
+            f"expected a run's name of at most {LONGEST_RUN_NAME} letters, digits, `-`, `_`, single dots, got {name!r}"
+        )
     return name
 
 

@@ -30,10 +30,13 @@ def export(repository: Repository, candidate: Candidate, folder: Path) -> Export
     of the folder is left out.
 
     Raises:
-        RefusedError: the folder holds something already.
+        RefusedError: the folder holds something already, or cannot be made.
     """
     check_empty(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RefusedError(f"cannot make {folder}: {error.strerror}; choose another folder") from error
     entries = repository.trees.entries(candidate.tree)
     files, skipped = {entry.path for entry in entries}, list[tuple[str, str]]()
     for entry in sorted(entries, key=lambda entry: entry.mode == LINK):

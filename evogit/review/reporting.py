@@ -171,6 +171,8 @@ def remarks(history: History) -> list[str]:
         said += _holdout_remark(history, history.seed, history.best)
     if history.best is not None and history.best == history.seed:
         said.append("no candidate is better than the seed")
+    if history.stopped and history.stopped.reason == "exhausted" and history.failures:
+        said.append(f"{len(history.failures):,} moves made no candidate, the latest one: {history.failures[-1].reason}")
     if broken := sorted(history.set_aside, key=lambda commit: history.phylogeny[commit].number):
         more = f" and {len(broken) - 1} more" if broken[1:] else ""
         said.append(f"set aside, as the evaluator failed on it again and again: {broken[0][:7]}{more}")

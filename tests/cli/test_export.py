@@ -61,6 +61,7 @@ def test_only_an_empty_folder_is_written_to(cli: Cli, small: Small, tmp_path: Pa
         done = cli("-C", "repo", "export", "best", folder)
         assert done.code == 4
         assert "expected" in done.err
+    assert "cannot make" in cli("-C", "repo", "export", "best", "full/mine/deep").err
     assert [path.name for path in (tmp_path / "full").iterdir()] == ["mine"]
     assert cli("-C", "repo", "export", "best", "new/deep").code == 0
     assert (tmp_path / "new" / "deep" / "main.py").read_text() == "VALUE = 6\n"

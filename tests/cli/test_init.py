@@ -218,7 +218,7 @@ def test_a_run_whose_seed_failed_takes_the_mended_commit(cli: Cli, repository: M
     evolve = ("run", "--agent", "mutator:1", "--evaluations", "1", "--proposals", "1")
     failed = cli(*evolve, cwd=folder)
     assert failed.code != 0
-    assert "commit that, or its evaluator, and test it with `evogit check`, then run the same command" in failed.err
+    assert "commit that, or its evaluator, test it with `evogit check`, and do the same again" in failed.err
     (folder / "bench.sh").write_text(MEASURED["bench.sh"])
     git(folder, "commit", "-q", "-a", "-m", "mended")
     mended = cli(*evolve, cwd=folder)

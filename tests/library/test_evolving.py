@@ -128,7 +128,7 @@ def test_a_seed_that_fails_is_told_with_its_own_error_and_begins_anew_once_mende
             raise LookupError("no data")
         return 1.0
 
-    with pytest.raises(EvoGitError, match=r"the seed itself fails \(crashed: LookupError: no data") as caught:
+    with pytest.raises(EvoGitError, match=r"itself fails \(crashed: LookupError: no data.*evaluate=") as caught:
         evogit.evolve("program.py", evaluate=sometimes, evaluations=2)
     assert isinstance(caught.value.__cause__, LookupError)
     broken = False
@@ -189,6 +189,10 @@ def test_seeds_are_files_folders_texts_and_dicts(here: Path) -> None:
     (here / "Größe 2.py").write_text("X = 1\n")
     assert evogit.evolve("Größe 2.py", evaluate=text, evaluations=2).name == "groe_2"
     assert evogit.evolve("x = 1\ny = 2\n", evaluate=text, evaluations=2).seed.text == "x = 1\ny = 2\n"
+    (here / "windows.py").write_text("X = 1\r\n", encoding="utf-8-sig")
+    windows = evogit.evolve("windows.py", evaluate=lambda path: runpy.run_path(str(path))["X"], evaluations=8)
+    assert windows.best.score > 1
+    assert windows.best.text.startswith("\ufeffX = ")
 
 
 @pytest.mark.parametrize(
@@ -207,6 +211,10 @@ def test_seeds_are_files_folders_texts_and_dicts(here: Path) -> None:
         ({"task": "program.py", "evaluate": length, "evaluations": 2, "agents": [length]}, "got <function length"),
         ({"task": "program.py", "evaluate": length, "evaluations": 2, "editable": ["*.txt"]}, "a file of the seed"),
         ({"task": "program.py", "evaluate": length, "evaluations": 2, "timeout": 0}, "timeout= above 0"),
+        ({"task": "program.py", "evaluate": length, "evaluations": 2, "timeout": "1"}, "above 0 seconds, got '1'"),
+        ({"task": "program.py", "evaluate": length, "evaluations": "2"}, "evaluations above 0, got '2'"),
+        ({"task": "program.py", "evaluate": length, "evaluations": 2, "name": "n" * 300}, "at most 100 letters"),
+        ({"task": "x = 1\ny = '\udcff'\n", "evaluate": length, "evaluations": 2}, "that UTF-8 can hold"),
         ({"task": "program.py", "evaluate": length, "evaluations": 2, "jobs": 0}, "above 0"),
         ({"task": "program.py", "evaluate": length, "evaluations": 2, "repeats": -1}, "repeats= of 0"),
         ({"task": "nothing", "evaluations": 2}, "no task nothing"),
@@ -248,6 +256,7 @@ def test_coroutine_functions_are_awaited() -> None:
 
     result = evogit.evolve("program.py", evaluate=slowly, evaluations=3, agents=ScriptedAgent())
     assert [each.status for each in result] == ["ok", "crashed", "crashed"]
+    assert evogit.evolve("program.py", evaluate=lambda path: slowly(path), evaluations=1).best.score == 1.0
 
 
 def test_several_are_evaluated_at_a_time_if_asked_for() -> None:
@@ -492,6 +501,12 @@ def test_a_function_that_looks_at_no_candidate_is_told_so() -> None:
     result = evogit.evolve("program.py", evaluate=lambda path: 1.0, evaluations=8)
     assert "does evaluate look at its path?" in str(result)
     assert "does evaluate look" not in str(evogit.evolve("program.py", evaluate=length, evaluations=8))
+
+
+def test_a_run_in_which_nothing_can_be_changed_says_why() -> None:
+    told = str(evogit.evolve({"program.py": "def f(:\n"}, evaluate=lambda path: 1.0, evaluations=8))
+    assert "200 moves in a row made nothing new" in told
+    assert "a program that parses" in told
 
 
 def test_a_candidate_that_fails_is_told_with_its_own_line(here: Path) -> None:
