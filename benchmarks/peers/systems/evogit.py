@@ -38,7 +38,9 @@ base_url = "{url}"
 price = {{ input = 0, output = 0 }}
 """
 FILE = re.compile(r"^File program\.py:\n(`{3,})\n(.*?)^\1$", re.DOTALL | re.MULTILINE)
-TOLD = re.compile(r"^- ([0-9a-f]{7}) (.*): (?:same value|[-\d.e]+ \(\w+, ([-+][\d.e-]+)\))$", re.MULTILINE)
+TOLD = re.compile(r"^- ([0-9a-f]{7}) (.*): (?:same value|(failed) \(|[-\d.e]+ \(\w+, ([-+][\d.e-]+)\))", re.MULTILINE)
+FAILED = -1.0
+"""What a change that failed brought; how much does not matter."""
 DIFF = re.compile(r"^Change of ([0-9a-f]{7}):\n((?:[-+ @].*\n)+)", re.MULTILINE)
 CONFLICT = re.compile(r"^<{7,} ours\n(.*?)^\|{7,} base\n.*?^={7,}\n(.*?)^>{7,} theirs\n", re.DOTALL | re.MULTILINE)
 
@@ -89,7 +91,10 @@ class EvoGitSpeaker(Speaker):
 
     def _changes(self, prompt: str) -> list[tuple[str, str, float]]:
         """What is told of others as a title, or with the lines that it changed."""
-        told = {identifier: (title, float(gain or 0)) for identifier, title, gain in TOLD.findall(prompt)}
+        told = {
+            identifier: (title, FAILED if failed else float(gain or 0))
+            for identifier, title, failed, gain in TOLD.findall(prompt)
+        }
         found = [(*title.split(" -> "), gain) for title, gain in told.values() if title.count(" -> ") == 1]
         for identifier, lines in DIFF.findall(prompt):
             old, new = ("\n".join(line[1:] for line in lines.splitlines() if line[0] == sign) for sign in "-+")
