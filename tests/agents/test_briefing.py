@@ -508,6 +508,8 @@ def test_failures_of_other_lines_are_told_once_each(lab: Lab) -> None:
         lab.add({"main.py": b"VALUE = -%d\n" % number}, seed, title=f"bad {number}", evaluation=bad)
     told = section(written(lab, child).text, "What failed elsewhere in this run")
     assert re.findall(r"bad (\d): failed \(invalid\) reason (\d)", told) == [("1", "0"), ("3", "1"), ("4", "2")]
+    lab.add({"main.py": b"VALUE = -9\n"}, seed, evaluation=Evaluation(status="invalid", reason="long " * 60))
+    assert "What failed elsewhere in this run" not in written(lab, child).tokens, "there is no room for the latest one"
 
 
 def test_a_lost_connection_is_not_told_as_the_models_own_failure(lab: Lab) -> None:

@@ -322,10 +322,12 @@ def _tells_all(title: str, patch: str) -> bool:
 
 
 def _latest(lines: Sequence[str], tokens: int, most: float = math.inf) -> str:
-    """As many of the last lines as fit, and no more than `most`."""
+    """As many of the last lines as fit, and no more than `most`; nothing where none does."""
     first = int(max(len(lines) - most, 0))
     while first < len(lines) and estimate_tokens("\n".join(lines[first:])) > max(tokens - NAME, 0):
         first += 1
+    if first == len(lines):
+        return ""
     return "\n".join([*([f"({first} earlier left out)"] if first else []), *lines[first:]])
 
 
