@@ -29,6 +29,8 @@ MESSAGE = re.compile(r"\W*(e|ex|exc|err|error|exception|message|msg|stderr|reaso
 """A hole that takes a message, no number."""
 RESULTS = re.compile(r"(^|_)(objective|result|answer|optimum|value)(_|$)")
 """What labels say of a program's number without saying which way is better."""
+EXTREMES = re.compile(r"(^|_)(best|worst|min|max)(_|$)")
+"""What labels say of one run of several, where others tell of all."""
 MARKS = re.compile("\"\"\"|'''")
 ECHO = re.compile(r"\becho\b")
 LONGEST = 2000
@@ -74,11 +76,12 @@ def _labels(line: str, within: bool) -> Iterator[Label]:
 
 
 def best_label(text: str) -> Label | None:
-    """The label of what a program most likely is about; of equals the last; None where no name tells."""
+    """The label of what a program most likely is about; of equals the last one; None if no name tells."""
     labels = list(reversed(list(labels_of(text))))
     found = [each for each in labels if standing(each.metric) < (3 if each.plain else 2)]
     results = [each for each in labels if each.plain and RESULTS.search(each.metric)]
-    return min(found, key=lambda each: standing(each.metric), default=next(iter(results), None))
+    found.sort(key=lambda each: (standing(each.metric), EXTREMES.search(each.metric) is not None))
+    return next(iter([*found, *results]), None)
 
 
 def labelled(words: str, between: str = ":", unit: str = "") -> str:

@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evogit.adopt.foreign_task import File, ForeignTask, name_of
 from evogit.adopt.labels import best_label
 from evogit.adopt.neighbours import VARIABLE, beside, is_source
 from evogit.adopt.sources import marked, packages, repeats
+from evogit.adopt.wanted import direction_stated
 from evogit.config.printed_numbers import (
     GROUPED,
     NUMBER,
@@ -45,6 +47,8 @@ METRIC = re.compile(r"METRIC\s+([A-Za-z_]\w*)\s*=(\d?)", re.ASCII)
 """A line METRIC name=value, and the first digit where the value is always the same."""
 GROUPS = re.compile(r"\{[^{}\n]*:[^{}\n\"']*,[^{}\n]*\}|toLocaleString|%'")
 """What prints a number with commas between its thousands."""
+COMMENT = re.compile(r"\"{3}(.*?)\"{3}|'{3}(.*?)'{3}|(?:#|//)([^\n]*)", re.DOTALL)
+"""What a source says to people."""
 LAST, LAST_GROUPED = (rf"regex:(?<![\w.]){number}" for number in (NUMBER, GROUPED))
 """How the last number is read."""
 TIMEOUT = 300.0
@@ -64,24 +68,27 @@ def read_script(file: Path) -> ForeignTask | None:
         return None
     command = COMMANDS.get(file.suffix, "./{}").format(shlex.quote(file.name))
     seed, large = beside(file)
-    number = number_of(texts_of(seed))
+    texts = texts_of(seed)
+    number = number_of(texts)
+    comments = "\n".join(map("".join, COMMENT.findall(texts[0] if texts else "")))
+    stated = direction_stated(comments, number.metric)
     editable = (file.name, *started(file.name, seed))
     left_out = f"{', '.join(large)} did not come along, as it is too large; what reads it will fail"
     return ForeignTask(
         system="a script",
         name=name_of(file),
-        goal=goal_of(editable, seed, number),
+        goal=goal_of(editable, seed, replace(number, direction=stated or number.direction)),
         editable=editable,
         seed=seed,
         theirs={},
         command=command,
         read=number.read,
         metric=number.metric,
-        direction=number.direction or "maximize",
+        direction=stated or number.direction or "maximize",
         timeout=TIMEOUT,
         packages=packages(seed),
         repeats=repeats(seed),
-        notes=(*notes_of(number), *([left_out] if large else [])),
+        notes=(*notes_of(number, stated), *([left_out] if large else [])),
     )
 
 
@@ -109,9 +116,12 @@ def goal_of(editable: Sequence[str], seed: Mapping[str, File], number: Number) -
     return "\n\n".join(filter(None, [said, "What it computes must stay what it is now.", marked(seed)]))
 
 
-def notes_of(number: Number) -> tuple[str, ...]:
-    """What a person should know where a number's direction is a guess."""
-    if number.direction:
+def notes_of(number: Number, stated: Direction | None = None) -> tuple[str, ...]:
+    """What a person should know where a number's direction is a guess, or `stated` otherwise than its name tells."""
+    if stated and number.direction not in (None, stated):
+        way = "lower" if stated == "minimize" else "higher"
+        return (f"{number.metric} is taken to be better the {way} it is, as a comment states, whatever its name tells",)
+    if stated or number.direction:
         return ()
     guess = f"{number.metric} is taken to be better the higher it is"
     last = (

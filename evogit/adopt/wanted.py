@@ -8,11 +8,16 @@ from collections.abc import Iterable, Iterator
 from evogit.config.printed_numbers import direction_of
 from evogit.core import Direction
 
+STATED: dict[Direction, str] = {
+    "minimize": r"(?:lower|less|smaller|shorter|fewer|faster) (?:\S+ )?(?:is|the) better",
+    "maximize": r"(?:higher|more|larger|greater|bigger) (?:\S+ )?(?:is|the) better",
+}
+"""What leaves no doubt."""
 STRONG: dict[Direction, str] = {
     "minimize": r"lowest|smallest|fewest|shortest|fastest|minimal|minimi[sz]\w*|as (?:low|small|short|fast) as|"
-    r"(?:lower|less|smaller|shorter|fewer|faster) (?:\S+ )?(?:is|the) better",
+    + STATED["minimize"],
     "maximize": r"highest|largest|greatest|biggest|maximal|maximi[sz]\w*|as (?:high|large|big) as|"
-    r"(?:higher|more|larger|greater|bigger) (?:\S+ )?(?:is|the) better",
+    + STATED["maximize"],
 }
 """What is said of a goal."""
 WEAK: dict[Direction, str] = {
@@ -38,11 +43,22 @@ def direction_said(text: str, metric: str) -> Direction | None:
     What it asks of the metric comes first, then what it asks without a name; then the metric's own name tells, and at
     last what else is said of it. Where it says both, the next one tells. What has something reverted is passed over.
     """
+    about, goals = _about(text, metric)
+    return _only(about, STRONG) or _only(goals, STRONG) or direction_of(metric, "json") or _only([*about, *goals], WEAK)
+
+
+def direction_stated(text: str, metric: str) -> Direction | None:
+    """Which way is better, where a text says just that of this metric, or of none by name."""
+    about, goals = _about(text, metric)
+    return _only(about, STATED) or _only(goals, STATED)
+
+
+def _about(text: str, metric: str) -> tuple[list[str], list[str]]:
+    """What a text wants of a metric, and what it wants without a name."""
     mention = re.compile(rf"(?<![\w-]){re.escape(metric.lower()).replace('_', '[_ -]')}(?![\w-])")
     clauses = list(_clauses(text.lower()))
     about = [clause for clause in clauses if mention.search(clause)]
-    goals = [clause for clause in clauses if GOAL.search(clause) and not _names_a_metric(clause)]
-    return _only(about, STRONG) or _only(goals, STRONG) or direction_of(metric, "json") or _only([*about, *goals], WEAK)
+    return about, [clause for clause in clauses if GOAL.search(clause) and not _names_a_metric(clause)]
 
 
 def _clauses(text: str) -> Iterator[str]:

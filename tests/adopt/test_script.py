@@ -24,6 +24,8 @@ from tests.adopt.evaluating import evaluated, metrics, write
             2.5,
             "maximize",
         ),
+        ("stated.py", '"""Prints a score (lower is better)."""\nprint(f"score: {1 + 1}")\n', "score", 2.0, "minimize"),
+        ("all.py", "x = 3\nprint(f'avg_score: {x}')\nprint(f'worst_score: {x - 1}')\n", "avg_score", 3.0, "maximize"),
         ("error.py", "m = 1.5\nprint(f'MAE: {m:.4f}')\nprint('Done in 0.5 s')\n", "mae", 1.5, "minimize"),
         ("words.py", "x = 4\nprint(f'Tour length (km): {x}')\nprint(f'Time: {9}')\n", "tour_length", 4.0, "minimize"),
         ("space.py", "print('perplexity', 10 + 1)\nprint(3)\n", "perplexity", 11.0, "minimize"),
