@@ -49,7 +49,7 @@ def run_shinka_eval(
 
     What makes plots, and ends early, is accepted and not used.
     """
-    kwargs = [get_experiment_kwargs(n) if get_experiment_kwargs else {"seed": n + 1} for n in range(num_runs)]
+    kwargs = (get_experiment_kwargs(n) if get_experiment_kwargs else {"seed": n + 1} for n in range(num_runs))
     workers = min(run_workers, num_runs, max_workers_cap or run_workers)
     try:
         results, times = _run(program_path, experiment_fn_name, kwargs, workers)
@@ -82,7 +82,7 @@ def save_json_results(results_dir, metrics, correct, error=None):
 
 
 def _run(program_path, name, kwargs, workers):
-    """The results of all runs and the seconds that each took."""
+    """The results of all runs and the seconds that each took; in one process each is drawn as it begins."""
     if workers > 1:
         with ProcessPoolExecutor(workers) as pool:
             done = list(pool.map(_one, [(program_path, name, each) for each in kwargs]))
