@@ -22,6 +22,10 @@ from evogit.config.values import matches
 EXPECTED = "program.md or autoresearch.md that names a file beside it to change, a command and a number (autoresearch)"
 PROGRAMS = ("program.md", "autoresearch.md")
 SCRIPT = "autoresearch.sh"
+CHECKS = "autoresearch.checks.sh"
+"""What has to pass behind an experiment of `SCRIPT`, or that counts for nothing."""
+OWN = {SCRIPT, CHECKS, *PROGRAMS}
+"""What belongs to the instructions, and never changes."""
 TIMEOUT = 600.0
 """Seconds of one experiment where nothing is said."""
 FORBIDDEN = re.compile(
@@ -48,14 +52,18 @@ BUILDS = {
     "go": ("go.mod",),
 }
 """What runs a target -> the file that says what that is."""
+PLACEHOLDER = re.compile(r"<[A-Za-z][\w ./-]*>")
+NUMBERED = re.compile(r"^\s*(?:\d+[.)]\s+|\$\s+)")
+LOGGED = re.compile(r"\bgrep\b[^\n`]*?\s([\w./-]*\w\.(?:log|txt|out))\b")
+"""The file that a number is looked for in, to which an experiment writes."""
 BEFORE = re.compile(r"^(?:(?:time|nohup|env|exec|timeout(?: -\S+)* \d+[smh]?)\s+)+")
 VARIABLES = re.compile(r"^(?:[A-Z_][A-Z0-9_]*=\S*\s+)+")
 GREP = re.compile(
     r"\bgrep\s+(?:-[\w-]+\s+)*[\"']?(?:[\^(* ]|\\[sb])*([A-Za-z_]\w*)\s*([:=]?)|\bawk\s+[\"']/\^?([A-Za-z_]\w*)([:=]?)"
 )
 PRIMARY = re.compile(
-    r"\*\*(?:primary|primary metric|metric|key metric)(?::\*\*|\*\*\s*:)\s*[`*]*([A-Za-z_]\w*)|"
-    r"\bprimary metric\b[^\n`\w]*(?:is\s+)?[`*]*([A-Za-z_]\w*)",
+    r"(?:\*\*(?:primary|primary metric|metric|key metric)(?::\*\*|\*\*\s*:)\s*|\bprimary metric\b[^\n`\w]*)"
+    r"(?:(?:is|to|the|maximi[sz]e|minimi[sz]e)\s+)*(?P<quoted>`?)[`*]*(?P<name>[A-Za-z_]\w*)",
     re.IGNORECASE,
 )
 SAID = re.compile(
@@ -70,7 +78,9 @@ NO_METRIC = re.compile(
 """What is grepped for to see whether a run failed, and words that are no names."""
 SETUP = re.compile(r"(^|/)(prepare|setup|install|download)\w*\.\w+$")
 """Programs that are run once, before experiments."""
-MOST = re.compile(r"exceeds?\s+(\d+)\s+minutes|(\d+)\s+minutes?[^.\n]*\bkill", re.IGNORECASE)
+MOST = re.compile(
+    r"exceeds?\s+(\d+)\s+minutes|(\d+)\s+minutes?[^.\n]*(?:\.[^.\n]*\bexceeds?[^.\n]*)?\bkill", re.IGNORECASE
+)
 PREAMBLE = (
     "These instructions were written for an agent that works alone. Here, EvoGit runs the experiments, keeps what is "
     "better and writes the log: propose one change of {files} at a time, and leave branches, commits and logs alone."
@@ -156,7 +166,7 @@ def _editable(text: str, files: Mapping[str, File]) -> tuple[str, ...]:
             allowed |= globs if may else set()
             forbidden |= globs if may is False else set()
     left = {path for glob in allowed - forbidden for path in _apart(glob, forbidden, files)}
-    return tuple(sorted((left or allowed) - {SCRIPT, *PROGRAMS}))
+    return tuple(sorted((left or allowed) - OWN))
 
 
 def _parts(line: str, section: str) -> Iterator[tuple[str, bool | None]]:
@@ -188,6 +198,7 @@ def _section(line: str, section: str) -> str:
 def _glob(name: str, files: Mapping[str, File]) -> str:
     """The glob that a name means, empty where it means no files: a path, a pattern, a folder with its slash."""
     name = name.strip("*" if name.startswith("**") else "").rstrip(".").removeprefix("./")
+    name = name if name.endswith("/**") else name.removesuffix("**")  # the end of what is bold
     if name in files:
         return name
     glob = f"{name}**" if name.endswith("/") else name
@@ -197,7 +208,7 @@ def _glob(name: str, files: Mapping[str, File]) -> str:
 def _apart(glob: str, forbidden: set[str], files: Mapping[str, File]) -> list[str]:
     """A glob, or where it covers what is forbidden, the files that are left of it."""
     covered = [path for path in files if matches(path, [glob])]
-    without = [path for path in covered if not matches(path, forbidden) and path not in (SCRIPT, *PROGRAMS)]
+    without = [path for path in covered if not matches(path, forbidden) and path not in OWN]
     return [glob] if covered == without else without
 
 
@@ -205,21 +216,33 @@ def _apart(glob: str, forbidden: set[str], files: Mapping[str, File]) -> list[st
 
 
 def _command(text: str, files: Mapping[str, File]) -> str:
-    """The command of an experiment: what the text tells to run most often."""
+    """The command of an experiment: of those that write to the log which is looked into, else of all, the commonest."""
     if SCRIPT in files:
-        return f"bash {SCRIPT}"
+        checked = f" && bash {CHECKS} >&2" if CHECKS in files else ""
+        return f"{_interpreter(files[SCRIPT][0])} {SCRIPT}{checked}"
+    text = PLACEHOLDER.sub("x", text)
     lines = [match[1] if match else line for line in text.splitlines() for match in (TOLD.match(line),)]
+    logs = "|".join(map(re.escape, LOGGED.findall(text)))
     for places in ([*SPAN.findall(text), *text.splitlines()], lines):
-        told = Counter(command for place in places for command in _commands(place, files))
-        for command, _ in told.most_common(1):
-            return command
+        logged = [place for place in places if logs and re.search(rf"(?:>|\btee(?: -a)?)\s*(?:{logs})(?!\S)", place)]
+        for some, setup in ((logged, False), (places, False), (places, True)):
+            told = Counter(command for place in some for command in _commands(place, files, setup=setup))
+            if told:
+                return min(told, key=lambda command: (-told[command], len(command)))
     return ""
 
 
-def _commands(text: str, files: Mapping[str, File]) -> list[str]:
+def _interpreter(script: bytes) -> str:
+    """What a script says that runs it; bash, where that is no language which is known here."""
+    first = re.match(rb"#!\s*(?:\S*/env\s+(?:-S\s+)?)?(?:\S*/)?([\w.]+)", script)
+    name = first[1].decode() if first else ""
+    return name if re.fullmatch(r"python[\d.]*|node|ruby|perl|Rscript|julia", name) else "bash"
+
+
+def _commands(text: str, files: Mapping[str, File], *, setup: bool = False) -> list[str]:
     """The commands in a line that start something of the folder's, as they are to be run here."""
     found, below = [], ""
-    for part in re.split(r"\s*(?:&&|;)\s*", text.strip().removeprefix("$ ")):
+    for part in re.split(r"\s*(?:&&|;)\s*", NUMBERED.sub("", text.strip())):
         words = re.split(r"\s*(?:\d?>|\||2>|&>|\s&(?:\s|$)|\s#\s)", part, maxsplit=1)[0].strip()
         if moved := re.match(r"cd\s+([\w./-]+)$", words):
             folder = moved[1].strip("/").removeprefix("./")
@@ -228,16 +251,10 @@ def _commands(text: str, files: Mapping[str, File]) -> list[str]:
         words = BEFORE.sub("", words)
         variables = VARIABLES.match(words)
         words = BEFORE.sub("", words[variables.end() :] if variables else words)
-        place = below.removeprefix("cd ").removesuffix(" && ")
-        if RUNNER.match(words) and _starts(words, place, files):
+        programs = _programs(words, below.removeprefix("cd ").removesuffix(" && "), files)
+        if RUNNER.match(words) and programs and (setup or not SETUP.search(programs[0])):
             found.append(f"{below}{variables[0] if variables else ''}{_plain(words)}")
     return found
-
-
-def _starts(command: str, place: str, files: Mapping[str, File]) -> bool:
-    """Whether a command starts a file of the folder's that is no preparation."""
-    programs = _programs(command, place, files)
-    return bool(programs) and not any(SETUP.search(path) for path in programs[:1])
 
 
 def _programs(command: str, place: str, files: Mapping[str, File]) -> list[str]:
@@ -292,7 +309,8 @@ def _named(text: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
     def printed(name: str) -> bool:
         return re.search(rf"\b{name}\b[`*]*\s*([:=]|[\"']\s*,|\s[{{%$])", everything) is not None
 
-    names = [(match[1] or match[2], ":") for match in PRIMARY.finditer(text)]
+    primary = [(match["name"], bool(match["quoted"])) for match in PRIMARY.finditer(text)]
+    names = [(name, ":") for name, quoted in primary if quoted or printed(name)]
     names += [(match[1], "=") for match in METRIC.finditer(text)]
     greps = [(match[1] or match[3], match[2] or match[4] or "") for match in GREP.finditer(text)]
     names += [each for each in greps if each[1]]
@@ -300,6 +318,7 @@ def _named(text: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
     lines = sorted((match[1] for source in texts for match in METRIC.finditer(source)), key=standing)
     names += [(name, "=") for name in lines]
     names += [(name, "") for match in SAID.finditer(text) if printed(name := match[1] or match[2])]
+    names += [(name, ":") for name, _ in primary]
     yield from ((name, between) for name, between in names if not NO_METRIC.match(name))
 
 

@@ -83,12 +83,19 @@ def test_a_direction_that_nothing_tells_is_a_guess_and_said_to_be_one(tmp_path: 
          "src/model.py"),
         ("Edit `train.py`. Run `python train.py`.\n- **Primary**: steps (lower is better)\n- **Secondary**: val_bpb",
          "python3 train.py", "steps", 0),
+        ("**Modify train.py** only. First `python train.py -b > logs/<n>.log`: `python train.py -b`. Then\n"
+         "`python train.py > logs/<n>.log 2>&1`, `grep '^val_bpb:' logs/<n>.log`.", "python3 train.py", 0, 0),
+        ("Edit `train.py`.\n`python train.py \"<what changed>\" > log`\nPrimary metric: minimize `steps`.",
+         'python3 train.py "x"', "steps", 0),
+        ("Edit `train.py`. **Primary**: quick Steps.\n```\n1. uv run prepare.py\n2. grep '^val_bpb:' log\n```",
+         "python3 prepare.py", 0, 0),
     ],
 )  # fmt: skip
 def test_texts_name_files_commands_and_numbers_in_many_ways(tmp_path: Path, words, command, metric, editable) -> None:
     files = {
         "program.md": words,
         "train.py": "print(f'val_bpb: {1.5:.3f}')\nprint(f'steps: {4}')\n",
+        "prepare.py": "import train\n",
         "Makefile": "bench:\n\t@python3 train.py\n",
         "src/model.py": "",
         "src/fixed.py": "",
@@ -143,6 +150,12 @@ def test_a_session_with_metric_lines_is_one_too(tmp_path: Path) -> None:
     task = find_task(str(write(tmp_path / "sort", files)))
     assert (task.editable, task.primary.name, task.primary.direction) == (("sort.py",), "seconds", "minimize")
     assert "METRIC seconds=0.5" in evaluated(task, tmp_path / "box").stdout
+    files["autoresearch.sh"] = "#!/usr/bin/env python3\nprint('METRIC seconds=0.25')\n"
+    files["autoresearch.checks.sh"] = "grep sorted sort.py\n"
+    checked = find_task(str(write(tmp_path / "checked", files)))
+    assert checked.editable == ("sort.py",)
+    assert metrics(checked, evaluated(checked, tmp_path / "box2")) == {"seconds": 0.25}
+    assert evaluated(checked, tmp_path / "box3", **{"sort.py": "print()\n"}).returncode != 0
 
 
 def test_instructions_without_files_are_no_task(tmp_path: Path) -> None:

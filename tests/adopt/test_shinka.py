@@ -77,7 +77,7 @@ def test_a_program_that_is_not_correct_has_no_score(tmp_path: Path) -> None:
     broken = evaluated(task, tmp_path / "box2", **{"initial.py": "def run(n):\n    return 1 / 0\n"})
     assert broken.returncode != 0
     assert "division by zero" in broken.stderr
-    drawn = EVALUATE.replace("lambda n: {\"n\": n}", "lambda n: {\"n\": shared.START + 1 // (1 - n)}")
+    drawn = EVALUATE.replace('lambda n: {"n": n}', 'lambda n: {"n": shared.START + 1 // (1 - n)}')
     undrawn = find_task(str(folder(tmp_path / "drawn", **{"evaluate.py": drawn})))
     seen = evaluated(undrawn, tmp_path / "box3", **{"initial.py": INITIAL + "import shared\nshared.START = 2\n"})
     assert "by zero" in seen.stderr, "what the evaluator draws for a run fails like the run"
