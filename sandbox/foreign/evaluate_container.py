@@ -1,10 +1,12 @@
 """Evaluates with an `evaluate.sh` of a container that prints JSON: `python evaluate_container.py PROGRAM FOLDER`.
 
-FOLDER is the script's, below theirs, as JSON. It is given the program's path and `train`.
+FOLDER is the script's, below theirs, as JSON. It is given the program's path and `train`; the other way round where it
+takes its first argument for the mode, as such scripts did once.
 """
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -21,8 +23,11 @@ def main(program, folder):
     lay_temporary(theirs)
     home = f"{theirs}/{folder}"
     prepare_programs()
+    with open(f"{home}/evaluate.sh", encoding="utf-8", errors="replace") as script:  # noqa: PTH123
+        mode_first = re.search(r"^\s*MODE=[\"']?\$\{?1\b", script.read(), re.MULTILINE)
+    given = [os.path.abspath(program), "train"]  # noqa: PTH100
     done = subprocess.run(
-        ["bash", "evaluate.sh", os.path.abspath(program), "train"],  # noqa: PTH100
+        ["bash", "evaluate.sh", *(reversed(given) if mode_first else given)],
         cwd=home,
         stdout=subprocess.PIPE,
         text=True,
@@ -30,9 +35,9 @@ def main(program, folder):
         check=False,
     )
     said = last_object(done.stdout)
-    if said is None:
+    if said is None or done.returncode:
         print(done.stdout[-2000:])
-        sys.exit(f"evaluate.sh ended with exit code {done.returncode}, and printed no JSON object")
+        sys.exit(f"evaluate.sh ended with exit code {done.returncode}{'' if said else ', and printed no JSON object'}")
     metrics = said.get("metrics") or {}
     score = said.get("combined_score", metrics.get("combined_score"))
     if isinstance(score, bool) or not isinstance(score, int | float):

@@ -52,6 +52,16 @@ def test_a_container_of_skydiscover_is_a_task_without_one(tmp_path: Path) -> Non
     assert "[mode] train" in done.stdout
 
 
+def test_a_container_may_take_the_mode_first_and_its_exit_code_counts(tmp_path: Path) -> None:
+    place = folder(tmp_path, ".")
+    script = 'MODE="$1"\npython score.py "$2" "$MODE"\n'
+    (place / "evaluator" / "evaluate.sh").write_text(script)
+    assert score(evaluated(find_task(str(place)), tmp_path / "box")) == 6.5
+    (place / "evaluator" / "evaluate.sh").write_text(f"{script}exit 3\n")
+    failed = evaluated(find_task(str(place)), tmp_path / "box2")
+    assert (failed.returncode, "exit code 3" in failed.stderr) == (1, True)
+
+
 @pytest.mark.parametrize(
     ("recipe", "links"),
     [
