@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from evogit.adopt.foreign_task import EXECUTABLE, NOISY, PLAIN, File, reached
@@ -55,8 +56,9 @@ KNOWN = frozenset(_NAMES.split())
 
 Any other name is left alone: whoever registered it may not be whom the author means.
 """
-COMMON = frozenset({"numpy", "scipy", "yaml", "pandas"})
-"""Modules that come with the other systems, so that even a guarded import of them works there."""
+COMMON = frozenset({"networkx", "numpy", "pandas", "scipy", "sklearn", "sympy", "yaml"})
+"""Modules that are there with other systems as a rule, so that even a guarded import of them works there."""
+IMPORTED = re.compile(r"^[ \t]*(?:import|from)[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
 SOURCES = re.compile(r"\.(py|[rR]|rs|c|cc|cpp|cxx|h|hpp|sh|bash|jl|go|[cm]?js|ts|rb|pl|lua|java)$")
 """How names of sources end."""
 UNSTEADY = re.compile(
@@ -126,7 +128,7 @@ def file_at(path: Path) -> File:
 def packages(files: Mapping[str, File]) -> tuple[str, ...]:
     """What requirements files ask for, and what the Python files import beside it."""
     asked = dict(_asked(files))
-    modules = {module for module in imported(files) if module not in _local(files) | STAND_INS}
+    modules = (imported(files) | _written(files)) - _local(files) - STAND_INS
     for module in sorted(modules):
         name = PACKAGES.get(module, module)
         if name in KNOWN:
@@ -171,14 +173,26 @@ def _local(files: Mapping[str, File]) -> set[str]:
 
 def imported(files: Mapping[str, File]) -> set[str]:
     """Top-level names of the modules beyond the standard library that the files cannot do without."""
-    found: set[str] = set()
+    found = {name for tree in _trees(files) for name in _imports(tree, guarded=False)}
+    return found - sys.stdlib_module_names
+
+
+def _written(files: Mapping[str, File]) -> set[str]:
+    """Modules that programs import which the files hold as texts, to write and start them; words of prose too."""
+    texts = (
+        node.value
+        for tree in _trees(files)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" in node.value
+    )
+    return {name for text in texts for name in IMPORTED.findall(text)} - sys.stdlib_module_names
+
+
+def _trees(files: Mapping[str, File]) -> Iterator[ast.Module]:
     for path, (data, _) in files.items():
         if path.endswith(".py"):
-            try:
-                found |= set(_imports(ast.parse(data), guarded=False))
-            except (SyntaxError, ValueError):
-                continue
-    return found - sys.stdlib_module_names
+            with suppress(SyntaxError, ValueError):
+                yield ast.parse(data)
 
 
 def _imports(node: ast.AST, *, guarded: bool) -> Iterator[str]:

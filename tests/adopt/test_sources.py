@@ -16,11 +16,12 @@ def test_imports_that_everybody_knows_become_packages_and_no_other_names() -> No
     text = (
         "import numpy as np, os\nfrom sklearn.svm import SVC\nimport utils_of_mine\nfrom . import here\nimport helper\n"
     )
+    text += "RUNNER = '''\nfrom shapely import Point\n  import what_of\n'''\n"
     guarded = "try:\n    import torch\n    import yaml\nexcept ImportError:\n    torch = None\n"
     found = packages(
         files(main__py=text + guarded, helper__py="", requirements__txt="Numpy==2.0 ; python_version>'3'\n")
     )
-    assert found == ("Numpy==2.0 ; python_version>'3'", "PyYAML", "scikit-learn")
+    assert found == ("Numpy==2.0 ; python_version>'3'", "PyYAML", "scikit-learn", "shapely")
 
 
 def test_what_measures_time_or_draws_is_noisy() -> None:
