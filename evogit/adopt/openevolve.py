@@ -6,6 +6,7 @@ SkyDiscover's Python tasks are the same, with `evaluator.py` perhaps in a folder
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,12 @@ EXPECTED = "initial_program.* with evaluator.py (OpenEvolve, SkyDiscover)"
 TIMEOUT = 300.0
 SLACK = 30.0
 """Seconds for what is no stage, and for one that cannot be broken off at once."""
+EVALUATE = re.compile(rb"^(?:async )?def evaluate\(", re.MULTILINE)
+MEAN = ", the mean of all numbers that the evaluator gives,"
+NO_SCORE = (
+    "the evaluator names no combined_score, so that the mean of all numbers that it gives ranks, as it does there: a "
+    "time or an error among them counts as better the higher it is"
+)
 THRESHOLDS = (0.5, 0.75, 0.9)
 """OpenEvolve's, where the file says nothing."""
 SKYDISCOVER_THRESHOLDS = (0.3,)
@@ -27,12 +34,13 @@ SKYDISCOVER_THRESHOLDS = (0.3,)
 SKYDISCOVER_TIMEOUT = 360.0
 
 
-def read_openevolve(folder: Path) -> ForeignTask | None:
-    """The task in a folder, None where it is no such example."""
-    programs = initial_programs(folder)
-    evaluator = next((path for path in ("evaluator.py", "evaluator/evaluator.py") if (folder / path).is_file()), None)
-    if not programs or evaluator is None:
+def read_openevolve(place: Path) -> ForeignTask | None:
+    """The task in a folder, or of a file in it that evaluates; None where it is no such example."""
+    folder = place.parent if place.is_file() else place
+    programs, evaluators = initial_programs(folder), _evaluators(place)
+    if not programs or len(evaluators) != 1:
         return None
+    (evaluator,) = evaluators
     config = read_config(folder)
     first = begun_with(programs, config)
     program = first.name
@@ -50,6 +58,7 @@ def read_openevolve(folder: Path) -> ForeignTask | None:
     seconds = timeout_of(config, SKYDISCOVER_TIMEOUT if is_skydiscover else TIMEOUT)
     stages = sum(f"def evaluate_stage{n}".encode() in theirs[evaluator][0] for n in (1, 2, 3))
     used = {path: file for path, file in theirs.items() if path in reached(theirs, {evaluator})}
+    ranked = "" if any(b"combined_score" in data for data, _ in used.values()) else MEAN
     outside, why = openevolve_outside(program, json.dumps(about), theirs[evaluator])
     command = shlex.join(
         ["python3", f"{SHIMS}/evaluate_openevolve.py", program, json.dumps({**about, "timeout": seconds})]
@@ -57,7 +66,7 @@ def read_openevolve(folder: Path) -> ForeignTask | None:
     return ForeignTask(
         system="SkyDiscover" if is_skydiscover else "OpenEvolve",
         name=name_of(folder),
-        goal=goal_of(config, folder, seed),
+        goal=goal_of(config, folder, seed, ranked),
         editable=(program,),
         seed=seed,
         theirs=theirs,
@@ -65,7 +74,7 @@ def read_openevolve(folder: Path) -> ForeignTask | None:
         timeout=seconds * max(1, stages if about["cascade"] else 1) + SLACK,
         packages=packages(theirs),
         repeats=repeats(seed, used),
-        notes=too_large(folder, theirs),
+        notes=(*too_large(folder, theirs), *([NO_SCORE] if ranked else [])),
         outside=outside,
         why_inside=why,
         requirements=requirements(theirs, evaluator),
@@ -79,16 +88,39 @@ def begun_with(programs: Sequence[Path], config: Mapping[str, Any]) -> Path:
 
 
 def initial_programs(folder: Path) -> list[Path]:
-    """Files that a run of theirs begins with."""
-    found = (path for name in ("program", "prompt") for path in sorted(folder.glob(f"initial_{name}.*")))
-    return [path for path in found if path.is_file() and path.suffix != ".json"]
+    """Files that a run of theirs begins with: as these systems call them, else the only one that is called alike."""
+    named, alike = (
+        [path for pattern in patterns for path in sorted(folder.glob(pattern)) if _is_program(path)]
+        for patterns in (("initial_program.*", "initial_prompt.*"), ("initial_*", "*_initial_program.*"))
+    )
+    return named or (alike if len(alike) == 1 else [])
+
+
+def _is_program(path: Path) -> bool:
+    return path.is_file() and path.suffix not in ("", ".json", ".yaml", ".yml", ".md")
+
+
+def _evaluators(place: Path) -> list[str]:
+    """What may evaluate: the file itself; or below a folder what these systems call so, else what is called alike."""
+    if place.is_file():
+        return [place.name] if "evaluat" in place.name and EVALUATE.search(place.read_bytes()) else []
+    named = [path for path in ("evaluator.py", "evaluator/evaluator.py") if (place / path).is_file()]
+    return named[:1] or [path.name for path in sorted(place.glob("*evaluat*.py")) if EVALUATE.search(path.read_bytes())]
+
+
+def lacking(folder: Path) -> str:
+    """Why a folder with a program to begin with is no task, in a sentence; empty where there is none, or it is one."""
+    programs, evaluators = initial_programs(folder), _evaluators(folder)
+    if programs and len(evaluators) > 1:
+        return f"{' and '.join(evaluators)} all evaluate; name one of them, such as {folder / evaluators[0]}"
+    return f"{programs[0].name} has no evaluator.py beside it" if programs and not evaluators else ""
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """What `config.yaml` says, or the first of several."""
-    patterns = ("config*.yaml", "config*.yml", "*config*.yaml", "*config*.yml")
-    files = [folder / "config.yaml", *(file for pattern in patterns for file in sorted(folder.glob(pattern)))]
-    file = next((each for each in files if each.is_file()), None)
+    """What `config.yaml` says, or the first of several; else that of the folder above."""
+    patterns = ("config.yaml", "config*.yaml", "config*.yml", "*config*.yaml", "*config*.yml")
+    files = [file for pattern in patterns for file in sorted(folder.glob(pattern))]
+    file = next((each for each in (*files, folder.resolve().parent / "config.yaml") if each.is_file()), None)
     return read_yaml(file.read_text(encoding="utf-8", errors="replace")) if file else {}
 
 
@@ -98,23 +130,25 @@ def timeout_of(config: Mapping[str, Any], default: float = TIMEOUT) -> float:
     return float(said) if isinstance(said, int | float) and said > 0 else default
 
 
-def goal_of(config: Mapping[str, Any], folder: Path, seed: Mapping[str, File]) -> str:
-    """What agents are told: the system message, what is ranked, and where changes belong."""
+def goal_of(config: Mapping[str, Any], folder: Path, seed: Mapping[str, File], ranked: str = "") -> str:
+    """What agents are told: the system message, what is `ranked`, and where changes belong."""
     message = _system_message(config, folder) or f"Improve the program of {folder.name}."
     files = ", ".join(f"`{path}`" for path in seed)
     return "\n\n".join(
-        filter(None, [message.strip(), f"The program is {files}. A higher `combined_score` is better.", marked(seed)])
+        filter(
+            None,
+            [message.strip(), f"The program is {files}. A higher `combined_score`{ranked} is better.", marked(seed)],
+        )
     )
 
 
 def _system_message(config: Mapping[str, Any], folder: Path) -> str:
     """What the file says itself, or the template that it names; empty where that is one of theirs."""
-    said = at(config, "prompt", "system_message")
+    said = at(config, "prompt", "system_message") or at(config, "llm", "system_message")
     if isinstance(said, str) and " " in said.strip():
         return said
     name = said.strip() if isinstance(said, str) and said.strip() else "system_message"
-    templates = at(config, "prompt", "template_dir")
-    file = folder / str(templates) / f"{name}.txt"
-    if not templates or not file.resolve().is_relative_to(folder.resolve()) or not file.is_file():
-        return ""
-    return file.read_text(encoding="utf-8", errors="replace")
+    templates = Path(str(at(config, "prompt", "template_dir") or ""))
+    files = (folder / each / f"{name}.txt" for each in (templates, templates.name) if templates.name)
+    found = next((file for file in files if file.resolve().is_relative_to(folder.resolve()) and file.is_file()), None)
+    return found.read_text(encoding="utf-8", errors="replace") if found else ""

@@ -26,6 +26,7 @@ from evogit.evaluation.seed_files import packed_seed, seed_of
 from evogit.history.scores import Scores
 from evogit.history.state import ROUNDING
 from evogit.sandbox.archive import pack
+from evogit.text import one_line
 
 logger = logging.getLogger(__name__)
 
@@ -162,10 +163,26 @@ def problems(task: Task, judged: Sequence[SeedEvaluation]) -> list[str]:
         if not each.ok
     ]
     for each in judged:
-        found += _unsteady(task, each)
+        found += [*_unsteady(task, each), *_admitted(task, each)]
         if each.evaluation.ok and each.evaluation.split == "train":
             found += _wrong_baselines(task, each)
     return found
+
+
+ADMITTED = re.compile(
+    r"^(?:\[(?P<name>\w*(?:error|traceback|timeout|crash)\w*)\]|(?P<same>\w*(?:error|traceback)\w*):)\s+(?P<said>.+)$",
+    re.MULTILINE,
+)
+"""What stand-ins for other systems print of an artifact, or of a metric that is a text, which speaks of a failure."""
+
+
+def _admitted(task: Task, judged: SeedEvaluation) -> list[str]:
+    """What an evaluator of another system says went wrong though it gives a score, as such evaluators mostly do."""
+    found = ADMITTED.search("\n".join(judged.evidence.feedback.values()))
+    if not judged.evaluation.ok or found is None or not task.folder.is_relative_to(kept_folder()):
+        return []
+    split, name, said = judged.evaluation.split, found["name"] or found["same"], one_line(found["said"], 200)
+    return [f"{split}: the score of the seed may be that of a failure: the evaluator says {name}: {said}"]
 
 
 def _unsteady(task: Task, judged: SeedEvaluation) -> list[str]:

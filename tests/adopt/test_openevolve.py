@@ -6,6 +6,7 @@ import pytest
 
 from evogit.adopt import find_task
 from evogit.core import NotFoundError
+from evogit.review.checking import judge_seed, problems
 from tests.adopt.evaluating import evaluated, score, write
 
 PROGRAM = "# EVOLVE-BLOCK-START\nX = 2.0\n# EVOLVE-BLOCK-END\n"
@@ -71,8 +72,12 @@ def test_an_openevolve_example_is_a_task_as_it_is(tmp_path: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
 
 
-def test_without_combined_score_the_mean_of_what_is_no_feature_ranks(tmp_path: Path) -> None:
+def test_without_combined_score_the_mean_of_what_is_no_feature_ranks(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     task = find_task(str(example(tmp_path)))
+    assert "the mean of all numbers that it gives ranks" in caplog.text
+    assert "the mean of all numbers" in task.goal
     done = evaluated(task, tmp_path / "box")
     assert score(done) == 2.5
     assert "[hint] try 3" in done.stdout
@@ -142,6 +147,32 @@ def test_instructions_may_be_a_template(tmp_path: Path) -> None:
     folder = example(tmp_path, **templates)
     (folder / "config.yaml").unlink()
     assert find_task(str(folder)).goal.startswith("Make X as large as it gets.")
+    (folder / "sum_config.yaml").write_text(config.replace("templates", "ours/templates"))
+    assert find_task(str(folder)).goal.startswith("Make X as large as it gets.")
+    (folder / "sum_config.yaml").rename(tmp_path / "config.yaml").write_text("llm:\n  system_message: Make X small.\n")
+    assert find_task(str(folder)).goal.startswith("Make X small.")
+
+
+def test_programs_and_evaluators_may_be_called_otherwise_where_there_is_one(tmp_path: Path) -> None:
+    folder = example(tmp_path)
+    (folder / "initial_program.py").rename(folder / "initial_content.txt")
+    (folder / "evaluator.py").rename(folder / "sum_evaluator_1.py")
+    assert find_task(str(folder)).editable == ("initial_content.txt",)
+    (folder / "sum_evaluator_2.py").write_text("def evaluate(path):\n    return {'a': 9.0}\n")
+    with pytest.raises(NotFoundError, match=r"sum_evaluator_1\.py and sum_evaluator_2\.py all evaluate; name one"):
+        find_task(str(folder))
+    task = find_task(str(folder / "sum_evaluator_2.py"))
+    assert score(evaluated(task, tmp_path / "box")) == 9
+
+
+@pytest.mark.slow
+async def test_a_score_beside_which_an_evaluator_tells_of_an_error_is_no_seed_that_is_well(tmp_path: Path) -> None:
+    caught = 'def evaluate(path):\n    return {"combined_score": 0.0, "error": "no cargo here"}\n'
+    task = find_task(str(example(tmp_path, **{"evaluator.py": caught})))
+    judged = [each async for each in judge_seed(task, ["train"], "bubblewrap")]
+    assert problems(task, judged) == [
+        "train: the score of the seed may be that of a failure: the evaluator says error: no cargo here"
+    ]
 
 
 def test_a_candidate_that_fails_has_no_score_but_a_reason(tmp_path: Path) -> None:
