@@ -79,7 +79,7 @@ NO_METRIC = re.compile(
 SETUP = re.compile(r"(^|/)(prepare|setup|install|download)\w*\.\w+$")
 """Programs that are run once, before experiments."""
 MOST = re.compile(
-    r"exceeds?\s+(\d+)\s+minutes|(\d+)\s+minutes?[^.\n]*(?:\.[^.\n]*\bexceeds?[^.\n]*)?\bkill", re.IGNORECASE
+    r"exceeds?\s+(\d+)\s+minutes|(\d+)\s+minutes?[^.\n]*(?:\.[^.\n\d]*\bexceeds?[^.\n\d]*)?\bkill", re.IGNORECASE
 )
 PREAMBLE = (
     "These instructions were written for an agent that works alone. Here, EvoGit runs the experiments, keeps what is "
