@@ -128,7 +128,8 @@ def file_at(path: Path) -> File:
 def packages(files: Mapping[str, File]) -> tuple[str, ...]:
     """What requirements files ask for, and what the Python files import beside it."""
     asked = dict(_asked(files))
-    modules = (imported(files) | _written(files)) - _local(files) - STAND_INS
+    trees = list(_trees(files))
+    modules = (_needed(trees) | _written(trees)) - _local(files) - STAND_INS
     for module in sorted(modules):
         name = PACKAGES.get(module, module)
         if name in KNOWN:
@@ -173,18 +174,17 @@ def _local(files: Mapping[str, File]) -> set[str]:
 
 def imported(files: Mapping[str, File]) -> set[str]:
     """Top-level names of the modules beyond the standard library that the files cannot do without."""
-    found = {name for tree in _trees(files) for name in _imports(tree, guarded=False)}
-    return found - sys.stdlib_module_names
+    return _needed(list(_trees(files)))
 
 
-def _written(files: Mapping[str, File]) -> set[str]:
+def _needed(trees: Iterable[ast.Module]) -> set[str]:
+    return {name for tree in trees for name in _imports(tree, guarded=False)} - sys.stdlib_module_names
+
+
+def _written(trees: Iterable[ast.Module]) -> set[str]:
     """Modules that programs import which the files hold as texts, to write and start them; words of prose too."""
-    texts = (
-        node.value
-        for tree in _trees(files)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" in node.value
-    )
+    constants = (node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    texts = (value for value in constants if isinstance(value, str) and "\n" in value)
     return {name for text in texts for name in IMPORTED.findall(text)} - sys.stdlib_module_names
 
 
