@@ -62,7 +62,8 @@ def unknown(path: Path) -> NotFoundError:
     what = "\n".join(f"  {expected}" for expected in (TASK_FILE, REPOSITORY_FILE, *FORMATS))
     below = [str(each) for each in sorted(path.iterdir()) if each.is_dir() and recognise(each)] if path.is_dir() else []
     perhaps = f"\nperhaps you mean {', '.join(below[:5])}" if below else ""
-    lacks = f"; {lacking}" if (lacking := autoresearch.lacking(path) or openevolve.lacking(path)) else ""
+    reasons = (system.lacking(path) for system in (autoresearch, openevolve, shinka))
+    lacks = "".join(f"; {reason}" for reason in reasons if reason)
     return NotFoundError(
         f"{path} has no task.toml or evogit.toml, nor what another format needs{lacks}; looked for\n{what}\n"
         f"`evogit new NAME` makes a task folder{perhaps}"

@@ -57,6 +57,14 @@ def read_shinka(folder: Path) -> ForeignTask | None:
     )
 
 
+def lacking(folder: Path) -> str:
+    """Why a folder with an evaluator of theirs is no task, in a sentence; empty where there is none, or it is one."""
+    evaluator = folder / "evaluate.py"
+    if not evaluator.is_file() or b"--repo_path" not in evaluator.read_bytes():
+        return ""
+    return "its evaluate.py takes a whole repository (--repo_path), not a program, and such tasks are not supported"
+
+
 def _messages(files: Mapping[str, File]) -> Iterator[str]:
     """What agents are told, as the files that begin a run say it, the longest one first."""
     found = [*_in_python(files), *_in_yaml(files)]

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from evogit.adopt import find_task
+from evogit.core import NotFoundError
 from tests.adopt.evaluating import evaluated, score, write
 
 INITIAL = "from shared import START\n# EVOLVE-BLOCK-START\ndef run(n):\n    return START + n\n# EVOLVE-BLOCK-END\n"
@@ -81,3 +82,8 @@ def test_a_program_that_is_not_correct_has_no_score(tmp_path: Path) -> None:
     undrawn = find_task(str(folder(tmp_path / "drawn", **{"evaluate.py": drawn})))
     seen = evaluated(undrawn, tmp_path / "box3", **{"initial.py": INITIAL + "import shared\nshared.START = 2\n"})
     assert "by zero" in seen.stderr, "what the evaluator draws for a run fails like the run"
+
+
+def test_a_repository_as_a_whole_is_told_to_be_no_task(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match=r"takes a whole repository \(--repo_path\)"):
+        find_task(str(write(tmp_path, {"evaluate.py": "parser.add_argument('--repo_path')\n"})))
