@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import math
+import re
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Mapping
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, field
-
+from evogit.adopt.past import Past, PastRun, finite, in_order
+from evogit.adopt.results_table import find_table, read_table
 from evogit.core import NotFoundError
-from evogit.repository import Repository
 
 EXPECTED = (
     "an OpenEvolve checkpoint (programs/*.json), a ShinkaEvolve database (*.sqlite, *.db) or an autoresearch "
@@ -24,57 +22,19 @@ EXPECTED = (
 )
 
 
-class Past(Struct, frozen=True):
-    """A program that another system evaluated.
-
-    Attributes:
-        id: what that system calls it.
-        files: path -> content of what differs from the task's seed.
-        value: its score there; None where it has none, as it failed.
-        parent: the id of the program that it was made of; empty where it was of none.
-        title: what it is said to change.
-        told: its other numbers and what was said of it.
-        time: seconds since the epoch.
-    """
-
-    id: str
-    files: Mapping[str, bytes]
-    value: float | None
-    parent: str = ""
-    title: str = ""
-    told: Mapping[str, str] = field(default_factory=dict)
-    time: int = 0
-
-
-def read_past(path: Path, program: str) -> tuple[str, list[Past]]:
-    """The system that a run was one of, and its programs, parents first; `program` is the file that was evolved.
+def read_past(path: Path, program: str, metric: str) -> PastRun:
+    """The run at a path; `program` is the file that was evolved, `metric` what its score is called.
 
     Raises:
-        NotFoundError: there is none at this path, naming what was looked for.
+        NotFoundError: there is none, naming what was looked for, or nothing of it can be read.
     """
-    for system, find, read in _FORMATS:
-        if found := find(path):
-            return system, _in_order(list(read(found, program)))
+    if found := _checkpoint(path):
+        return _openevolve(found, program)
+    if found := find_table(path):
+        return read_table(found, program, metric)
+    if found := _database(path):
+        return _shinka(found, program)
     raise NotFoundError(f"{path} holds no run of another system; expected {EXPECTED}")
-
-
-def _in_order(programs: Sequence[Past]) -> list[Past]:
-    """Parents before children, else as they came."""
-    known = {each.id: each for each in programs}
-    ordered: dict[str, Past] = {}
-    for each in programs:
-        line = []
-        at: Past | None = each
-        while at and at.id not in ordered and at not in line:
-            line.append(at)
-            at = known.get(at.parent)
-        ordered.update({one.id: one for one in reversed(line)})
-    return list(ordered.values())
-
-
-def _finite(value: Any) -> float | None:
-    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
-    return number if math.isfinite(number) else None
 
 
 # --- OpenEvolve -------------------------------------------------------------------------------------------------
@@ -88,112 +48,94 @@ def _checkpoint(path: Path) -> Path | None:
     return max(found, key=lambda each: int("0" + "".join(filter(str.isdigit, each.name))), default=None)
 
 
-def _openevolve(folder: Path, program: str) -> Iterator[Past]:
+def _openevolve(folder: Path, program: str) -> PastRun:
     files = sorted((folder / "programs").glob("*.json"))
-    read = [json.loads(file.read_text(encoding="utf-8")) for file in files]
-    for each in sorted(read, key=lambda each: (each.get("iteration_found") or 0, each.get("timestamp") or 0)):
-        metrics = each.get("metrics") or {}
-        about = each.get("metadata") or {}
-        said = each.get("changes_description") or about.get("changes") or f"iteration {each.get('iteration_found')}"
-        yield Past(
-            id=str(each["id"]),
-            files={program: str(each["code"]).encode()},
-            value=_fitness(metrics),
-            parent=str(each.get("parent_id") or ""),
-            title=str(said),
-            told={name: str(value) for name, value in metrics.items()},
-            time=int(each.get("timestamp") or 0),
-        )
+    read = [each for file in files if (each := _program(file))]
+    read.sort(key=lambda each: (each.get("iteration_found") or 0, each.get("timestamp") or 0))
+    programs = [_past(each, program) for each in read]
+    if not programs:
+        raise NotFoundError(f"{folder / 'programs'} has {len(files)} files, and none has a program of OpenEvolve")
+    return PastRun("OpenEvolve", in_order(programs), len(files) - len(read))
+
+
+def _program(file: Path) -> dict[str, Any]:
+    """What a file says of a program; nothing where it is not whole, as of a run at work or killed."""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8", errors="replace"))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) and {"id", "code"} <= found.keys() else {}
+
+
+def _past(found: Mapping[str, Any], program: str) -> Past:
+    metrics, about = found.get("metrics") or {}, found.get("metadata") or {}
+    said = found.get("changes_description") or about.get("changes") or f"iteration {found.get('iteration_found')}"
+    value = _fitness(metrics)
+    return Past(
+        id=str(found["id"]),
+        files={program: str(found["code"]).encode()},
+        value=value,
+        parent=str(found.get("parent_id") or ""),
+        title=_title(str(said)),
+        failure="" if value is not None else str(metrics.get("error") or ""),
+        told={name: str(text) for name, text in metrics.items()},
+        time=int(found.get("timestamp") or 0),
+    )
+
+
+def _title(said: str) -> str:
+    """What a change is said to be: of one that is told as lines to replace, the first new one."""
+    new = re.match(r"Change \d+: Replace:\n(?:.*\n)*?with:\s+(.+)", said)
+    return new[1].strip() if new else said
 
 
 def _fitness(metrics: Mapping[str, Any]) -> float | None:
+    """What ranks a program there; None for what only says that it failed."""
     if "combined_score" in metrics:
-        return _finite(metrics["combined_score"])
-    numbers = [number for value in metrics.values() if (number := _finite(value)) is not None]
-    return sum(numbers) / len(numbers) if numbers else None
+        return finite(metrics["combined_score"])
+    numbers = {name: number for name, value in metrics.items() if (number := finite(value)) is not None}
+    return sum(numbers.values()) / len(numbers) if numbers.keys() - {"error", "stage1_passed"} else None
 
 
 # --- ShinkaEvolve -----------------------------------------------------------------------------------------------
 
 
 def _database(path: Path) -> Path | None:
-    """The file of a database, the largest one below a results folder."""
+    """The file of a database of theirs, the largest one below a results folder."""
     if path.is_file():
-        return path if path.read_bytes()[:15] == b"SQLite format 3" else None
+        return path if path.read_bytes()[:15] == b"SQLite format 3" and _rows(path) is not None else None
     found = [each for ending in ("sqlite", "db") for each in path.glob(f"**/*.{ending}") if _database(each)]
     return max(found, key=lambda each: each.stat().st_size, default=None)
 
 
-def _shinka(file: Path, program: str) -> Iterator[Past]:
+def _rows(file: Path) -> list[dict[str, Any]] | None:
+    """All programs of a database, None where it has no table of them."""
     with tempfile.TemporaryDirectory() as scratch:  # a copy: what is opened is written to, and may be at work
         for part in file.parent.glob(f"{file.name}*"):
             shutil.copy(part, scratch)
-        with closing(sqlite3.connect(Path(scratch) / file.name)) as database:
+        with closing(sqlite3.connect(Path(scratch) / file.name)) as database, suppress(sqlite3.Error):
             database.row_factory = sqlite3.Row
-            rows = database.execute("SELECT * FROM programs ORDER BY generation, timestamp").fetchall()
-    for row in map(dict, rows):
-        about = json.loads(row.get("metadata") or "{}")
-        public = json.loads(row.get("public_metrics") or "{}")
-        feedback = {"text_feedback": str(row["text_feedback"])} if row.get("text_feedback") else {}
-        yield Past(
-            id=str(row["id"]),
-            files={program: str(row["code"]).encode()},
-            value=_finite(row["combined_score"]) if row.get("correct", 1) else None,
-            parent=str(row.get("parent_id") or ""),
-            title=str(about.get("patch_name") or about.get("patch_description") or f"generation {row['generation']}"),
-            told={**{name: str(value) for name, value in public.items()}, **feedback},
-            time=int(row.get("timestamp") or 0),
-        )
+            return list(map(dict, database.execute("SELECT * FROM programs ORDER BY generation, timestamp")))
+    return None
 
 
-# --- autoresearch -----------------------------------------------------------------------------------------------
+def _shinka(file: Path, program: str) -> PastRun:
+    programs = [_of_row(row, program) for row in _rows(file) or ()]
+    if not programs:
+        raise NotFoundError(f"{file} has no program yet")
+    return PastRun("ShinkaEvolve", in_order(programs))
 
 
-def _table(path: Path) -> Path | None:
-    file = path / "results.tsv" if path.is_dir() else path
-    return file if file.name == "results.tsv" and file.is_file() else None
-
-
-def _autoresearch(file: Path, program: str) -> Iterator[Past]:
-    """The rows whose commits Git still has; what was set back may be gone."""
-    repository = Repository.discover(file.parent)
-    known: dict[str, str] = {}
-    with file.open(encoding="utf-8", newline="") as text:
-        rows = list(csv.reader(text, delimiter="\t"))
-    for row in rows[1:]:
-        try:
-            commit = repository.branches.commit(row[0].strip())
-        except (NotFoundError, IndexError):
-            continue
-        values = dict(zip(rows[0], row, strict=False))
-        crashed = values.get("status", "").strip() == "crash"
-        files = {
-            entry.path: repository.trees.blob(entry.blob)
-            for entry in repository.trees.entries(repository.tree_of(commit))
-            if entry.path == program
-        }
-        before = next((each for each in repository.branches.parents(commit) if each in known), "")
-        known[commit] = commit
-        yield Past(
-            id=commit,
-            files=files,
-            value=None if crashed else _number(row[1]),
-            parent=before,
-            title=values.get("description", "").strip() or commit[:7],
-            told=values,
-            time=repository.commit_time(commit),
-        )
-
-
-def _number(text: str) -> float | None:
-    try:
-        return _finite(float(text))
-    except ValueError:
-        return None
-
-
-_FORMATS: tuple[tuple[str, Callable[[Path], Path | None], Callable[[Path, str], Iterator[Past]]], ...] = (
-    ("OpenEvolve", _checkpoint, _openevolve),
-    ("autoresearch", _table, _autoresearch),
-    ("ShinkaEvolve", _database, _shinka),
-)
+def _of_row(row: Mapping[str, Any], program: str) -> Past:
+    about = json.loads(row.get("metadata") or "{}")
+    public = json.loads(row.get("public_metrics") or "{}")
+    feedback = {"text_feedback": str(row["text_feedback"])} if row.get("text_feedback") else {}
+    return Past(
+        id=str(row["id"]),
+        files={program: str(row["code"]).encode()},
+        value=finite(row["combined_score"]) if row.get("correct", 1) else None,
+        parent=str(row.get("parent_id") or ""),
+        title=str(about.get("patch_name") or about.get("patch_description") or f"generation {row['generation']}"),
+        told={**{name: str(value) for name, value in public.items()}, **feedback},
+        time=int(row.get("timestamp") or 0),
+    )

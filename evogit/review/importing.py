@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from evogit.adopt.past_runs import Past
+from evogit.adopt.past import Past, PastRun
 from evogit.config import Task
 from evogit.core import Adopted, Evaluated, Evaluation, Proposed, RefusedError, RunStarted, Stopped, UsageError
 from evogit.engine.projections import Projections
@@ -30,8 +30,8 @@ class Imported(Struct, frozen=True):
     refused: int
 
 
-def bring_in(repository: Repository, task: Task, run: str, system: str, programs: Sequence[Past]) -> Imported:
-    """Begin a run with these programs as candidates, with the scores that the other system gave them.
+def bring_in(repository: Repository, task: Task, run: str, past: PastRun) -> Imported:
+    """Begin a run with the programs of a past one as candidates, with the scores that the other system gave them.
 
     They are marked as scored inside, by another evaluator: a run goes on once they are evaluated here.
 
@@ -46,7 +46,7 @@ def bring_in(repository: Repository, task: Task, run: str, system: str, programs
     with repository.engines(run).enter(join=False) as engine:
         history = History(run)
         journal = repository.journal(run, history.apply)
-        writer = _Writer(RunContext(repository, history, journal, task, engine), system, programs)
+        writer = _Writer(RunContext(repository, history, journal, task, engine), past.system, past.programs)
         done = writer.write()
         Projections(repository, history).follow()
         return done
@@ -80,8 +80,8 @@ class _Writer:
     def _best(self) -> list[str]:
         """The best different candidates by what the other system said."""
         sign = -1 if self._context.task.primary.direction == "maximize" else 1
-        values = {self._candidates.get(each.id, ""): each.value for each in self._programs if each.value is not None}
-        values.pop("", None)
+        fitness = self._context.history.fitness
+        values = {each: value for each in self._candidates.values() if each and (value := fitness(each)) is not None}
         return sorted(values, key=lambda commit: sign * values[commit])[:FOUNDERS]
 
     def _begin(self) -> None:
@@ -107,15 +107,26 @@ class _Writer:
         )
 
     def _seed(self) -> str:
-        tree = write_seed(self._context.repository, self._context.task)
+        tree = self._begun_with(write_seed(self._context.repository, self._context.task))
         commit = self._commit(tree, (), "seed", f"seed of {self._context.task.name}", int(time.time()))
         self._propose(commit, tree, (), f"seed of {self._context.task.name}", {})
         self._context.repository.plant(commit)
         return commit
 
+    def _begun_with(self, tree: str) -> str:
+        """The task's seed with the program that the other run began with, where that is known: it may have changed."""
+        first = next((each for each in self._programs if not each.parent), None)
+        if first is None or not self._fits(first):
+            return tree
+        return self._context.repository.trees.write(tree, dict(first.files))
+
+    def _fits(self, program: Past) -> bool:
+        """Whether a program is what the task lets change."""
+        return bool(program.files) and all(map(self._context.task.is_editable, program.files))
+
     def _add(self, program: Past, seed: str) -> None:
-        task, history = self._context.task, self._context.history
-        if not program.files or not all(map(task.is_editable, program.files)):
+        history = self._context.history
+        if not self._fits(program):
             self._refused += 1
             return
         base = self._context.repository.tree_of(seed)
@@ -159,7 +170,7 @@ class _Writer:
         evaluation = Evaluation(
             status="invalid" if failed else "ok",
             metrics={} if program.value is None else {task.primary.name: program.value},
-            reason=f"it has no score in {self._system}" if failed else "",
+            reason=f"it has no score in {self._system}{program.failure and ': '}{program.failure}" if failed else "",
             evaluator=self._context.history.started.evaluator if self._context.history.started else "",
             judged="inside",
         )

@@ -33,22 +33,23 @@ def checkpoint(folder: Path) -> Path:
         },
         {"id": "b", "code": "X = 2\n", "parent_id": "a", "iteration_found": 2, "metrics": {"a": 1.0, "b": 2.0}},
         {"id": "a", "code": PROGRAM, "parent_id": None, "iteration_found": 0, "metrics": {"combined_score": 1}},
-        {"id": "d", "code": "X = 4\n", "parent_id": "gone", "metrics": {"error": "failed"}},
+        {"id": "d", "code": "X = 4\n", "parent_id": "gone", "metrics": {"error": 0.0, "timeout": True}},
     ]
     place = folder / "openevolve_output" / "checkpoints"
     for number, some in ((9, programs[:1]), (10, programs)):
         texts = {f"programs/{each['id']}.json": json.dumps({"language": "python", **each}) for each in some}
-        write(place / f"checkpoint_{number}", {**texts, "metadata.json": "{}"})
+        write(place / f"checkpoint_{number}", {**texts, "metadata.json": "{}", "programs/half.json": '{"id": "e", "co'})
     return folder / "openevolve_output"
 
 
 def test_a_checkpoint_is_a_run_with_lineage_and_scores(tmp_path: Path) -> None:
     folder = write(tmp_path / "x", {"initial_program.py": PROGRAM, "evaluator.py": EVALUATOR})
-    system, programs = read_past(checkpoint(folder), "initial_program.py")
-    assert (system, [each.id for each in programs][-2:]) == ("OpenEvolve", ["b", "c"])
+    past = read_past(checkpoint(folder), "initial_program.py", "combined_score")
+    assert (past.system, [each.id for each in past.programs][-2:]) == ("OpenEvolve", ["b", "c"])
+    assert (past.unread, past.orphans) == (1, 1)
     repository = Repository.create(tmp_path / "run")
     task = find_task(str(folder))
-    done = bring_in(repository, task, "x", system, programs)
+    done = bring_in(repository, task, "x", past)
     assert (done.candidates, done.same, done.refused) == (3, 0, 0)
     history = open_run(repository, "x").history
     found = {
@@ -66,7 +67,7 @@ def test_a_checkpoint_is_a_run_with_lineage_and_scores(tmp_path: Path) -> None:
     assert history.started
     assert history.started.judged == "inside"
     with pytest.raises(RefusedError, match="there already"):
-        bring_in(repository, task, "x", system, programs)
+        bring_in(repository, task, "x", past)
 
 
 def test_a_database_of_shinkaevolve_is_read_while_it_is_at_work(tmp_path: Path) -> None:
@@ -85,14 +86,16 @@ def test_a_database_of_shinkaevolve_is_read_while_it_is_at_work(tmp_path: Path) 
         database.execute(f"CREATE TABLE programs ({columns})")
         database.executemany(f"INSERT INTO programs VALUES ({', '.join('?' * 10)})", rows)
         database.commit()
-        system, programs = read_past(tmp_path / "results", "initial.py")
-    assert system == "ShinkaEvolve"
-    assert [(each.id, each.parent, each.value) for each in programs] == [
+        with closing(sqlite3.connect(file.with_name("prompts.sqlite"))) as other:
+            other.execute(f"CREATE TABLE prompts ({'x' * 9000})")
+        past = read_past(tmp_path / "results", "initial.py", "combined_score")
+    assert past.system == "ShinkaEvolve"
+    assert [(each.id, each.parent, each.value) for each in past.programs] == [
         ("a", "", 1.0),
         ("b", "a", 2.0),
         ("c", "a", None),
     ]
-    assert (programs[1].title, programs[1].told) == ("double", {"n": "3", "text_feedback": "fine"})
+    assert (past.programs[1].title, past.programs[1].told) == ("double", {"n": "3", "text_feedback": "fine"})
 
 
 def test_results_of_autoresearch_are_read_with_their_commits(tmp_path: Path) -> None:
@@ -107,15 +110,57 @@ def test_results_of_autoresearch_are_read_with_their_commits(tmp_path: Path) -> 
     rows.append([commits[1][:7], "0.000000", "0.0", "crash", "twice"])
     lines = [["commit", "val_bpb", "memory_gb", "status", "description"], *rows]
     (tmp_path / "results.tsv").write_text("\n".join("\t".join(line) for line in lines) + "\n")
-    system, programs = read_past(tmp_path, "train.py")
-    assert system == "autoresearch"
-    assert [(each.title, each.value, each.files) for each in programs] == [
+    past = read_past(tmp_path, "train.py", "val_bpb")
+    assert (past.system, past.unread) == ("autoresearch", 1)
+    assert [(each.title, each.value, each.files) for each in past.programs] == [
         ("baseline", 1.5, {"train.py": b"X = 1\n"}),
         ("twice", None, {"train.py": b"X = 2\n"}),
     ]
-    assert programs[1].parent == programs[0].id
+    assert past.programs[1].parent == past.programs[0].id
+
+
+def test_tables_of_other_shapes_in_folders_with_other_commits_between_are_read(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    table = tmp_path / "lab" / "results.tsv"
+    rows = []
+
+    def commit(text: str, *row: str) -> None:
+        write(tmp_path / "lab", {"train.py": text})
+        git(tmp_path, "add", ".")
+        git(tmp_path, "commit", "-q", "--allow-empty", "-m", "x")
+        if row:
+            rows.append(["2026-06-20", git(tmp_path, "rev-parse", "--short=9", "HEAD").strip(), *row])
+            git(tmp_path, "commit", "-q", "--allow-empty", "-m", "log")
+
+    commit("X = 1\n", "KEEP", "7", "1.5", "the beginning")
+    commit("X = 2\n", "discard", "7", "1.8", '"worse')
+    commit("X = 1\n")
+    commit("X = 3\n", "keep", "7", "1.25", "better")
+    commit("X = 4\n", "discard", "0.0", "0.0", "broken off")
+    rows.append(["2026-06-21", "HEAD", "keep", "7", "0.1", "no commit"])
+    head = "# metric_direction: lower\ntime\tsha\tstatus\tcycle\tval_bpb\tdescription\n"
+    table.write_text(head + "".join("\t".join(row) + "\n" for row in rows))
+    past = read_past(table.parent, "train.py", "val_bpb")
+    titles = {each.id: each.title for each in past.programs}
+    assert [(each.title, each.value, titles.get(each.parent)) for each in past.programs] == [
+        ("the beginning", 1.5, None),
+        ('"worse', 1.8, "the beginning"),
+        ("better", 1.25, "the beginning"),
+        ("broken off", None, "better"),
+    ]
+    assert past.unread == 1
+    words = "Edit `train.py`, run `python train.py`, `grep '^val_bpb:' log`, lower is better.\n"
+    task = find_task(str(write(tmp_path / "lab", {"program.md": words, "train.py": "print('val_bpb:', 4)\n"})))
+    repository = Repository.create(tmp_path / "run")
+    assert bring_in(repository, task, "lab", past).candidates == 3
+    history = open_run(repository, "lab").history
+    assert history.fitness(history.seed or "") == 1.5
+    assert history.phylogeny[history.best or ""].title == "better"
+    table.write_text("commit\tscore\nexp0\t1.0\n")
+    with pytest.raises(NotFoundError, match="has 1 rows; none names"):
+        read_past(table.parent, "train.py", "val_bpb")
 
 
 def test_a_folder_without_a_run_is_told_what_was_looked_for(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="OpenEvolve checkpoint"):
-        read_past(tmp_path, "x.py")
+        read_past(tmp_path, "x.py", "score")

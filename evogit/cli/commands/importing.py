@@ -35,17 +35,21 @@ def import_(terminal: Terminal, repo: str | None, name: str | None, path: Path, 
     changeable = [each for each in found.seed_files() if found.is_editable(each)]
     if len(changeable) != 1:
         raise UsageError(f"expected a task with one file that may change, {found.name} has {len(changeable)}")
-    system, programs = read_past(path, changeable[0])
+    past = read_past(path, changeable[0], found.primary.name)
     run = name or found.name
     repository = place_to_run(found, repo, run)
-    done = bring_in(repository, found, run, system, programs)
+    done = bring_in(repository, found, run, past)
     if terminal.json:
-        about = {"schema": 1, "run": run, "system": system, "repository": str(repository.path)}
-        terminal.data({**about, "candidates": done.candidates, "same": done.same, "left_out": done.refused})
+        about = {"schema": 1, "run": run, "system": past.system, "repository": str(repository.path)}
+        left_out = {"left_out": done.refused, "unread": past.unread, "orphans": past.orphans}
+        terminal.data({**about, "candidates": done.candidates, "same": done.same, **left_out})
         return
     left = f", {done.same} were the same as others" if done.same else ""
     left += f", {done.refused} had nothing that may change" if done.refused else ""
-    terminal.note(Text(f"{run} has {count(done.candidates, 'candidate')} of {system}{left}"))
+    left += f", {past.unread} could not be read or are there twice" if past.unread else ""
+    terminal.note(Text(f"{run} has {count(done.candidates, 'candidate')} of {past.system}{left}"))
+    if past.orphans:
+        terminal.note(f"{past.system} has dropped the parents of {past.orphans}, which descend from the seed here")
     where = task or _task_above(path)
     terminal.note(f"look  {typed(repository, 'log')}")
     terminal.note(f"then  {typed(repository, f'rescore {where}')}, and {typed(repository, f'run {where}')}")

@@ -1,0 +1,73 @@
+"""A run of another system as it is read: its programs with their scores there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct, field
+
+
+class Past(Struct, frozen=True):
+    """A program that another system evaluated.
+
+    Attributes:
+        id: what that system calls it.
+        files: path -> content of what differs from the task's seed.
+        value: its score there; None where it has none, as it failed.
+        parent: the id of the program that it was made of; empty where it was of none.
+        title: what it is said to change.
+        failure: why it has no score, as far as that is said.
+        told: its other numbers and what was said of it.
+        time: seconds since the epoch.
+    """
+
+    id: str
+    files: Mapping[str, bytes]
+    value: float | None
+    parent: str = ""
+    title: str = ""
+    failure: str = ""
+    told: Mapping[str, str] = field(default_factory=dict)
+    time: int = 0
+
+
+class PastRun(Struct, frozen=True):
+    """What another system found.
+
+    Attributes:
+        system: which one it was.
+        programs: parents first.
+        unread: programs, or rows of a table, that are there and cannot be read.
+    """
+
+    system: str
+    programs: Sequence[Past]
+    unread: int = 0
+
+    @property
+    def orphans(self) -> int:
+        """Programs whose parent is not among them."""
+        known = {each.id for each in self.programs}
+        return sum(each.parent != "" and each.parent not in known for each in self.programs)
+
+
+def in_order(programs: Sequence[Past]) -> list[Past]:
+    """Parents before children, else as they came."""
+    known = {each.id: each for each in programs}
+    ordered: dict[str, Past] = {}
+    for each in programs:
+        line = []
+        at: Past | None = each
+        while at and at.id not in ordered and at not in line:
+            line.append(at)
+            at = known.get(at.parent)
+        ordered.update({one.id: one for one in reversed(line)})
+    return list(ordered.values())
+
+
+def finite(value: Any) -> float | None:
+    """A number, None for anything else."""
+    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    return number if math.isfinite(number) else None
