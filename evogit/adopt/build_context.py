@@ -9,6 +9,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from evogit.adopt.foreign_task import File
 
 
+def sent(files: Mapping[str, File]) -> dict[str, File]:
+    """The files of a folder that a build gets of it: those that its .dockerignore does not leave out."""
+    said = files.get(".dockerignore", (b"", 0))[0].decode(errors="replace").splitlines()
+    rules = [line.strip() for line in said if line.strip() and not line.startswith("#")]
+    patterns = [(_glob(normal(f"/{rule.removeprefix('!')}")[1:]), rule.startswith("!")) for rule in rules]
+    return {path: file for path, file in files.items() if _is_sent(path, patterns)}
+
+
+def _is_sent(path: str, patterns: Sequence[tuple[re.Pattern[str], bool]]) -> bool:
+    """Whether the last rule that matches a path, or a folder above it, is an exception, or there is none."""
+    above = [path, *(path[: match.start()] for match in re.finditer("/", path))]
+    told = [back for pattern, back in patterns if any(pattern.fullmatch(each) for each in above)]
+    return told[-1] if told else True
+
+
 def chosen(
     source: str, files: Mapping[str, File], options: Sequence[tuple[str, str]]
 ) -> Iterator[tuple[str, str, File]]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from evogit.adopt.build_context import chosen, normal
+from evogit.adopt.build_context import chosen, normal, sent
 from evogit.adopt.dockerfile_text import VARIABLE, Instruction, array, expanded, instructions, pairs
 from evogit.adopt.foreign_task import PLAIN, File
 from evogit.adopt.installs import commands, debian, installed, told_unknown, words
@@ -44,7 +44,7 @@ def read_dockerfile(context: Mapping[str, File], workdir: str = "/") -> Recipe:
     the last one is the image; what it copies of others is what these copied. `workdir` is where none is told.
     """
     text = context.get("Dockerfile", (b"", 0))[0].decode(errors="replace")
-    files = {path: file for path, file in context.items() if path != "Dockerfile"}
+    files = {path: file for path, file in sent(context).items() if path != "Dockerfile"}
     build = _Build(files, [_Stage("", workdir)])
     build.stages[0].add_folder(workdir)
     for each in instructions(text):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from evogit.adopt import autoresearch, harbor, openevolve, script, shinka, skydiscover
 from evogit.adopt.foreign_task import ForeignTask
+from evogit.adopt.harbor_config import steps
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task, gallery, load_repository_task, load_task
 from evogit.config.values import nearest
 from evogit.content import content
@@ -57,7 +58,7 @@ def unknown(path: Path) -> NotFoundError:
     """The error for a path that is in no known format."""
     if not path.exists():
         return NotFoundError(f"there is no {path}")
-    if names := harbor.steps(path):
+    if names := steps(path):
         return NotFoundError(_steps(path, names))
     what = "\n".join(f"  {expected}" for expected in (TASK_FILE, REPOSITORY_FILE, *FORMATS))
     below = [str(each) for each in sorted(path.iterdir()) if each.is_dir() and recognise(each)] if path.is_dir() else []
@@ -87,4 +88,4 @@ def recognise(path: Path) -> ForeignTask | None:
 
 def _is_foreign(file: Path) -> bool:
     """Whether a task.toml is not ours: Harbor calls its file the same."""
-    return (file.parent / "instruction.md").is_file() or bool(harbor.steps(file.parent))
+    return (file.parent / "instruction.md").is_file() or bool(steps(file.parent))

@@ -9,17 +9,17 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from evogit.adopt.dockerfile import Recipe, read_dockerfile
 from evogit.adopt.foreign_task import PLAIN, SHIMS, VIEW, File, ForeignTask, may_link, name_of
+from evogit.adopt.harbor_config import config_of, is_separate, steps, verifier_command, whole_of
 from evogit.adopt.image_places import Places, arranged, is_below, told_lost
 from evogit.adopt.installs import installed, told_unknown
 from evogit.adopt.skydiscover import merged, needs
-from evogit.adopt.sources import files_below, packages, repeats
+from evogit.adopt.sources import all_below, packages, repeats, too_large_of_all
 from evogit.adopt.yaml_subset import at
 
 EXPECTED = "instruction.md with tests/test.sh (Harbor)"
@@ -34,13 +34,16 @@ TAKEN = ("tests", "logs")
 
 def read_harbor(folder: Path) -> ForeignTask | None:
     """The task in a folder, or the step of one with several, None where it is neither."""
-    whole = _whole(folder)
-    tests = files_below(whole / "tests") | files_below(folder / "tests")
+    whole = whole_of(folder)
+    tests = all_below(whole / "tests") | all_below(folder / "tests")
     if steps(folder) or not (folder / "instruction.md").is_file() or "test.sh" not in tests:
         return None
     instruction = (folder / "instruction.md").read_text(encoding="utf-8", errors="replace").strip()
-    config = _config(folder)
-    recipe = read_dockerfile(files_below(folder / "environment") or files_below(whole / "environment"), WORKDIR)
+    config = config_of(folder)
+    built = folder if (folder / "environment").is_dir() else whole
+    beside = all_below(built / "environment")
+    recipe = read_dockerfile(beside, WORKDIR)
+    left = too_large_of_all(built / "environment", beside) + too_large_of_all(folder / "tests", tests)
     places = arranged(recipe, ".", TAKEN)
     seed = dict(places.files)
     if not any(is_below(path, recipe.workdir) for path in recipe.files):
@@ -50,7 +53,7 @@ def read_harbor(folder: Path) -> ForeignTask | None:
     script = tests["test.sh"][0].decode(errors="replace")
     asked = tuple(requirement for _, requirement in installed(script))
     runner = ("pytest",) if "pytest" in script else ()
-    inner = posixpath.relpath(recipe.workdir, places.folder)
+    start = ["python3", f"{SHIMS}/evaluate_harbor.py", recipe.workdir, posixpath.relpath(recipe.workdir, places.folder)]
     return ForeignTask(
         system="Harbor",
         name=name_of(folder),
@@ -58,7 +61,7 @@ def read_harbor(folder: Path) -> ForeignTask | None:
         editable=("**",),
         seed=seed,
         theirs=theirs,
-        command=shlex.join([*_environment(config), "python3", f"{SHIMS}/evaluate_harbor.py", recipe.workdir, inner]),
+        command=shlex.join([*verifier_command(config), *start]),
         read="json:combined_score",
         metric="reward",
         timeout=float(at(config, "verifier", "timeout_sec") or TIMEOUT),
@@ -66,56 +69,15 @@ def read_harbor(folder: Path) -> ForeignTask | None:
         repeats=repeats(tests),
         links={**_links(places, instruction, seed), "/tests": f"{VIEW}/tests", "/logs": LOGS},
         why_inside="the verifier runs where the candidate's files are, and may run them",
-        notes=(*needs(recipe), *told_unknown(script), *_unlike(folder, config, recipe, places)),
+        notes=(*needs(recipe), *told_unknown(script), *_unlike(folder, config, recipe, places), *left),
     )
-
-
-def steps(folder: Path) -> list[str]:
-    """Names of the steps of a task that has several, each in a folder below steps/."""
-    told = at(_read(folder / "task.toml"), "steps")
-    tables = told if isinstance(told, list) and (folder / "steps").is_dir() else []
-    return [str(at(step, "name")) for step in tables if at(step, "name")]
-
-
-def _whole(folder: Path) -> Path:
-    """The folder of the task that a step is of; of any other task, its own."""
-    above = folder.resolve().parent.parent
-    return above if folder.resolve().parent.name == "steps" and folder.resolve().name in steps(above) else folder
-
-
-def _config(folder: Path) -> dict[str, Any]:
-    """What a task.toml says, for a step with what it says of that one alone."""
-    whole = _whole(folder)
-    config = _read(whole / "task.toml")
-    told = at(config, "steps") if whole != folder else None
-    for step in told if isinstance(told, list) else ():
-        if at(step, "name") == folder.resolve().name and isinstance(at(step, "verifier"), dict):
-            config["verifier"] = {**(at(config, "verifier") or {}), **step["verifier"]}
-    return config
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-        return {}
-
-
-def _environment(config: Mapping[str, Any]) -> list[str]:
-    """How a shell gives the verifier its variables, but those of the machine (`${NAME}`)."""
-    told = at(config, "verifier", "env")
-    pairs = told.items() if isinstance(told, dict) else ()
-    said = [f"{name}={value}" for name, value in pairs if "${" not in str(value)]
-    return ["env", *said] if said else []
 
 
 def _unlike(folder: Path, config: Mapping[str, Any], recipe: Recipe, places: Places) -> Iterator[str]:
     """What is not as Harbor does it."""
-    verifier = at(config, "verifier")
-    separate = at(verifier, "environment_mode") == "separate" or at(verifier, "environment")
-    if _whole(folder) != folder:
+    if whole_of(folder) != folder:
         yield "it is a step of a task, and begins with what the image has, not with what the steps before it leave"
-    if separate:
+    if is_separate(config):
         yield "its verifier is a container of its own there; here it runs beside the candidate"
     if recipe.workdir != "/" and places.folder not in places.links:
         yield f"its programs expect {recipe.workdir}, where a sandbox has the system: they run elsewhere"

@@ -6,7 +6,7 @@ import ast
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,6 +24,8 @@ LEFT_OUT = re.compile(
     r"|(^|/)(\.(?!evogit)[^/]*|best_program[^/]*)$"
 )
 """Paths that no evaluator needs, and solutions, which no candidate may find."""
+NEVER = re.compile(r"(^|/)(\.git|__pycache__)(/|$)")
+"""Paths that are never taken, whatever a format says."""
 UNLESS_NAMED = re.compile(
     r"(^|/)(?P<folder>outputs?|results?(_[^/]*)?|checkpoints?|logs?)/"
     r"|(^|/)(README[^/]*|LICENSE[^/]*|[^/]*(?P<ending>\.(png|jpe?g|gif|pdf|sqlite|db|log)))$"
@@ -70,25 +72,44 @@ UNSTEADY = re.compile(
 
 def files_below(folder: Path) -> dict[str, File]:
     """Path -> file of all that an evaluator may need; what is too large, and what runs left behind, is passed over."""
-    found: dict[str, File] = {}
-    total = 0
-    walked = list(_walk(folder))
+    walked = list(_walk(folder, LEFT_OUT))
     sources = "\n".join(_text(path) for name, path in walked if not UNLESS_NAMED.search(name))
-    for name, path in walked:
-        size = path.stat().st_size
-        if total + size <= LARGEST and len(found) < MOST and _is_meant(name, sources):
-            total += size
-            found[name] = file_at(path)
-    return found
+    return _fitting((name, path) for name, path in walked if _is_meant(name, sources))
+
+
+def all_below(folder: Path) -> dict[str, File]:
+    """Path -> file of all below a folder, as far as it is not too large."""
+    return _fitting(_walk(folder, NEVER))
 
 
 def too_large(folder: Path, files: Mapping[str, File]) -> tuple[str, ...]:
     """A sentence for a person where files of a folder are not among those taken, as they are too large."""
-    missing = [name for name, _ in _walk(folder) if name not in files and not UNLESS_NAMED.search(name)]
+    walked = _walk(folder, LEFT_OUT)
+    return _told([name for name, _ in walked if name not in files and not UNLESS_NAMED.search(name)])
+
+
+def too_large_of_all(folder: Path, files: Mapping[str, File]) -> tuple[str, ...]:
+    """The same where all files are to be taken."""
+    return _told([name for name, _ in _walk(folder, NEVER) if name not in files])
+
+
+def _told(missing: Sequence[str]) -> tuple[str, ...]:
     if not missing:
         return ()
     named = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
     return (f"{named}: left out, as no more than {LARGEST >> 20} MB and {MOST} files come along with a task",)
+
+
+def _fitting(walked: Iterable[tuple[str, Path]]) -> dict[str, File]:
+    """The files of these that there is room for."""
+    found: dict[str, File] = {}
+    total = 0
+    for name, path in walked:
+        size = path.stat().st_size
+        if total + size <= LARGEST and len(found) < MOST:
+            total += size
+            found[name] = file_at(path)
+    return found
 
 
 def _is_meant(name: str, sources: str) -> bool:
@@ -108,15 +129,15 @@ def _text(path: Path) -> str:
     return "" if b"\0" in data else data.decode(errors="replace")
 
 
-def _walk(folder: Path) -> Iterator[tuple[str, Path]]:
+def _walk(folder: Path, without: re.Pattern[str]) -> Iterator[tuple[str, Path]]:
     """Path below the folder -> file of what is not left out, in order; links that lead out of it are passed over."""
     root = folder.resolve()
     for place, folders, files in os.walk(root):
         below = "" if Path(place) == root else f"{Path(place).relative_to(root).as_posix()}/"
-        folders[:] = sorted(name for name in folders if not LEFT_OUT.search(f"{below}{name}/"))
+        folders[:] = sorted(name for name in folders if not without.search(f"{below}{name}/"))
         for name in sorted(files):
             path = Path(place) / name
-            if not LEFT_OUT.search(below + name) and path.is_file() and path.resolve().is_relative_to(root):
+            if not without.search(below + name) and path.is_file() and path.resolve().is_relative_to(root):
                 yield below + name, path
 
 

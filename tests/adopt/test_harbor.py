@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evogit.adopt import find_task
+from evogit.adopt import find_task, sources
 from evogit.core import NotFoundError
 from evogit.review.checking import judge_seed
 from tests.adopt.evaluating import evaluated, score, write
@@ -63,6 +63,28 @@ def test_what_an_image_copies_is_the_seed_or_lies_where_programs_expect_it(tmp_p
     assert task.seed_files().keys() == {"list/words.txt"}
     assert "/data=.foreign/image/data" in task.environment.links
     assert "task/image/data/words.txt" in task.evaluator_files()
+
+
+def test_all_files_of_the_image_and_the_verifier_come_along(tmp_path: Path) -> None:
+    place = folder(tmp_path, tests="", logs="", where="", copy="COPY . .\n")
+    brought = {".env", ".github/ci.yml", "README.md", "logs/a.txt", "venv/x.py", "docs/a.png", "keep.tmp", ".gitignore"}
+    verifier = {"solution/a.json", "expected_output/a.json", ".hidden/a.json", "results/a.json", "a.log"}
+    write(place / "environment", dict.fromkeys(brought | {".git/HEAD", "a.tmp", "deep/b.tmp"}, "x"))
+    write(place / "environment", {".dockerignore": "# temporary\n**/*.tmp\n!keep.tmp\n"})
+    write(place / "tests", dict.fromkeys(verifier | {"__pycache__/a.pyc"}, "x"))
+    task = find_task(str(place))
+    assert task.seed_files().keys() == brought | {".dockerignore", "data/words.txt"}
+    assert {path for path in task.evaluator_files() if path.startswith("task/")} == {
+        f"task/tests/{path}" for path in verifier | {"test.sh", "check.py"}
+    }
+
+
+def test_files_that_are_too_large_stay_and_are_named(tmp_path: Path, caplog, monkeypatch) -> None:
+    monkeypatch.setattr(sources, "LARGEST", 2000)
+    place = folder(tmp_path, tests="", logs="", where="", copy="COPY big.png small.png ./\n")
+    write(place / "environment", {"big.png": "1" * 3000, "small.png": "1"})
+    assert find_task(str(place)).seed_files().keys() == {"small.png"}
+    assert "big.png: left out, as no more than" in caplog.text
 
 
 def test_what_an_image_has_beside_its_working_folder_is_the_candidates_too(tmp_path: Path) -> None:

@@ -1,0 +1,55 @@
+"""What a Harbor task.toml says, for a step of a task with what it says of that one alone."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from evogit.adopt.yaml_subset import at
+
+
+def steps(folder: Path) -> list[str]:
+    """Names of the steps of a task that has several, each in a folder below steps/."""
+    told = at(_read(folder / "task.toml"), "steps")
+    tables = told if isinstance(told, list) and (folder / "steps").is_dir() else []
+    return [str(at(step, "name")) for step in tables if at(step, "name")]
+
+
+def whole_of(folder: Path) -> Path:
+    """The folder of the task that a step is of; of any other task, its own."""
+    above = folder.resolve().parent.parent
+    return above if folder.resolve().parent.name == "steps" and folder.resolve().name in steps(above) else folder
+
+
+def config_of(folder: Path) -> dict[str, Any]:
+    """What a task.toml says, for a step with what it says of that one alone."""
+    whole = whole_of(folder)
+    config = _read(whole / "task.toml")
+    told = at(config, "steps") if whole != folder else None
+    for step in told if isinstance(told, list) else ():
+        if at(step, "name") == folder.resolve().name and isinstance(at(step, "verifier"), dict):
+            config["verifier"] = {**(at(config, "verifier") or {}), **step["verifier"]}
+    return config
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return {}
+
+
+def verifier_command(config: Mapping[str, Any]) -> list[str]:
+    """How a shell gives the verifier its variables, but those of the machine (`${NAME}`)."""
+    told = at(config, "verifier", "env")
+    pairs = told.items() if isinstance(told, dict) else ()
+    said = [f"{name}={value}" for name, value in pairs if "${" not in str(value)]
+    return ["env", *said] if said else []
+
+
+def is_separate(config: Mapping[str, Any]) -> bool:
+    """Whether the verifier is a container of its own."""
+    verifier = at(config, "verifier")
+    return at(verifier, "environment_mode") == "separate" or bool(at(verifier, "environment"))
