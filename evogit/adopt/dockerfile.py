@@ -13,6 +13,7 @@ from evogit.adopt.build_context import chosen, normal, sent
 from evogit.adopt.dockerfile_text import VARIABLE, Instruction, array, expanded, instructions, pairs
 from evogit.adopt.foreign_task import PLAIN, File
 from evogit.adopt.installs import commands, debian, installed, told_unknown, words
+from evogit.adopt.sources import has_version
 
 _USUAL = "/ /etc /home /mnt /opt /root /srv /tmp /usr /usr/bin /usr/local /usr/local/bin /usr/src /var"
 USUAL = frozenset(_USUAL.split())
@@ -133,7 +134,9 @@ class _Build(Struct):
         told = [document for document, _ in instruction.documents.values()]
         text = "\n".join([shlex.join(given) if given else instruction.rest, *told])
         script = expanded(text, stage.told(), unknown=True)
-        self.packages.update(installed(script))
+        for name, asked in installed(script):
+            if has_version(asked) or name not in self.packages:
+                self.packages[name] = asked
         self.system.update(dict.fromkeys(debian(script)))
         self.notes |= dict.fromkeys(told_unknown(script))
         for command in commands(script):

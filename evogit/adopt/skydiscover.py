@@ -16,7 +16,7 @@ from evogit.adopt.foreign_task import SHIMS, VIEW, ForeignTask, name_of
 from evogit.adopt.image_places import Places, arranged, told_lost
 from evogit.adopt.openevolve import goal_of, initial_programs, read_config, timeout_of
 from evogit.adopt.outside import openevolve_outside
-from evogit.adopt.sources import file_at, files_below, packages, repeats, requirement, requirements
+from evogit.adopt.sources import file_at, files_below, has_version, packages, repeats, requirement, requirements
 
 EXPECTED = "initial_program.* with evaluator/evaluate.sh (SkyDiscover)"
 WORKDIR = "/benchmark"
@@ -66,11 +66,12 @@ def _home(places: Places) -> str:
 
 
 def merged(*requirements: tuple[str, ...]) -> tuple[str, ...]:
-    """All of them, each package once, as it is asked for first."""
+    """All of them, each package once: as the first one that says a version asks for it, else the first one."""
     found: dict[str, str] = {}
     for text in (text for each in requirements for text in each):
         for name, asked in requirement(text):
-            found.setdefault(name, asked)
+            if name not in found or (has_version(asked) and not has_version(found[name])):
+                found[name] = asked
     return tuple(found[name] for name in sorted(found))
 
 

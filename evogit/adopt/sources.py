@@ -184,6 +184,11 @@ def requirement(line: str) -> Iterator[tuple[str, str]]:
         yield _normal(match[0]), text
 
 
+def has_version(asked: str) -> bool:
+    """Whether a requirement says a version."""
+    return re.search(r"[=<>~!]", asked.partition(";")[0]) is not None
+
+
 def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 

@@ -170,6 +170,13 @@ def test_packages_are_those_that_a_verifier_names(
     assert "uvx" not in caplog.text
 
 
+@pytest.mark.parametrize("verifier", ["", "uvx -w numpy pytest", "pip install 'numpy>=1'"])
+def test_a_version_that_the_image_asks_for_is_not_lost(verifier: str, tmp_path: Path) -> None:
+    place = folder(tmp_path, tests="", logs="", where="", copy="RUN pip install numpy==2.3.0\nRUN pip install numpy\n")
+    write(place / "tests", {"test.sh": verifier, "check.py": "import numpy\n"})
+    assert ("numpy>=1" if ">=" in verifier else "numpy==2.3.0") in find_task(str(place)).environment.packages
+
+
 def test_a_tool_is_no_package_that_somebody_may_have_registered(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
