@@ -28,30 +28,33 @@ class Recipe(Struct, frozen=True):
         packages: Python requirements that it installs.
         system: Debian packages that it installs.
         files: absolute path in the image -> file, of those that it copies.
-        notes: what could not be read.
+        notes: what a person has to see to: its Debian packages, and what could not be read.
     """
 
     workdir: str
-    packages: tuple[str, ...]
-    system: tuple[str, ...]
-    files: Mapping[str, File]
-    notes: tuple[str, ...]
+    packages: tuple[str, ...] = ()
+    system: tuple[str, ...] = ()
+    files: Mapping[str, File] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
-def read_dockerfile(context: Mapping[str, File], workdir: str = "/") -> Recipe:
+def read_dockerfile(context: Mapping[str, File], workdir: str = "/", whose: str = "its image") -> Recipe:
     """The recipe in the Dockerfile among these files, which are those beside it.
 
     Files, folders, variables and packages are read; whatever else its commands do is passed over. Of several stages,
-    the last one is the image; what it copies of others is what these copied. `workdir` is where none is told.
+    the last one is the image; what it copies of others is what these copied. `workdir` is where none is told; notes
+    say `whose` image it is.
     """
     text = context.get("Dockerfile", (b"", 0))[0].decode(errors="replace")
     files = {path: file for path, file in sent(context).items() if path != "Dockerfile"}
-    build = _Build(files, [_Stage("", workdir)])
+    build = _Build(whose, files, [_Stage("", workdir)])
     build.stages[0].add_folder(workdir)
     for each in instructions(text):
         build.take(each)
     last = build.stages[-1]
     packages, system, notes = tuple(build.packages.values()), tuple(build.system), tuple(build.notes)
+    if system:
+        notes = (f"{whose} installs {', '.join(system)}, which bubblewrap takes from this machine", *notes)
     return Recipe(last.workdir, packages, system, last.files, notes)
 
 
@@ -83,6 +86,7 @@ class _Stage(Struct):
 class _Build(Struct):
     """All stages so far; the first one is what stands before any FROM."""
 
+    whose: str
     context: Mapping[str, File]
     stages: list[_Stage]
     packages: dict[str, str] = field(default_factory=dict)
@@ -152,7 +156,9 @@ class _Build(Struct):
         for source in sources:
             found = list(chosen(source, beside, instruction.options))
             if not found and not (origin and posixpath.basename(source) in ("uv", "uvx")):
-                self._note(f"its image copies {source}{f' of {origin}' if origin else ''}: no such file is known here")
+                self._note(
+                    f"{self.whose} copies {source}{f' of {origin}' if origin else ''}: no such file is known here"
+                )
             several = len(sources) > 1 or len({meant for meant, _, _ in found}) > 1
             into = several or last.endswith(("/", "/.")) or stage.at(last) in stage.folders
             for meant, below, file in found:
@@ -161,7 +167,7 @@ class _Build(Struct):
                 stage.files[place] = file
                 stage.add_folder(posixpath.dirname(place))
                 if instruction.word == "ADD" and re.search(r"\.(tar(\.\w+)?|tgz|tbz2?|txz)$", meant):
-                    self._note(f"its image unpacks {meant}, which is here as it is")
+                    self._note(f"{self.whose} unpacks {meant}, which is here as it is")
 
     def _origin(self, name: str, instruction: Instruction) -> dict[str, File]:
         """The files that a COPY chooses of: those beside the Dockerfile, its here-documents, or another stage's."""
@@ -180,7 +186,7 @@ class _Build(Struct):
         for match in VARIABLE.finditer(text):
             name = match[1] or match[2]
             if name not in told and not match[3]:
-                self._note(f"its Dockerfile says ${name}, but not what it is: here it is empty")
+                self._note(f"the Dockerfile of {self.whose} says ${name}, but not what it is: here it is empty")
         return expanded(text, told)
 
     def _note(self, text: str) -> None:

@@ -18,7 +18,7 @@ from evogit.adopt.foreign_task import PLAIN, SHIMS, VIEW, File, ForeignTask, may
 from evogit.adopt.harbor_config import config_of, is_separate, steps, verifier_command, whole_of
 from evogit.adopt.image_places import Places, arranged, is_below, told_lost
 from evogit.adopt.installs import installed, told_unknown
-from evogit.adopt.skydiscover import merged, needs
+from evogit.adopt.skydiscover import merged
 from evogit.adopt.sources import all_below, packages, repeats, too_large_of_all
 from evogit.adopt.yaml_subset import at
 
@@ -40,20 +40,22 @@ def read_harbor(folder: Path) -> ForeignTask | None:
         return None
     instruction = (folder / "instruction.md").read_text(encoding="utf-8", errors="replace").strip()
     config = config_of(folder)
-    built = folder if (folder / "environment").is_dir() else whole
-    beside = all_below(built / "environment")
+    built = (folder if (folder / "environment").is_dir() else whole) / "environment"
+    beside = all_below(built)
     recipe = read_dockerfile(beside, WORKDIR)
-    left = too_large_of_all(built / "environment", beside) + too_large_of_all(folder / "tests", tests)
-    places = arranged(recipe, ".", TAKEN)
+    verifier = _verifier(config, tests, recipe.workdir)
+    places = arranged(recipe, ".", TAKEN, verifier.files)
     seed = dict(places.files)
     if not any(is_below(path, recipe.workdir) for path in recipe.files):
         seed.setdefault(_solution(instruction, recipe.workdir, places.folder), (b"", PLAIN))
-    brought = {path[1:]: file for path, file in recipe.files.items() if path.startswith("/tests/")}
-    theirs = {**places.elsewhere, **brought, **{f"tests/{path}": file for path, file in tests.items()}}
-    script = tests["test.sh"][0].decode(errors="replace")
-    asked = tuple(requirement for _, requirement in installed(script))
-    runner = ("pytest",) if "pytest" in script else ()
-    start = ["python3", f"{SHIMS}/evaluate_harbor.py", recipe.workdir, posixpath.relpath(recipe.workdir, places.folder)]
+    theirs = {
+        **places.elsewhere,
+        **_tests(recipe),
+        **_tests(verifier),
+        **{f"tests/{path}": tests[path] for path in tests},
+    }
+    notes = (*recipe.notes, *verifier.notes, *told_unknown(_script(tests)), *_unlike(folder, config, recipe, places))
+    left = too_large_of_all(built, beside) + too_large_of_all(folder / "tests", tests)
     return ForeignTask(
         system="Harbor",
         name=name_of(folder),
@@ -61,16 +63,43 @@ def read_harbor(folder: Path) -> ForeignTask | None:
         editable=("**",),
         seed=seed,
         theirs=theirs,
-        command=shlex.join([*verifier_command(config), *start]),
+        command=_command(config, recipe, verifier, places),
         read="json:combined_score",
         metric="reward",
         timeout=float(at(config, "verifier", "timeout_sec") or TIMEOUT),
-        packages=merged(asked, packages(theirs), packages(recipe.files), recipe.packages, runner),
+        packages=merged(verifier.packages, *_asked(tests), packages(theirs), packages(recipe.files), recipe.packages),
         repeats=repeats(tests),
         links={**_links(places, instruction, seed), "/tests": f"{VIEW}/tests", "/logs": LOGS},
         why_inside="the verifier runs where the candidate's files are, and may run them",
-        notes=(*needs(recipe), *told_unknown(script), *_unlike(folder, config, recipe, places), *left),
+        notes=(*notes, *_lost(places, verifier), *left),
     )
+
+
+def _verifier(config: Mapping[str, Any], tests: Mapping[str, File], workdir: str) -> Recipe:
+    """The image of a verifier that has one of its own; an empty one where it has none."""
+    built = is_separate(config) and "Dockerfile" in tests
+    return read_dockerfile(tests, workdir, "its verifier's image") if built else Recipe(workdir)
+
+
+def _tests(recipe: Recipe) -> dict[str, File]:
+    """Path among theirs -> file, of what an image has in /tests."""
+    return {path[1:]: file for path, file in recipe.files.items() if path.startswith("/tests/")}
+
+
+def _script(tests: Mapping[str, File]) -> str:
+    return tests["test.sh"][0].decode(errors="replace")
+
+
+def _asked(tests: Mapping[str, File]) -> tuple[tuple[str, ...], ...]:
+    """The packages that a verifier installs, and what it runs."""
+    script = _script(tests)
+    return tuple(asked for _, asked in installed(script)), ("pytest",) if "pytest" in script else ()
+
+
+def _command(config: Mapping[str, Any], recipe: Recipe, verifier: Recipe, places: Places) -> str:
+    """The shell command that verifies, in the verifier's working folder if a sandbox has it."""
+    inner = posixpath.relpath(recipe.workdir, places.folder)
+    return shlex.join([*verifier_command(config), "python3", f"{SHIMS}/evaluate_harbor.py", verifier.workdir, inner])
 
 
 def _unlike(folder: Path, config: Mapping[str, Any], recipe: Recipe, places: Places) -> Iterator[str]:
@@ -81,7 +110,14 @@ def _unlike(folder: Path, config: Mapping[str, Any], recipe: Recipe, places: Pla
         yield "its verifier is a container of its own there; here it runs beside the candidate"
     if recipe.workdir != "/" and places.folder not in places.links:
         yield f"its programs expect {recipe.workdir}, where a sandbox has the system: they run elsewhere"
-    yield from told_lost([path for path in places.lost if not path.startswith("/tests/")])
+
+
+def _lost(places: Places, verifier: Recipe) -> Iterator[str]:
+    """What is said of files that a sandbox cannot have."""
+    lost = [path for path in places.lost if not path.startswith("/tests/")]
+    yield from told_lost([path for path in lost if path not in verifier.files])
+    theirs = [path for path in lost if path in verifier.files]
+    yield from told_lost(theirs, "its verifier's image", "the candidate or the system")
 
 
 def _work(recipe: Recipe, places: Places) -> str:

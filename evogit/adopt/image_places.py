@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Collection, Iterator, Mapping
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -34,30 +35,36 @@ class Places(Struct, frozen=True):
     lost: tuple[str, ...]
 
 
-def arranged(recipe: Recipe, leads: str, taken: Collection[str] = ()) -> Places:
+def arranged(
+    recipe: Recipe, leads: str, taken: Collection[str] = (), others: Mapping[str, File] = MappingProxyType({})
+) -> Places:
     """The places of a recipe's files: the working folder `leads` there; the `taken` tops are for something else.
 
     A link cannot lie below another one: what lies beside the working folder, below the same top, makes the folder above
-    both the one that is linked.
+    both the one that is linked. `others` are files of another image, which never come to lie among a candidate's.
     """
     folder = _folder(recipe, taken)
     files: dict[str, File] = {}
-    elsewhere: dict[str, File] = {}
     links = {folder: leads} if _linkable(folder, taken) else {}
-    lost = []
+    left = dict(others)
     for path, file in recipe.files.items():
         top = path.split("/")[1]
         whole = folder == "/" and _linkable(f"/{top}", taken)
         if whole or (folder != "/" and is_below(path, folder)):
             files[posixpath.relpath(path, folder)] = file
             links |= {f"/{top}": posixpath.normpath(f"{leads}/{top}")} if whole else {}
-        elif top == "tmp":
-            elsewhere[f"{IMAGE}{path}"] = file
-        elif _linkable(f"/{top}", taken):
-            elsewhere[f"{IMAGE}{path}"] = file
-            links[f"/{top}"] = f"{VIEW}/{IMAGE}/{top}"
         else:
+            left[path] = file
+    elsewhere: dict[str, File] = {}
+    lost = []
+    tops = {path.split("/")[1] for path in links}
+    for path, file in left.items():
+        top = path.split("/")[1]
+        if top in tops or not (top == "tmp" or _linkable(f"/{top}", taken)):
             lost.append(path)
+        else:
+            elsewhere[f"{IMAGE}{path}"] = file
+            links |= {f"/{top}": f"{VIEW}/{IMAGE}/{top}"} if top != "tmp" else {}
     return Places(folder, files, elsewhere, links, tuple(lost))
 
 
@@ -66,11 +73,11 @@ def is_below(path: str, folder: str) -> bool:
     return path.startswith(f"{folder.rstrip('/')}/")
 
 
-def told_lost(lost: Collection[str]) -> Iterator[str]:
+def told_lost(lost: Collection[str], whose: str = "its image", where: str = "the system") -> Iterator[str]:
     """What a person is told of the files of an image that a sandbox cannot have."""
     if lost:
         names = ", ".join(list(lost)[:MOST]) + (f" and {len(lost) - MOST} more" if len(lost) > MOST else "")
-        yield f"its image has {names}, where a sandbox has the system: no program will find that"
+        yield f"{whose} has {names}, where a sandbox has {where}: no program will find that"
 
 
 def _folder(recipe: Recipe, taken: Collection[str]) -> str:

@@ -8,10 +8,9 @@ from __future__ import annotations
 import json
 import posixpath
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 
-from evogit.adopt.dockerfile import Recipe, read_dockerfile
+from evogit.adopt.dockerfile import read_dockerfile
 from evogit.adopt.foreign_task import SHIMS, VIEW, ForeignTask, name_of
 from evogit.adopt.image_places import Places, arranged, told_lost
 from evogit.adopt.openevolve import goal_of, initial_programs, read_config, timeout_of
@@ -52,7 +51,7 @@ def read_skydiscover(folder: Path) -> ForeignTask | None:
         packages=merged(packages(theirs), recipe.packages),
         repeats=repeats(seed, theirs),
         links=places.links,
-        notes=(*needs(recipe), *told_lost(places.lost)),
+        notes=(*recipe.notes, *told_lost(places.lost)),
         outside=outside,
         why_inside=why,
         requirements=requirements(theirs, "evaluator/evaluator.py"),
@@ -73,10 +72,3 @@ def merged(*requirements: tuple[str, ...]) -> tuple[str, ...]:
             if name not in found or (has_version(asked) and not has_version(found[name])):
                 found[name] = asked
     return tuple(found[name] for name in sorted(found))
-
-
-def needs(recipe: Recipe) -> Iterator[str]:
-    """What a person has to see to: Debian packages that an image has, and what of it could not be read."""
-    if recipe.system:
-        yield f"its image installs {', '.join(recipe.system)}, which bubblewrap takes from this machine"
-    yield from recipe.notes

@@ -97,6 +97,29 @@ def test_what_an_image_has_beside_its_working_folder_is_the_candidates_too(tmp_p
     assert score(evaluated(task, tmp_path / "box", **{"here/greeting.txt": "hello"})) == 1
 
 
+def test_a_separate_verifier_has_what_its_own_image_copies_and_installs(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = folder(tmp_path, tests="", logs="", where="", copy="RUN pip install numpy==1 rich==1\nCOPY data /work/a\n")
+    lines = (
+        "RUN apt-get install jq && pip install numpy==2",
+        "COPY . /tests/",
+        "COPY gold /tests/deep/",
+        "COPY gold /opt/",
+    )
+    dockerfile = "\n".join(["FROM python:3.12", *lines, "COPY gold/a.json /work/", "RUN pip install -r gone.txt"])
+    write(place / "tests", {"Dockerfile": dockerfile, "gold/a.json": "{}"})
+    assert not any("deep" in path for path in find_task(str(place)).evaluator_files())
+    (place / "task.toml").write_text(TASK + "[verifier.environment]\ncpus = 1\n")
+    task = find_task(str(place))
+    assert {"numpy==2", "rich==1"} <= set(task.environment.packages)
+    assert {"task/tests/deep/a.json", "task/image/opt/a.json"} <= task.evaluator_files().keys()
+    assert "/opt=.foreign/image/opt" in task.environment.links
+    assert task.seed_files().keys() == {"a/words.txt", "here/greeting.txt"}
+    assert "its verifier's image installs jq" in caplog.text
+    assert "its verifier's image has /work/a.json, where a sandbox has the candidate or the system" in caplog.text
+
+
 def test_an_image_whose_programs_work_in_all_of_it(tmp_path: Path) -> None:
     place = folder(
         tmp_path, tests="$TEST_DIR", logs="$LOGS_DIR", where="work/here/", copy="WORKDIR /\nCOPY data /data\n"
