@@ -12,12 +12,16 @@ from msgspec import Struct, field
 from evogit.adopt.build_context import chosen, normal, sent
 from evogit.adopt.dockerfile_text import VARIABLE, Instruction, array, expanded, instructions, pairs
 from evogit.adopt.foreign_task import PLAIN, File
-from evogit.adopt.installs import commands, debian, installed, told_unknown, words
+from evogit.adopt.installs import commands, debian, installed, told_unknown, virtual, words
 from evogit.adopt.sources import has_version
 
 _USUAL = "/ /etc /home /mnt /opt /root /srv /tmp /usr /usr/bin /usr/local /usr/local/bin /usr/src /var"
 USUAL = frozenset(_USUAL.split())
 """Folders that images have."""
+PROGRAMS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""PATH of images that do not say another one."""
+VIRTUAL: File = (b"", 0)
+"""Stands for a virtual environment among an image's files: there is none to copy, but a place for ours."""
 
 
 class Recipe(Struct, frozen=True):
@@ -28,6 +32,8 @@ class Recipe(Struct, frozen=True):
         packages: Python requirements that it installs.
         system: Debian packages that it installs.
         files: absolute path in the image -> file, of those that it copies.
+        environment: variable -> value, of those that it sets.
+        virtual: absolute paths of the virtual environments that it makes.
         notes: what a person has to see to: its Debian packages, and what could not be read.
     """
 
@@ -35,6 +41,8 @@ class Recipe(Struct, frozen=True):
     packages: tuple[str, ...] = ()
     system: tuple[str, ...] = ()
     files: Mapping[str, File] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    virtual: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -51,11 +59,17 @@ def read_dockerfile(context: Mapping[str, File], workdir: str = "/", whose: str 
     build.stages[0].add_folder(workdir)
     for each in instructions(text):
         build.take(each)
-    last = build.stages[-1]
-    packages, system, notes = tuple(build.packages.values()), tuple(build.system), tuple(build.notes)
-    if system:
-        notes = (f"{whose} installs {', '.join(system)}, which bubblewrap takes from this machine", *notes)
-    return Recipe(last.workdir, packages, system, last.files, notes)
+    last, system = build.stages[-1], tuple(build.system)
+    needs = (f"{whose} installs {', '.join(system)}, which bubblewrap takes from this machine",) if system else ()
+    return Recipe(
+        last.workdir,
+        tuple(build.packages.values()),
+        system,
+        {path: file for path, file in last.files.items() if file != VIRTUAL},
+        {name: value for name, value in last.environment.items() if (name, value) != ("PATH", PROGRAMS)},
+        tuple(path for path, file in last.files.items() if file == VIRTUAL),
+        (*needs, *build.notes),
+    )
 
 
 class _Stage(Struct):
@@ -118,7 +132,8 @@ class _Build(Struct):
     def _begin(self, rest: str) -> None:
         """A stage, which begins as another one where that is its base."""
         base, *named = expanded(rest, self.stages[0].arguments).split() or [""]
-        stage = _Stage(named[1] if len(named) > 1 else "", self.stages[0].workdir)
+        name = named[1] if len(named) > 1 else ""
+        stage = _Stage(name, self.stages[0].workdir, environment={"PATH": PROGRAMS})
         if found := self._stage(base, by_number=False):
             stage.workdir, stage.environment = found.workdir, dict(found.environment)
             stage.files, stage.folders = dict(found.files), set(found.folders)
@@ -132,7 +147,7 @@ class _Build(Struct):
         return next((each for each in self.stages[1:] if name and each.name.lower() == name.lower()), None)
 
     def _run(self, instruction: Instruction) -> None:
-        """What a command installs, and the folders that it makes."""
+        """What a command installs, and the folders and virtual environments that it makes."""
         stage = self.stages[-1]
         given = array(instruction.rest)
         told = [document for document, _ in instruction.documents.values()]
@@ -143,6 +158,9 @@ class _Build(Struct):
                 self.packages[name] = asked
         self.system.update(dict.fromkeys(debian(script)))
         self.notes |= dict.fromkeys(told_unknown(script))
+        for path in virtual(script):
+            stage.add_folder(stage.at(path))
+            stage.files[stage.at(path)] = VIRTUAL
         for command in commands(script):
             for path in command[1:] if command[0] == "mkdir" else ():
                 stage.add_folder(stage.at(path))

@@ -6,6 +6,7 @@ A candidate is what lies in the image's working folder after an agent has been t
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 import shlex
@@ -13,9 +14,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from evogit.adopt.dockerfile import Recipe, read_dockerfile
+from evogit.adopt.dockerfile import VIRTUAL, Recipe, read_dockerfile
 from evogit.adopt.foreign_task import PLAIN, SHIMS, VIEW, File, ForeignTask, may_link, name_of
-from evogit.adopt.harbor_config import config_of, is_separate, steps, verifier_command, whole_of
+from evogit.adopt.harbor_config import config_of, is_separate, steps, variables, whole_of
 from evogit.adopt.image_places import Places, arranged, is_below, told_lost
 from evogit.adopt.installs import installed, told_unknown
 from evogit.adopt.skydiscover import merged
@@ -44,7 +45,7 @@ def read_harbor(folder: Path) -> ForeignTask | None:
     beside = all_below(built)
     recipe = read_dockerfile(beside, WORKDIR)
     verifier = _verifier(config, tests, recipe.workdir)
-    places = arranged(recipe, ".", TAKEN, verifier.files)
+    places = arranged(recipe, ".", TAKEN, {**verifier.files, **dict.fromkeys(verifier.virtual, VIRTUAL)})
     seed = dict(places.files)
     if not any(is_below(path, recipe.workdir) for path in recipe.files):
         seed.setdefault(_solution(instruction, recipe.workdir, places.folder), (b"", PLAIN))
@@ -99,7 +100,9 @@ def _asked(tests: Mapping[str, File]) -> tuple[tuple[str, ...], ...]:
 def _command(config: Mapping[str, Any], recipe: Recipe, verifier: Recipe, places: Places) -> str:
     """The shell command that verifies, in the verifier's working folder if a sandbox has it."""
     inner = posixpath.relpath(recipe.workdir, places.folder)
-    return shlex.join([*verifier_command(config), "python3", f"{SHIMS}/evaluate_harbor.py", verifier.workdir, inner])
+    given = json.dumps({**recipe.environment, **verifier.environment, **variables(config)})
+    virtual = dict.fromkeys((*recipe.virtual, *verifier.virtual))
+    return shlex.join(["python3", f"{SHIMS}/evaluate_harbor.py", verifier.workdir, inner, given, *virtual])
 
 
 def _unlike(folder: Path, config: Mapping[str, Any], recipe: Recipe, places: Places) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from evogit.adopt.dockerfile_text import expanded
 from evogit.adopt.yaml_subset import at
 
 
@@ -41,12 +42,15 @@ def _read(file: Path) -> dict[str, Any]:
         return {}
 
 
-def verifier_command(config: Mapping[str, Any]) -> list[str]:
-    """How a shell gives the verifier its variables, but those of the machine (`${NAME}`)."""
-    told = at(config, "verifier", "env")
-    pairs = told.items() if isinstance(told, dict) else ()
-    said = [f"{name}={value}" for name, value in pairs if "${" not in str(value)]
-    return ["env", *said] if said else []
+def variables(config: Mapping[str, Any]) -> dict[str, str]:
+    """What the verifier finds in its environment, but what the machine is to know (`${NAME}` without a default)."""
+    found: dict[str, str] = {}
+    for keys in (("environment", "env"), ("verifier", "environment", "env"), ("verifier", "env")):
+        told = at(config, *keys)
+        for name, value in told.items() if isinstance(told, dict) else ():
+            said = expanded(str(value), {})
+            found |= {name: said} if said or "${" not in str(value) else {}
+    return found
 
 
 def is_separate(config: Mapping[str, Any]) -> bool:

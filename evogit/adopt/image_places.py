@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from evogit.adopt.dockerfile import Recipe
+from evogit.adopt.dockerfile import VIRTUAL, Recipe
 from evogit.adopt.foreign_task import VIEW, File, may_link
 
 IMAGE = "image"
@@ -47,7 +47,7 @@ def arranged(
     files: dict[str, File] = {}
     links = {folder: leads} if _linkable(folder, taken) else {}
     left = dict(others)
-    for path, file in recipe.files.items():
+    for path, file in [*recipe.files.items(), *((path, VIRTUAL) for path in recipe.virtual)]:
         top = path.split("/")[1]
         whole = folder == "/" and _linkable(f"/{top}", taken)
         if whole or (folder != "/" and is_below(path, folder)):
@@ -65,7 +65,12 @@ def arranged(
         else:
             elsewhere[f"{IMAGE}{path}"] = file
             links |= {f"/{top}": f"{VIEW}/{IMAGE}/{top}"} if top != "tmp" else {}
-    return Places(folder, files, elsewhere, links, tuple(lost))
+    return Places(folder, _real(files), _real(elsewhere), links, tuple(lost))
+
+
+def _real(files: Mapping[str, File]) -> dict[str, File]:
+    """Those that are files, not places for what is made where they are."""
+    return {path: file for path, file in files.items() if file != VIRTUAL}
 
 
 def is_below(path: str, folder: str) -> bool:
@@ -85,7 +90,11 @@ def _folder(recipe: Recipe, taken: Collection[str]) -> str:
     workdir = recipe.workdir
     if workdir == "/" or not _linkable(workdir, taken):
         return workdir
-    near = [posixpath.dirname(path) for path in recipe.files if is_below(path, f"/{workdir.split('/')[1]}")]
+    near = [
+        posixpath.dirname(path)
+        for path in (*recipe.files, *recipe.virtual)
+        if is_below(path, f"/{workdir.split('/')[1]}")
+    ]
     return posixpath.commonpath([workdir, *near])
 
 

@@ -1,4 +1,7 @@
-"""Which packages a shell script installs, or runs its programs with: pip, uv, uvx, pipx and apt-get."""
+"""Which packages a shell script installs, or runs its programs with: pip, uv, uvx, pipx and apt-get.
+
+Also where it makes virtual environments.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ _VALUED = """
 --config-settings --constraint --constraints --default-index --directory --editable --env-file --exclude-newer --extra
 --extra-index-url --find-links --from --group --implementation --index --index-strategy --index-url --keyring-provider
 --link-mode --marker --no-binary --only-binary --only-group --optional --override --overrides --package --platform
---prefix --prerelease --project --proxy --python --python-platform --python-version --requirement --requirements
---resolution --retries --rev --root --script --spec --tag --target --timeout --torch-backend --trusted-host
---upgrade-package --with --with-editable --with-requirements
+--prefix --prerelease --project --prompt --proxy --python --python-platform --python-version --requirement
+--requirements --resolution --retries --rev --root --script --spec --tag --target --timeout --torch-backend
+--trusted-host --upgrade-package --with --with-editable --with-requirements
 """
 VALUED = frozenset(_VALUED.split())
 """Options of these programs that a value follows."""
@@ -60,6 +63,18 @@ def debian(script: str) -> Iterator[str]:
     for given in commands(script):
         if given[0] in ("apt-get", "apt") and "install" in given:
             yield from _parsed(given[given.index("install") + 1 :])[1]
+
+
+def virtual(script: str) -> Iterator[str]:
+    """Folders of the virtual environments that it makes."""
+    for given in commands(script):
+        program = posixpath.basename(given[0])
+        if re.fullmatch(r"python[\d.]*", program) and given[1:3] == ["-m", "venv"]:
+            yield from _parsed(given[3:])[1]
+        elif program == "virtualenv":
+            yield from _parsed(given[1:])[1]
+        elif program == "uv" and _verb(program, given[1:]) == ("venv",):
+            yield from _parsed(given[1:])[1][1:] or [".venv"]
 
 
 def commands(script: str) -> Iterator[list[str]]:

@@ -1,6 +1,7 @@
-"""Evaluates with a Harbor verifier: `python evaluate_harbor.py WORKDIR [FOLDER]` runs `tests/test.sh`.
+"""Evaluates with a Harbor verifier: `evaluate_harbor.py WORKDIR FOLDER VARIABLES [ENVIRONMENT ...]`.
 
-The score is the reward that this leaves.
+This runs `tests/test.sh`; the score is the reward that it leaves. VARIABLES are those of the image, a JSON object; each
+ENVIRONMENT is the path of a virtual environment of it.
 
 Such scripts install their own tools first. There is no network here, and what they install is there already: stand-ins
 take the place of the installers.
@@ -14,6 +15,8 @@ import sys
 
 from foreign_view import VIEW, lay_temporary, prepare_programs, report, view
 
+FOLDERS = ("HOME", "TMPDIR")
+"""Variables whose folders a sandbox has, and an image may have none of."""
 LAST = 4000
 """Characters of the verifier's output that agents are told."""
 NOTHING = "#!/bin/sh\nexit 0\n"
@@ -74,7 +77,7 @@ STAND_INS = {
 }
 
 
-def main(workdir, inner="."):
+def main(workdir, inner=".", variables="{}", *virtual):
     """Verify what lies here and print its reward; the working folder is `inner` here, if its path does not lead there.
 
     Raises:
@@ -82,7 +85,9 @@ def main(workdir, inner="."):
     """
     folder = view()
     lay_temporary(folder)
-    furnish(prepare_programs())
+    programs = prepare_programs()
+    furnish(programs)
+    lay_virtual(virtual, os.path.dirname(programs))  # noqa: PTH120
     logs = os.path.abspath(f"{VIEW}-logs")  # noqa: PTH100
     for name in ("verifier", "agent", "artifacts"):
         os.makedirs(f"{logs}/{name}", exist_ok=True)  # noqa: PTH103
@@ -92,7 +97,13 @@ def main(workdir, inner="."):
     done = subprocess.run(
         ["bash", f"{tests}/test.sh"],
         cwd=here,
-        env={**os.environ, "TEST_DIR": tests, "LOGS_DIR": logs, "SCRIPT": SCRIPT},
+        env={
+            **os.environ,
+            **found(json.loads(variables), programs),
+            "TEST_DIR": tests,
+            "LOGS_DIR": logs,
+            "SCRIPT": SCRIPT,
+        },
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -106,12 +117,32 @@ def main(workdir, inner="."):
     report(reward, metrics)
 
 
+def found(variables, programs):
+    """What the verifier finds of an image's variables: our programs come first, and folders have to be there."""
+    said = {name: value for name, value in variables.items() if name not in FOLDERS or os.path.isdir(value)}  # noqa: PTH112
+    for name, first in (("PATH", f"{programs}:"), ("PYTHONPATH", "")):
+        if name in said:
+            said[name] = f"{first}{said[name]}:{os.environ[name]}"
+    return said
+
+
+def lay_virtual(places, environment):
+    """Let each virtual environment of an image be ours, if it can be where the candidate's files are."""
+    here = os.getcwd()  # noqa: PTH109
+    for place in map(os.path.realpath, places):
+        if place.startswith(f"{here}/") and not os.path.lexists(place):
+            os.makedirs(os.path.dirname(place), exist_ok=True)  # noqa: PTH103, PTH120
+            os.symlink(environment, place)  # noqa: PTH211
+
+
 def furnish(programs):
     """Put stand-ins for installers where programs are looked for first."""
     for name, text in STAND_INS.items():
         with open(f"{programs}/{name}", "w", encoding="utf-8") as file:  # noqa: PTH123
             file.write(text)
         os.chmod(f"{programs}/{name}", 0o755)  # noqa: PTH101
+    with open(f"{programs}/activate", "w", encoding="utf-8"):  # noqa: PTH123
+        pass
     home = os.environ.get("HOME", "")
     if os.path.isdir(home):  # noqa: PTH112
         os.makedirs(f"{home}/.local/bin", exist_ok=True)  # noqa: PTH103

@@ -74,6 +74,29 @@ def test_what_it_copies_is_where_docker_has_it(text: str, paths: str) -> None:
     assert sorted(path.replace("one two", "one\ttwo") for path in recipe.files) == sorted(expected)
 
 
+def test_it_tells_the_variables_of_the_image_and_no_others() -> None:
+    recipe = read(
+        "FROM x AS one\nENV A=1 GONE=1\nFROM y\nARG V=2\nENV B=$V PATH=/own/bin:$PATH PYTHONPATH=/src:${PYTHONPATH}\n"
+    )
+    path = "/own/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    assert recipe.environment == {"B": "2", "PATH": path, "PYTHONPATH": "/src:"}
+    assert (read("FROM x AS one\nENV A=1\nFROM one").environment, recipe.notes) == ({"A": "1"}, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("RUN python3 -m venv --prompt x /opt/v && /opt/v/bin/pip install y", ["/opt/v"]),
+        ("RUN uv venv -p 3.12 && uv venv --seed tools", ["/app/.venv", "/app/tools"]),
+        ("RUN python -m venv /opt/v\nFROM y\nCOPY --from=one /opt/v /opt/w", ["/opt/w"]),
+        ("RUN python -m venv /opt/v\nFROM y", []),
+    ],
+)
+def test_it_tells_the_virtual_environments_of_the_image(text: str, places: list[str]) -> None:
+    recipe = read(f"FROM x AS one\n{text}\n")
+    assert (sorted(recipe.virtual), recipe.files, recipe.notes) == (places, {}, ())
+
+
 def test_an_argument_before_the_stages_is_a_default_of_theirs() -> None:
     recipe = read("ARG A=/one\nFROM x\nARG A\nENV B=$A\nARG B=/no\nWORKDIR $B\nCOPY fit.py .\n")
     assert (recipe.workdir, list(recipe.files)) == ("/one", ["/one/fit.py"])

@@ -52,7 +52,7 @@ def test_a_harbor_task_is_a_task_as_it_is(tmp_path: Path) -> None:
     assert not any("solve" in path for path in task.evaluator_files())
     assert "pytest==8.4.1" in task.environment.packages
     assert task.command
-    assert task.command.text.startswith("env PASS=yes python3 ")
+    assert """'{"PASS": "yes"}'""" in task.command.text
     assert score(evaluated(task, tmp_path / "box")) == 0.25
     assert score(evaluated(task, tmp_path / "box2", **{"greeting.txt": "hello"})) == 1
 
@@ -160,6 +160,43 @@ async def test_in_a_sandbox_it_has_the_paths_of_its_image(tmp_path: Path, beside
     (place / "environment" / "data" / "words.txt").write_text("hello")
     found = [each async for each in judge_seed(find_task(str(place)), ["train"], "bubblewrap")]
     assert found[0].evaluation.metrics == {"reward": 1.0}, found[0].evidence
+
+
+IMAGE = """\
+FROM python:3.12
+WORKDIR /work/here
+RUN python3 -m venv /opt/tools && uv venv
+COPY data/words.txt /opt/
+ENV PYTHONPATH=/work/here/src PATH=/work/here/bin:/opt/tools/bin:$PATH MODE=fast HOME=/nowhere
+COPY mine bin/mine
+COPY mine bin/pip
+COPY part.py src/
+"""
+RUNS_IT = """\
+set -e
+pip install nothing
+source .venv/bin/activate
+/opt/tools/bin/pip install nothing
+for python in .venv/bin/python /opt/tools/bin/python3 python3; do
+  $python -c 'import part, sys; from os import environ as found; assert found["TIER"] + found["KIND"] == "abc"'
+done
+.venv/bin/pytest --version
+test -d $HOME
+mine > /logs/verifier/reward.txt
+"""
+
+
+@pytest.mark.slow
+async def test_a_verifier_finds_the_variables_and_virtual_environments_of_the_image(tmp_path: Path) -> None:
+    place = folder(tmp_path, tests="", logs="", where="")
+    files = {"Dockerfile": IMAGE, "mine": "#!/bin/sh\n[ $MODE = fast ] && echo 7\n", "part.py": ""}
+    write(place / "environment", files)
+    (place / "environment" / "mine").chmod(0o755)
+    (place / "tests" / "test.sh").write_text(RUNS_IT)
+    given = "[environment.env]\nTIER = '${TIER:-a}'\nKIND = 'x'\n[verifier.env]\nKIND = 'bc'\nMODE = '${MODE}'\n"
+    (place / "task.toml").write_text(given)
+    found = [each async for each in judge_seed(find_task(str(place)), ["train"], "bubblewrap")]
+    assert found[0].evaluation.metrics == {"reward": 7.0}, found[0].evidence
 
 
 def test_a_working_folder_of_the_system_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
