@@ -14,6 +14,7 @@ from evogit.adopt.dockerfile_text import VARIABLE, Instruction, array, expanded,
 from evogit.adopt.foreign_task import PLAIN, File
 from evogit.adopt.installs import commands, debian, installed, told_unknown, virtual, words
 from evogit.adopt.sources import has_version
+from evogit.adopt.undone import told_base, told_undone, undone
 
 _USUAL = "/ /etc /home /mnt /opt /root /srv /tmp /usr /usr/bin /usr/local /usr/local/bin /usr/src /var"
 USUAL = frozenset(_USUAL.split())
@@ -68,7 +69,7 @@ def read_dockerfile(context: Mapping[str, File], workdir: str = "/", whose: str 
         {path: file for path, file in last.files.items() if file != VIRTUAL},
         {name: value for name, value in last.environment.items() if (name, value) != ("PATH", PROGRAMS)},
         tuple(path for path, file in last.files.items() if file == VIRTUAL),
-        (*needs, *build.notes),
+        (*needs, *told_base(last.base, whose), *told_undone(list(build.undone), whose), *build.notes),
     )
 
 
@@ -77,6 +78,7 @@ class _Stage(Struct):
 
     name: str
     workdir: str
+    base: str = ""
     arguments: dict[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
     files: dict[str, File] = field(default_factory=dict)
@@ -89,6 +91,11 @@ class _Stage(Struct):
     def at(self, path: str) -> str:
         """The absolute path that one of this stage's means."""
         return normal(posixpath.join(self.workdir, path))
+
+    def lay(self, path: str, file: File) -> None:
+        """Have a file at a path."""
+        self.files[self.at(path)] = file
+        self.add_folder(posixpath.dirname(self.at(path)))
 
     def add_folder(self, path: str) -> None:
         """Say that there is this folder, and those above it."""
@@ -106,6 +113,7 @@ class _Build(Struct):
     packages: dict[str, str] = field(default_factory=dict)
     system: dict[str, None] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
+    undone: dict[str, None] = field(default_factory=dict)
 
     def take(self, instruction: Instruction) -> None:
         """Do what an instruction says."""
@@ -133,9 +141,9 @@ class _Build(Struct):
         """A stage, which begins as another one where that is its base."""
         base, *named = expanded(rest, self.stages[0].arguments).split() or [""]
         name = named[1] if len(named) > 1 else ""
-        stage = _Stage(name, self.stages[0].workdir, environment={"PATH": PROGRAMS})
+        stage = _Stage(name, self.stages[0].workdir, base, environment={"PATH": PROGRAMS})
         if found := self._stage(base, by_number=False):
-            stage.workdir, stage.environment = found.workdir, dict(found.environment)
+            stage.workdir, stage.base, stage.environment = found.workdir, found.base, dict(found.environment)
             stage.files, stage.folders = dict(found.files), set(found.folders)
         stage.add_folder(stage.workdir)
         self.stages.append(stage)
@@ -147,23 +155,26 @@ class _Build(Struct):
         return next((each for each in self.stages[1:] if name and each.name.lower() == name.lower()), None)
 
     def _run(self, instruction: Instruction) -> None:
-        """What a command installs, and the folders and virtual environments that it makes."""
+        """What a command installs, and the folders, empty files and virtual environments that it makes."""
         stage = self.stages[-1]
         given = array(instruction.rest)
+        line = shlex.join(given) if given else instruction.rest
         told = [document for document, _ in instruction.documents.values()]
-        text = "\n".join([shlex.join(given) if given else instruction.rest, *told])
-        script = expanded(text, stage.told(), unknown=True)
+        script = expanded("\n".join([line, *told]), stage.told(), unknown=True)
+        self.undone |= dict.fromkeys(undone("\n".join(told) if line.startswith("<<") else line))
+        self.system.update(dict.fromkeys(debian(script)))
+        self.notes |= dict.fromkeys(told_unknown(script))
         for name, asked in installed(script):
             if has_version(asked) or name not in self.packages:
                 self.packages[name] = asked
-        self.system.update(dict.fromkeys(debian(script)))
-        self.notes |= dict.fromkeys(told_unknown(script))
         for path in virtual(script):
-            stage.add_folder(stage.at(path))
-            stage.files[stage.at(path)] = VIRTUAL
-        for command in commands(script):
-            for path in command[1:] if command[0] == "mkdir" else ():
+            stage.lay(path, VIRTUAL)
+        for program, *paths in commands(script):
+            for path in paths if program == "mkdir" else ():
                 stage.add_folder(stage.at(path))
+            for path in paths if program == "touch" else ():
+                if re.fullmatch(r"[\w./][\w./-]*", path):
+                    stage.lay(path, stage.files.get(stage.at(path), (b"", PLAIN)))
 
     def _copy(self, instruction: Instruction) -> None:
         """Lay files where a COPY or ADD has them."""
@@ -181,9 +192,7 @@ class _Build(Struct):
             into = several or last.endswith(("/", "/.")) or stage.at(last) in stage.folders
             for meant, below, file in found:
                 name = posixpath.basename(meant).removeprefix("<<") if into else ""
-                place = stage.at(posixpath.join(last, below or name))
-                stage.files[place] = file
-                stage.add_folder(posixpath.dirname(place))
+                stage.lay(posixpath.join(last, below or name), file)
                 if instruction.word == "ADD" and re.search(r"\.(tar(\.\w+)?|tgz|tbz2?|txz)$", meant):
                     self._note(f"{self.whose} unpacks {meant}, which is here as it is")
 

@@ -10,14 +10,15 @@ import json
 import posixpath
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from evogit.adopt.dockerfile import VIRTUAL, Recipe, read_dockerfile
 from evogit.adopt.foreign_task import PLAIN, SHIMS, VIEW, File, ForeignTask, may_link, name_of
 from evogit.adopt.harbor_config import config_of, is_separate, steps, variables, whole_of
-from evogit.adopt.image_places import Places, arranged, is_below, told_lost
+from evogit.adopt.harbor_notes import told_all_lost, told_missing, told_unlike
+from evogit.adopt.image_places import Places, arranged, is_below
 from evogit.adopt.installs import installed, told_unknown
 from evogit.adopt.skydiscover import merged
 from evogit.adopt.sources import all_below, packages, repeats, too_large_of_all
@@ -55,7 +56,6 @@ def read_harbor(folder: Path) -> ForeignTask | None:
         **_tests(verifier),
         **{f"tests/{path}": tests[path] for path in tests},
     }
-    notes = (*recipe.notes, *verifier.notes, *told_unknown(_script(tests)), *_unlike(folder, config, recipe, places))
     left = too_large_of_all(built, beside) + too_large_of_all(folder / "tests", tests)
     return ForeignTask(
         system="Harbor",
@@ -72,7 +72,15 @@ def read_harbor(folder: Path) -> ForeignTask | None:
         repeats=repeats(tests),
         links={**_links(places, instruction, seed), "/tests": f"{VIEW}/tests", "/logs": LOGS},
         why_inside="the verifier runs where the candidate's files are, and may run them",
-        notes=(*notes, *_lost(places, verifier), *left),
+        notes=(
+            *recipe.notes,
+            *verifier.notes,
+            *told_unknown(_script(tests)),
+            *told_unlike(config, recipe, places, is_step=whole != folder),
+            *told_missing(config, beside),
+            *told_all_lost(places, verifier),
+            *left,
+        ),
     )
 
 
@@ -103,24 +111,6 @@ def _command(config: Mapping[str, Any], recipe: Recipe, verifier: Recipe, places
     given = json.dumps({**recipe.environment, **verifier.environment, **variables(config)})
     virtual = dict.fromkeys((*recipe.virtual, *verifier.virtual))
     return shlex.join(["python3", f"{SHIMS}/evaluate_harbor.py", verifier.workdir, inner, given, *virtual])
-
-
-def _unlike(folder: Path, config: Mapping[str, Any], recipe: Recipe, places: Places) -> Iterator[str]:
-    """What is not as Harbor does it."""
-    if whole_of(folder) != folder:
-        yield "it is a step of a task, and begins with what the image has, not with what the steps before it leave"
-    if is_separate(config):
-        yield "its verifier is a container of its own there; here it runs beside the candidate"
-    if recipe.workdir != "/" and places.folder not in places.links:
-        yield f"its programs expect {recipe.workdir}, where a sandbox has the system: they run elsewhere"
-
-
-def _lost(places: Places, verifier: Recipe) -> Iterator[str]:
-    """What is said of files that a sandbox cannot have."""
-    lost = [path for path in places.lost if not path.startswith("/tests/")]
-    yield from told_lost([path for path in lost if path not in verifier.files])
-    theirs = [path for path in lost if path in verifier.files]
-    yield from told_lost(theirs, "its verifier's image", "the candidate or the system")
 
 
 def _work(recipe: Recipe, places: Places) -> str:

@@ -79,13 +79,18 @@ def virtual(script: str) -> Iterator[str]:
 
 def commands(script: str) -> Iterator[list[str]]:
     """The words of each command, without comments, redirections, and what may stand before it."""
-    plain = re.sub(r"(?m)(^|\s)#.*$", "", script.replace("\\\n", " "))
-    for command in re.split(r"&&|\|\||[;|\n]", plain):
+    for command in (part for text in statements(script) for part in text.split("|")):
         found = words(re.sub(r"(?<!\S)\d?>>?\s*[^\s=<>]+|(?<!\S)\d>&\d", "", command))
         while found and LEADING.fullmatch(found[0]):
             del found[0]
         if found:
             yield found
+
+
+def statements(script: str) -> Iterator[str]:
+    """Each command, or commands that are piped into each other, without comments."""
+    plain = re.sub(r"(?m)(^|\s)#.*$", "", script.replace("\\\n", " "))
+    yield from (text.strip() for text in re.split(r"&&|\|\||[;\n]", plain) if text.strip())
 
 
 def words(text: str) -> list[str]:

@@ -69,18 +69,19 @@ def test_it_tells_packages_places_and_the_working_folder() -> None:
     ],
 )
 def test_what_it_copies_is_where_docker_has_it(text: str, paths: str) -> None:
-    recipe = read(f"FROM x AS one\n{text}\n")
+    recipe = read(f"FROM python AS one\n{text}\n")
     expected = paths.replace("one two", "one\ttwo").split(" ")
     assert sorted(path.replace("one two", "one\ttwo") for path in recipe.files) == sorted(expected)
 
 
 def test_it_tells_the_variables_of_the_image_and_no_others() -> None:
     recipe = read(
-        "FROM x AS one\nENV A=1 GONE=1\nFROM y\nARG V=2\nENV B=$V PATH=/own/bin:$PATH PYTHONPATH=/src:${PYTHONPATH}\n"
+        "FROM debian:13 AS one\nENV A=1 GONE=1\nFROM alpine\nARG V=2\n"
+        "ENV B=$V PATH=/own/bin:$PATH PYTHONPATH=/src:${PYTHONPATH}\n"
     )
     path = "/own/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     assert recipe.environment == {"B": "2", "PATH": path, "PYTHONPATH": "/src:"}
-    assert (read("FROM x AS one\nENV A=1\nFROM one").environment, recipe.notes) == ({"A": "1"}, ())
+    assert (read("FROM debian:13 AS one\nENV A=1\nFROM one").environment, recipe.notes) == ({"A": "1"}, ())
 
 
 @pytest.mark.parametrize(
@@ -88,27 +89,81 @@ def test_it_tells_the_variables_of_the_image_and_no_others() -> None:
     [
         ("RUN python3 -m venv --prompt x /opt/v && /opt/v/bin/pip install y", ["/opt/v"]),
         ("RUN uv venv -p 3.12 && uv venv --seed tools", ["/app/.venv", "/app/tools"]),
-        ("RUN python -m venv /opt/v\nFROM y\nCOPY --from=one /opt/v /opt/w", ["/opt/w"]),
-        ("RUN python -m venv /opt/v\nFROM y", []),
+        ("RUN python -m venv /opt/v\nFROM ubuntu\nCOPY --from=one /opt/v /opt/w", ["/opt/w"]),
+        ("RUN python -m venv /opt/v\nFROM ubuntu", []),
     ],
 )
 def test_it_tells_the_virtual_environments_of_the_image(text: str, places: list[str]) -> None:
-    recipe = read(f"FROM x AS one\n{text}\n")
+    recipe = read(f"FROM python AS one\n{text}\n")
     assert (sorted(recipe.virtual), recipe.files, recipe.notes) == (places, {}, ())
 
 
 def test_an_argument_before_the_stages_is_a_default_of_theirs() -> None:
-    recipe = read("ARG A=/one\nFROM x\nARG A\nENV B=$A\nARG B=/no\nWORKDIR $B\nCOPY fit.py .\n")
+    recipe = read("ARG A=/one\nFROM node\nARG A\nENV B=$A\nARG B=/no\nWORKDIR $B\nCOPY fit.py .\n")
     assert (recipe.workdir, list(recipe.files)) == ("/one", ["/one/fit.py"])
     assert not recipe.notes
 
 
 def test_a_here_document_is_a_file_with_the_values_of_variables() -> None:
     recipe = read(
-        "FROM x\nARG A=1\nCOPY <<one <<-'two' /x/\n$A\none\n\t$A\n\ttwo\nCOPY --from=example.org/uv /uv /bin/\n"
+        "FROM rust\nARG A=1\nCOPY <<one <<-'two' /x/\n$A\none\n\t$A\n\ttwo\nCOPY --from=example.org/uv /uv /bin/\n"
     )
     assert {path: data for path, (data, _) in recipe.files.items()} == {"/x/one": b"1\n", "/x/two": b"$A\n"}
     assert not recipe.notes
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "RUN python3 gen.py --n 2 && echo hello > /app/hello.txt",
+            '"python3 gen.py --n 2", "echo hello > /app/hello.txt"',
+        ),
+        ("RUN git init && git config user.name x && git add -A", '"git init", "git add -A"'),
+        ("RUN npm ci  --omit dev 2>/dev/null || true", '"npm ci --omit dev 2>/dev/null"'),
+        ("RUN curl -sSf https://example.org/x.sh | sh -s -- -y", '"curl -sSf https://example.org/x.sh | sh -s -- -y"'),
+        ("RUN python3 <<EOF\nopen('x', 'w')\nEOF", '"python3 <<EOF"'),
+        ("RUN <<EOF\nmake all\nEOF", '"make all"'),
+        ("RUN a; b; c; d; e; f", '"a", "b", "c", "d" and 2 more'),
+        (f"RUN make {'x' * 90}", f'"make {"x" * 55}..."'),
+    ],
+)
+def test_commands_that_are_not_done_here_are_told(text: str, told: str) -> None:
+    said = f"its image runs {told}, which is not done here: files that it makes are missing"
+    assert read(f"FROM python\n{text}\n").notes == (said,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "RUN set -eux; pip install x > /tmp/log 2>&1 && rm -rf /tmp/* && mkdir -p /a && chmod +x /b && cd /a",
+        "RUN python -m pip install x && python3 -m venv /v && /v/bin/pip install y && uv pip install z && which uv",
+        "RUN curl -LsSf https://example.org/uv/install.sh | sh && ln -s /usr/bin/python3 /usr/bin/python",
+        "RUN echo done && [ -e /x ] || true\nRUN find . -name '*.pyc' -delete; useradd me && git config --global a b",
+        'RUN ["pip", "install", "x"]\nRUN for i in 1 2; do echo $i; done; if [ -e /x ]; then rm /x; fi',
+    ],
+)
+def test_of_commands_that_leave_nothing_to_miss_nothing_is_told(text: str) -> None:
+    assert read(f"FROM python:3.12-slim\n{text}\n").notes == ()
+
+
+@pytest.mark.parametrize(
+    ("base", "known"),
+    [
+        ("python:3.12", True),
+        ("docker.io/library/ubuntu@sha256:12", True),
+        ("example.org/team/ubuntu:1", False),
+        ("own-agents:latest", False),
+    ],
+)
+def test_an_image_that_begins_as_somebodys_is_told(base: str, known: bool) -> None:
+    notes = read(f"ARG BASE={base}\nFROM gone AS no\nFROM $BASE AS one\nFROM one\n").notes
+    assert notes == (() if known else (f"its image begins as {base}: what that brings is not known here, and missing",))
+
+
+def test_a_file_that_it_touches_is_there() -> None:
+    recipe = read("FROM python\nCOPY fit.py .\nRUN touch fit.py __init__.py && touch -d @0 $X\n")
+    assert recipe.files == {"/app/fit.py": (b"fit.py", PLAIN), "/app/__init__.py": (b"", PLAIN)}
 
 
 def test_what_cannot_be_read_is_told() -> None:

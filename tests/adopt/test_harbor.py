@@ -199,6 +199,18 @@ async def test_a_verifier_finds_the_variables_and_virtual_environments_of_the_im
     assert found[0].evaluation.metrics == {"reward": 7.0}, found[0].evidence
 
 
+def test_what_an_image_does_otherwise_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    place = folder(tmp_path, tests="", logs="", where="", copy="RUN make data\n")
+    services = {"docker-compose.yaml": "services:\n  main:\n    a: b\n  tool:\n    image: x\n  db: {image: y}\n"}
+    find_task(str(write(place, {f"environment/{name}": text for name, text in services.items()})))
+    assert 'its image runs "make data", which is not done here' in caplog.text
+    assert "its docker-compose.yaml starts tool, db, which is not done here" in caplog.text
+    (place / "environment" / "Dockerfile").unlink()
+    (place / "task.toml").write_text("[environment]\ndocker_image = 'team/x:1'\n")
+    find_task(str(place))
+    assert "its image begins as team/x:1: what that brings is not known here" in caplog.text
+
+
 def test_a_working_folder_of_the_system_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     place = folder(tmp_path, tests="", logs="", where="")
     (place / "environment" / "Dockerfile").write_text("FROM x\nWORKDIR /usr/src/app\n")

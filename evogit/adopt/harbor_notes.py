@@ -1,0 +1,46 @@
+"""What a person is told of a Harbor task that is not here as it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from evogit.adopt.dockerfile import Recipe
+from evogit.adopt.foreign_task import File
+from evogit.adopt.harbor_config import is_separate
+from evogit.adopt.image_places import Places, told_lost
+from evogit.adopt.undone import told_base
+from evogit.adopt.yaml_subset import at, read_yaml
+
+COMPOSED = ("docker-compose.yaml", "docker-compose.yml")
+MAIN = "main"
+"""The service of a composition in which agents work."""
+
+
+def told_unlike(config: Mapping[str, Any], recipe: Recipe, places: Places, *, is_step: bool) -> Iterator[str]:
+    """What is not as Harbor does it."""
+    if is_step:
+        yield "it is a step of a task, and begins with what the image has, not with what the steps before it leave"
+    if is_separate(config):
+        yield "its verifier is a container of its own there; here it runs beside the candidate"
+    if recipe.workdir != "/" and places.folder not in places.links:
+        yield f"its programs expect {recipe.workdir}, where a sandbox has the system: they run elsewhere"
+
+
+def told_all_lost(places: Places, verifier: Recipe) -> Iterator[str]:
+    """What is said of files that a sandbox cannot have."""
+    lost = [path for path in places.lost if not path.startswith("/tests/")]
+    yield from told_lost([path for path in lost if path not in verifier.files])
+    theirs = [path for path in lost if path in verifier.files]
+    yield from told_lost(theirs, "its verifier's image", "the candidate or the system")
+
+
+def told_missing(config: Mapping[str, Any], beside: Mapping[str, File]) -> Iterator[str]:
+    """What is said of an image that has no Dockerfile, and of services beside it."""
+    if "Dockerfile" not in beside:
+        yield from told_base(str(at(config, "environment", "docker_image") or ""), "its image")
+    composed = "\n".join(beside[name][0].decode(errors="replace") for name in COMPOSED if name in beside)
+    services = at(read_yaml(composed), "services")
+    others = [name for name in services if name != MAIN] if isinstance(services, dict) else []
+    if others:
+        yield f"its docker-compose.yaml starts {', '.join(others)}, which is not done here: no program will find that"
