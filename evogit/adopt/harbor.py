@@ -10,12 +10,12 @@ import json
 import posixpath
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from evogit.adopt.dockerfile import VIRTUAL, Recipe, read_dockerfile
-from evogit.adopt.foreign_task import PLAIN, SHIMS, VIEW, File, ForeignTask, may_link, name_of
+from evogit.adopt.foreign_task import PLAIN, SHIMS, VIEW, File, ForeignTask, name_of
 from evogit.adopt.harbor_config import config_of, is_separate, steps, variables, whole_of
 from evogit.adopt.harbor_notes import told_all_lost, told_missing, told_unlike
 from evogit.adopt.image_places import Places, arranged, is_below
@@ -46,10 +46,11 @@ def read_harbor(folder: Path) -> ForeignTask | None:
     beside = all_below(built)
     recipe = read_dockerfile(beside, WORKDIR)
     verifier = _verifier(config, tests, recipe.workdir)
-    places = arranged(recipe, ".", TAKEN, {**verifier.files, **dict.fromkeys(verifier.virtual, VIRTUAL)})
+    named = _named(instruction, recipe.workdir)
+    places = arranged(recipe, ".", TAKEN, {**verifier.files, **dict.fromkeys(verifier.virtual, VIRTUAL)}, named)
     seed = dict(places.files)
     if not any(is_below(path, recipe.workdir) for path in recipe.files):
-        seed.setdefault(_solution(instruction, recipe.workdir, places.folder), (b"", PLAIN))
+        seed.setdefault(_solution(named, recipe.workdir, places), (b"", PLAIN))
     theirs = {
         **places.elsewhere,
         **_tests(recipe),
@@ -70,13 +71,13 @@ def read_harbor(folder: Path) -> ForeignTask | None:
         timeout=float(at(config, "verifier", "timeout_sec") or TIMEOUT),
         packages=merged(verifier.packages, *_asked(tests), packages(theirs), packages(recipe.files), recipe.packages),
         repeats=repeats(tests),
-        links={**_links(places, instruction, seed), "/tests": f"{VIEW}/tests", "/logs": LOGS},
+        links={**places.links, "/tests": f"{VIEW}/tests", "/logs": LOGS},
         why_inside="the verifier runs where the candidate's files are, and may run them",
         notes=(
             *recipe.notes,
             *verifier.notes,
             *told_unknown(_script(tests)),
-            *told_unlike(config, recipe, places, is_step=whole != folder),
+            *told_unlike(config, recipe, places, named, is_step=whole != folder),
             *told_missing(config, beside),
             *told_all_lost(places, verifier),
             *left,
@@ -116,25 +117,21 @@ def _command(config: Mapping[str, Any], recipe: Recipe, verifier: Recipe, places
 def _work(recipe: Recipe, places: Places) -> str:
     """What agents are told of where they work."""
     inside = f"; programs start in `{recipe.workdir}`" if places.folder != recipe.workdir else ""
-    return f"You work on the files of `{places.folder}`{inside}."
+    own = places.own if places.folder != "/" else ()
+    beside = "".join(f"; `/{top}` is `{top}` there" for top in own)
+    return f"You work on the files of `{places.folder}`{inside}{beside}."
 
 
-def _links(places: Places, instruction: str, seed: Mapping[str, File]) -> dict[str, str]:
-    """The links of an image; where programs work in all of it, also those for what the instructions name."""
-    named = [path[1:] for path in _named(instruction) if path.startswith("/")] if places.folder == "/" else []
-    tops = {path.split("/")[0] for path in (*named, *seed)} if places.folder == "/" else set[str]()
-    new = {f"/{top}": top for top in sorted(tops) if top not in TAKEN and may_link(f"/{top}")}
-    return {**new, **places.links}
+def _solution(named: Sequence[str], workdir: str, places: Places) -> str:
+    """The file that the instructions ask for, where an image brings none: the first one that can be a candidate's."""
+    for path in named:
+        if is_below(path, places.folder):
+            return posixpath.relpath(path, places.folder)
+        if path.split("/")[1] in places.own:
+            return path[1:]
+    return posixpath.relpath(posixpath.join(workdir, "solution.py"), places.folder)
 
 
-def _solution(instruction: str, workdir: str, folder: str) -> str:
-    """The file that the instructions ask for, where an image brings none: the first one that is in the folder."""
-    for name in _named(instruction):
-        path = posixpath.normpath(posixpath.join(workdir, name))
-        if is_below(path, folder):
-            return posixpath.relpath(path, folder)
-    return posixpath.relpath(posixpath.join(workdir, "solution.py"), folder)
-
-
-def _named(instruction: str) -> list[str]:
-    return NAMED.findall(f" {instruction} ")
+def _named(instruction: str, workdir: str) -> list[str]:
+    """Absolute paths of the files that the instructions name."""
+    return [posixpath.normpath(posixpath.join(workdir, name)) for name in NAMED.findall(f" {instruction} ")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evogit.adopt.dockerfile import Recipe
@@ -17,7 +17,9 @@ MAIN = "main"
 """The service of a composition in which agents work."""
 
 
-def told_unlike(config: Mapping[str, Any], recipe: Recipe, places: Places, *, is_step: bool) -> Iterator[str]:
+def told_unlike(
+    config: Mapping[str, Any], recipe: Recipe, places: Places, named: Sequence[str], *, is_step: bool
+) -> Iterator[str]:
     """What is not as Harbor does it."""
     if is_step:
         yield "it is a step of a task, and begins with what the image has, not with what the steps before it leave"
@@ -25,6 +27,9 @@ def told_unlike(config: Mapping[str, Any], recipe: Recipe, places: Places, *, is
         yield "its verifier is a container of its own there; here it runs beside the candidate"
     if recipe.workdir != "/" and places.folder not in places.links:
         yield f"its programs expect {recipe.workdir}, where a sandbox has the system: they run elsewhere"
+    known = ("tests", "logs", *(path.split("/")[1] for path in places.links), *places.own, recipe.workdir.split("/")[1])
+    if beyond := sorted({path for path in named if path.split("/")[1] not in known} - recipe.files.keys()):
+        yield f"its instructions name {', '.join(beyond)}, where a sandbox has the system: no candidate can bring that"
 
 
 def told_all_lost(places: Places, verifier: Recipe) -> Iterator[str]:

@@ -20,7 +20,7 @@ def main(program, folder):
         SystemExit: the script said nothing that can be read.
     """
     theirs = view()
-    lay_temporary(theirs)
+    lay_temporary(f"{theirs}/image/tmp")
     home = f"{theirs}/{folder}"
     prepare_programs()
     with open(f"{home}/evaluate.sh", encoding="utf-8", errors="replace") as script:  # noqa: PTH123

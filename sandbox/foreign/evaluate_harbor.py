@@ -84,7 +84,8 @@ def main(workdir, inner=".", variables="{}", *virtual):
         SystemExit: the verifier left no reward.
     """
     folder = view()
-    lay_temporary(folder)
+    lay_temporary(f"{folder}/image/tmp")
+    lay_temporary("tmp")
     programs = prepare_programs()
     furnish(programs)
     lay_virtual(virtual, os.path.dirname(programs))  # noqa: PTH120

@@ -37,9 +37,8 @@ def view():
     return folder
 
 
-def lay_temporary(folder):
-    """Copy what an image has in /tmp to where that is: nothing can be linked there."""
-    source = f"{folder}/image/tmp"
+def lay_temporary(source):
+    """Copy what is to be in /tmp to where that is: nothing can be linked there."""
     for root, _, names in os.walk(source):
         place = os.path.normpath(f"{os.environ.get('TMPDIR', '/tmp')}/{os.path.relpath(root, source)}")
         os.makedirs(place, exist_ok=True)  # noqa: PTH103

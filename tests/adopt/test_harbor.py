@@ -97,6 +97,40 @@ def test_what_an_image_has_beside_its_working_folder_is_the_candidates_too(tmp_p
     assert score(evaluated(task, tmp_path / "box", **{"here/greeting.txt": "hello"})) == 1
 
 
+@pytest.mark.parametrize(
+    ("named", "links", "seed"),
+    [
+        ("/output/plan.json", {"/output=output"}, {"output/plan.json"}),
+        ("/srv/plan.json", {"/srv=srv"}, {"srv/words.txt", "srv/plan.json"}),
+        ("/srv/words.txt", {"/srv=.foreign/image/srv"}, {"solution.py"}),
+        ("/tmp/plan.json", set(), {"tmp/plan.json"}),
+        ("/work/plan.json", {"/work=."}, {"plan.json"}),
+        ("/usr/share/plan.json", set(), {"solution.py"}),
+    ],
+)
+def test_what_the_instructions_name_beside_the_working_folder_is_the_candidates(
+    named: str, links: set[str], seed: set[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = folder(tmp_path, tests="", logs="", where="", copy="COPY data/words.txt /srv/\n")
+    (place / "instruction.md").write_text(f"Write the plan to `{named}`.")
+    task = find_task(str(place))
+    usual = {"/work/here=.", "/srv=.foreign/image/srv", "/tests=.foreign/tests", "/logs=.foreign-logs"}
+    assert (set(task.environment.links) - usual, task.seed_files().keys()) == (links - usual, seed)
+    assert ("`/output` is `output` there" in task.goal) == ("output" in named)
+    assert ("its instructions name /usr/share/plan.json, where" in caplog.text) == ("usr" in named)
+
+
+@pytest.mark.slow
+async def test_in_a_sandbox_a_candidate_has_files_beside_the_working_folder(tmp_path: Path) -> None:
+    place = folder(tmp_path, tests="", logs="", where="", copy="COPY data/words.txt /output/\n")
+    (place / "instruction.md").write_text("Write to `/tmp/plan.json` and `/output/plan.json`.")
+    (place / "tests" / "test.sh").write_text(
+        "cat /tmp/plan.json && wc -c < /output/words.txt > /logs/verifier/reward.txt"
+    )
+    found = [each async for each in judge_seed(find_task(str(place)), ["train"], "bubblewrap")]
+    assert found[0].evaluation.metrics == {"reward": 6.0}, found[0].evidence
+
+
 def test_a_separate_verifier_has_what_its_own_image_copies_and_installs(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
