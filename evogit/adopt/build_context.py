@@ -6,7 +6,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from evogit.adopt.foreign_task import File
+from evogit.adopt.foreign_task import EXECUTABLE, PLAIN, File
 
 
 def sent(files: Mapping[str, File]) -> dict[str, File]:
@@ -41,6 +41,23 @@ def chosen(
         inner = (below or parts[-1]).split("/")
         if not any(each.fullmatch("/".join(inner[:count])) for each in without for count in range(1, len(inner) + 1)):
             yield meant, (posixpath.relpath(path, pivot or ".") if ("parents", "") in options else below), file
+
+
+def changed(said: str, mode: int) -> int:
+    """The Git mode of a file after a `chmod`, of which only who may run it matters; 0, where there is none, stays."""
+    if not mode:
+        return mode
+    if re.fullmatch(r"[0-7]+", said):
+        return EXECUTABLE if int(said, 8) & 0o100 else PLAIN
+    told = re.findall(r"([-+=])\w*x", said)
+    return mode if not told else PLAIN if told[-1] == "-" else EXECUTABLE
+
+
+def named(path: str, files: Mapping[str, File], *, below: bool) -> list[str]:
+    """The files that an absolute path with wildcards means, also all below it if so told."""
+    pattern = _glob(path)
+    above = {each: [each[: match.start()] for match in re.finditer("/", each)] if below else [] for each in files}
+    return [each for each in files if any(pattern.fullmatch(part) for part in (each, *above[each]))]
 
 
 def _glob(pattern: str) -> re.Pattern[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
-from evogit.adopt.build_context import chosen, normal, sent
+from evogit.adopt.build_context import changed, chosen, named, normal, sent
 from evogit.adopt.dockerfile_text import VARIABLE, Instruction, array, expanded, instructions, pairs
 from evogit.adopt.foreign_task import PLAIN, File
 from evogit.adopt.installs import commands, debian, installed, told_unknown, virtual, words
@@ -97,6 +97,14 @@ class _Stage(Struct):
         self.files[self.at(path)] = file
         self.add_folder(posixpath.dirname(self.at(path)))
 
+    def change(self, words: Sequence[str]) -> None:
+        """Do what a `chmod` with these words does."""
+        said, *paths = [word for word in words if not word.startswith("-")] or [""]
+        below = any(re.match("-[a-zA-Z]*R|--recursive", word) for word in words)
+        for path in (found for each in paths for found in named(self.at(each), self.files, below=below)):
+            data, mode = self.files[path]
+            self.files[path] = data, changed(said, mode)
+
     def add_folder(self, path: str) -> None:
         """Say that there is this folder, and those above it."""
         while path not in self.folders:
@@ -139,8 +147,8 @@ class _Build(Struct):
 
     def _begin(self, rest: str) -> None:
         """A stage, which begins as another one where that is its base."""
-        base, *named = expanded(rest, self.stages[0].arguments).split() or [""]
-        name = named[1] if len(named) > 1 else ""
+        base, *called = expanded(rest, self.stages[0].arguments).split() or [""]
+        name = called[1] if len(called) > 1 else ""
         stage = _Stage(name, self.stages[0].workdir, base, environment={"PATH": PROGRAMS})
         if found := self._stage(base, by_number=False):
             stage.workdir, stage.base, stage.environment = found.workdir, found.base, dict(found.environment)
@@ -170,6 +178,8 @@ class _Build(Struct):
         for path in virtual(script):
             stage.lay(path, VIRTUAL)
         for program, *paths in commands(script):
+            if program == "chmod":
+                stage.change(paths)
             for path in paths if program == "mkdir" else ():
                 stage.add_folder(stage.at(path))
             for path in paths if program == "touch" else ():
@@ -181,6 +191,7 @@ class _Build(Struct):
         stage = self.stages[-1]
         *sources, last = [self._expanded(word) for word in array(instruction.rest) or words(instruction.rest)] or [""]
         origin = "".join(value for name, value in instruction.options if name == "from")
+        mode = "".join(value for name, value in instruction.options if name == "chmod")
         beside = self._origin(origin, instruction)
         for source in sources:
             found = list(chosen(source, beside, instruction.options))
@@ -192,7 +203,7 @@ class _Build(Struct):
             into = several or last.endswith(("/", "/.")) or stage.at(last) in stage.folders
             for meant, below, file in found:
                 name = posixpath.basename(meant).removeprefix("<<") if into else ""
-                stage.lay(posixpath.join(last, below or name), file)
+                stage.lay(posixpath.join(last, below or name), (file[0], changed(mode, file[1])))
                 if instruction.word == "ADD" and re.search(r"\.(tar(\.\w+)?|tgz|tbz2?|txz)$", meant):
                     self._note(f"{self.whose} unpacks {meant}, which is here as it is")
 

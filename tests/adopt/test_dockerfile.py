@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from evogit.adopt.dockerfile import Recipe, read_dockerfile
-from evogit.adopt.foreign_task import PLAIN, File
+from evogit.adopt.foreign_task import EXECUTABLE, PLAIN, File
 
 BESIDE = ("fit.py", "util.py", "words.txt", "data/a.csv", "data/b.csv", "data/deep/c.csv", "src/main.py")
 
@@ -164,6 +164,26 @@ def test_an_image_that_begins_as_somebodys_is_told(base: str, known: bool) -> No
 def test_a_file_that_it_touches_is_there() -> None:
     recipe = read("FROM python\nCOPY fit.py .\nRUN touch fit.py __init__.py && touch -d @0 $X\n")
     assert recipe.files == {"/app/fit.py": (b"fit.py", PLAIN), "/app/__init__.py": (b"", PLAIN)}
+
+
+@pytest.mark.parametrize(
+    ("text", "run"),
+    [
+        ("COPY --chmod=755 fit.py .", "fit.py"),
+        ("COPY --chmod=u+x,g-w fit.py util.py ./\nCOPY --chmod=644 util.py .", "fit.py"),
+        ("COPY fit.py util.py ./\nRUN chmod +x fit.py /gone && chmod -R a-w .", "fit.py"),
+        (
+            "COPY *.py ./\nRUN chmod 0755 /app/f*.py && chmod a+x util.py\nRUN chmod -x util.py; chmod 600 util.py",
+            "fit.py",
+        ),
+        ("COPY data data\nRUN chmod -R 700 data/d*", "data/deep/c.csv"),
+        ("COPY data data\nCOPY src src\nRUN chmod +x data", ""),
+        ("RUN chmod +x fit.py\nCOPY fit.py .", ""),
+    ],
+)
+def test_what_may_be_run_is_as_the_image_has_it(text: str, run: str) -> None:
+    found = [path for path, (_, mode) in read(f"FROM python\n{text}\n").files.items() if mode == EXECUTABLE]
+    assert found == [f"/app/{path}" for path in run.split()]
 
 
 def test_what_cannot_be_read_is_told() -> None:
