@@ -15,6 +15,8 @@ import sys
 
 from foreign_view import VIEW, lay_temporary, prepare_programs, report, view
 
+AT_ONCE = {"PIP_RETRIES": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "npm_config_fetch_retries": "0"}
+"""Variables with which installers fail at once where there is no network; servers of the task's own they still ask."""
 FOLDERS = ("HOME", "TMPDIR")
 """Variables whose folders a sandbox has, and an image may have none of."""
 LAST = 4000
@@ -95,16 +97,11 @@ def main(workdir, inner=".", variables="{}", *virtual):
     tests = "/tests" if os.path.isdir("/tests") else f"{folder}/tests"  # noqa: PTH112
     os.makedirs(inner, exist_ok=True)  # noqa: PTH103
     here = workdir if workdir != "/" and os.path.isdir(workdir) else inner  # noqa: PTH112
+    ours = {"TEST_DIR": tests, "LOGS_DIR": logs, "SCRIPT": SCRIPT}
     done = subprocess.run(
         ["bash", f"{tests}/test.sh"],
         cwd=here,
-        env={
-            **os.environ,
-            **found(json.loads(variables), programs),
-            "TEST_DIR": tests,
-            "LOGS_DIR": logs,
-            "SCRIPT": SCRIPT,
-        },
+        env={**os.environ, **AT_ONCE, **found(json.loads(variables), programs), **ours},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

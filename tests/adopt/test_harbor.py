@@ -215,6 +215,8 @@ for python in .venv/bin/python /opt/tools/bin/python3 python3; do
   $python -c 'import part, sys; from os import environ as found; assert found["TIER"] + found["KIND"] == "abc"'
 done
 .venv/bin/pytest --version
+python3 -m pip download pytest > log 2>&1 || true
+if grep Retrying log; then exit 1; fi
 test -d $HOME
 mine > /logs/verifier/reward.txt
 """
