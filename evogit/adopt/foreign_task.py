@@ -39,6 +39,8 @@ OUTSIDE = (
 PLAIN, EXECUTABLE = 0o100644, 0o100755
 CORES = 4
 """CPU seconds per second of wall clock that an evaluation may take: these systems limit the latter alone."""
+MEMORY, DISK = 4096, 512
+"""MB that an evaluation may take where nothing says more."""
 NOISY = 3
 """How often what seems best is evaluated again where scores may be noisy, as far as the sources tell."""
 
@@ -58,6 +60,7 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
         metric: what the score is called.
         direction: which way is better.
         timeout: seconds of one evaluation.
+        memory, disk: MB that programs of it may take.
         packages: Python requirements.
         repeats: above 0 where scores may be noisy.
         links: absolute path that their programs expect -> folder of the candidate's that it leads to.
@@ -78,6 +81,8 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
     metric: str = "combined_score"
     direction: Direction = "maximize"
     timeout: float = 300.0
+    memory: int = MEMORY
+    disk: int = DISK
     packages: tuple[str, ...] = ()
     repeats: int = 0
     links: Mapping[str, str] = field(default_factory=dict)
@@ -125,8 +130,8 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
             "[sandbox]",
             f"timeout = {self.timeout:g}",
             f"cpu = {CORES * self.timeout:g}",
-            'memory = "4g"',
-            'disk = "512m"',
+            f'memory = "{_size(self.memory)}"',
+            f'disk = "{_size(self.disk)}"',
             "pids = 256",
             f"packages = {json.dumps(self.packages)}",
         ]
@@ -172,6 +177,10 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
                 except OSError:
                     shutil.rmtree(Path(scratch) / self.name)  # another process was faster
         return folder
+
+
+def _size(megabytes: int) -> str:
+    return f"{megabytes}m" if megabytes % 1024 else f"{megabytes // 1024}g"
 
 
 def _stand_ins() -> Iterator[tuple[str, File]]:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from evogit.adopt.dockerfile import VIRTUAL, Recipe, read_dockerfile
-from evogit.adopt.foreign_task import PLAIN, SHIMS, VIEW, File, ForeignTask, name_of
-from evogit.adopt.harbor_config import config_of, is_separate, steps, variables, whole_of
+from evogit.adopt.foreign_task import DISK, MEMORY, PLAIN, SHIMS, VIEW, File, ForeignTask, name_of
+from evogit.adopt.harbor_config import config_of, is_separate, megabytes, steps, variables, whole_of
 from evogit.adopt.harbor_notes import told_all_lost, told_missing, told_unlike
 from evogit.adopt.image_places import Places, arranged, is_below
 from evogit.adopt.installs import installed, told_unknown
@@ -69,6 +69,8 @@ def read_harbor(folder: Path) -> ForeignTask | None:
         read="json:combined_score",
         metric="reward",
         timeout=float(at(config, "verifier", "timeout_sec") or TIMEOUT),
+        memory=megabytes(config, "memory", MEMORY),
+        disk=megabytes(config, "storage", DISK),
         packages=merged(verifier.packages, *_asked(tests), packages(theirs), packages(recipe.files), recipe.packages),
         repeats=repeats(tests),
         links={**places.links, "/tests": f"{VIEW}/tests", "/logs": LOGS},

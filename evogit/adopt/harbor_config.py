@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -51,6 +52,19 @@ def variables(config: Mapping[str, Any]) -> dict[str, str]:
             said = expanded(str(value), {})
             found |= {name: said} if said or "${" not in str(value) else {}
     return found
+
+
+def megabytes(config: Mapping[str, Any], what: str, least: int) -> int:
+    """How much of `memory` or `storage` a task asks for, or its verifier; no less than the `least`."""
+    tables = [at(config, "environment"), at(config, "verifier", "environment")]
+    told = [at(table, f"{what}_mb") for table in tables] + [_in_megabytes(at(table, what)) for table in tables]
+    return max([least, *(each for each in told if isinstance(each, int))])
+
+
+def _in_megabytes(size: object) -> int:
+    """A size such as "2G" or "512M"; 0 for what is none."""
+    match = re.fullmatch(r"(\d+)([GM])[iB]*", str(size), re.IGNORECASE)
+    return int(match[1]) * (1024 if match[2] in "gG" else 1) if match else 0
 
 
 def is_separate(config: Mapping[str, Any]) -> bool:

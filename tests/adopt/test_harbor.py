@@ -235,6 +235,22 @@ async def test_a_verifier_finds_the_variables_and_virtual_environments_of_the_im
     assert found[0].evaluation.metrics == {"reward": 7.0}, found[0].evidence
 
 
+@pytest.mark.parametrize(
+    ("text", "memory", "disk"),
+    [
+        ("", 4096, 512),
+        ("memory_mb = 2048\nstorage_mb = 10240\n", 4096, 10240),
+        ("memory = '8G'\nstorage = '700MB'\n", 8192, 700),
+        ("[verifier.environment]\nmemory_mb = 5000\n", 5000, 512),
+    ],
+)
+def test_a_task_has_the_memory_and_the_disk_that_it_asks_for(text: str, memory: int, disk: int, tmp_path: Path) -> None:
+    place = folder(tmp_path, tests="", logs="", where="")
+    (place / "task.toml").write_text(f"[environment]\n{text}")
+    limits = find_task(str(place)).limits
+    assert (limits.memory >> 20, limits.disk >> 20) == (memory, disk)
+
+
 def test_what_an_image_does_otherwise_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     place = folder(tmp_path, tests="", logs="", where="", copy="RUN make data\n")
     services = {"docker-compose.yaml": "services:\n  main:\n    a: b\n  tool:\n    image: x\n  db: {image: y}\n"}
