@@ -223,6 +223,11 @@ def advice(judged: SeedEvaluation) -> str:
         return f"Give it more with {LIMITS[status]} in [sandbox], or evaluate by a command that needs less."
     if re.search(r"\bnot found\b|No module named|Cannot find (module|package)|exit code 127", said):
         return _lacking(judged.provider, said)
+    if "left no reward" in said:
+        return (
+            "The verifier itself wrote no reward: it ended before, and what it printed tells why. It has no network, "
+            "and of its image what no note says to be missing."
+        )
     if "exit code" in reason:
         return (
             "It has only the files that are committed, no network, and a home that is empty. If it fails in a fresh "

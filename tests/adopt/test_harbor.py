@@ -7,7 +7,7 @@ import pytest
 
 from evogit.adopt import find_task, sources
 from evogit.core import NotFoundError
-from evogit.review.checking import judge_seed
+from evogit.review.checking import advice, judge_seed
 from tests.adopt.evaluating import evaluated, score, write
 
 TASK = """\
@@ -249,6 +249,14 @@ def test_a_task_has_the_memory_and_the_disk_that_it_asks_for(text: str, memory: 
     (place / "task.toml").write_text(f"[environment]\n{text}")
     limits = find_task(str(place)).limits
     assert (limits.memory >> 20, limits.disk >> 20) == (memory, disk)
+
+
+@pytest.mark.slow
+async def test_that_a_verifier_wrote_no_reward_is_said_in_words_of_its_own(tmp_path: Path) -> None:
+    place = folder(tmp_path, tests="", logs="", where="")
+    (place / "tests" / "test.sh").write_text("exit 4\n")
+    found = [each async for each in judge_seed(find_task(str(place)), ["train"], "bubblewrap")]
+    assert advice(found[0]).startswith("The verifier itself wrote no reward")
 
 
 def test_what_an_image_does_otherwise_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
