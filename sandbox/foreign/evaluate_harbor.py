@@ -29,8 +29,8 @@ exit 0
 VALUED = """
 -b -c -C -f -i -p -P -w --build-constraints --cache-dir --color --config-file --constraints --default-index --directory
 --env-file --exclude-newer --extra --extra-index-url --find-links --from --group --index --index-strategy --index-url
---link-mode --only-group --overrides --package --prerelease --project --python --python-platform --resolution --spec
---torch-backend --with --with-editable --with-requirements
+--link-mode --only-group --overrides --package --prerelease --project --prompt --python --python-platform --resolution
+--spec --torch-backend --with --with-editable --with-requirements
 """
 """Options that a value follows."""
 RUN = """#!/bin/sh
@@ -38,16 +38,22 @@ verb=${0##*/}
 while [ $# -gt 0 ]; do
   case "$verb $1" in
     "uv run"|"pipx run") verb=run ;;
+    "uv venv") verb=venv ;;
     "uv tool") [ "$2" = run ] || exit 0; verb=run; shift ;;
     *" -m"|*" --module") shift; exec python3 -m "$@" ;;
     *" --") shift; break ;;
     @VALUED@) [ $# -gt 1 ] && shift ;;
     *" -"*) ;;
-    "uvx "*|"run "*) break ;;
+    "uvx "*|"run "*|"venv "*) break ;;
     *) exit 0 ;;
   esac
   shift
 done
+if [ "$verb" = venv ]; then
+  place=${1:-.venv}
+  [ -e "$place" ] || { mkdir -p "$(dirname "$place")" && ln -s "${0%/*/*}" "$place"; }
+  exit
+fi
 [ $# -eq 0 ] && exit 0
 program=${1%%@*}; program=${program%%==*}; program=${program%%\\[*}; shift
 case "$program" in
@@ -56,7 +62,8 @@ case "$program" in
   *) command -v "$program" > /dev/null && exec "$program" "$@"; exec python3 -c "$SCRIPT" "$program" "$@" ;;
 esac
 """.replace("@VALUED@", "|".join(f'*" {option}"' for option in VALUED.split()))
-"""Runs what `uv run`, `uvx` and `pipx run` would, with what is installed; any other command of theirs does nothing."""
+"""Runs what `uv run`, `uvx` and `pipx run` would, with what is installed; `uv venv` makes a virtual environment
+of that, and any other command of theirs does nothing."""
 SCRIPT = """
 import sys
 from importlib import metadata

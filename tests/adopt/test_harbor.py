@@ -328,12 +328,20 @@ def test_what_uv_would_run_is_run_and_nothing_else(tmp_path: Path) -> None:
         "uv tool run -w x echo 2",
         "uvx echo@1 3",
     )
-    others = ("uv run -m textwrap", "uv run -- echo 4", "uv python install 3.13", "pipx install x", "pipx run echo 5")
-    script = "\n".join([*commands, *others, "echo 1 > $LOGS_DIR/verifier/reward.txt"])
+    activated = ("uv venv -q -p 3.12 a/b", "source a/b/bin/activate", "uv venv", "uv venv", ". .venv/bin/activate")
+    others = (
+        "uv run -m textwrap",
+        "a/b/bin/python -c 'print(6)'",
+        "uv run -- echo 4",
+        "uv python install 3.13",
+        "pipx install x",
+        "pipx run echo 5",
+    )
+    script = "\n".join([*commands, *activated, *others, "echo 1 > $LOGS_DIR/verifier/reward.txt"])
     (place / "tests" / "test.sh").write_text(f"set -e\n{script}\n")
     done = evaluated(find_task(str(place)), tmp_path / "box")
     assert score(done) == 1
-    assert re.findall(r"^(\d|Hello)", done.stdout, re.MULTILINE) == ["1", "2", "3", "Hello", "4", "5"]
+    assert re.findall(r"^(\d|Hello)", done.stdout, re.MULTILINE) == ["1", "2", "3", "Hello", "6", "4", "5"]
 
 
 def test_of_a_task_with_steps_each_is_one(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
