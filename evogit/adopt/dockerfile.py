@@ -35,6 +35,7 @@ class Recipe(Struct, frozen=True):
         files: absolute path in the image -> file, of those that it copies.
         environment: variable -> value, of those that it sets.
         virtual: absolute paths of the virtual environments that it makes.
+        folders: absolute paths of the empty folders that it makes.
         notes: what a person has to see to: its Debian packages, and what could not be read.
     """
 
@@ -44,7 +45,13 @@ class Recipe(Struct, frozen=True):
     files: Mapping[str, File] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     virtual: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Paths at which there is no file, but something to be made, or in a folder that is empty."""
+        return (*self.virtual, *(f"{path}/." for path in self.folders))
 
 
 def read_dockerfile(context: Mapping[str, File], workdir: str = "/", whose: str = "its image") -> Recipe:
@@ -69,6 +76,7 @@ def read_dockerfile(context: Mapping[str, File], workdir: str = "/", whose: str 
         {path: file for path, file in last.files.items() if file != VIRTUAL},
         {name: value for name, value in last.environment.items() if (name, value) != ("PATH", PROGRAMS)},
         tuple(path for path, file in last.files.items() if file == VIRTUAL),
+        last.empty(),
         (*needs, *told_base(last.base, whose), *told_undone(list(build.undone), whose), *build.notes),
     )
 
@@ -83,6 +91,7 @@ class _Stage(Struct):
     environment: dict[str, str] = field(default_factory=dict)
     files: dict[str, File] = field(default_factory=dict)
     folders: set[str] = field(default_factory=lambda: set(USUAL))
+    made: set[str] = field(default_factory=set)
 
     def told(self) -> dict[str, str]:
         """Variable -> value."""
@@ -96,6 +105,11 @@ class _Stage(Struct):
         """Have a file at a path."""
         self.files[self.at(path)] = file
         self.add_folder(posixpath.dirname(self.at(path)))
+
+    def empty(self) -> tuple[str, ...]:
+        """The folders that commands make in which there is nothing."""
+        full = {posixpath.dirname(path) for path in (*self.files, *self.folders)}
+        return tuple(sorted(self.made - USUAL - full - {self.workdir}))
 
     def change(self, words: Sequence[str]) -> None:
         """Do what a `chmod` with these words does."""
@@ -152,7 +166,7 @@ class _Build(Struct):
         stage = _Stage(name, self.stages[0].workdir, base, environment={"PATH": PROGRAMS})
         if found := self._stage(base, by_number=False):
             stage.workdir, stage.base, stage.environment = found.workdir, found.base, dict(found.environment)
-            stage.files, stage.folders = dict(found.files), set(found.folders)
+            stage.files, stage.folders, stage.made = dict(found.files), set(found.folders), set(found.made)
         stage.add_folder(stage.workdir)
         self.stages.append(stage)
 
@@ -180,10 +194,11 @@ class _Build(Struct):
         for program, *paths in commands(script):
             if program == "chmod":
                 stage.change(paths)
-            for path in paths if program == "mkdir" else ():
-                stage.add_folder(stage.at(path))
-            for path in paths if program == "touch" else ():
-                if re.fullmatch(r"[\w./][\w./-]*", path):
+            for path in (each for each in paths if re.fullmatch(r"[\w./][\w./-]*", each)):
+                if program == "mkdir":
+                    stage.made.add(stage.at(path))
+                    stage.add_folder(stage.at(path))
+                if program == "touch":
                     stage.lay(path, stage.files.get(stage.at(path), (b"", PLAIN)))
 
     def _copy(self, instruction: Instruction) -> None:

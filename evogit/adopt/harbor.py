@@ -47,7 +47,7 @@ def read_harbor(folder: Path) -> ForeignTask | None:
     recipe = read_dockerfile(beside, WORKDIR)
     verifier = _verifier(config, tests, recipe.workdir)
     named = _named(instruction, recipe.workdir)
-    places = arranged(recipe, ".", TAKEN, {**verifier.files, **dict.fromkeys(verifier.virtual, VIRTUAL)}, named)
+    places = arranged(recipe, ".", TAKEN, {**verifier.files, **dict.fromkeys(verifier.places, VIRTUAL)}, named)
     seed = dict(places.files)
     if not any(is_below(path, recipe.workdir) for path in recipe.files):
         seed.setdefault(_solution(named, recipe.workdir, places), (b"", PLAIN))
@@ -65,7 +65,7 @@ def read_harbor(folder: Path) -> ForeignTask | None:
         editable=("**",),
         seed=seed,
         theirs=theirs,
-        command=_command(config, recipe, verifier, places),
+        command=_command(config, recipe, verifier, places, named),
         read="json:combined_score",
         metric="reward",
         timeout=float(at(config, "verifier", "timeout_sec") or TIMEOUT),
@@ -108,12 +108,13 @@ def _asked(tests: Mapping[str, File]) -> tuple[tuple[str, ...], ...]:
     return tuple(asked for _, asked in installed(script)), ("pytest",) if "pytest" in script else ()
 
 
-def _command(config: Mapping[str, Any], recipe: Recipe, verifier: Recipe, places: Places) -> str:
+def _command(config: Mapping[str, Any], recipe: Recipe, verifier: Recipe, places: Places, named: Sequence[str]) -> str:
     """The shell command that verifies, in the verifier's working folder if a sandbox has it."""
     inner = posixpath.relpath(recipe.workdir, places.folder)
     given = json.dumps({**recipe.environment, **verifier.environment, **variables(config)})
-    virtual = dict.fromkeys((*recipe.virtual, *verifier.virtual))
-    return shlex.join(["python3", f"{SHIMS}/evaluate_harbor.py", verifier.workdir, inner, given, *virtual])
+    own = (f"/{top}" for top in places.own if any(is_below(path, f"/{top}") for path in named))
+    made = [*recipe.virtual, *verifier.virtual, *(f"{path}/" for path in (*recipe.folders, *verifier.folders, *own))]
+    return shlex.join(["python3", f"{SHIMS}/evaluate_harbor.py", verifier.workdir, inner, given, *dict.fromkeys(made)])
 
 
 def _work(recipe: Recipe, places: Places) -> str:

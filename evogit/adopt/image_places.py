@@ -58,7 +58,7 @@ def arranged(
     links = {folder: leads} if _linkable(folder, taken) else {}
     links |= {f"/{top}": posixpath.normpath(f"{leads}/{top}") for top in own if top != TEMPORARY}
     left = dict(others)
-    for path, file in [*recipe.files.items(), *((path, VIRTUAL) for path in recipe.virtual)]:
+    for path, file in [*recipe.files.items(), *((path, VIRTUAL) for path in recipe.places)]:
         if folder != "/" and is_below(path, folder):
             files[posixpath.relpath(path, folder)] = file
         elif f"/{_top(path)}" in links:
@@ -71,7 +71,7 @@ def arranged(
     for path, file in left.items():
         top = _top(path)
         if top in tops or not (top == TEMPORARY or _linkable(f"/{top}", taken)):
-            lost.append(path)
+            lost += [path] if not path.endswith("/.") else []
         else:
             elsewhere[f"{IMAGE}{path}"] = file
             links |= {f"/{top}": f"{VIEW}/{IMAGE}/{top}"} if top != TEMPORARY else {}
@@ -81,7 +81,7 @@ def arranged(
 def _own(recipe: Recipe, folder: str, taken: Collection[str], named: Collection[str]) -> tuple[str, ...]:
     """The tops beside the folder that are a candidate's: of what is named; in all of an image, also of what it has."""
     has = [path for path in named if any(file == path or is_below(file, path) for file in recipe.files)]
-    paths = [*recipe.files, *recipe.virtual, *named] if folder == "/" else [path for path in named if path not in has]
+    paths = [*recipe.files, *recipe.places, *named] if folder == "/" else [path for path in named if path not in has]
     tops = {_top(path) for path in paths} - {_top(folder)}
     own = {top for top in tops if _linkable(f"/{top}", taken)}
     temporary = any(is_below(path, f"/{TEMPORARY}") for path in named if path not in has)
@@ -114,7 +114,7 @@ def _folder(recipe: Recipe, taken: Collection[str], named: Collection[str]) -> s
     workdir = recipe.workdir
     if workdir == "/" or not _linkable(workdir, taken):
         return workdir
-    paths = (*recipe.files, *recipe.virtual, *named)
+    paths = (*recipe.files, *recipe.places, *named)
     near = [posixpath.dirname(path) for path in paths if is_below(path, f"/{_top(workdir)}")]
     return posixpath.commonpath([workdir, *near])
 

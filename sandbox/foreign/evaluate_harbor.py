@@ -1,7 +1,7 @@
-"""Evaluates with a Harbor verifier: `evaluate_harbor.py WORKDIR FOLDER VARIABLES [ENVIRONMENT ...]`.
+"""Evaluates with a Harbor verifier: `evaluate_harbor.py WORKDIR FOLDER VARIABLES [PLACE ...]`.
 
 This runs `tests/test.sh`; the score is the reward that it leaves. VARIABLES are those of the image, a JSON object; each
-ENVIRONMENT is the path of a virtual environment of it.
+PLACE is the path of a virtual environment that it makes, or of a folder, with a slash at its end.
 
 Such scripts install their own tools first. There is no network here, and what they install is there already: stand-ins
 take the place of the installers.
@@ -86,7 +86,7 @@ STAND_INS = {
 }
 
 
-def main(workdir, inner=".", variables="{}", *virtual):
+def main(workdir, inner=".", variables="{}", *places):
     """Verify what lies here and print its reward; the working folder is `inner` here, if its path does not lead there.
 
     Raises:
@@ -97,7 +97,7 @@ def main(workdir, inner=".", variables="{}", *virtual):
     lay_temporary("tmp")
     programs = prepare_programs()
     furnish(programs)
-    lay_virtual(virtual, os.path.dirname(programs))  # noqa: PTH120
+    lay_places(places, os.path.dirname(programs))  # noqa: PTH120
     logs = os.path.abspath(f"{VIEW}-logs")  # noqa: PTH100
     for name in ("verifier", "agent", "artifacts"):
         os.makedirs(f"{logs}/{name}", exist_ok=True)  # noqa: PTH103
@@ -131,13 +131,15 @@ def found(variables, programs):
     return said
 
 
-def lay_virtual(places, environment):
-    """Let each virtual environment of an image be ours, if it can be where the candidate's files are."""
+def lay_places(places, environment):
+    """Make the folders of an image, and let its virtual environments be ours, where the candidate's files are."""
     here = os.getcwd()  # noqa: PTH109
-    for place in map(os.path.realpath, places):
+    for path in places:
+        place = os.path.realpath(path)
         if place.startswith(f"{here}/") and not os.path.lexists(place):
-            os.makedirs(os.path.dirname(place), exist_ok=True)  # noqa: PTH103, PTH120
-            os.symlink(environment, place)  # noqa: PTH211
+            os.makedirs(place if path.endswith("/") else os.path.dirname(place), exist_ok=True)  # noqa: PTH103, PTH120
+            if not path.endswith("/"):
+                os.symlink(environment, place)  # noqa: PTH211
 
 
 def furnish(programs):

@@ -161,6 +161,11 @@ def test_an_image_that_begins_as_somebodys_is_told(base: str, known: bool) -> No
     assert notes == (() if known else (f"its image begins as {base}: what that brings is not known here, and missing",))
 
 
+def test_it_tells_the_folders_that_are_empty() -> None:
+    recipe = read("FROM python\nRUN mkdir -p /out/a /app/b /tmp /x{1,2} full && mkdir /opt\nCOPY fit.py full/\n")
+    assert recipe.folders == ("/app/b", "/out/a")
+
+
 def test_a_file_that_it_touches_is_there() -> None:
     recipe = read("FROM python\nCOPY fit.py .\nRUN touch fit.py __init__.py && touch -d @0 $X\n")
     assert recipe.files == {"/app/fit.py": (b"fit.py", PLAIN), "/app/__init__.py": (b"", PLAIN)}

@@ -199,7 +199,7 @@ async def test_in_a_sandbox_it_has_the_paths_of_its_image(tmp_path: Path, beside
 IMAGE = """\
 FROM python:3.12
 WORKDIR /work/here
-RUN python3 -m venv /opt/tools && uv venv
+RUN python3 -m venv /opt/tools && uv venv && mkdir -p /work/out /srv/deep /etc/none
 COPY data/words.txt /opt/
 ENV PYTHONPATH=/work/here/src PATH=/work/here/bin:/opt/tools/bin:$PATH MODE=fast HOME=/nowhere
 COPY mine bin/mine
@@ -218,6 +218,7 @@ done
 python3 -m pip download pytest > log 2>&1 || true
 if grep Retrying log; then exit 1; fi
 test -d $HOME
+touch /work/out/a /srv/deep/b /answer/c
 mine > /logs/verifier/reward.txt
 """
 
@@ -228,7 +229,7 @@ async def test_a_verifier_finds_the_variables_and_virtual_environments_of_the_im
     files = {"Dockerfile": IMAGE, "mine": "#!/bin/sh\n[ $MODE = fast ] && echo 7\n", "part.py": ""}
     write(place / "environment", files)
     (place / "environment" / "mine").chmod(0o755)
-    (place / "tests" / "test.sh").write_text(RUNS_IT)
+    write(place, {"tests/test.sh": RUNS_IT, "instruction.md": "Write `/answer/c.txt`."})
     given = "[environment.env]\nTIER = '${TIER:-a}'\nKIND = 'x'\n[verifier.env]\nKIND = 'bc'\nMODE = '${MODE}'\n"
     (place / "task.toml").write_text(given)
     found = [each async for each in judge_seed(find_task(str(place)), ["train"], "bubblewrap")]
