@@ -13,16 +13,19 @@ EVALUATE = """\
 python {home}/score.py "$1" "$2"
 """
 SCORE = """\
-import json, sys
+import json, os, sys
 given = json.load(open("{home}/given.json"))
 value = eval(open(sys.argv[1]).read())
 print("noise")
 said = {{"status": "success", "combined_score": value + given, "metrics": {{"share": 0.5}}}}
-print(json.dumps({{**said, "artifacts": {{"mode": sys.argv[2]}}}}))
+words = os.environ.get("WEIGHT", "") + os.environ.get("MODE", "")
+print(json.dumps({{**said, "artifacts": {{"mode": sys.argv[2], "words": words}}}}))
 """
 DOCKERFILE = """\
 FROM python:3.12-slim
 WORKDIR /bench/here
+ARG SCALE=2
+ENV WEIGHT=$SCALE MODE="as it is"
 RUN apt-get update && apt-get install -y --no-install-recommends libgomp1 \\
     && pip install --no-cache-dir "numpy>=1.26" -r requirements.txt
 COPY . .
@@ -50,6 +53,7 @@ def test_a_container_of_skydiscover_is_a_task_without_one(tmp_path: Path) -> Non
     done = evaluated(task, tmp_path / "box")
     assert score(done) == 6.5
     assert "[mode] train" in done.stdout
+    assert "[words] 2as it is" in done.stdout
 
 
 def test_a_container_may_take_the_mode_first_and_its_exit_code_counts(tmp_path: Path) -> None:
