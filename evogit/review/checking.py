@@ -210,7 +210,7 @@ def flaky(task: Task, judged: SeedEvaluation) -> str:
     return f"{said}; fix that, or {more} in [evaluator] of {_file(task)}, so that what fails is run again"
 
 
-def advice(judged: SeedEvaluation) -> str:
+def advice(task: Task, judged: SeedEvaluation) -> str:
     """What to change where the seed fails: a sentence; empty where its reason says enough."""
     status, reason = judged.evaluation.status, judged.evaluation.reason
     said = f"{reason}\n{judged.evidence.log}\n{judged.evidence.stderr.decode(errors='replace')}"
@@ -219,15 +219,12 @@ def advice(judged: SeedEvaluation) -> str:
             "`prepare` runs on the files that are committed, in the sandbox, with an empty home, and with a network "
             "only where [sandbox] says network = true."
         )
+    if task.folder.is_relative_to(kept_folder()) and (sentence := _of_another_system(status, said)):
+        return sentence
     if status in LIMITS:
         return f"Give it more with {LIMITS[status]} in [sandbox], or evaluate by a command that needs less."
     if re.search(r"\bnot found\b|No module named|Cannot find (module|package)|exit code 127", said):
         return _lacking(judged.provider, said)
-    if "left no reward" in said:
-        return (
-            "The verifier itself wrote no reward: it ended before, and what it printed tells why. It has no network, "
-            "and of its image what no note says to be missing."
-        )
     if "exit code" in reason:
         return (
             "It has only the files that are committed, no network, and a home that is empty. If it fails in a fresh "
@@ -236,6 +233,26 @@ def advice(judged: SeedEvaluation) -> str:
     if status == "invalid" and judged.evaluation.judged == "inside":
         return "Change how the number is read ([evaluator.read]) or what the command prints."
     return ""
+
+
+def _of_another_system(status: str, said: str) -> str:
+    """The same where the task is another system's, whose files say what happens; empty where a program is missing."""
+    if status in LIMITS:
+        return (
+            "There is no network, for which some programs wait. If it needs more, `evogit adopt` writes a task whose "
+            f"{LIMITS[status]} in [sandbox] can be raised."
+        )
+    if module := re.search(r"No module named '([\w.]+)'", said):
+        return (
+            f"Name the package that has {module[1]} in a requirements.txt beside the evaluator. Files above the task's "
+            "folder do not come along."
+        )
+    if "left no reward" in said:
+        return (
+            "The verifier itself wrote no reward: it ended before, and what it printed tells why. It has no network, "
+            "and of its image what no note says to be missing."
+        )
+    return "" if MISSING.search(said) else "Its own evaluator refuses the seed: what it printed tells why."
 
 
 MISSING = re.compile(r"^(?:\S+: )?(?:\d+: |line \d+: )*([\w.+-]+): (?:command )?not found$", re.MULTILINE)

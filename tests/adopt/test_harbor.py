@@ -256,8 +256,9 @@ def test_a_task_has_the_memory_and_the_disk_that_it_asks_for(text: str, memory: 
 async def test_that_a_verifier_wrote_no_reward_is_said_in_words_of_its_own(tmp_path: Path) -> None:
     place = folder(tmp_path, tests="", logs="", where="")
     (place / "tests" / "test.sh").write_text("exit 4\n")
-    found = [each async for each in judge_seed(find_task(str(place)), ["train"], "bubblewrap")]
-    assert advice(found[0]).startswith("The verifier itself wrote no reward")
+    task = find_task(str(place))
+    found = [each async for each in judge_seed(task, ["train"], "bubblewrap")]
+    assert advice(task, found[0]).startswith("The verifier itself wrote no reward")
 
 
 def test_what_an_image_does_otherwise_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

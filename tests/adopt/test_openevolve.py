@@ -6,7 +6,7 @@ import pytest
 
 from evogit.adopt import find_task
 from evogit.core import NotFoundError
-from evogit.review.checking import judge_seed, problems
+from evogit.review.checking import advice, judge_seed, problems
 from tests.adopt.evaluating import evaluated, score, write
 
 PROGRAM = "# EVOLVE-BLOCK-START\nX = 2.0\n# EVOLVE-BLOCK-END\n"
@@ -169,6 +169,9 @@ def test_programs_and_evaluators_may_be_called_otherwise_where_there_is_one(tmp_
 async def test_a_score_beside_which_an_evaluator_tells_of_an_error_is_no_seed_that_is_well(tmp_path: Path) -> None:
     caught = 'def evaluate(path):\n    return {"combined_score": 0.0, "error": "no cargo here"}\n'
     task = find_task(str(example(tmp_path, **{"evaluator.py": caught})))
+    lacking = find_task(str(example(tmp_path / "2", **{"evaluator.py": f"import what_of_theirs\n{caught}"})))
+    [failed] = [each async for each in judge_seed(lacking, ["train"], "bubblewrap")]
+    assert advice(lacking, failed).startswith("Name the package that has what_of_theirs in a requirements.txt")
     judged = [each async for each in judge_seed(task, ["train"], "bubblewrap")]
     assert problems(task, judged) == [
         "train: the score of the seed may be that of a failure: the evaluator says error: no cargo here"

@@ -83,7 +83,7 @@ def record(task: Task, judged: SeedEvaluation) -> dict[str, Any]:
     if judged.failed:
         return {
             **about,
-            "advice": flaky(task, judged) if judged.flaky else advice(judged),
+            "advice": flaky(task, judged) if judged.flaky else advice(task, judged),
             "output": _output(judged),
         }
     spread = {metric.name: judged.spread(metric.name) for metric in task.metrics}
@@ -140,7 +140,7 @@ def _failed(task: Task, judged: SeedEvaluation) -> Iterator[Text]:
     evaluation = judged.evaluation
     yield Text.assemble(("HEAD fails", "bold red"), f" ({evaluation.status}): {escape(evaluation.reason)}")
     yield from (Text(f"  {escape(line)}", "dim") for line in _output(judged))
-    if sentence := flaky(task, judged) if judged.flaky else advice(judged):
+    if sentence := flaky(task, judged) if judged.flaky else advice(task, judged):
         yield Text(escape(sentence))
 
 

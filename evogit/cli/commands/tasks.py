@@ -200,7 +200,7 @@ def _verdict(task: Task, judged: list[SeedEvaluation], wrong: list[str]) -> list
     if not wrong:
         files = count(len(task.seed_files()), "seed file") if task.seed else "the seed is HEAD"
         return [Text(""), Text(f"all is well: {files}, evaluator {task.evaluator_digest[:7]}", "green")]
-    remedies = dict.fromkeys(advice(each) for each in judged if not each.evaluation.ok and not each.flaky)
+    remedies = dict.fromkeys(advice(task, each) for each in judged if not each.evaluation.ok and not each.flaky)
     return [
         Text(""),
         *(Text(escape(line), "red") for line in wrong),
