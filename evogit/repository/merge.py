@@ -28,7 +28,7 @@ from evogit.repository.conflicts import (
     of_stages,
     path_by_path,
 )
-from evogit.repository.faults import found_tree
+from evogit.repository.faults import WAIT_FOR_ROOM, found_tree
 from evogit.repository.git import Output
 from evogit.repository.hunks import SHORTEST_MARKER, choose_hunks, ends_of, marked_hunks, marker_size, merge_hunks
 from evogit.repository.merge_sizes import is_quick, merge_room
@@ -116,6 +116,15 @@ class Merger:
             found_tree(self._repo, tree)  # Git takes one that it cannot read for an empty one
         if not is_quick(self._trees, base, ours, theirs):
             return self._file_by_file((base, ours, theirs))
+        while True:
+            try:
+                draft = self._by_git(base, ours, theirs)
+                return self._path_by_path((base, ours, theirs), draft.remark) if draft.remark else draft
+            except RepositoryError as error:
+                if not WAIT_FOR_ROOM.get()(error):
+                    raise
+
+    def _by_git(self, base: str | None, ours: str, theirs: str) -> UnsettledMerge:
         try:
             if self._commits is None:
                 self._commits = self._prepared()
@@ -123,8 +132,7 @@ class Merger:
             one, other = (_passing_commit(self._commits, tree, *parents) for tree in (ours, theirs))
         except (OSError, pygit2.GitError) as error:
             raise RepositoryError(f"cannot write to {self._scratch}: {error}; make room, then run again") from error
-        draft = self._read(self._git.merge(one, other, ours), ours, theirs)
-        return self._path_by_path((base, ours, theirs), draft.remark) if draft.remark else draft
+        return self._read(self._git.merge(one, other, ours), ours, theirs)
 
     def _read(self, output: Output, ours: str, theirs: str) -> UnsettledMerge:
         head, _, rest = output.stdout.partition(b"\0")
