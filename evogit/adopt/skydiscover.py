@@ -34,7 +34,7 @@ def read_skydiscover(folder: Path) -> ForeignTask | None:
     recipe = read_dockerfile(files_below(folder / "evaluator"), WORKDIR)
     places = arranged(recipe, f"{VIEW}/evaluator")
     theirs |= {**places.elsewhere, **{f"evaluator/{path}": file for path, file in places.files.items()}}
-    variables = [f"{name}={value}" for name, value in recipe.environment.items() if name != "PATH"]
+    given = json.dumps(_home(places)), json.dumps(recipe.environment)
     about = json.dumps({"evaluator": "evaluator/evaluator.py", "cascade": False, "thresholds": [], "features": []})
     evaluator = theirs.get("evaluator/evaluator.py", (b"", 0))
     outside, why = openevolve_outside(program, about, evaluator)
@@ -47,12 +47,7 @@ def read_skydiscover(folder: Path) -> ForeignTask | None:
         editable=(program,),
         seed=seed,
         theirs=theirs,
-        command=shlex.join(
-            [
-                *(["env", *variables] if variables else []),
-                *("python3", f"{SHIMS}/evaluate_container.py", program, json.dumps(_home(places))),
-            ]
-        ),
+        command=shlex.join(["python3", f"{SHIMS}/evaluate_container.py", program, *given]),
         timeout=timeout_of(config),
         packages=merged(packages(theirs), recipe.packages),
         repeats=repeats(seed, theirs),

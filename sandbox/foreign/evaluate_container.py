@@ -1,7 +1,7 @@
-"""Evaluates with an `evaluate.sh` of a container that prints JSON: `python evaluate_container.py PROGRAM FOLDER`.
+"""Evaluates with an `evaluate.sh` of a container that prints JSON: `evaluate_container.py PROGRAM FOLDER VARIABLES`.
 
-FOLDER is the script's, below theirs, as JSON. It is given the program's path and `train`; the other way round where it
-takes its first argument for the mode, as such scripts did once.
+FOLDER is the script's, below theirs, and VARIABLES are its image's, both as JSON. The script is given the program's
+path and `train`; the other way round where it takes its first argument for the mode, as such scripts did once.
 """
 
 import json
@@ -10,10 +10,10 @@ import re
 import subprocess
 import sys
 
-from foreign_view import lay_temporary, prepare_programs, report, view
+from foreign_view import lay_temporary, of_image, prepare_programs, report, view
 
 
-def main(program, folder):
+def main(program, folder, variables):
     """Evaluate one program and print its score.
 
     Raises:
@@ -22,13 +22,14 @@ def main(program, folder):
     theirs = view()
     lay_temporary(f"{theirs}/image/tmp")
     home = f"{theirs}/{folder}"
-    prepare_programs()
+    programs = prepare_programs()
     with open(f"{home}/evaluate.sh", encoding="utf-8", errors="replace") as script:  # noqa: PTH123
         mode_first = re.search(r"^\s*MODE=[\"']?\$\{?1\b", script.read(), re.MULTILINE)
     given = [os.path.abspath(program), "train"]  # noqa: PTH100
     done = subprocess.run(
         ["bash", "evaluate.sh", *(reversed(given) if mode_first else given)],
         cwd=home,
+        env={**os.environ, **of_image(variables, programs)},
         stdout=subprocess.PIPE,
         text=True,
         errors="replace",
@@ -58,4 +59,4 @@ def last_object(text):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], json.loads(sys.argv[2]))
+    main(sys.argv[1], *map(json.loads, sys.argv[2:]))

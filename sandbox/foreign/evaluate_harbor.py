@@ -13,12 +13,10 @@ import os
 import subprocess
 import sys
 
-from foreign_view import VIEW, lay_temporary, prepare_programs, report, view
+from foreign_view import VIEW, lay_temporary, of_image, prepare_programs, report, view
 
 AT_ONCE = {"PIP_RETRIES": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "npm_config_fetch_retries": "0"}
 """Variables with which installers fail at once where there is no network; servers of the task's own they still ask."""
-FOLDERS = ("HOME", "TMPDIR")
-"""Variables whose folders a sandbox has, and an image may have none of."""
 LAST = 4000
 """Characters of the verifier's output that agents are told."""
 NOTHING = "#!/bin/sh\nexit 0\n"
@@ -108,7 +106,7 @@ def main(workdir, inner=".", variables="{}", *places):
     done = subprocess.run(
         ["bash", f"{tests}/test.sh"],
         cwd=here,
-        env={**os.environ, **AT_ONCE, **found(json.loads(variables), programs), **ours},
+        env={**os.environ, **AT_ONCE, **of_image(json.loads(variables), programs), **ours},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -120,15 +118,6 @@ def main(workdir, inner=".", variables="{}", *places):
     if reward is None:
         sys.exit(f"tests/test.sh ended with exit code {done.returncode}, and left no reward in /logs/verifier")
     report(reward, metrics)
-
-
-def found(variables, programs):
-    """What the verifier finds of an image's variables: our programs come first, and folders have to be there."""
-    said = {name: value for name, value in variables.items() if name not in FOLDERS or os.path.isdir(value)}  # noqa: PTH112
-    for name, first in (("PATH", f"{programs}:"), ("PYTHONPATH", "")):
-        if name in said:
-            said[name] = f"{first}{said[name]}:{os.environ[name]}"
-    return said
 
 
 def lay_places(places, environment):

@@ -12,6 +12,8 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - pathlib is slow to import
 THEIRS = os.path.join(os.path.dirname(HERE), "task")  # noqa: PTH118, PTH120
 VIEW = ".foreign"
+FOLDERS = ("HOME", "TMPDIR")
+"""Variables whose folders a sandbox has, and an image may have none of."""
 LARGE = 1 << 20
 """Bytes of a file from which on an evaluator gets it read-only, as a link."""
 LONGEST = 4000
@@ -77,6 +79,15 @@ def prepare_programs():
     sys.executable = f"{programs}/python3"
     os.environ["PATH"] = f"{programs}:{os.environ.get('PATH', '/usr/bin:/bin')}"
     return programs
+
+
+def of_image(variables, programs):
+    """What programs find of an image's variables: our `programs` come first, and folders have to be there."""
+    said = {name: value for name, value in variables.items() if name not in FOLDERS or os.path.isdir(value)}  # noqa: PTH112
+    for name, first in (("PATH", f"{programs}:"), ("PYTHONPATH", "")):
+        if name in said:
+            said[name] = f"{first}{said[name]}:{os.environ[name]}"
+    return said
 
 
 @contextlib.contextmanager

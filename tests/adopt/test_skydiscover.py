@@ -13,19 +13,21 @@ EVALUATE = """\
 python {home}/score.py "$1" "$2"
 """
 SCORE = """\
-import json, os, sys
+import json, os, sys, tempfile
+from importlib.util import find_spec
+tempfile.TemporaryFile()
 given = json.load(open("{home}/given.json"))
 value = eval(open(sys.argv[1]).read())
 print("noise")
 said = {{"status": "success", "combined_score": value + given, "metrics": {{"share": 0.5}}}}
-words = os.environ.get("WEIGHT", "") + os.environ.get("MODE", "")
+words = os.environ.get("WEIGHT", "") + os.environ.get("MODE", "") + str(find_spec("beside") is not None)
 print(json.dumps({{**said, "artifacts": {{"mode": sys.argv[2], "words": words}}}}))
 """
 DOCKERFILE = """\
 FROM python:3.12-slim
 WORKDIR /bench/here
 ARG SCALE=2
-ENV WEIGHT=$SCALE MODE="as it is"
+ENV WEIGHT=$SCALE MODE="as it is" PYTHONPATH=/nowhere TMPDIR=/nowhere
 RUN apt-get update && apt-get install -y --no-install-recommends libgomp1 \\
     && pip install --no-cache-dir "numpy>=1.26" -r requirements.txt
 COPY . .
@@ -50,10 +52,10 @@ def test_a_container_of_skydiscover_is_a_task_without_one(tmp_path: Path) -> Non
     assert task.environment.links == ("/bench/here=.foreign/evaluator",)
     assert task.environment.packages == ("numpy>=1.26",)
     assert task.goal.startswith("Raise it.")
-    done = evaluated(task, tmp_path / "box")
+    done = evaluated(task, tmp_path / "box", str(write(tmp_path / "packages", {"beside.py": ""})))
     assert score(done) == 6.5
     assert "[mode] train" in done.stdout
-    assert "[words] 2as it is" in done.stdout
+    assert "[words] 2as it isTrue" in done.stdout, "its image's PYTHONPATH stands behind ours"
 
 
 def test_a_container_may_take_the_mode_first_and_its_exit_code_counts(tmp_path: Path) -> None:
