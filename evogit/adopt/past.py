@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct, field
@@ -69,5 +70,8 @@ def in_order(programs: Sequence[Past]) -> list[Past]:
 
 def finite(value: Any) -> float | None:
     """A number, None for anything else."""
-    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
-    return number if math.isfinite(number) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    with suppress(OverflowError):
+        return float(value) if math.isfinite(value) else None
+    return None

@@ -73,7 +73,7 @@ def _past(found: Mapping[str, Any], program: str) -> Past:
     value = _fitness(metrics)
     return Past(
         id=str(found["id"]),
-        files={program: str(found["code"]).encode()},
+        files={program: str(found["code"]).encode(errors="replace")},
         value=value,
         parent=str(found.get("parent_id") or ""),
         title=_title(str(said)),
@@ -127,15 +127,23 @@ def _shinka(file: Path, program: str) -> PastRun:
 
 
 def _of_row(row: Mapping[str, Any], program: str) -> Past:
-    about = json.loads(row.get("metadata") or "{}")
-    public = json.loads(row.get("public_metrics") or "{}")
+    about, public = _object(row.get("metadata")), _object(row.get("public_metrics"))
     feedback = {"text_feedback": str(row["text_feedback"])} if row.get("text_feedback") else {}
     return Past(
         id=str(row["id"]),
-        files={program: str(row["code"]).encode()},
+        files={program: str(row["code"]).encode(errors="replace")},
         value=finite(row["combined_score"]) if row.get("correct", 1) else None,
         parent=str(row.get("parent_id") or ""),
         title=str(about.get("patch_name") or about.get("patch_description") or f"generation {row['generation']}"),
         told={**{name: str(value) for name, value in public.items()}, **feedback},
         time=int(row.get("timestamp") or 0),
     )
+
+
+def _object(text: str | None) -> dict[str, Any]:
+    """A JSON object, empty where it is none, or not whole."""
+    try:
+        found = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

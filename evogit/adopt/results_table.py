@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -20,7 +19,7 @@ SCORES = ("score", "metric", "metric_value", "value")
 """What the column of scores is called, where it is not called as the task's metric is."""
 COMMIT = re.compile(r"[0-9a-f]{7,40}")
 FAILED = frozenset({"crash", "crashed", "error", "fail", "failed", "oom", "timeout"})
-KEPT = frozenset({"baseline", "keep", "kept"})
+DISCARDED = frozenset({"abort", "aborted", "discard", "discarded", "reject", "rejected", "revert", "reverted"})
 AUTORESEARCH = "autoresearch"
 
 
@@ -43,14 +42,13 @@ def read_table(file: Path, program: str, metric: str) -> PastRun:
         commit = git.commit(table.commit(row))
         if not commit or commit in found:
             continue
-        value, status = table.value(row), table.told(row).get("status", "").strip()
         found[commit] = Past(
             id=commit,
             files=git.files(commit),
-            value=value,
+            value=table.value(row),
             parent=git.made_of(commit),
-            title=table.told(row).get("description", "").strip() or commit[:7],
-            failure=status if value is None else "",
+            title=table.told(row).get("description") or commit[:7],
+            failure=table.failure(row),
             told=table.told(row),
             time=git.repository.commit_time(commit),
         )
@@ -72,15 +70,18 @@ class _Table(Struct, frozen=True):
     @classmethod
     def of(cls, text: str, metric: str) -> _Table:
         """Read it; the first line is a header unless it names a commit."""
-        lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-        rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)]
+        lines = [line.split("\t") for line in text.splitlines() if line.strip()]
+        rows = [[cell.strip() for cell in row] for row in lines if not row[0].startswith("#") or _is_header(row)]
         header = rows[0] if rows and not any(map(COMMIT.fullmatch, rows[0])) else []
         rows = rows[bool(header) :]
-        names = [name.casefold() for name in header]
-        at = next((names.index(name) for name in COMMITS if name in names), 0)
-        numbers = [place for place in range(at + 1, max(map(len, rows), default=0)) if _are_numbers(rows, place)]
+        names = [name.casefold().lstrip("# ") for name in header]
+        width = range(max(map(len, rows), default=0))
+        at = next((names.index(name) for name in COMMITS if name in names), None)
+        if at is None:
+            at = max(width, key=lambda place: _share(rows, place, lambda cell: COMMIT.fullmatch(cell)), default=0)
+        numbers = [place for place in width[at + 1 :] if _share(rows, place, _is_number) > 1 / 2]
         scores = [names.index(name) for name in (metric.casefold(), *SCORES) if name in names] + numbers
-        return cls(header, rows, at, next(iter(scores), at + 1))
+        return cls(names, rows, at, next(iter(scores), at + 1))
 
     def commit(self, row: Sequence[str]) -> str:
         """What a row says that its commit is; empty where it says none."""
@@ -91,17 +92,31 @@ class _Table(Struct, frozen=True):
         """Name of a column -> what a row says."""
         return dict(zip(self.header, row, strict=False))
 
+    def failure(self, row: Sequence[str]) -> str:
+        """How an experiment failed, whatever the column of that is called; one that was broken off is all zeros."""
+        words = {cell.casefold() for cell in row}
+        first = min(self.id, self.score)  # what stands before may be a running number
+        numbers = [_number(cell) for place, cell in enumerate(row) if place >= first and place != self.id]
+        broken_off = words & DISCARDED if not any(numbers) else set()
+        return next(iter(words & FAILED | broken_off), "")
+
     def value(self, row: Sequence[str]) -> float | None:
-        """The score of a row; None where it failed, or is all zeros and was not kept."""
-        status = self.told(row).get("status", "").strip().casefold()
-        value = _number(row[self.score]) if self.score < len(row) else None
-        others = [number for cell in row[self.id + 1 :] if (number := _number(cell)) is not None]
-        return None if status in FAILED or (status and status not in KEPT and not any(others)) else value
+        """The score of a row; None where it failed."""
+        return _number(row[self.score]) if self.score < len(row) and not self.failure(row) else None
 
 
-def _are_numbers(rows: Sequence[Sequence[str]], place: int) -> bool:
-    """Whether most rows have a number there."""
-    return 2 * sum(place < len(row) and _number(row[place]) is not None for row in rows) > len(rows)
+def _is_header(row: Sequence[str]) -> bool:
+    """Whether a line that begins as a comment is the header."""
+    return any(name.casefold().strip("# ") in COMMITS for name in row)
+
+
+def _share(rows: Sequence[Sequence[str]], place: int, has: Callable[[str], object]) -> float:
+    """The share of rows whose cell there is of a kind."""
+    return sum(place < len(row) and bool(has(row[place])) for row in rows) / len(rows)
+
+
+def _is_number(cell: str) -> bool:
+    return _number(cell) is not None
 
 
 def _number(text: str) -> float | None:
@@ -119,6 +134,8 @@ class _Git:
         root = next(each for each in (folder.resolve(), *folder.resolve().parents) if (each / ".git").exists())
         self._program = program
         self._known: dict[str, str] = {}  # a program's blob -> the first commit that has it
+        self._led: dict[str, str] = {}  # a commit that was passed -> which one was found above it
+        self._asked: set[str] = set()
         self._place = (folder.resolve().relative_to(root) / program).as_posix()
 
     def commit(self, said: str) -> str:
@@ -139,13 +156,21 @@ class _Git:
         The nearest above it, or one whose program is that of a commit above: commits of logs lie in between, and what
         `git revert` took back stays above what was made after it.
         """
-        own, found = self._blob(commit), ""
+        own, passed, found = self._blob(commit), list[str](), ""
         for above in self._above(commit):
-            blob = self._blob(above)
-            found = above if above in self._known.values() else self._known.get(blob, "") if blob != own else ""
-            if found:
-                break
+            if above in self._asked:
+                found = above
+            elif above in self._led:
+                found = self._led[above]
+            elif (blob := self._blob(above)) != own and blob in self._known:
+                found = self._known[blob]
+            else:
+                passed.append(above)
+                continue
+            break
+        self._led |= dict.fromkeys(passed, found)
         self._known.setdefault(own, commit)
+        self._asked.add(commit)
         return found
 
     def _above(self, commit: str) -> Iterator[str]:

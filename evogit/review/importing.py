@@ -116,7 +116,7 @@ class _Writer:
     def _begun_with(self, tree: str) -> str:
         """The task's seed with the program that the other run began with, where that is known: it may have changed."""
         first = next((each for each in self._programs if not each.parent), None)
-        if first is None or not self._fits(first):
+        if first is None or first.value is None or not self._fits(first):
             return tree
         return self._context.repository.trees.write(tree, dict(first.files))
 

@@ -12,9 +12,11 @@ import pytest
 from evogit.adopt import find_task
 from evogit.adopt.past_runs import read_past
 from evogit.core import NotFoundError, RefusedError
+from evogit.history.context import StoredRun
 from evogit.repository import Repository
 from evogit.review import open_run
 from evogit.review.importing import bring_in
+from evogit.review.rescoring import plan
 from tests.adopt.evaluating import write
 from tests.plain_git import git
 
@@ -156,6 +158,11 @@ def test_tables_of_other_shapes_in_folders_with_other_commits_between_are_read(t
     history = open_run(repository, "lab").history
     assert history.fitness(history.seed or "") == 1.5
     assert history.phylogeny[history.best or ""].title == "better"
+    judged = find_task(str(write(tmp_path / "lab", {"program.md": words, "train.py": "print('val_bpb:', 8)\n"})))
+    assert plan(StoredRun.open(repository, "lab").about(judged)), "`rescore` goes on though train.py was edited"
+    bare = "".join(f"{number}\t{row[1]}\t{row[4]}\t{row[2]}\n" for number, row in enumerate(rows[:-1]))
+    table.write_text(bare)
+    assert [each.value for each in read_past(table, "train.py", "val_bpb").programs] == [1.5, 1.8, 1.25, None]
     table.write_text("commit\tscore\nexp0\t1.0\n")
     with pytest.raises(NotFoundError, match="has 1 rows; none names"):
         read_past(table.parent, "train.py", "val_bpb")
