@@ -123,6 +123,7 @@ class _Stage(Struct):
         """Say that there is this folder, and those above it."""
         while path not in self.folders:
             self.folders.add(path)
+            self.files.pop(path, None)
             path = posixpath.dirname(path)
 
 

@@ -137,4 +137,5 @@ def _solution(named: Sequence[str], workdir: str, places: Places) -> str:
 
 def _named(instruction: str, workdir: str) -> list[str]:
     """Absolute paths of the files that the instructions name."""
-    return [posixpath.normpath(posixpath.join(workdir, name)) for name in NAMED.findall(f" {instruction} ")]
+    names = (name for name in NAMED.findall(f" {instruction} ") if name.casefold() not in ("e.g", "i.e"))
+    return [posixpath.normpath(posixpath.join(workdir, name)) for name in names]

@@ -49,7 +49,7 @@ def variables(config: Mapping[str, Any]) -> dict[str, str]:
     for keys in (("environment", "env"), ("verifier", "environment", "env"), ("verifier", "env")):
         told = at(config, *keys)
         for name, value in told.items() if isinstance(told, dict) else ():
-            said = expanded(str(value), {})
+            said = expanded(str(value), {}) if "${" in str(value) else str(value)
             found |= {name: said} if said or "${" not in str(value) else {}
     return found
 

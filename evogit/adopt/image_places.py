@@ -83,7 +83,8 @@ def _own(recipe: Recipe, folder: str, taken: Collection[str], named: Collection[
     has = [path for path in named if any(file == path or is_below(file, path) for file in recipe.files)]
     paths = [*recipe.files, *recipe.places, *named] if folder == "/" else [path for path in named if path not in has]
     tops = {_top(path) for path in paths} - {_top(folder)}
-    own = {top for top in tops if _linkable(f"/{top}", taken)}
+    inside = {posixpath.relpath(path, folder).split("/")[0] for path in recipe.files if is_below(path, folder)}
+    own = {top for top in tops - (inside if folder != "/" else set()) if _linkable(f"/{top}", taken)}
     temporary = any(is_below(path, f"/{TEMPORARY}") for path in named if path not in has)
     return (*sorted(own), *((TEMPORARY,) if temporary else ()))
 

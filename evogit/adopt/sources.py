@@ -60,7 +60,12 @@ Any other name is left alone: whoever registered it may not be whom the author m
 """
 COMMON = frozenset({"networkx", "numpy", "pandas", "scipy", "sklearn", "sympy", "yaml"})
 """Modules that are there with other systems as a rule, so that even a guarded import of them works there."""
-IMPORTED = re.compile(r"^[ \t]*(?:import|from)[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
+IMPORTED = re.compile(
+    r"^[ \t]*(?:from[ \t]+([A-Za-z_]\w*)[\w.]*[ \t]+import[ \t(]+[\w*, ]+|"
+    r"import[ \t]+([A-Za-z_]\w*)[\w.]*(?:[ \t]+as[ \t]+\w+)?)[ \t\\(]*(?:#.*)?$",
+    re.MULTILINE,
+)
+"""An import that takes a line of its own."""
 SOURCES = re.compile(r"\.(py|[rR]|rs|c|cc|cpp|cxx|h|hpp|sh|bash|jl|go|[cm]?js|ts|rb|pl|lua|java)$")
 """How names of sources end."""
 UNSTEADY = re.compile(
@@ -118,7 +123,7 @@ def _is_meant(name: str, sources: str) -> bool:
     if match is None:
         return True
     words = match["folder"] or match["ending"], name.rpartition("/")[2]
-    return any(re.search(rf"(?<![\w-]){re.escape(word)}(?!\w)", sources) for word in words if word)
+    return any(word in sources and re.search(rf"(?<![\w-]){re.escape(word)}(?!\w)", sources) for word in words if word)
 
 
 def _text(path: Path) -> str:
@@ -132,6 +137,8 @@ def _text(path: Path) -> str:
 def _walk(folder: Path, without: re.Pattern[str]) -> Iterator[tuple[str, Path]]:
     """Path below the folder -> file of what is not left out, in order; links that lead out of it are passed over."""
     root = folder.resolve()
+    if not root.is_relative_to(folder.parent.resolve()):
+        return
     for place, folders, files in os.walk(root):
         below = "" if Path(place) == root else f"{Path(place).relative_to(root).as_posix()}/"
         folders[:] = sorted(name for name in folders if not without.search(f"{below}{name}/"))
@@ -204,35 +211,36 @@ def imported(files: Mapping[str, File]) -> set[str]:
 
 
 def _needed(trees: Iterable[ast.Module]) -> set[str]:
-    return {name for tree in trees for name in _imports(tree, guarded=False)} - sys.stdlib_module_names
+    return {name for tree in trees for name in _imports(tree)} - sys.stdlib_module_names
 
 
 def _written(trees: Iterable[ast.Module]) -> set[str]:
-    """Modules that programs import which the files hold as texts, to write and start them; words of prose too."""
+    """Modules that programs import which the files hold as texts, to write and start them."""
     constants = (node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant))
     texts = (value for value in constants if isinstance(value, str) and "\n" in value)
-    return {name for text in texts for name in IMPORTED.findall(text)} - sys.stdlib_module_names
+    found = (name or other for text in texts for name, other in IMPORTED.findall(text))
+    return set(found) - sys.stdlib_module_names
 
 
 def _trees(files: Mapping[str, File]) -> Iterator[ast.Module]:
     for path, (data, _) in files.items():
         if path.endswith(".py"):
-            with suppress(SyntaxError, ValueError):
+            with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
                 yield ast.parse(data)
 
 
-def _imports(node: ast.AST, *, guarded: bool) -> Iterator[str]:
-    names: Iterable[str] = ()
-    if isinstance(node, ast.Import):
-        names = (alias.name for alias in node.names)
-    elif isinstance(node, ast.ImportFrom) and not node.level:
-        names = (node.module or "",)
-    for name in names:
-        top = name.partition(".")[0]
-        if not guarded or top in COMMON:
-            yield top
-    for child in ast.iter_child_nodes(node):
-        yield from _imports(child, guarded=guarded or isinstance(node, ast.Try))
+def _imports(tree: ast.Module) -> Iterator[str]:
+    left: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while left:
+        node, guarded = left.pop()
+        names: Iterable[str] = ()
+        if isinstance(node, ast.Import):
+            names = (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names = (node.module or "",)
+        tops = (name.partition(".")[0] for name in names)
+        yield from (top for top in tops if not guarded or top in COMMON)
+        left += [(child, guarded or isinstance(node, ast.Try)) for child in ast.iter_child_nodes(node)]
 
 
 def repeats(*files: Mapping[str, File]) -> int:

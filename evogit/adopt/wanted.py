@@ -48,9 +48,10 @@ def direction_said(text: str, metric: str) -> Direction | None:
 
 
 def direction_stated(text: str, metric: str) -> Direction | None:
-    """Which way is better, where a text says just that of this metric, or of none by name."""
+    """Which way is better, where a text says just that of this metric, or of the score."""
     about, goals = _about(text, metric)
-    return _only(about, STATED) or _only(goals, STATED)
+    told = [clause for clause in goals if re.search(rf"\b(?:scores?|metrics?|fitness|{metric.lower()})\b", clause)]
+    return _only(about, STATED) or _only(told, STATED)
 
 
 def _about(text: str, metric: str) -> tuple[list[str], list[str]]:

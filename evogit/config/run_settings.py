@@ -222,7 +222,7 @@ class RunLimits(Struct, frozen=True, kw_only=True):
         if self.grace is not None and not 0 <= self.grace < 60 * (self.minutes or 0.0):
             raise UsageError(f"expected grace of 0 seconds or more, and less than minutes, got {self.grace:g}")
         for name, value in (("minutes", self.minutes), ("dollars", self.dollars), ("target", self.target)):
-            if value is not None and not math.isfinite(value):
+            if value is not None and not (isinstance(value, SupportsFloat) and math.isfinite(value)):
                 raise UsageError(f"expected {name} to be a finite number, got {value!r}")
 
 

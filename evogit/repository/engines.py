@@ -129,8 +129,8 @@ class Engines:
         others = self.alive()
         if any((self._folder, name) in OWN for name in others):
             raise RefusedError(
-                "a Run of this process still works on this run in this repository: it goes on until it is told to "
-                "stop(), and ends a moment later"
+                "another engine of this process works on this run in this repository: a Run goes on until it is told "
+                "to stop(), and ends a moment later"
             )
         if others:
             raise RefusedError(

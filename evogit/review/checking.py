@@ -170,8 +170,9 @@ def problems(task: Task, judged: Sequence[SeedEvaluation]) -> list[str]:
 
 
 ADMITTED = re.compile(
-    r"^(?:\[(?P<name>\w*(?:error|traceback|timeout|crash)\w*)\]|(?P<same>\w*(?:error|traceback)\w*):)\s+(?P<said>.+)$",
-    re.MULTILINE,
+    r"^(?:\[(?P<name>\w*(?:error|traceback|timeout|crash)\w*)\](?:\n|[ \t]+)|(?P<same>error|traceback):[ \t]+)"
+    r"(?!(?:none|no|null|false|0|\d+(?:\.\d+)?|[\[{(][\])}])$)(?P<said>\S.*)$",
+    re.MULTILINE | re.IGNORECASE,
 )
 """What stand-ins for other systems print of an artifact, or of a metric that is a text, which speaks of a failure."""
 
@@ -179,7 +180,8 @@ ADMITTED = re.compile(
 def _admitted(task: Task, judged: SeedEvaluation) -> list[str]:
     """What an evaluator of another system says went wrong though it gives a score, as such evaluators mostly do."""
     found = ADMITTED.search("\n".join(judged.evidence.feedback.values()))
-    if not judged.evaluation.ok or found is None or not task.folder.is_relative_to(kept_folder()):
+    is_theirs = task.folder.is_relative_to(kept_folder()) and task.primary.name == "combined_score"
+    if not judged.evaluation.ok or found is None or not is_theirs:
         return []
     split, name, said = judged.evaluation.split, found["name"] or found["same"], one_line(found["said"], 200)
     return [f"{split}: the score of the seed may be that of a failure: the evaluator says {name}: {said}"]

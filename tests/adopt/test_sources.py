@@ -16,7 +16,7 @@ def test_imports_that_everybody_knows_become_packages_and_no_other_names() -> No
     text = (
         "import numpy as np, os\nfrom sklearn.svm import SVC\nimport utils_of_mine\nfrom . import here\nimport helper\n"
     )
-    text += "RUNNER = '''\nfrom shapely import Point\n  import what_of\n'''\n"
+    text += "RUNNER = '''\nfrom shapely import Point\n  import what_of\nfrom requests that users send\n'''\n"
     guarded = "try:\n    import torch\n    import yaml\nexcept ImportError:\n    torch = None\n"
     found = packages(
         files(main__py=text + guarded, helper__py="", requirements__txt="Numpy==2.0 ; python_version>'3'\n")

@@ -25,7 +25,7 @@ def test_a_worker_is_started_by_a_run_alone(cli: Cli) -> None:
 
 def test_workers_have_commands(cli: Cli) -> None:
     assert "expected --workers COMMAND[:N]" in cli("run", "--workers", ":4").err
-    assert "or 0 with --workers, got 0" in cli("run", "-j", "0").err
+    assert "or 0 with workers, got 0" in cli("run", "-j", "0").err
 
 
 def test_status_says_what_workers_do_while_an_engine_is_at_work(small: Small, cli: Cli) -> None:

@@ -96,7 +96,7 @@ def test_what_is_no_answer_leaves_the_question_open() -> None:
     for nonsense in (None, "1.0", {"size": 1.0}):
         with pytest.raises(UsageError, match="you told .* expected a number|you told .* without score"):
             run.tell(question, nonsense)
-    with pytest.raises(evogit.EvoGitError, match="a Run of this process still works"):
+    with pytest.raises(evogit.EvoGitError, match="a Run goes on until"):
         evogit.prepare("program.py", evaluate="ask", evaluations=1).ask()
     with pytest.raises(UsageError, match=r"what ask\(\) gave"):
         run.tell(1.0, 2.0)  # type: ignore[arg-type]
