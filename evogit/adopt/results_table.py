@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -20,6 +20,8 @@ SCORES = ("score", "metric", "metric_value", "value")
 COMMIT = re.compile(r"[0-9a-f]{7,40}")
 FAILED = frozenset({"crash", "crashed", "error", "fail", "failed", "oom", "timeout"})
 DISCARDED = frozenset({"abort", "aborted", "discard", "discarded", "reject", "rejected", "revert", "reverted"})
+FARTHEST = 500
+"""Commits above one of a row among which it is looked for the program that was changed, where some row's is near."""
 AUTORESEARCH = "autoresearch"
 
 
@@ -35,28 +37,30 @@ def read_table(file: Path, program: str, metric: str) -> PastRun:
     Raises:
         NotFoundError: there is none.
     """
-    git = _Git(file.parent, program)
     table = _Table.of(file.read_text(encoding="utf-8", errors="replace"), metric)
-    found: dict[str, Past] = {}
+    git = _Git(file.parent, program)
+    rows: dict[str, Sequence[str]] = {}
     for row in table.rows:
-        commit = git.commit(table.commit(row))
-        if not commit or commit in found:
-            continue
-        found[commit] = Past(
+        if commit := git.commit(table.commit(row)):
+            rows.setdefault(commit, row)
+    if not rows:
+        raise NotFoundError(
+            f"{file} has {len(table.rows)} rows; none names a commit that Git still has (7 hexadecimal digits or more)"
+        )
+    programs = [
+        Past(
             id=commit,
             files=git.files(commit),
             value=table.value(row),
-            parent=git.made_of(commit),
+            parent=git.made_of(commit, rows.keys()),
             title=table.told(row).get("description") or commit[:7],
             failure=table.failure(row),
             told=table.told(row),
             time=git.repository.commit_time(commit),
         )
-    if not found:
-        raise NotFoundError(
-            f"{file} has {len(table.rows)} rows; none names a commit that Git still has (7 hexadecimal digits or more)"
-        )
-    return PastRun(AUTORESEARCH, in_order(list(found.values())), len(table.rows) - len(found))
+        for commit, row in rows.items()
+    ]
+    return PastRun(AUTORESEARCH, in_order(programs), len(table.rows) - len(rows))
 
 
 class _Table(Struct, frozen=True):
@@ -70,7 +74,7 @@ class _Table(Struct, frozen=True):
     @classmethod
     def of(cls, text: str, metric: str) -> _Table:
         """Read it; the first line is a header unless it names a commit."""
-        lines = [line.split("\t") for line in text.splitlines() if line.strip()]
+        lines = [line.split("\t") for line in text.split("\n") if line.strip()]
         rows = [[cell.strip() for cell in row] for row in lines if not row[0].startswith("#") or _is_header(row)]
         header = rows[0] if rows and not any(map(COMMIT.fullmatch, rows[0])) else []
         rows = rows[bool(header) :]
@@ -78,7 +82,7 @@ class _Table(Struct, frozen=True):
         width = range(max(map(len, rows), default=0))
         at = next((names.index(name) for name in COMMITS if name in names), None)
         if at is None:
-            at = max(width, key=lambda place: _share(rows, place, lambda cell: COMMIT.fullmatch(cell)), default=0)
+            at = max(width, key=lambda place: _share(rows, place, COMMIT.fullmatch), default=0)
         numbers = [place for place in width[at + 1 :] if _share(rows, place, _is_number) > 1 / 2]
         scores = [names.index(name) for name in (metric.casefold(), *SCORES) if name in names] + numbers
         return cls(names, rows, at, next(iter(scores), at + 1))
@@ -98,7 +102,7 @@ class _Table(Struct, frozen=True):
         first = min(self.id, self.score)  # what stands before may be a running number
         numbers = [_number(cell) for place, cell in enumerate(row) if place >= first and place != self.id]
         broken_off = words & DISCARDED if not any(numbers) else set()
-        return next(iter(words & FAILED | broken_off), "")
+        return min(words & FAILED | broken_off, default="")
 
     def value(self, row: Sequence[str]) -> float | None:
         """The score of a row; None where it failed."""
@@ -133,9 +137,7 @@ class _Git:
         self.repository = Repository.discover(folder)
         root = next(each for each in (folder.resolve(), *folder.resolve().parents) if (each / ".git").exists())
         self._program = program
-        self._known: dict[str, str] = {}  # a program's blob -> the first commit that has it
-        self._led: dict[str, str] = {}  # a commit that was passed -> which one was found above it
-        self._asked: set[str] = set()
+        self._bare: set[str] = set()  # commits above which no row's is
         self._place = (folder.resolve().relative_to(root) / program).as_posix()
 
     def commit(self, said: str) -> str:
@@ -150,28 +152,23 @@ class _Git:
         blob = self._blob(commit)
         return {self._program: self.repository.trees.blob(blob)} if blob else {}
 
-    def made_of(self, commit: str) -> str:
-        """Which of the commits that were asked about before it was made of; empty for the first.
+    def made_of(self, commit: str, rows: Collection[str]) -> str:
+        """Which of the commits of `rows` it was made of; empty for the first.
 
-        The nearest above it, or one whose program is that of a commit above: commits of logs lie in between, and what
-        `git revert` took back stays above what was made after it.
+        The nearest above it that has the program which it changed, as commits of logs lie in between, and what `git
+        revert` took back stays above what was made after it; else the nearest of all.
         """
-        own, passed, found = self._blob(commit), list[str](), ""
+        changed, nearest, passed = "", "", list[str]()
         for above in self._above(commit):
-            if above in self._asked:
-                found = above
-            elif above in self._led:
-                found = self._led[above]
-            elif (blob := self._blob(above)) != own and blob in self._known:
-                found = self._known[blob]
-            else:
-                passed.append(above)
-                continue
-            break
-        self._led |= dict.fromkeys(passed, found)
-        self._known.setdefault(own, commit)
-        self._asked.add(commit)
-        return found
+            if above in self._bare or (nearest and len(passed) > FARTHEST):
+                break
+            changed = changed or self._blob(above)
+            if above in rows and self._blob(above) == changed:
+                return above
+            nearest = nearest or (above if above in rows else "")
+            passed.append(above)
+        self._bare |= set() if nearest else set(passed)
+        return nearest
 
     def _above(self, commit: str) -> Iterator[str]:
         """The first parents of a commit, nearest first."""
@@ -180,5 +177,6 @@ class _Git:
             yield commit
 
     def _blob(self, commit: str) -> str:
+        """The program's blob in a commit; empty where there is none."""
         entries = self.repository.trees.entries(self.repository.tree_of(commit))
         return next((entry.blob for entry in entries if entry.path == self._place), "")

@@ -161,8 +161,11 @@ def test_tables_of_other_shapes_in_folders_with_other_commits_between_are_read(t
     judged = find_task(str(write(tmp_path / "lab", {"program.md": words, "train.py": "print('val_bpb:', 8)\n"})))
     assert plan(StoredRun.open(repository, "lab").about(judged)), "`rescore` goes on though train.py was edited"
     bare = "".join(f"{number}\t{row[1]}\t{row[4]}\t{row[2]}\n" for number, row in enumerate(rows[:-1]))
-    table.write_text(bare)
-    assert [each.value for each in read_past(table, "train.py", "val_bpb").programs] == [1.5, 1.8, 1.25, None]
+    table.write_text("\n".join(reversed(bare.splitlines())))
+    latest_first = read_past(table, "train.py", "val_bpb").programs
+    assert {each.id: (each.value, each.parent) for each in latest_first} == {
+        each.id: (each.value, each.parent) for each in past.programs
+    }
     table.write_text("commit\tscore\nexp0\t1.0\n")
     with pytest.raises(NotFoundError, match="has 1 rows; none names"):
         read_past(table.parent, "train.py", "val_bpb")
