@@ -51,8 +51,11 @@ def import_(terminal: Terminal, repo: str | None, name: str | None, path: Path, 
     if past.orphans:
         terminal.note(f"{past.system} has dropped the parents of {past.orphans}, which descend from the seed here")
     where = task or _task_above(path)
-    terminal.note(f"look  {typed(repository, 'log')}")
-    terminal.note(f"then  {typed(repository, f'rescore {where}')}, and {typed(repository, f'run {where}')}")
+    named = f" --name {run}" if name else ""
+    terminal.note(f"look  {typed(repository, f'log{named}')}")
+    terminal.note(
+        f"then  {typed(repository, f'rescore {where}{named}')}, and {typed(repository, f'run {where}{named}')}"
+    )
 
 
 def _task_above(path: Path) -> str:
