@@ -256,7 +256,7 @@ def test_a_sandbox_that_is_not_there_leaves_nothing_behind(
 def test_measured_times_are_not_deterministic(tmp_path: Path, tiny: MakeTask) -> None:
     task = tiny()
     timed = replace(task, environment=replace(task.environment, exclusive=True))
-    with pytest.raises(UsageError, match="--deterministic cannot go with exclusive = true"):
+    with pytest.raises(UsageError, match="deterministic cannot go with exclusive = true"):
         evolve(tmp_path / "r", timed, deterministic=True, evaluations=3)
     assert Repository.open(tmp_path / "r").runs() == []
 

@@ -18,8 +18,8 @@ logger = logging.getLogger(__name__)
 
 FORMATS: dict[str, Callable[[Path], ForeignTask | None]] = {
     skydiscover.EXPECTED: skydiscover.read_skydiscover,
-    openevolve.EXPECTED: openevolve.read_openevolve,
     shinka.EXPECTED: shinka.read_shinka,
+    openevolve.EXPECTED: openevolve.read_openevolve,
     harbor.EXPECTED: harbor.read_harbor,
     autoresearch.EXPECTED: autoresearch.read_autoresearch,
     script.EXPECTED: script.read_script,

@@ -76,13 +76,9 @@ def read_harbor(folder: Path) -> ForeignTask | None:
         links={**places.links, "/tests": f"{VIEW}/tests", "/logs": LOGS},
         why_inside="the verifier runs where the candidate's files are, and may run them",
         notes=(
-            *recipe.notes,
-            *verifier.notes,
-            *told_unknown(_script(tests)),
+            *(*recipe.notes, *verifier.notes, *told_unknown(_script(tests))),
             *told_unlike(config, recipe, places, named, is_step=whole != folder),
-            *told_missing(config, beside),
-            *told_all_lost(places, verifier),
-            *left,
+            *(*told_missing(config, beside), *told_all_lost(places, verifier), *left),
         ),
     )
 

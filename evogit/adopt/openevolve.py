@@ -93,8 +93,7 @@ def initial_programs(folder: Path) -> list[Path]:
         [path for pattern in patterns for path in sorted(folder.glob(pattern)) if _is_program(path)]
         for patterns in (("initial_program.*", "initial_prompt.*"), ("initial_*", "*_initial_program.*"))
     )
-    is_shinka = any(folder.glob("initial.*")) and (folder / "evaluate.py").is_file()
-    return named or (alike if len(alike) == 1 and not is_shinka else [])
+    return named or (alike if len(alike) == 1 else [])
 
 
 def _is_program(path: Path) -> bool:

@@ -50,7 +50,7 @@ def direction_said(text: str, metric: str) -> Direction | None:
 def direction_stated(text: str, metric: str) -> Direction | None:
     """Which way is better, where a text says just that of this metric, or of the score."""
     about, goals = _about(text, metric)
-    told = [clause for clause in goals if re.search(rf"\b(?:scores?|metrics?|fitness|{metric.lower()})\b", clause)]
+    told = [clause for clause in goals if re.search(r"\b(?:score|metric)s?\b", clause)]
     return _only(about, STATED) or _only(told, STATED)
 
 

@@ -65,7 +65,7 @@ class Start(Struct, frozen=True):
         """
         self.context.task.check_split(self.settings.split)
         if self.settings.deterministic and self.context.task.environment.exclusive:
-            raise UsageError("--deterministic cannot go with exclusive = true, as measured times never repeat")
+            raise UsageError("deterministic cannot go with exclusive = true, as measured times never repeat")
         self.context.repository.check_room(self._history.run)
         check_comparable(self._history, self.context.task, self.settings.split, evaluator_digest)
         began = self._history.started
