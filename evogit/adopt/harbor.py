@@ -20,8 +20,7 @@ from evogit.adopt.harbor_config import config_of, is_separate, megabytes, steps,
 from evogit.adopt.harbor_notes import told_all_lost, told_missing, told_unlike
 from evogit.adopt.image_places import Places, arranged, is_below
 from evogit.adopt.installs import installed, told_unknown
-from evogit.adopt.skydiscover import merged
-from evogit.adopt.sources import all_below, packages, repeats, too_large_of_all
+from evogit.adopt.sources import all_below, merged, packages, repeats, too_large_of_all
 from evogit.adopt.yaml_subset import at
 
 EXPECTED = "instruction.md with tests/test.sh (Harbor)"

@@ -15,7 +15,7 @@ from evogit.adopt.foreign_task import SHIMS, VIEW, ForeignTask, name_of
 from evogit.adopt.image_places import Places, arranged, told_lost
 from evogit.adopt.openevolve import goal_of, initial_programs, read_config, timeout_of
 from evogit.adopt.outside import openevolve_outside
-from evogit.adopt.sources import file_at, files_below, has_version, packages, repeats, requirement, requirements
+from evogit.adopt.sources import file_at, files_below, merged, packages, repeats, requirements
 
 EXPECTED = "initial_program.* with evaluator/evaluate.sh (SkyDiscover)"
 WORKDIR = "/benchmark"
@@ -63,13 +63,3 @@ def _home(places: Places) -> str:
     """The folder of theirs that has evaluate.sh, as the image has it."""
     found = sorted(path for path in places.files if posixpath.basename(path) == "evaluate.sh")
     return posixpath.normpath(f"evaluator/{posixpath.dirname(found[0])}") if found else "evaluator"
-
-
-def merged(*requirements: tuple[str, ...]) -> tuple[str, ...]:
-    """All of them, each package once: as the first one that says a version asks for it, else the first one."""
-    found: dict[str, str] = {}
-    for text in (text for each in requirements for text in each):
-        for name, asked in requirement(text):
-            if name not in found or (has_version(asked) and not has_version(found[name])):
-                found[name] = asked
-    return tuple(found[name] for name in sorted(found))

@@ -196,6 +196,16 @@ def has_version(asked: str) -> bool:
     return re.search(r"[=<>~!]", asked.partition(";")[0]) is not None
 
 
+def merged(*requirements: tuple[str, ...]) -> tuple[str, ...]:
+    """All of these packages, each once: as the first one that says a version asks for it, else the first one."""
+    found: dict[str, str] = {}
+    for text in (text for each in requirements for text in each):
+        for name, asked in requirement(text):
+            if name not in found or (has_version(asked) and not has_version(found[name])):
+                found[name] = asked
+    return tuple(found[name] for name in sorted(found))
+
+
 def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
