@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 
-from foreign_view import aside, prepare_programs, report, view
+from foreign_view import aside, placed, prepare_programs, report, view
 
 
 def main(program, config):
@@ -23,7 +23,7 @@ def main(program, config):
     folder = view()
     file = f"{folder}/{config['evaluator']}"
     prepare_programs()
-    program = os.path.abspath(program)  # noqa: PTH100
+    program = placed(program)
     os.chdir(folder)
     with aside() as stdout:
         clock = Clock(stdout, config)

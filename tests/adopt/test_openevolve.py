@@ -133,6 +133,26 @@ def test_an_evaluator_may_write_start_pythons_of_its_own_and_leave_threads(tmp_p
     assert score(evaluated(task, tmp_path / "box", str(packages))) == 0.75
 
 
+IMPORTING = """\
+import sys, tempfile
+from pathlib import Path
+from initial_program import X
+
+def evaluate(program_path):
+    place = Path(program_path)
+    sys.path.insert(0, str(place.parent))
+    mine = __import__(place.stem).X
+    return {"combined_score": 10 * X + mine, "temporary": place.parent == Path(tempfile.gettempdir())}
+"""
+
+
+def test_a_program_lies_where_they_write_it_and_hides_no_module_of_theirs(tmp_path: Path) -> None:
+    task = find_task(str(example(tmp_path, **{"evaluator.py": IMPORTING})))
+    done = evaluated(task, tmp_path / "box", **{"initial_program.py": "X = 5.0\n"})
+    assert score(done) == 25
+    assert '"temporary": 1.0' in done.stdout
+
+
 def test_what_the_sources_name_comes_along_and_what_runs_left_behind_does_not(tmp_path: Path) -> None:
     named = 'def evaluate(path):\n    open("data/app.log"), open("checkpoints/w.npz")\n    return {"a": 1}\n'
     left = {"data/app.log": "1", "checkpoints/w.npz": "2", "logs/run.txt": "3", "plot.png": "4"}
