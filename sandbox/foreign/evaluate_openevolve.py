@@ -88,21 +88,31 @@ def judged(module, program, config, begin=lambda metrics=None: None):
     """
     begin()
     if not config["cascade"] or not hasattr(module, "evaluate_stage1"):
-        return parts(module.evaluate(program))
-    metrics, artifacts = parts(module.evaluate_stage1(program))
+        return parts(called(module.evaluate, program))
+    metrics, artifacts = parts(called(module.evaluate_stage1, program))
     for stage, threshold in enumerate(config["thresholds"][:2], start=2):
         evaluate = getattr(module, f"evaluate_stage{stage}", None)
         if evaluate is None or not passes(metrics, threshold):
             break
         begin(metrics)
         try:
-            more, told = parts(evaluate(program))
+            more, told = parts(called(evaluate, program))
         except Exception as error:  # noqa: BLE001 - whatever the program raises
             return {**metrics, f"stage{stage}_passed": 0.0}, {**artifacts, f"stage{stage}_error": repr(error)}
         metrics = {name: float(value) for name, value in {**metrics, **numbers(more)}.items() if is_number(value)}
         metrics.pop("error", None)
         artifacts = {**artifacts, **told}
     return metrics, artifacts
+
+
+def called(evaluate, program):
+    """What a function of theirs returns; one that is `async` is waited for, as its author means it."""
+    result = evaluate(program)
+    if hasattr(result, "__await__"):
+        import asyncio  # noqa: PLC0415 - slow to import
+
+        return asyncio.run(result)
+    return result
 
 
 def parts(result):

@@ -153,6 +153,11 @@ def test_a_program_lies_where_they_write_it_and_hides_no_module_of_theirs(tmp_pa
     assert '"temporary": 1.0' in done.stdout
 
 
+def test_an_async_evaluator_is_waited_for(tmp_path: Path) -> None:
+    waited = "import asyncio\nasync def evaluate(path):\n    await asyncio.sleep(0)\n    return {'combined_score': 7}\n"
+    assert score(evaluated(find_task(str(example(tmp_path, **{"evaluator.py": waited}))), tmp_path / "box")) == 7
+
+
 def test_what_the_sources_name_comes_along_and_what_runs_left_behind_does_not(tmp_path: Path) -> None:
     named = 'def evaluate(path):\n    open("data/app.log"), open("checkpoints/w.npz")\n    return {"a": 1}\n'
     left = {"data/app.log": "1", "checkpoints/w.npz": "2", "logs/run.txt": "3", "plot.png": "4"}
