@@ -54,6 +54,7 @@ def read_openevolve(place: Path) -> ForeignTask | None:
         "cascade": at(config, "evaluator", "cascade_evaluation") is not False,
         "thresholds": thresholds[:1] if is_skydiscover else thresholds,
         "features": at(config, "database", "feature_dimensions") or [],
+        **_standing(folder, theirs, evaluator),
     }
     seconds = timeout_of(config, SKYDISCOVER_TIMEOUT if is_skydiscover else TIMEOUT)
     stages = sum(f"def evaluate_stage{n}".encode() in theirs[evaluator][0] for n in (1, 2, 3))
@@ -79,6 +80,18 @@ def read_openevolve(place: Path) -> ForeignTask | None:
         why_inside=why,
         requirements=requirements(theirs, evaluator),
     )
+
+
+def _standing(folder: Path, theirs: Mapping[str, File], evaluator: str) -> dict[str, str]:
+    """`below`: the folder as the evaluator's relative paths name it, where they begin in a folder above."""
+    text = theirs[evaluator][0].decode(errors="replace")
+    parts = folder.resolve().parts[1:]
+    for first in range(len(parts)):
+        below = "/".join(parts[first:])
+        named = re.findall(rf"[\"'](?:\./)?{re.escape(below)}/([^\"'\n]+)[\"']", text)
+        if not theirs.keys().isdisjoint(named):
+            return {"below": below}
+    return {}
 
 
 def begun_with(programs: Sequence[Path], config: Mapping[str, Any]) -> Path:

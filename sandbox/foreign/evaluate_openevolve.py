@@ -4,7 +4,8 @@
 
 CONFIG is JSON: `evaluator`, the file's path below theirs; `cascade`, whether stages are used where it has them; their
 `thresholds`; `features`, metrics that are left out of the mean that ranks where there is no `combined_score`;
-`timeout`, seconds of each stage, after which it counts as there: with what earlier stages measured, else 0.
+`timeout`, seconds of each stage, after which it counts as there: with what earlier stages measured, else 0; `below`,
+the evaluator's folder as relative paths of it name it that begin in a folder above.
 """
 
 import contextlib
@@ -24,6 +25,7 @@ def main(program, config):
     file = f"{folder}/{config['evaluator']}"
     prepare_programs()
     program = placed(program)
+    stand_below(folder, config.get("below", ""))
     os.chdir(folder)
     with aside() as stdout:
         clock = Clock(stdout, config)
@@ -31,6 +33,13 @@ def main(program, config):
         clock.stop()
     report(fitness(metrics, config["features"]), metrics, artifacts)
     end()
+
+
+def stand_below(folder, below):
+    """Let relative paths that come from a folder above lead here."""
+    if below and not os.path.lexists(f"{folder}/{below}"):
+        os.makedirs(os.path.dirname(f"{folder}/{below}"), exist_ok=True)  # noqa: PTH103, PTH120
+        os.symlink(folder, f"{folder}/{below}")  # noqa: PTH211
 
 
 def end():

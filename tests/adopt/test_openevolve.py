@@ -158,6 +158,14 @@ def test_an_async_evaluator_is_waited_for(tmp_path: Path) -> None:
     assert score(evaluated(find_task(str(example(tmp_path, **{"evaluator.py": waited}))), tmp_path / "box")) == 7
 
 
+def test_relative_paths_may_begin_in_a_folder_above(tmp_path: Path) -> None:
+    reads = "def evaluate(path):\n    return {'combined_score': sum(float(open(each).read()) for each in PATHS)}\n"
+    paths = "PATHS = (r'./problems/my example/a/x.txt', 'helper.txt')\n"
+    files = {"evaluator.py": paths + reads, "a/x.txt": "3", "helper.txt": "4"}
+    task = find_task(str(example(tmp_path / "problems", **files)))
+    assert score(evaluated(task, tmp_path / "box")) == 7
+
+
 def test_what_the_sources_name_comes_along_and_what_runs_left_behind_does_not(tmp_path: Path) -> None:
     named = 'def evaluate(path):\n    open("data/app.log"), open("checkpoints/w.npz")\n    return {"a": 1}\n'
     left = {"data/app.log": "1", "checkpoints/w.npz": "2", "logs/run.txt": "3", "plot.png": "4"}
