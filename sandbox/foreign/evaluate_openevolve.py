@@ -138,7 +138,7 @@ def parts(result):
 
 
 def is_number(value):
-    """Whether it counts for the mean; flags do where a stage's results are merged, as there."""
+    """Whether it counts for a threshold; flags do, and where a stage's results are merged, as there."""
     return isinstance(value, int | float)
 
 
@@ -151,7 +151,7 @@ def passes(metrics, threshold):
     """Whether a stage's score is high enough for the next one."""
     if is_number(metrics.get("combined_score")):
         return metrics["combined_score"] >= threshold
-    found = [float(value) for name, value in metrics.items() if counts(value) and name != "error"]
+    found = [float(value) for name, value in metrics.items() if is_number(value) and name != "error"]
     return bool(found) and sum(found) / len(found) >= threshold
 
 

@@ -98,6 +98,11 @@ def test_stages_end_where_a_threshold_is_not_reached(tmp_path: Path) -> None:
     assert score(evaluated(find_task(str(whole)), tmp_path / "box2")) == 3
 
 
+def test_a_flag_reaches_a_threshold(tmp_path: Path) -> None:
+    flag = STAGES.replace('"combined_score": 0.6, "quick": True', '"quick": True')
+    assert score(evaluated(find_task(str(example(tmp_path, **{"evaluator.py": flag}))), tmp_path / "box")) == 0.7
+
+
 def test_a_stage_that_takes_too_long_counts_as_there(tmp_path: Path) -> None:
     last = '    return {"combined_score": 0.7'
     slow = "import time\n" + STAGES.replace(last, f"    time.sleep(60)\n{last}")
