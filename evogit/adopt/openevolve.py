@@ -29,6 +29,8 @@ NO_SCORE = (
 )
 THRESHOLDS = (0.5, 0.75, 0.9)
 """OpenEvolve's, where the file says nothing."""
+FEATURES = ("complexity", "diversity")
+"""Metrics that OpenEvolve leaves out of the mean, where the file says nothing."""
 SKYDISCOVER_THRESHOLDS = (0.3,)
 """SkyDiscover's, which has two stages."""
 SKYDISCOVER_TIMEOUT = 360.0
@@ -48,12 +50,13 @@ def read_openevolve(place: Path) -> ForeignTask | None:
     seed = {program: file_at(first)}
     is_skydiscover = "/" in evaluator
     said = at(config, "evaluator", "cascade_thresholds")
+    features = at(config, "database", "feature_dimensions")
     thresholds = said if isinstance(said, list) and said else SKYDISCOVER_THRESHOLDS if is_skydiscover else THRESHOLDS
     about = {
         "evaluator": evaluator,
         "cascade": at(config, "evaluator", "cascade_evaluation") is not False,
         "thresholds": thresholds[:1] if is_skydiscover else thresholds,
-        "features": at(config, "database", "feature_dimensions") or [],
+        "features": features if isinstance(features, list) else [] if is_skydiscover else FEATURES,
         **_standing(folder, theirs, evaluator),
     }
     seconds = timeout_of(config, SKYDISCOVER_TIMEOUT if is_skydiscover else TIMEOUT)
