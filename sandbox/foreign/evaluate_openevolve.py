@@ -31,7 +31,7 @@ def main(program, config):
         clock = Clock(stdout, config)
         metrics, artifacts = judged(loaded(file), program, config, clock.begin)
         clock.stop()
-    report(fitness(metrics, config["features"]), metrics, artifacts)
+    report(fitness(metrics, config["features"]), metrics, {**artifacts, **unranked(metrics)})
     end()
 
 
@@ -161,6 +161,16 @@ def fitness(metrics, features):
         return float(metrics["combined_score"])
     left = {name: value for name, value in metrics.items() if name not in features}
     return mean(left if any(map(counts, left.values())) else metrics)
+
+
+def unranked(metrics):
+    """What is told of a `combined_score` that is there and cannot rank."""
+    value = metrics.get("combined_score", 0.0)
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return {"combined_score_error": f"{value!r} is no number: the mean of all other numbers ranks"}
+    return {}
 
 
 def counts(value):
