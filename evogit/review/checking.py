@@ -169,22 +169,56 @@ def problems(task: Task, judged: Sequence[SeedEvaluation]) -> list[str]:
     return found
 
 
+_SPEAKS = r"\w*(?:error|traceback|timeout|crash)\w*|failure(?:_(?:reason|stage))?"
 ADMITTED = re.compile(
-    r"^(?:\[(?P<name>\w*(?:error|traceback|timeout|crash)\w*)\](?:\n|[ \t]+)|(?P<same>error|traceback):[ \t]+)"
-    r"(?!(?:none|no|null|false|0|\d+(?:\.\d+)?|[\[{(][\])}])$)(?P<said>\S.*)$",
+    rf"^(?:\[(?P<name>{_SPEAKS})\][ \t]+|\[(?P<block>{_SPEAKS})\]\n|(?P<same>error|traceback):[ \t]+)"
+    r"(?!(?:none|no|null|false|0|\d+(?:\.\d+)?|[\[{(][\])}])$)(?P<said>\S.*(?(block)(?:\n(?!\[|{\").+){0,9}))$",
     re.MULTILINE | re.IGNORECASE,
 )
 """What stand-ins for other systems print of an artifact, or of a metric that is a text, which speaks of a failure."""
+TRACEBACK = re.compile(
+    r"^(?:\w+:[ \t]+)?Traceback \(most recent call last\):\n(?:[ \t].*\n)+(?P<said>\w[\w.]*(?:: .*)?)$", re.MULTILINE
+)
+"""An error as Python prints it."""
+ABSENT = {
+    r"name resolution|getaddrinfo|network is unreachable|urlopen error|ConnectionError|Max retries exceeded": (
+        "There is no network in the sandbox."
+    ),
+    r"CUDA (?:is )?not available|compiled with CUDA|NVIDIA driver|no CUDA GPUs": (
+        "There is no graphics processor in the sandbox."
+    ),
+    r"api[ _-]?key": "There is no network in the sandbox, nor a key of yours.",
+}
+"""What errors say -> what is not there for tasks of other systems."""
 
 
 def _admitted(task: Task, judged: SeedEvaluation) -> list[str]:
     """What an evaluator of another system says went wrong though it gives a score, as such evaluators mostly do."""
-    found = ADMITTED.search("\n".join(judged.evidence.feedback.values()))
     is_theirs = task.folder.is_relative_to(kept_folder()) and task.primary.name == "combined_score"
-    if not judged.evaluation.ok or found is None or not is_theirs:
+    if not judged.evaluation.ok or not is_theirs:
         return []
-    split, name, said = judged.evaluation.split, found["name"] or found["same"], one_line(found["said"], 200)
-    return [f"{split}: the score of the seed may be that of a failure: the evaluator says {name}: {said}"]
+    text = "\n".join([*judged.evidence.feedback.values(), judged.evidence.stderr.decode(errors="replace")])
+    found, printed = ADMITTED.search(text), TRACEBACK.search(text)
+    if found and not found["said"].startswith("Traceback ("):
+        name, said = found["name"] or found["block"] or found["same"], " ".join(found["said"].split())
+    elif printed:
+        name, said = "traceback", printed["said"]
+    else:
+        return []
+    split, absent = judged.evaluation.split, _absent(judged.provider, said, text)
+    told = f"the score of the seed may be that of a failure: the evaluator says {name}: {one_line(said, 200)}"
+    return [f"{split}: {told}" + (f". {absent}" if absent else "")]
+
+
+def _absent(provider: str, *said: str) -> str:
+    """What a sandbox does not have that these errors speak of, the first one before others: a sentence, or none."""
+    for text in said:
+        if PROGRAM.search(text):
+            return _lacking(provider, text)
+        for pattern, sentence in ABSENT.items():
+            if re.search(pattern, text, re.IGNORECASE):
+                return sentence
+    return ""
 
 
 def _unsteady(task: Task, judged: SeedEvaluation) -> list[str]:
@@ -221,7 +255,7 @@ def advice(task: Task, judged: SeedEvaluation) -> str:
             "`prepare` runs on the files that are committed, in the sandbox, with an empty home, and with a network "
             "only where [sandbox] says network = true."
         )
-    if task.folder.is_relative_to(kept_folder()) and (sentence := _of_another_system(status, said)):
+    if task.folder.is_relative_to(kept_folder()) and (sentence := _of_another_system(status, judged.provider, said)):
         return sentence
     if status in LIMITS:
         return f"Give it more with {LIMITS[status]} in [sandbox], or evaluate by a command that needs less."
@@ -237,7 +271,7 @@ def advice(task: Task, judged: SeedEvaluation) -> str:
     return ""
 
 
-def _of_another_system(status: str, said: str) -> str:
+def _of_another_system(status: str, provider: str, said: str) -> str:
     """The same where the task is another system's, whose files say what happens; empty where a program is missing."""
     if status in LIMITS:
         return (
@@ -254,16 +288,20 @@ def _of_another_system(status: str, said: str) -> str:
             "The verifier itself wrote no reward: it ended before, and what it printed tells why. It has no network, "
             "and of its image what no note says to be missing."
         )
+    if sentence := _absent(provider, said):
+        return sentence
     return "" if MISSING.search(said) else "Its own evaluator refuses the seed: what it printed tells why."
 
 
 MISSING = re.compile(r"^(?:\S+: )?(?:\d+: |line \d+: )*([\w.+-]+): (?:command )?not found$", re.MULTILINE)
 """How shells say that there is no such program."""
+PROGRAM = re.compile(r"No such file or directory: '([\w+-]+)'")
+"""How Python says it: a file mostly has an ending, or lies in a folder."""
 
 
 def _lacking(provider: str, said: str) -> str:
     """How a program or a package comes into this sandbox: sentences."""
-    found = MISSING.search(said)
+    found = MISSING.search(said) or PROGRAM.search(said)
     end = "Nothing of your home is there, nor what Git ignores."
     if provider == "docker":
         lacks = found[1] if found else "a program or a package, as it seems"

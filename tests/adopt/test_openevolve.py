@@ -206,6 +206,18 @@ def test_programs_and_evaluators_may_be_called_otherwise_where_there_is_one(tmp_
     assert score(evaluated(task, tmp_path / "box")) == 9
 
 
+OFFLINE = """\
+import socket, traceback
+
+def evaluate(path):
+    try:
+        socket.create_connection(("no.where", 80))
+    except OSError:
+        traceback.print_exc()
+    return {"combined_score": (0.5, 1), "failed": 0}
+"""
+
+
 @pytest.mark.slow
 async def test_a_score_beside_which_an_evaluator_tells_of_an_error_is_no_seed_that_is_well(tmp_path: Path) -> None:
     caught = 'def evaluate(path):\n    return {"combined_score": 0.0, "error": "no cargo here"}\n'
@@ -217,6 +229,11 @@ async def test_a_score_beside_which_an_evaluator_tells_of_an_error_is_no_seed_th
     assert problems(task, judged) == [
         "train: the score of the seed may be that of a failure: the evaluator says error: no cargo here"
     ]
+    silent = find_task(str(example(tmp_path / "3", **{"evaluator.py": OFFLINE})))
+    judged = [each async for each in judge_seed(silent, ["train"], "bubblewrap")]
+    [told] = problems(silent, judged)
+    assert "the evaluator says combined_score_error: (0.5, 1) is no number" in told
+    assert told.endswith(". There is no network in the sandbox.")
 
 
 def test_a_candidate_that_fails_has_no_score_but_a_reason(tmp_path: Path) -> None:
