@@ -27,6 +27,10 @@ NO_SCORE = (
     "the evaluator names no combined_score, so that the mean of all numbers that it gives ranks, as it does there: a "
     "time or an error among them counts as better the higher it is"
 )
+FEEDBACK = (
+    "its configuration asks for feedback by models (use_llm_feedback), which is not done here: the score is what the "
+    "evaluator alone says"
+)
 THRESHOLDS = (0.5, 0.75, 0.9)
 """OpenEvolve's, where the file says nothing."""
 FEATURES = ("complexity", "diversity")
@@ -78,7 +82,11 @@ def read_openevolve(place: Path) -> ForeignTask | None:
         timeout=seconds * max(1, stages if about["cascade"] else 1) + SLACK,
         packages=packages(theirs),
         repeats=repeats(seed, used),
-        notes=(*too_large(folder, theirs), *([NO_SCORE] if ranked else [])),
+        notes=(
+            *too_large(folder, theirs),
+            *([NO_SCORE] if ranked else []),
+            *([FEEDBACK] if at(config, "evaluator", "use_llm_feedback") is True else []),
+        ),
         outside=outside,
         why_inside=why,
         requirements=requirements(theirs, evaluator),

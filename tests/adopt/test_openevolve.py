@@ -83,9 +83,12 @@ def test_without_combined_score_the_mean_of_what_is_no_feature_ranks(
     assert "[hint] try 3" in done.stdout
     assert "noise" not in done.stdout
     assert score(evaluated(task, tmp_path / "box2", **{"initial_program.py": "X = 4.0\n"})) == 3.5
+    assert "feedback by models" not in caplog.text
     default = "def evaluate(path):\n    return {'a': 1.0, 'complexity': 100.0, 'diversity': 7}\n"
-    task = find_task(str(example(tmp_path / "2", **{"evaluator.py": default, "config.yaml": ""})))
+    judged = "evaluator:\n  use_llm_feedback: true\n"
+    task = find_task(str(example(tmp_path / "2", **{"evaluator.py": default, "config.yaml": judged})))
     assert score(evaluated(task, tmp_path / "box3")) == 1
+    assert "feedback by models (use_llm_feedback), which is not done here" in caplog.text
 
 
 def test_stages_end_where_a_threshold_is_not_reached(tmp_path: Path) -> None:
