@@ -14,8 +14,9 @@ from typing import Any
 
 from evogit.adopt.foreign_task import SHIMS, File, ForeignTask, name_of, reached
 from evogit.adopt.outside import openevolve_outside
-from evogit.adopt.sources import file_at, files_below, marked, packages, repeats, requirements, too_large
+from evogit.adopt.sources import SOURCES, file_at, files_below, marked, packages, repeats, requirements, too_large
 from evogit.adopt.yaml_subset import at, read_yaml
+from evogit.source.marks import blocks
 
 EXPECTED = "initial_program.* with evaluator.py (OpenEvolve, SkyDiscover)"
 TIMEOUT = 300.0
@@ -43,7 +44,7 @@ SKYDISCOVER_TIMEOUT = 360.0
 def read_openevolve(place: Path) -> ForeignTask | None:
     """The task in a folder, or of a file in it that evaluates; None where it is no such example."""
     folder = place.parent if place.is_file() else place
-    programs, evaluators = initial_programs(folder), _evaluators(place)
+    programs, evaluators = _programs(place, folder), _evaluators(place)
     if not programs or len(evaluators) != 1:
         return None
     (evaluator,) = evaluators
@@ -111,6 +112,15 @@ def begun_with(programs: Sequence[Path], config: Mapping[str, Any]) -> Path:
     return next((path for path in programs if path.suffix == ending), programs[0])
 
 
+def _programs(place: Path, folder: Path) -> list[Path]:
+    """What a run may begin with: the file that a person names, unless that is a script of its own."""
+    programs = initial_programs(folder)
+    if not place.is_file() or _evaluates(place):
+        return programs
+    is_script = SOURCES.search(place.name) and not blocks(place.read_bytes())
+    return [place] if place in programs or (_is_program(place) and not is_script) else []
+
+
 def initial_programs(folder: Path) -> list[Path]:
     """Files that a run of theirs begins with: as these systems call them, else the only one that is called alike."""
     named, alike = (
@@ -125,11 +135,16 @@ def _is_program(path: Path) -> bool:
 
 
 def _evaluators(place: Path) -> list[str]:
-    """What may evaluate: the file itself; or below a folder what these systems call so, else what is called alike."""
-    if place.is_file():
-        return [place.name] if "evaluat" in place.name and EVALUATE.search(place.read_bytes()) else []
-    named = [path for path in ("evaluator.py", "evaluator/evaluator.py") if (place / path).is_file()]
-    return named[:1] or [path.name for path in sorted(place.glob("*evaluat*.py")) if EVALUATE.search(path.read_bytes())]
+    """What may evaluate: the file itself; else in the folder what these systems call so, or what is called alike."""
+    if place.is_file() and _evaluates(place):
+        return [place.name]
+    folder = place.parent if place.is_file() else place
+    named = [path for path in ("evaluator.py", "evaluator/evaluator.py") if (folder / path).is_file()]
+    return named[:1] or [path.name for path in sorted(folder.glob("*evaluat*.py")) if _evaluates(path)]
+
+
+def _evaluates(file: Path) -> bool:
+    return "evaluat" in file.name and EVALUATE.search(file.read_bytes()) is not None
 
 
 def lacking(folder: Path) -> str:
@@ -137,6 +152,8 @@ def lacking(folder: Path) -> str:
     programs, evaluators = initial_programs(folder), _evaluators(folder)
     if programs and len(evaluators) > 1:
         return f"{' and '.join(evaluators)} all evaluate; name one of them, such as {folder / evaluators[0]}"
+    if evaluators and not programs:
+        return f"{evaluators[0]} has no initial_program.* beside it; where its program has another name, name that file"
     return f"{programs[0].name} has no evaluator.py beside it" if programs and not evaluators else ""
 
 

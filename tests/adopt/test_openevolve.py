@@ -209,6 +209,16 @@ def test_programs_and_evaluators_may_be_called_otherwise_where_there_is_one(tmp_
     assert score(evaluated(task, tmp_path / "box")) == 9
 
 
+def test_the_program_that_a_run_begins_with_may_be_named(tmp_path: Path) -> None:
+    folder = example(tmp_path, **{"b_prompt.txt": "Add.", "c_prompt.txt": "Sum.", "script.py": "print(1)\n"})
+    assert find_task(str(folder / "initial_program.py")).editable == ("initial_program.py",)
+    assert find_task(str(folder / "b_prompt.txt")).editable == ("b_prompt.txt",)
+    assert find_task(str(folder / "script.py")).primary.name == "score"
+    (folder / "initial_program.py").unlink()
+    with pytest.raises(NotFoundError, match=r"evaluator\.py has no initial_program\.\* beside it; where"):
+        find_task(str(folder))
+
+
 OFFLINE = """\
 import socket, traceback
 
