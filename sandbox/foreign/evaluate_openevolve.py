@@ -16,11 +16,12 @@ import signal
 import sys
 import threading
 
-from foreign_view import aside, placed, prepare_programs, report, view
+from foreign_view import aside, placed, prepare_programs, report, show, view
 
 
 def main(program, config):
     """Evaluate one program and print its score."""
+    sys.excepthook = show
     folder = view()
     file = f"{folder}/{config['evaluator']}"
     prepare_programs()

@@ -52,6 +52,16 @@ def placed(program):
     return place
 
 
+def show(kind, error, frames):
+    """Print an error as Python does, without our frames that lead to theirs: they tell its author nothing."""
+    import traceback  # noqa: PLC0415 - slow to import
+
+    first = frames
+    while first and first.tb_frame.f_code.co_filename.startswith((f"{HERE}/", "<frozen ")):
+        first = first.tb_next
+    traceback.print_exception(kind, error, first or frames)
+
+
 def lay_temporary(source):
     """Copy what is to be in /tmp to where that is: nothing can be linked there."""
     for root, _, names in os.walk(source):

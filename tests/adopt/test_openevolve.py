@@ -254,6 +254,7 @@ def test_a_candidate_that_fails_has_no_score_but_a_reason(tmp_path: Path) -> Non
     done = evaluated(task, tmp_path / "box", **{"initial_program.py": "X = 1 / 0\n"})
     assert done.returncode != 0
     assert "ZeroDivisionError" in done.stderr
+    assert "evaluate_openevolve.py" not in done.stderr
 
 
 def test_a_folder_with_the_name_of_a_shipped_task_is_told(
