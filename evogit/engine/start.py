@@ -12,16 +12,18 @@ from typing import Any
 
 from msgspec import Struct, to_builtins
 
+from evogit.adopt.admitted import admitted, is_scored
 from evogit.agents.mutation.languages_read import told_of_languages
 from evogit.breeding.fingerprints import UNCHANGED
 from evogit.config.run_settings import Settings
-from evogit.core import Adopted, EvoGitError, Proposed, RunStarted, UsageError
+from evogit.core import Adopted, EvoGitError, Proposed, RepositoryError, RunStarted, UsageError
 from evogit.engine.comparability import changes, check_comparable
 from evogit.engine.evaluations import EvaluationBackend
 from evogit.evaluation.seed_check import check_tree
 from evogit.evaluation.seed_files import write_seed
 from evogit.history import History
 from evogit.history.context import RunContext
+from evogit.repository.evidence import evidence_of
 
 EPOCH = 946_684_800
 """2000-01-01 in seconds: when a seed that is not a commit is committed where all must get the same one."""
@@ -186,6 +188,17 @@ class Start(Struct, frozen=True):
                 f"the seed of {task.name} itself fails ({evaluation.status}: {evaluation.reason}); {task.mending}, and "
                 f"do the same again{anew}"
             )
-        for name in names:
-            if name not in self._history.heads:
-                self.context.journal.append(Adopted(agent=name, candidate=seed))
+        new = [name for name in names if name not in self._history.heads]
+        if new and is_scored(self.context.task) and (told := admitted(self._printed(seed))):
+            logger.warning("%s; see `evogit check`", told)
+        for name in new:
+            self.context.journal.append(Adopted(agent=name, candidate=seed))
+
+    def _printed(self, seed: str) -> str:
+        """What the seed's evaluation printed, as far as it was kept."""
+        evidence = self._history.evidence.get(seed)
+        try:
+            kept = self.context.repository.trees.files(evidence, lambda path: True) if evidence else {}
+        except RepositoryError:
+            return ""
+        return "\n".join(evidence_of(kept).feedback.values())

@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from evogit.adopt.admitted import admitted, is_scored
 from evogit.adopt.foreign_task import kept_folder
 from evogit.agents.mutation.languages_read import told_of_languages
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
@@ -26,7 +27,6 @@ from evogit.evaluation.seed_files import packed_seed, seed_of
 from evogit.history.scores import Scores
 from evogit.history.state import ROUNDING
 from evogit.sandbox.archive import pack
-from evogit.text import one_line
 
 logger = logging.getLogger(__name__)
 
@@ -169,17 +169,6 @@ def problems(task: Task, judged: Sequence[SeedEvaluation]) -> list[str]:
     return found
 
 
-_SPEAKS = r"\w*(?:error|traceback|timeout|crash)\w*|failure(?:_(?:reason|stage))?"
-ADMITTED = re.compile(
-    rf"^(?:\[(?P<name>{_SPEAKS})\][ \t]+|\[(?P<block>{_SPEAKS})\]\n|(?P<same>error|traceback):[ \t]+)"
-    r"(?!(?:none|no|null|false|0|\d+(?:\.\d+)?|[\[{(][\])}])$)(?P<said>\S.*(?(block)(?:\n(?!\[|{\").+){0,9}))$",
-    re.MULTILINE | re.IGNORECASE,
-)
-"""What stand-ins for other systems print of an artifact, or of a metric that is a text, which speaks of a failure."""
-TRACEBACK = re.compile(
-    r"^(?:\w+:[ \t]+)?Traceback \(most recent call last\):\n(?:[ \t].*\n)+(?P<said>\w[\w.]*(?:: .*)?)$", re.MULTILINE
-)
-"""An error as Python prints it."""
 ABSENT = {
     r"name resolution|getaddrinfo|network is unreachable|urlopen error|ConnectionError|Max retries exceeded": (
         "There is no network in the sandbox."
@@ -188,37 +177,25 @@ ABSENT = {
         "There is no graphics processor in the sandbox."
     ),
     r"api[ _-]?key": "There is no network in the sandbox, nor a key of yours.",
+    r"FileNotFoundError": "Only the files of the task's folder come along, and paths begin there.",
 }
 """What errors say -> what is not there for tasks of other systems."""
 
 
 def _admitted(task: Task, judged: SeedEvaluation) -> list[str]:
-    """What an evaluator of another system says went wrong though it gives a score, as such evaluators mostly do."""
-    is_theirs = task.folder.is_relative_to(kept_folder()) and task.primary.name == "combined_score"
-    if not judged.evaluation.ok or not is_theirs:
+    """What an evaluator of another system says went wrong though it gives a score."""
+    if not judged.evaluation.ok or not is_scored(task):
         return []
     text = "\n".join([*judged.evidence.feedback.values(), judged.evidence.stderr.decode(errors="replace")])
-    found, printed = ADMITTED.search(text), TRACEBACK.search(text)
-    if found and not found["said"].startswith("Traceback ("):
-        name, said = found["name"] or found["block"] or found["same"], " ".join(found["said"].split())
-    elif printed:
-        name, said = "traceback", printed["said"]
-    else:
-        return []
-    split, absent = judged.evaluation.split, _absent(judged.provider, said, text)
-    told = f"the score of the seed may be that of a failure: the evaluator says {name}: {one_line(said, 200)}"
-    return [f"{split}: {told}" + (f". {absent}" if absent else "")]
+    told, absent = admitted(text), _absent(judged.provider, text)
+    return [f"{judged.evaluation.split}: {told}" + (f". {absent}" if absent else "")] if told else []
 
 
-def _absent(provider: str, *said: str) -> str:
-    """What a sandbox does not have that these errors speak of, the first one before others: a sentence, or none."""
-    for text in said:
-        if PROGRAM.search(text):
-            return _lacking(provider, text)
-        for pattern, sentence in ABSENT.items():
-            if re.search(pattern, text, re.IGNORECASE):
-                return sentence
-    return ""
+def _absent(provider: str, said: str) -> str:
+    """What a sandbox does not have that errors speak of: a sentence, or none."""
+    if PROGRAM.search(said):
+        return _lacking(provider, said)
+    return next((sentence for pattern, sentence in ABSENT.items() if re.search(pattern, said, re.IGNORECASE)), "")
 
 
 def _unsteady(task: Task, judged: SeedEvaluation) -> list[str]:

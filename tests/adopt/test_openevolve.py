@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from evogit.adopt import find_task
+from evogit.adopt.admitted import admitted
 from evogit.core import NotFoundError
 from evogit.review.checking import advice, judge_seed, problems
 from tests.adopt.evaluating import evaluated, score, write
@@ -217,6 +218,29 @@ def test_the_program_that_a_run_begins_with_may_be_named(tmp_path: Path) -> None
     (folder / "initial_program.py").unlink()
     with pytest.raises(NotFoundError, match=r"evaluator\.py has no initial_program\.\* beside it; where"):
         find_task(str(folder))
+
+
+PRINTED = """\
+[error] none
+[error_count] 3
+[hint] Error: none of ours
+[failure_reason]
+{
+  "message": "CUDA is not available"
+}
+[plan] next
+{"combined_score": 0.0}
+last lines of stderr:
+Traceback (most recent call last):
+  File "evaluator.py", line 1, in evaluate
+ValueError: expected lines
+"""
+
+
+def test_what_stands_beside_a_score_may_speak_of_a_failure() -> None:
+    assert admitted(PRINTED).endswith('evaluator says failure_reason: { "message": "CUDA is not available" }')
+    assert admitted(PRINTED.replace("failure_reason", "reason")).endswith("traceback: ValueError: expected lines")
+    assert admitted(PRINTED[: PRINTED.index("[failure")]) == ""
 
 
 OFFLINE = """\
