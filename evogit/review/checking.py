@@ -170,7 +170,7 @@ def problems(task: Task, judged: Sequence[SeedEvaluation]) -> list[str]:
 
 
 ABSENT = {
-    r"name resolution|getaddrinfo|network is unreachable|urlopen error|ConnectionError|Max retries exceeded": (
+    r"name resolution|getaddrinfo|resolve host|network is unreachable|urlopen error|ConnectionError|max retries": (
         "There is no network in the sandbox."
     ),
     r"CUDA (?:is )?not available|compiled with CUDA|NVIDIA driver|no CUDA GPUs": (
