@@ -213,6 +213,7 @@ def kept_folder() -> Path:
 
 
 def name_of(folder: Path) -> str:
-    """A name for the task in this folder or file."""
-    word = re.sub(r"[^a-z0-9_-]+", "-", folder.resolve().stem.lower()).strip("-_")
-    return word or "task"
+    """A name for the task in this folder or file: its own, behind that of the folder above where it is a number."""
+    place = folder.resolve()
+    name = f"{place.parent.name}-{place.stem}" if place.stem.isdigit() else place.stem
+    return re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_") or "task"

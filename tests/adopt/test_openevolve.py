@@ -291,6 +291,11 @@ def test_a_folder_with_the_name_of_a_shipped_task_is_told(
     assert find_task("./circle_packing").judged == "inside"
 
 
+def test_a_folder_that_is_called_by_a_number_is_named_with_the_one_above(tmp_path: Path) -> None:
+    folder = example(tmp_path).rename(tmp_path / "11")
+    assert find_task(str(folder)).name.endswith("-11")
+
+
 def test_other_languages_are_read_alike(tmp_path: Path) -> None:
     folder = example(tmp_path)
     (folder / "initial_program.py").rename(folder / "initial_program.rs")
