@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,8 @@ NO_SCORE = (
     "the evaluator names no combined_score, so that the mean of all numbers that it gives ranks, as it does there: a "
     "time or an error among them counts as better the higher it is"
 )
+ACCELERATED = re.compile(rb"^(?:import|from)[ \t]+(cupy|pycuda|triton)\b", re.MULTILINE)
+"""Modules that compute nothing without a graphics processor."""
 FEEDBACK = (
     "its configuration asks for feedback by models (use_llm_feedback), which is not done here: the score is what the "
     "evaluator alone says"
@@ -83,15 +85,24 @@ def read_openevolve(place: Path) -> ForeignTask | None:
         timeout=seconds * max(1, stages if about["cascade"] else 1) + SLACK,
         packages=packages(theirs),
         repeats=repeats(seed, used),
-        notes=(
-            *too_large(folder, theirs),
-            *([NO_SCORE] if ranked else []),
-            *([FEEDBACK] if at(config, "evaluator", "use_llm_feedback") is True else []),
-        ),
+        notes=(*too_large(folder, theirs), *_notes(config, theirs, ranked)),
         outside=outside,
         why_inside=why,
         requirements=requirements(theirs, evaluator),
     )
+
+
+def _notes(config: Mapping[str, Any], theirs: Mapping[str, File], ranked: str) -> Iterator[str]:
+    """What a person should know, a sentence each; `ranked` is what ranks without a `combined_score`."""
+    if ranked:
+        yield NO_SCORE
+    if at(config, "evaluator", "use_llm_feedback") is True:
+        yield FEEDBACK
+    if found := sorted({name.decode() for data, _ in theirs.values() for name in ACCELERATED.findall(data)}):
+        yield (
+            f"it imports {', '.join(found)}, which needs a graphics processor, and its sandbox has none; "
+            "`evogit adopt` writes a task whose [sandbox] gpus asks for one (Docker)"
+        )
 
 
 def _standing(folder: Path, theirs: Mapping[str, File], evaluator: str) -> dict[str, str]:

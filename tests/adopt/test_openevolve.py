@@ -291,6 +291,13 @@ def test_a_folder_with_the_name_of_a_shipped_task_is_told(
     assert find_task("./circle_packing").judged == "inside"
 
 
+def test_what_needs_a_graphics_processor_is_told_before_anything_is_installed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    find_task(str(example(tmp_path, **{"initial_program.py": f"import triton.language as tl\n{PROGRAM}"})))
+    assert "imports triton, which needs a graphics processor, and its sandbox has none" in caplog.text
+
+
 def test_a_folder_that_is_called_by_a_number_is_named_with_the_one_above(tmp_path: Path) -> None:
     folder = example(tmp_path).rename(tmp_path / "11")
     assert find_task(str(folder)).name.endswith("-11")
