@@ -46,12 +46,13 @@ PACKAGES = {
 }
 """Module -> the package that has it, where they are called differently."""
 _NAMES = """
-aiohttp attrs beautifulsoup4 catboost cloudpickle cma contourpy cvxpy cython deap dill einops fastapi flask
-galois gmpy2 h5py highspy httpx hypothesis imageio jax jaxlib joblib lightgbm lxml matplotlib mip mpmath msgpack
-networkx nevergrad nltk numba numexpr numpy opencv-python-headless openpyxl optax optuna ortools pandas Pillow
-plotly polars psutil pulp pyarrow pycryptodome pydantic pykalman pymoo pytest pytest-asyncio python-dateutil
-python-dotenv PyWavelets PyYAML rapidfuzz regex requests rich scikit-image scikit-learn scipy seaborn shapely
-sortedcontainers statsmodels sympy tabulate tiktoken torch torchvision tqdm transformers uvicorn xgboost
+aiohttp attrs beautifulsoup4 catboost cloudpickle cma contourpy cryptography cvxpy cython datasets deap dill
+einops fastapi flask galois gmpy2 h5py highspy httpx hypothesis imageio jax jaxlib joblib lightgbm lxml
+matplotlib mip mpmath msgpack networkx nevergrad nltk numba numexpr numpy openai opencv-python-headless openpyxl
+optax optuna ortools pandas Pillow plotly polars psutil pulp pyarrow pycryptodome pydantic pykalman pymoo pytest
+pytest-asyncio python-dateutil python-dotenv PyWavelets PyYAML rapidfuzz regex requests rich scikit-image
+scikit-learn scipy seaborn shapely sortedcontainers statsmodels sympy tabulate tiktoken torch torchvision tqdm
+transformers uvicorn xgboost
 """
 KNOWN = frozenset(_NAMES.split())
 """Packages that are meant where a module of that name is imported and no file asks for it.
