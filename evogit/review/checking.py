@@ -193,6 +193,11 @@ def _admitted(task: Task, judged: SeedEvaluation) -> list[str]:
 
 def _absent(provider: str, said: str) -> str:
     """What a sandbox does not have that errors speak of: a sentence, or none."""
+    if module := re.search(r"No module named '([\w.]+)'", said):
+        return (
+            f"Name the package that has {module[1]} in a requirements.txt beside the evaluator. Files above the task's "
+            "folder do not come along."
+        )
     if PROGRAM.search(said):
         return _lacking(provider, said)
     return next((sentence for pattern, sentence in ABSENT.items() if re.search(pattern, said, re.IGNORECASE)), "")
@@ -255,18 +260,13 @@ def _of_another_system(status: str, provider: str, said: str) -> str:
             "There is no network, for which some programs wait. If it needs more, `evogit adopt` writes a task whose "
             f"{LIMITS[status]} in [sandbox] can be raised."
         )
-    if module := re.search(r"No module named '([\w.]+)'", said):
-        return (
-            f"Name the package that has {module[1]} in a requirements.txt beside the evaluator. Files above the task's "
-            "folder do not come along."
-        )
+    if sentence := _absent(provider, said):
+        return sentence
     if "left no reward" in said:
         return (
             "The verifier itself wrote no reward: it ended before, and what it printed tells why. It has no network, "
             "and of its image what no note says to be missing."
         )
-    if sentence := _absent(provider, said):
-        return sentence
     return "" if MISSING.search(said) else "Its own evaluator refuses the seed: what it printed tells why."
 
 
