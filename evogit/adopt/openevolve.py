@@ -34,6 +34,7 @@ FEEDBACK = (
     "its configuration asks for feedback by models (use_llm_feedback), which is not done here: the score is what the "
     "evaluator alone says"
 )
+YAML = (".yaml", ".yml")
 THRESHOLDS = (0.5, 0.75, 0.9)
 """OpenEvolve's, where the file says nothing."""
 FEATURES = ("complexity", "diversity")
@@ -50,7 +51,7 @@ def read_openevolve(place: Path) -> ForeignTask | None:
     if not programs or len(evaluators) != 1:
         return None
     (evaluator,) = evaluators
-    config = read_config(folder)
+    config = read_config(place)
     first = begun_with(programs, config)
     program = first.name
     theirs = {**files_below(folder), evaluator: file_at(folder / evaluator)}
@@ -85,15 +86,18 @@ def read_openevolve(place: Path) -> ForeignTask | None:
         timeout=seconds * max(1, stages if about["cascade"] else 1) + SLACK,
         packages=packages(theirs),
         repeats=repeats(seed, used),
-        notes=(*too_large(folder, theirs), *_notes(config, theirs, ranked)),
+        notes=(*too_large(folder, theirs), *_notes(place, config, theirs, ranked)),
         outside=outside,
         why_inside=why,
         requirements=requirements(theirs, evaluator),
     )
 
 
-def _notes(config: Mapping[str, Any], theirs: Mapping[str, File], ranked: str) -> Iterator[str]:
+def _notes(place: Path, config: Mapping[str, Any], theirs: Mapping[str, File], ranked: str) -> Iterator[str]:
     """What a person should know, a sentence each; `ranked` is what ranks without a `combined_score`."""
+    several = [file.name for file in configs(place) if file.parent == place]
+    if len(several) > 1 and several[0] != "config.yaml":
+        yield f"it is read with {several[0]}; name another one to use that, such as {place / several[1]}"
     if ranked:
         yield NO_SCORE
     if at(config, "evaluator", "use_llm_feedback") is True:
@@ -126,7 +130,7 @@ def begun_with(programs: Sequence[Path], config: Mapping[str, Any]) -> Path:
 def _programs(place: Path, folder: Path) -> list[Path]:
     """What a run may begin with: the file that a person names, unless that is a script of its own."""
     programs = initial_programs(folder)
-    if not place.is_file() or _evaluates(place):
+    if not place.is_file() or _evaluates(place) or place.suffix in YAML:
         return programs
     is_script = SOURCES.search(place.name) and not blocks(place.read_bytes())
     return [place] if place in programs or (_is_program(place) and not is_script) else []
@@ -168,12 +172,21 @@ def lacking(folder: Path) -> str:
     return f"{programs[0].name} has no evaluator.py beside it" if programs and not evaluators else ""
 
 
-def read_config(folder: Path) -> dict[str, Any]:
-    """What `config.yaml` says, or the first of several; else that of the folder above."""
+def read_config(place: Path) -> dict[str, Any]:
+    """What the file says that a person names, else the first one of the folder."""
+    files = [place] if place.is_file() and place.suffix in YAML else configs(place.parent if place.is_file() else place)
+    return read_yaml(files[0].read_text(encoding="utf-8", errors="replace")) if files else {}
+
+
+def configs(folder: Path) -> list[Path]:
+    """Configuration files of a folder, the plainest name first; at last that of the folder above."""
     patterns = ("config.yaml", "config*.yaml", "config*.yml", "*config*.yaml", "*config*.yml")
-    files = [file for pattern in patterns for file in sorted(folder.glob(pattern))]
-    file = next((each for each in (*files, folder.resolve().parent / "config.yaml") if each.is_file()), None)
-    return read_yaml(file.read_text(encoding="utf-8", errors="replace")) if file else {}
+    found = [file for pattern in patterns for file in sorted(folder.glob(pattern), key=_plainness)]
+    return [each for each in dict.fromkeys((*found, folder.resolve().parent / "config.yaml")) if each.is_file()]
+
+
+def _plainness(file: Path) -> tuple[int, str]:
+    return len(file.name), file.name
 
 
 def timeout_of(config: Mapping[str, Any], default: float = TIMEOUT) -> float:

@@ -198,6 +198,17 @@ def test_instructions_may_be_a_template(tmp_path: Path) -> None:
     assert find_task(str(folder)).goal.startswith("Make X small.")
 
 
+def test_of_several_configurations_the_plainest_is_read_unless_one_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    said = {f"config_{name}.yaml": f"prompt:\n  system_message: Make it {name}.\n" for name in ("a_special", "1", "2")}
+    folder = example(tmp_path, **said)
+    (folder / "config.yaml").unlink()
+    assert find_task(str(folder)).goal.startswith("Make it 1.")
+    assert "it is read with config_1.yaml; name another one to use that, such as" in caplog.text
+    assert find_task(str(folder / "config_2.yaml")).goal.startswith("Make it 2.")
+
+
 def test_programs_and_evaluators_may_be_called_otherwise_where_there_is_one(tmp_path: Path) -> None:
     folder = example(tmp_path)
     (folder / "initial_program.py").rename(folder / "initial_content.txt")
