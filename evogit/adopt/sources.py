@@ -20,8 +20,8 @@ LONGEST_SOURCE = 1 << 20
 MOST = 10_000
 """Files beside an evaluator."""
 LEFT_OUT = re.compile(
-    r"(^|/)(\.[^/]*|__pycache__|[^/]*_output|wandb|solution|venv|evogit-[^/]*)/"
-    r"|(^|/)(\.(?!evogit)[^/]*|best_program[^/]*)$"
+    r"(^|/)(\.[^/]*|__pycache__|[^/]*_output|wandb|solution|evolved_program|venv|evogit-[^/]*)/"
+    r"|(^|/)(\.(?!evogit)[^/]*|[^/]*best_program[^/]*)$"
 )
 """Paths that no evaluator needs, and solutions, which no candidate may find."""
 NEVER = re.compile(r"(^|/)(\.git|__pycache__)(/|$)")

@@ -53,8 +53,9 @@ evaluator:
 
 
 def example(folder: Path, **more: str) -> Path:
+    solved = dict.fromkeys(("best_program.py", "evolved_best_program.py", "evolved_program/x.py"), "X = 1e9\n")
     files = {"initial_program.py": PROGRAM, "evaluator.py": EVALUATOR, "helper.py": "def half(x): return x / 2\n"}
-    return write(folder / "my example", {**files, "config.yaml": CONFIG, "best_program.py": "X = 1e9\n", **more})
+    return write(folder / "my example", {**files, "config.yaml": CONFIG, **solved, **more})
 
 
 def test_an_openevolve_example_is_a_task_as_it_is(tmp_path: Path) -> None:
@@ -69,7 +70,7 @@ def test_an_openevolve_example_is_a_task_as_it_is(tmp_path: Path) -> None:
     assert task.limits.wall == 7 + 30
     assert task.environment.packages == ("numpy>=1.21",)
     assert task.seed_files().keys() == {"initial_program.py"}
-    assert not any("best_program" in path for path in task.evaluator_files())
+    assert not any("best_program" in path or "evolved" in path for path in task.evaluator_files())
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
 
 
