@@ -167,6 +167,11 @@ def lacking(folder: Path) -> str:
     programs, evaluators = initial_programs(folder), _evaluators(folder)
     if programs and len(evaluators) > 1:
         return f"{' and '.join(evaluators)} all evaluate; name one of them, such as {folder / evaluators[0]}"
+    if evaluators and not programs and (folder / "initial_program").is_dir():
+        return (
+            f"its initial_program is a folder, and {evaluators[0]} is given one file: put what a script of the task "
+            "makes of that folder beside it, as initial_program.txt"
+        )
     if evaluators and not programs:
         return f"{evaluators[0]} has no initial_program.* beside it; where its program has another name, name that file"
     return f"{programs[0].name} has no evaluator.py beside it" if programs and not evaluators else ""

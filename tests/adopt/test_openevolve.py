@@ -230,6 +230,9 @@ def test_the_program_that_a_run_begins_with_may_be_named(tmp_path: Path) -> None
     (folder / "initial_program.py").unlink()
     with pytest.raises(NotFoundError, match=r"evaluator\.py has no initial_program\.\* beside it; where"):
         find_task(str(folder))
+    (folder / "initial_program").mkdir()
+    with pytest.raises(NotFoundError, match=r"its initial_program is a folder, and evaluator\.py is given one file"):
+        find_task(str(folder))
 
 
 PRINTED = """\
