@@ -1,7 +1,7 @@
 """Evaluates with an `evaluate.sh` of a container that prints JSON: `evaluate_container.py PROGRAM FOLDER VARIABLES`.
 
 FOLDER is the script's, below theirs, and VARIABLES are its image's, both as JSON. The script is given the program's
-path and `train`; the other way round where it takes its first argument for the mode, as such scripts did once.
+path and `train`; the other way round where it takes its second argument for the program, as such scripts did once.
 """
 
 import json
@@ -11,6 +11,9 @@ import subprocess
 import sys
 
 from foreign_view import lay_temporary, of_image, prepare_programs, report, view
+
+MODE_FIRST = re.compile(r"^\s*(MODE=[\"']?\$\{?1\b|(?!MODE\b)\w+=[\"']?\$\{?2\b)", re.MULTILINE)
+"""How a script says that its first argument is the mode, or its second one something else."""
 
 
 def main(program, folder, variables):
@@ -24,7 +27,7 @@ def main(program, folder, variables):
     home = f"{theirs}/{folder}"
     programs = prepare_programs()
     with open(f"{home}/evaluate.sh", encoding="utf-8", errors="replace") as script:  # noqa: PTH123
-        mode_first = re.search(r"^\s*MODE=[\"']?\$\{?1\b", script.read(), re.MULTILINE)
+        mode_first = MODE_FIRST.search(script.read())
     given = [os.path.abspath(program), "train"]  # noqa: PTH100
     done = subprocess.run(
         ["bash", "evaluate.sh", *(reversed(given) if mode_first else given)],
@@ -40,7 +43,7 @@ def main(program, folder, variables):
         print(done.stdout[-2000:])
         sys.exit(f"evaluate.sh ended with exit code {done.returncode}{'' if said else ', and printed no JSON object'}")
     metrics = said.get("metrics") or {}
-    score = said.get("combined_score", metrics.get("combined_score"))
+    score = metrics.get("combined_score", said.get("combined_score"))
     if isinstance(score, bool) or not isinstance(score, int | float):
         sys.exit(f"expected a number as combined_score, evaluate.sh said {score!r}")
     report(float(score), metrics, said.get("artifacts") or {})

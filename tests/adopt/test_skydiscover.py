@@ -58,9 +58,16 @@ def test_a_container_of_skydiscover_is_a_task_without_one(tmp_path: Path) -> Non
     assert "[words] 2as it isTrue" in done.stdout, "its image's PYTHONPATH stands behind ours"
 
 
-def test_a_container_may_take_the_mode_first_and_its_exit_code_counts(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "script",
+    [
+        'MODE="$1"\npython score.py "$2" "$MODE"\n',
+        '# MODE ($1) is ignored\nPROGRAM="$2"\npython score.py "$PROGRAM" train\n',
+        'PROGRAM="$1"\nMODE="${2:-train}"\npython score.py "$PROGRAM" "$MODE"\n',
+    ],
+)
+def test_a_container_may_take_the_mode_first_and_its_exit_code_counts(tmp_path: Path, script: str) -> None:
     place = folder(tmp_path, ".")
-    script = 'MODE="$1"\npython score.py "$2" "$MODE"\n'
     (place / "evaluator" / "evaluate.sh").write_text(script)
     assert score(evaluated(find_task(str(place)), tmp_path / "box")) == 6.5
     (place / "evaluator" / "evaluate.sh").write_text(f"{script}exit 3\n")
