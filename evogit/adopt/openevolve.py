@@ -22,6 +22,8 @@ EXPECTED = "initial_program.* with evaluator.py (OpenEvolve, SkyDiscover)"
 TIMEOUT = 300.0
 SLACK = 30.0
 """Seconds for what is no stage, and for one that cannot be broken off at once."""
+INNER = ("evaluator", "eval")
+"""Folders in which SkyDiscover's tasks have their evaluator, in newer versions and in older ones."""
 EVALUATE = re.compile(rb"^(?:async )?def evaluate\(", re.MULTILINE)
 MEAN = ", the mean of all numbers that the evaluator gives,"
 NO_SCORE = (
@@ -154,7 +156,8 @@ def _evaluators(place: Path) -> list[str]:
     if place.is_file() and _evaluates(place):
         return [place.name]
     folder = place.parent if place.is_file() else place
-    named = [path for path in ("evaluator.py", "evaluator/evaluator.py") if (folder / path).is_file()]
+    names = ("evaluator.py", *(f"{inner}/evaluator.py" for inner in INNER))
+    named = [path for path in names if (folder / path).is_file()]
     return named[:1] or [path.name for path in sorted(folder.glob("*evaluat*.py")) if _evaluates(path)]
 
 

@@ -1,4 +1,4 @@
-"""Reads a SkyDiscover task with a container: `initial_program.*`, and `evaluator/` with `evaluate.sh`.
+"""Reads a SkyDiscover task with a container: `initial_program.*`, and `evaluator/`, once `eval/`, with `evaluate.sh`.
 
 The container's programs expect their files at an absolute path, which is linked to where they are in the sandbox.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from evogit.adopt.dockerfile import read_dockerfile
 from evogit.adopt.foreign_task import SHIMS, VIEW, ForeignTask, name_of
 from evogit.adopt.image_places import Places, arranged, told_lost
-from evogit.adopt.openevolve import goal_of, initial_programs, read_config, timeout_of
+from evogit.adopt.openevolve import INNER, goal_of, initial_programs, read_config, timeout_of
 from evogit.adopt.outside import openevolve_outside
 from evogit.adopt.sources import file_at, files_below, merged, packages, repeats, requirements
 
@@ -25,18 +25,20 @@ WORKDIR = "/benchmark"
 def read_skydiscover(folder: Path) -> ForeignTask | None:
     """The task in a folder, None where it is no such task."""
     programs = initial_programs(folder)
-    if not programs or not (folder / "evaluator" / "evaluate.sh").is_file():
+    inner = next((name for name in INNER if (folder / name / "evaluate.sh").is_file()), "")
+    if not programs or not inner:
         return None
     config = read_config(folder)
     program = programs[0].name
     seed = {program: file_at(programs[0])}
     theirs = files_below(folder)
-    recipe = read_dockerfile(files_below(folder / "evaluator"), WORKDIR)
-    places = arranged(recipe, f"{VIEW}/evaluator")
-    theirs |= {**places.elsewhere, **{f"evaluator/{path}": file for path, file in places.files.items()}}
-    given = json.dumps(_home(places)), json.dumps(recipe.environment)
-    about = json.dumps({"evaluator": "evaluator/evaluator.py", "cascade": False, "thresholds": [], "features": []})
-    evaluator = theirs.get("evaluator/evaluator.py", (b"", 0))
+    recipe = read_dockerfile(files_below(folder / inner), WORKDIR)
+    places = arranged(recipe, f"{VIEW}/{inner}")
+    theirs |= {**places.elsewhere, **{f"{inner}/{path}": file for path, file in places.files.items()}}
+    given = json.dumps(_home(places, inner)), json.dumps(recipe.environment)
+    file = f"{inner}/evaluator.py"
+    about = json.dumps({"evaluator": file, "cascade": False, "thresholds": [], "features": []})
+    evaluator = theirs.get(file, (b"", 0))
     outside, why = openevolve_outside(program, about, evaluator)
     if b"def evaluate(" not in evaluator[0]:
         outside, why = "", "its container has no evaluator.py with evaluate(program_path)"
@@ -55,11 +57,11 @@ def read_skydiscover(folder: Path) -> ForeignTask | None:
         notes=(*recipe.notes, *told_lost(places.lost)),
         outside=outside,
         why_inside=why,
-        requirements=requirements(theirs, "evaluator/evaluator.py"),
+        requirements=requirements(theirs, file),
     )
 
 
-def _home(places: Places) -> str:
+def _home(places: Places, inner: str) -> str:
     """The folder of theirs that has evaluate.sh, as the image has it."""
     found = sorted(path for path in places.files if posixpath.basename(path) == "evaluate.sh")
-    return posixpath.normpath(f"evaluator/{posixpath.dirname(found[0])}") if found else "evaluator"
+    return posixpath.normpath(f"{inner}/{posixpath.dirname(found[0])}") if found else inner

@@ -58,6 +58,20 @@ def test_a_container_of_skydiscover_is_a_task_without_one(tmp_path: Path) -> Non
     assert "[words] 2as it isTrue" in done.stdout, "its image's PYTHONPATH stands behind ours"
 
 
+def test_older_and_newer_layouts_are_read_too(tmp_path: Path) -> None:
+    place = folder(tmp_path, ".")
+    (place / "evaluator").rename(place / "eval")
+    task = find_task(str(place))
+    assert task.environment.links == ("/bench/here=.foreign/eval",)
+    assert score(evaluated(task, tmp_path / "box")) == 6.5
+    (place / "eval" / "evaluate.sh").unlink()
+    result = "from skydiscover.optimize.evaluation.evaluation_result import EvaluationResult as Result\n"
+    (place / "eval" / "evaluator.py").write_text(
+        result + "def evaluate(program_path):\n    return Result({'combined_score': 3.0})\n"
+    )
+    assert score(evaluated(find_task(str(place)), tmp_path / "box2")) == 3
+
+
 @pytest.mark.parametrize(
     "script",
     [

@@ -1,0 +1,1 @@
+"""Stands in for the package of that name, in which newer versions have what evaluators import."""

@@ -1,0 +1,5 @@
+"""Stands in for the module of that name."""
+
+from foreign_result import EvaluationResult
+
+__all__ = ["EvaluationResult"]
