@@ -87,6 +87,8 @@ def shinka_outside(program: str, evaluator: File) -> tuple[str, str]:
 
 def unfit(program: str, evaluator: File) -> str:
     """Why an evaluator cannot be given a stand-in for the program; empty when it may be tried."""
+    if program == ".":
+        return "the evaluator takes a whole repository, for which nothing can stand in"
     if not program.endswith(".py"):
         return f"{program} is no Python, so that its functions cannot be called from outside"
     text = evaluator[0].decode(errors="replace")

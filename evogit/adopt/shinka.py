@@ -1,4 +1,7 @@
-"""Reads a ShinkaEvolve folder: `initial.*`, and `evaluate.py` that leaves `metrics.json` and `correct.json`."""
+"""Reads a ShinkaEvolve folder: `initial.*`, and `evaluate.py` that leaves `metrics.json` and `correct.json`.
+
+Where that takes a whole repository, candidates are all files of the folder that a configuration calls its seed.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from evogit.adopt.foreign_task import SHIMS, File, ForeignTask, name_of, reached
 from evogit.adopt.outside import shinka_outside
-from evogit.adopt.sources import file_at, files_below, marked, packages, repeats, requirements, too_large
+from evogit.adopt.sources import all_below, file_at, files_below, marked, packages, repeats, requirements, too_large
 from evogit.adopt.yaml_subset import at, read_yaml
+from evogit.config.values import matches
 
-EXPECTED = "initial.* with evaluate.py (ShinkaEvolve)"
+EXPECTED = "initial.* or seed_repo/ with evaluate.py (ShinkaEvolve)"
 TIMEOUT = 600.0
 """Seconds of one evaluation where nothing is said."""
 SAID = re.compile(r"\btime\s*[=:]\s*[\"']?(\d+):(\d\d):(\d\d)")
@@ -25,44 +31,105 @@ STARTS = re.compile(r"(^|/)run[^/]*\.py$")
 """Files that begin a run of theirs, which no evaluator needs."""
 
 
+class _Begin(Struct, frozen=True):
+    """What candidates are made of.
+
+    Attributes:
+        what: what the evaluator is given: a program, or the folder of a repository.
+        seed: path -> file of the first one.
+        editable: globs of what may change.
+        folder: where it lies, below the task's; empty for a program, which lies in it.
+    """
+
+    what: str
+    seed: Mapping[str, File]
+    editable: tuple[str, ...]
+    folder: str = ""
+
+    @property
+    def told(self) -> str:
+        """A sentence for agents."""
+        files = ", ".join(f"`{path}`" for path in self.editable)
+        return f"You work on a repository, in which {files} may change." if self.folder else f"The program is {files}."
+
+
 def read_shinka(folder: Path) -> ForeignTask | None:
     """The task in a folder, None where it is no such folder."""
-    programs = sorted(path for path in folder.glob("initial.*") if path.is_file())
-    if not programs or not (folder / "evaluate.py").is_file():
+    if not (folder / "evaluate.py").is_file() or (begin := _program(folder) or _repository(folder)) is None:
         return None
-    program = programs[0].name
-    seed = {program: file_at(programs[0])}
-    found = files_below(folder)
-    evaluated_with = reached(found, {"evaluate.py", program})
+    found = {path: file for path, file in files_below(folder).items() if not _is_inside(path, begin.folder)}
+    evaluated_with = reached(found, {"evaluate.py", begin.what})
     used = {path: file for path, file in found.items() if path in evaluated_with}
     theirs = {path: file for path, file in found.items() if path in used or not STARTS.search(path)}
     goal = next(_messages(found), "") or f"Improve the program of {folder.name}."
-    outside, why = shinka_outside(program, theirs["evaluate.py"])
-    ends = f"The program is `{program}`. A higher `combined_score` is better."
+    outside, why = shinka_outside(begin.what, theirs["evaluate.py"])
     return ForeignTask(
         system="ShinkaEvolve",
         name=name_of(folder),
-        goal="\n\n".join(filter(None, [goal, ends, marked(seed)])),
-        editable=(program,),
-        seed=seed,
+        goal="\n\n".join(
+            filter(None, [goal, f"{begin.told} A higher `combined_score` is better.", marked(begin.seed)])
+        ),
+        editable=begin.editable,
+        seed=begin.seed,
         theirs=theirs,
-        command=shlex.join(["python3", f"{SHIMS}/evaluate_shinka.py", program]),
+        command=shlex.join(["python3", f"{SHIMS}/evaluate_shinka.py", begin.what]),
         timeout=_timeout(found),
-        packages=packages({**used, **{path: file for path, file in theirs.items() if path.endswith(".txt")}}),
-        repeats=repeats(used),
-        notes=too_large(folder, found),
+        packages=packages({**begin.seed, **used, **{p: file for p, file in theirs.items() if p.endswith(".txt")}}),
+        repeats=repeats(begin.seed, used),
+        notes=too_large(folder, {**found, **{f"{begin.folder}/{path}": file for path, file in begin.seed.items()}}),
         outside=outside,
         why_inside=why,
         requirements=requirements(theirs, "evaluate.py"),
     )
 
 
+def _program(folder: Path) -> _Begin | None:
+    """The program that the folder has; None where it has none."""
+    programs = sorted(path for path in folder.glob("initial.*") if path.is_file())
+    return _Begin(programs[0].name, {programs[0].name: file_at(programs[0])}, (programs[0].name,)) if programs else None
+
+
+def _repository(folder: Path) -> _Begin | None:
+    """The repository that a configuration names, or that is called as in examples; None where there is none."""
+    if not _takes_repository(folder):
+        return None
+    said = next((evo for evo in map(_evolution, sorted(folder.glob("*.y*ml"))) if "seed_repo_path" in evo), {})
+    place = folder / str(said.get("seed_repo_path", "seed_repo"))
+    if not place.is_dir() or folder.resolve() not in place.resolve().parents:
+        return None
+    seed = all_below(place)
+    mutable, immutable = (_globs(place, said.get(key)) for key in ("mutable_paths", "immutable_paths"))
+    kept = [path for path in seed if matches(path, mutable or ("**",)) and not matches(path, immutable)]
+    inner = place.resolve().relative_to(folder.resolve()).as_posix()
+    return _Begin(".", seed, tuple(kept) if immutable else mutable or ("**",), inner) if kept else None
+
+
+def _evolution(file: Path) -> dict[str, Any]:
+    """What a configuration says of the evolution."""
+    said = at(read_yaml(file.read_text(encoding="utf-8", errors="replace")), "evo")
+    return said if isinstance(said, dict) else {}
+
+
+def _globs(place: Path, paths: Any) -> tuple[str, ...]:
+    """Globs of these paths below a place; of a folder, of all that is below it."""
+    named = [str(path).rstrip("/") for path in paths] if isinstance(paths, list) else []
+    return tuple(f"{path}/**" if (place / path).is_dir() else path for path in named)
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    return folder != "" and path.startswith(f"{folder}/")
+
+
+def _takes_repository(folder: Path) -> bool:
+    evaluator = folder / "evaluate.py"
+    return evaluator.is_file() and b"--repo_path" in evaluator.read_bytes()
+
+
 def lacking(folder: Path) -> str:
     """Why a folder with an evaluator of theirs is no task, in a sentence; empty where there is none, or it is one."""
-    evaluator = folder / "evaluate.py"
-    if not evaluator.is_file() or b"--repo_path" not in evaluator.read_bytes():
+    if not _takes_repository(folder):
         return ""
-    return "its evaluate.py takes a whole repository (--repo_path), not a program, and such tasks are not supported"
+    return "its evaluate.py takes a whole repository (--repo_path), and no .yaml file here says which (seed_repo_path)"
 
 
 def _messages(files: Mapping[str, File]) -> Iterator[str]:

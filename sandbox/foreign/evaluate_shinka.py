@@ -1,6 +1,7 @@
 """Evaluates with an `evaluate.py` that is a program, as ShinkaEvolve starts it: `python evaluate_shinka.py PROGRAM`.
 
-It is given `--program_path` and `--results_dir`, and leaves `metrics.json` and `correct.json` there.
+It is given `--program_path`, or `--repo_path` where PROGRAM is a folder, and `--results_dir`, and leaves `metrics.json`
+and `correct.json` there.
 """
 
 import json
@@ -21,7 +22,8 @@ def main(program):
     folder = view()
     prepare_programs()
     results = tempfile.mkdtemp()
-    command = [sys.executable, f"{folder}/evaluate.py", "--program_path", os.path.abspath(program)]  # noqa: PTH100
+    option = "--repo_path" if os.path.isdir(program) else "--program_path"  # noqa: PTH112
+    command = [sys.executable, f"{folder}/evaluate.py", option, os.path.abspath(program)]  # noqa: PTH100
     sys.stdout.flush()
     done = subprocess.run([*command, "--results_dir", results], cwd=folder, stdout=sys.stderr, check=False)
     if done.returncode and not os.path.exists(f"{results}/correct.json"):  # noqa: PTH110
