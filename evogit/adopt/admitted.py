@@ -12,7 +12,8 @@ LONGEST = 200
 """Characters of it that are shown."""
 _SPEAKS = r"\w*(?:error|traceback|timeout|crash)\w*|failure(?:_(?:reason|stage))?"
 ADMITTED = re.compile(
-    rf"^(?:\[(?P<name>{_SPEAKS})\][ \t]+|\[(?P<block>{_SPEAKS})\]\n|(?P<same>error|traceback):[ \t]+)"
+    rf"^(?:\[(?P<name>{_SPEAKS})\][ \t]+|\[(?P<block>{_SPEAKS})\]\n|(?P<same>error|traceback):[ \t]+|"
+    r"(?:\[\w+\]|\w+:)[ \t]+\{[\"'](?P<key>error)[\"']:[ \t]+[\"'])"
     r"(?!(?:none|no|null|false|0|\d+(?:\.\d+)?|[\[{(][\])}])$)(?P<said>\S.*(?(block)(?:\n(?!\[|{\").+){0,9}))$",
     re.MULTILINE | re.IGNORECASE,
 )
@@ -32,7 +33,7 @@ def admitted(text: str) -> str:
     """The failure that what an evaluation printed tells of, such as `error: no cargo here`; empty where it is none."""
     found, printed = ADMITTED.search(text), TRACEBACK.search(text)
     if found and not found["said"].startswith("Traceback ("):
-        name, said = found["name"] or found["block"] or found["same"], " ".join(found["said"].split())
+        name, said = found["name"] or found["block"] or found["same"] or found["key"], " ".join(found["said"].split())
     elif printed:
         name, said = "traceback", printed["said"]
     else:

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from evogit.adopt.admitted import admitted, is_scored
 from evogit.adopt.foreign_task import kept_folder
+from evogit.adopt.sources import STAND_INS
 from evogit.agents.mutation.languages_read import told_of_languages
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.config.values import REPEATS
@@ -194,6 +195,11 @@ def _admitted(task: Task, judged: SeedEvaluation) -> list[str]:
 def _absent(provider: str, said: str) -> str:
     """What a sandbox does not have that errors speak of: a sentence, or none."""
     if module := re.search(r"No module named '([\w.]+)'", said):
+        if (system := module[1].partition(".")[0]) in STAND_INS:
+            return (
+                f"A stand-in takes the place of {system}: it has what evaluators mostly call, and no {module[1]}. "
+                "What lies there asks models, or starts runs."
+            )
         return (
             f"Name the package that has {module[1]} in a requirements.txt beside the evaluator. Files above the task's "
             "folder do not come along."

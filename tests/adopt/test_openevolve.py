@@ -278,9 +278,12 @@ async def test_a_score_beside_which_an_evaluator_tells_of_an_error_is_no_seed_th
     [failed] = [each async for each in judge_seed(lacking, ["train"], "bubblewrap")]
     assert advice(lacking, failed).startswith("Name the package that has what_of_theirs in a requirements.txt")
     judged = [each async for each in judge_seed(task, ["train"], "bubblewrap")]
-    assert problems(task, judged) == [
-        "train: the score of the seed may be that of a failure: the evaluator says error: no cargo here"
-    ]
+    said = "train: the score of the seed may be that of a failure: the evaluator says error: no cargo here"
+    assert problems(task, judged) == [said]
+    within = caught.replace('"error": "no cargo here"', '"artifacts": \'{"error": "no cargo here"}\'')
+    task = find_task(str(example(tmp_path / "4", **{"evaluator.py": within})))
+    judged = [each async for each in judge_seed(task, ["train"], "bubblewrap")]
+    assert [each.removesuffix('"}') for each in problems(task, judged)] == [said]
     silent = find_task(str(example(tmp_path / "3", **{"evaluator.py": OFFLINE})))
     judged = [each async for each in judge_seed(silent, ["train"], "bubblewrap")]
     [told] = problems(silent, judged)
