@@ -198,7 +198,8 @@ def reached(files: Mapping[str, File], begin: set[str]) -> set[str]:
             reached.add(path)
             text = files[path][0].decode(errors="replace")
             names = re.findall(r"^\s*(?:from|import)\s+([\w.]+)", text, re.MULTILINE)
-            left += [f"{name.replace('.', '/')}.py" for name in names]
+            folders = dict.fromkeys(("", path[: path.rfind("/") + 1]))
+            left += [f"{folder}{name.replace('.', '/')}.py" for name in names for folder in folders]
     return reached
 
 

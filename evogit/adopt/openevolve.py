@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from evogit.adopt.foreign_task import SHIMS, File, ForeignTask, name_of, reached
+from evogit.adopt.needs import told_needs
 from evogit.adopt.outside import openevolve_outside
 from evogit.adopt.sources import SOURCES, file_at, files_below, marked, packages, repeats, requirements, too_large
 from evogit.adopt.yaml_subset import at, read_yaml
@@ -30,8 +31,6 @@ NO_SCORE = (
     "the evaluator names no combined_score, so that the mean of all numbers that it gives ranks, as it does there: a "
     "time or an error among them counts as better the higher it is"
 )
-ACCELERATED = re.compile(rb"^(?:import|from)[ \t]+(cupy|pycuda|triton)\b", re.MULTILINE)
-"""Modules that compute nothing without a graphics processor."""
 FEEDBACK = (
     "its configuration asks for feedback by models (use_llm_feedback), which is not done here: the score is what the "
     "evaluator alone says"
@@ -88,14 +87,14 @@ def read_openevolve(place: Path) -> ForeignTask | None:
         timeout=seconds * max(1, stages if about["cascade"] else 1) + SLACK,
         packages=packages(theirs),
         repeats=repeats(seed, used),
-        notes=(*too_large(folder, theirs), *_notes(place, config, theirs, ranked)),
+        notes=(*too_large(folder, theirs), *_notes(place, config, ranked), *told_needs({**used, **seed}, theirs)),
         outside=outside,
         why_inside=why,
         requirements=requirements(theirs, evaluator),
     )
 
 
-def _notes(place: Path, config: Mapping[str, Any], theirs: Mapping[str, File], ranked: str) -> Iterator[str]:
+def _notes(place: Path, config: Mapping[str, Any], ranked: str) -> Iterator[str]:
     """What a person should know, a sentence each; `ranked` is what ranks without a `combined_score`."""
     several = [file.name for file in configs(place) if file.parent == place]
     if len(several) > 1 and several[0] != "config.yaml":
@@ -104,11 +103,6 @@ def _notes(place: Path, config: Mapping[str, Any], theirs: Mapping[str, File], r
         yield NO_SCORE
     if at(config, "evaluator", "use_llm_feedback") is True:
         yield FEEDBACK
-    if found := sorted({name.decode() for data, _ in theirs.values() for name in ACCELERATED.findall(data)}):
-        yield (
-            f"it imports {', '.join(found)}, which needs a graphics processor, and its sandbox has none; "
-            "`evogit adopt` writes a task whose [sandbox] gpus asks for one (Docker)"
-        )
 
 
 def _standing(folder: Path, theirs: Mapping[str, File], evaluator: str) -> dict[str, str]:
@@ -166,18 +160,30 @@ def _evaluates(file: Path) -> bool:
 
 
 def lacking(folder: Path) -> str:
-    """Why a folder with a program to begin with is no task, in a sentence; empty where there is none, or it is one."""
+    """Why a folder with a program or an evaluator is no task, in a sentence; empty where it has neither, or is one."""
     programs, evaluators = initial_programs(folder), _evaluators(folder)
     if programs and len(evaluators) > 1:
         return f"{' and '.join(evaluators)} all evaluate; name one of them, such as {folder / evaluators[0]}"
-    if evaluators and not programs and (folder / "initial_program").is_dir():
+    if programs:
+        return "" if evaluators else f"{programs[0].name} has no evaluator.py beside it"
+    return _without_program(folder, evaluators[0]) if evaluators else ""
+
+
+def _without_program(folder: Path, evaluator: str) -> str:
+    """Why there is nothing that a run could begin with, and what to do."""
+    config = read_config(folder)
+    if at(config, "language") == "image":
         return (
-            f"its initial_program is a folder, and {evaluators[0]} is given one file: put what a script of the task "
+            "what its config.yaml has evolved are images that a model draws (language: image), which is not done here"
+        )
+    if resolver := at(config, "benchmark", "resolver"):
+        return f"its program is made when SkyDiscover starts ({resolver}), and not there to begin with"
+    if (folder / "initial_program").is_dir():
+        return (
+            f"its initial_program is a folder, and {evaluator} is given one file: put what a script of the task "
             "makes of that folder beside it, as initial_program.txt"
         )
-    if evaluators and not programs:
-        return f"{evaluators[0]} has no initial_program.* beside it; where its program has another name, name that file"
-    return f"{programs[0].name} has no evaluator.py beside it" if programs and not evaluators else ""
+    return f"{evaluator} has no initial_program.* beside it; where its program has another name, name that file"
 
 
 def read_config(place: Path) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from evogit.adopt.foreign_task import SHIMS, File, ForeignTask, name_of, reached
+from evogit.adopt.needs import told_needs
 from evogit.adopt.outside import shinka_outside
 from evogit.adopt.sources import all_below, file_at, files_below, marked, packages, repeats, requirements, too_large
 from evogit.adopt.yaml_subset import at, read_yaml
@@ -61,6 +62,7 @@ def read_shinka(folder: Path) -> ForeignTask | None:
     evaluated_with = reached(found, {"evaluate.py", begin.what})
     used = {path: file for path, file in found.items() if path in evaluated_with}
     theirs = {path: file for path, file in found.items() if path in used or not STARTS.search(path)}
+    beside = {f"{begin.folder}/{path}": file for path, file in begin.seed.items()}
     goal = next(_messages(found), "") or f"Improve the program of {folder.name}."
     outside, why = shinka_outside(begin.what, theirs["evaluate.py"])
     return ForeignTask(
@@ -76,7 +78,7 @@ def read_shinka(folder: Path) -> ForeignTask | None:
         timeout=_timeout(found),
         packages=packages({**begin.seed, **used, **{p: file for p, file in theirs.items() if p.endswith(".txt")}}),
         repeats=repeats(begin.seed, used),
-        notes=too_large(folder, {**found, **{f"{begin.folder}/{path}": file for path, file in begin.seed.items()}}),
+        notes=(*too_large(folder, {**found, **beside}), *told_needs({**used, **begin.seed}, found)),
         outside=outside,
         why_inside=why,
         requirements=requirements(theirs, "evaluate.py"),

@@ -11,8 +11,9 @@ import shlex
 from pathlib import Path
 
 from evogit.adopt.dockerfile import read_dockerfile
-from evogit.adopt.foreign_task import SHIMS, VIEW, ForeignTask, name_of
+from evogit.adopt.foreign_task import SHIMS, VIEW, ForeignTask, name_of, reached
 from evogit.adopt.image_places import Places, arranged, told_lost
+from evogit.adopt.needs import told_needs
 from evogit.adopt.openevolve import INNER, goal_of, initial_programs, read_config, timeout_of
 from evogit.adopt.outside import openevolve_outside
 from evogit.adopt.sources import file_at, files_below, merged, packages, repeats, requirements
@@ -37,6 +38,7 @@ def read_skydiscover(folder: Path) -> ForeignTask | None:
     theirs |= {**places.elsewhere, **{f"{inner}/{path}": file for path, file in places.files.items()}}
     given = json.dumps(_home(places, inner)), json.dumps(recipe.environment)
     file = f"{inner}/evaluator.py"
+    used = {path: theirs[path] for path in reached(theirs, {file, f"{inner}/evaluate.sh"})}
     about = json.dumps({"evaluator": file, "cascade": False, "thresholds": [], "features": []})
     evaluator = theirs.get(file, (b"", 0))
     outside, why = openevolve_outside(program, about, evaluator)
@@ -54,7 +56,7 @@ def read_skydiscover(folder: Path) -> ForeignTask | None:
         packages=merged(packages(theirs), recipe.packages),
         repeats=repeats(seed, theirs),
         links=places.links,
-        notes=(*recipe.notes, *told_lost(places.lost)),
+        notes=(*recipe.notes, *told_lost(places.lost), *told_needs({**used, **seed}, theirs)),
         outside=outside,
         why_inside=why,
         requirements=requirements(theirs, file),

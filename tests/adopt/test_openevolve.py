@@ -313,7 +313,7 @@ def test_what_needs_a_graphics_processor_is_told_before_anything_is_installed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     find_task(str(example(tmp_path, **{"initial_program.py": f"import triton.language as tl\n{PROGRAM}"})))
-    assert "imports triton, which needs a graphics processor, and its sandbox has none" in caplog.text
+    assert "a graphics processor (triton in initial_program.py), which its sandbox does not have" in caplog.text
 
 
 def test_a_folder_that_is_called_by_a_number_is_named_with_the_one_above(tmp_path: Path) -> None:
