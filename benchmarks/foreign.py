@@ -160,10 +160,13 @@ def directly(place: Path, task: ForeignTask, python: Path, scratch: Path) -> dic
     shutil.copytree(place, scratch)
     program = str(scratch / task.editable[0])
     if task.system == "ShinkaEvolve":
-        command = [python, "evaluate.py", "--program_path", program, "--results_dir", str(scratch / "results")]
-    elif (scratch / "evaluator" / "evaluate.sh").exists():
-        rehomed(scratch / "evaluator", [link.partition("=")[0] for link in task.links])
-        command = ["bash", "evaluator/evaluate.sh", program, "train"]
+        given = ["--program_path", program]
+        if not Path(program).is_file():
+            given = ["--repo_path", laid(scratch / "repository", task)]
+        command = [python, "evaluate.py", *given, "--results_dir", str(scratch / "results")]
+    elif script := next(scratch.glob("eval*/evaluate.sh"), None):
+        rehomed(script.parent, [link.partition("=")[0] for link in task.links])
+        command = ["bash", str(script), program, "train"]
     else:
         config = next(iter(sorted(map(str, scratch.glob("config*.yaml")))), "")
         command = [python, "-c", OPENEVOLVE, program, str(scratch / "evaluator.py"), config]
@@ -177,6 +180,14 @@ def directly(place: Path, task: ForeignTask, python: Path, scratch: Path) -> dic
     if task.system == "ShinkaEvolve":
         return of_shinka(scratch / "results")
     return last_numbers(done.stdout)
+
+
+def laid(folder: Path, task: ForeignTask) -> str:
+    """A folder with the seed's files."""
+    for path, (data, _) in task.seed.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(data)
+    return str(folder)
 
 
 def rehomed(folder: Path, paths: list[str]) -> None:

@@ -151,10 +151,28 @@ def _in_python(files: Mapping[str, File]) -> Iterator[str]:
         texts = _Texts(files)
         for node in ast.walk(tree):
             texts.take(node)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.keyword) and node.arg == MESSAGE and (said := texts.of(node.value)):
-                yield said
+        yield from filter(None, (texts.of(value) for node in ast.walk(tree) for value in _given(node)))
         yield from (text for name, text in texts.known.items() if MESSAGE in name)
+
+
+def _given(node: ast.AST) -> Iterator[ast.expr]:
+    """What is given as the message: as an argument, in a dictionary, or by an assignment to a part of something."""
+    if isinstance(node, ast.keyword) and node.arg == MESSAGE:
+        yield node.value
+    elif isinstance(node, ast.Dict):
+        yield from (value for key, value in zip(node.keys, node.values, strict=True) if _is_message(key))
+    elif isinstance(node, ast.Assign) and any(
+        isinstance(target, ast.Subscript)
+        and _is_message(target.slice)
+        or isinstance(target, ast.Attribute)
+        and target.attr == MESSAGE
+        for target in node.targets
+    ):
+        yield node.value
+
+
+def _is_message(key: ast.expr | None) -> bool:
+    return isinstance(key, ast.Constant) and key.value == MESSAGE
 
 
 class _Texts:

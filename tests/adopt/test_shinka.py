@@ -63,6 +63,8 @@ def test_a_shinkaevolve_folder_is_a_task_as_it_is(tmp_path: Path) -> None:
         'WHAT = "large."\nconfig = dict(task_sys_msg=f"Make {{it}}\\n{WHAT}")'.replace("{{it}}", "{it}"),
         'from pathlib import Path\nconfig = dict(task_sys_msg=Path("prompt.md").read_text())',
         'text = "Make {it}"\ntext += "\\nlarge."\nconfig = dict(task_sys_msg=text)',
+        'SAID = "Make {it}\\nlarge."\nconfig["evo"]["task_sys_msg"] = SAID + spec("x")',
+        'config = {"task_sys_msg": "Make {it}\\nlarge."}',
     ],
 )
 def test_instructions_are_read_as_they_are_put_together(tmp_path: Path, said: str) -> None:
