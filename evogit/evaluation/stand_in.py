@@ -15,6 +15,7 @@ import os
 import secrets
 import socket
 import socketserver
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -93,11 +94,21 @@ def stand_in(program: Program, file: str) -> Iterator[str]:
         with tempfile.TemporaryDirectory(prefix="evogit-stand-in-") as folder, _served(life, f"{folder}/calls"):
             place = Path(folder) / Path(file).name
             place.write_text(TEXT.format(token=token, place=f"{folder}/calls"), encoding="utf-8")
-            yield str(place)
+            try:
+                yield str(place)
+            finally:
+                _forget(str(place))
         if life.failure and not life.succeeded:
             raise life.failure
     finally:
         del _LIVES[token]
+
+
+def _forget(file: str) -> None:
+    """Drop what was imported of a file by a name: the next candidate's has the same one."""
+    for name, module in list(sys.modules.items()):
+        if getattr(module, "__dict__", {}).get("__file__") == file:
+            del sys.modules[name]
 
 
 def function(token: str, place: str, name: str) -> Callable[..., Any]:

@@ -77,6 +77,32 @@ async def test_a_process_that_the_evaluator_starts_calls_the_sandbox_too(tmp_pat
     assert done.judged.evaluation.metrics == {"combined_score": 4 + 3 / 7}
 
 
+BY_NAME = """\
+import os, sys
+
+def evaluate(program_path):
+    sys.path.insert(0, os.path.dirname(program_path))
+    try:
+        return {"combined_score": __import__("initial_program").answer(3)[0]}
+    except Exception as error:
+        return {"combined_score": 0.0, "error": str(error)}
+    finally:
+        sys.path.remove(os.path.dirname(program_path))
+"""
+
+
+@pytest.mark.slow
+async def test_what_an_evaluator_imports_by_a_name_is_imported_again_for_the_next_candidate(tmp_path: Path) -> None:
+    found = recognise(example(tmp_path, BY_NAME))
+    assert found
+    done = await adopt(found, tmp_path / "own", "bubblewrap")
+    assert (done.why_inside, done.task.judged) == ("", "outside")
+    assert done.judged.again
+    assert [each.metrics for each in (done.judged.evaluation, *done.judged.again)] == [
+        {"combined_score": 4.0} for _ in range(1 + len(done.judged.again))
+    ]
+
+
 @pytest.mark.slow
 async def test_a_forger_is_believed_beside_the_evaluator_and_not_from_outside(tmp_path: Path) -> None:
     found = recognise(example(tmp_path))
