@@ -41,6 +41,8 @@ CORES = 4
 """CPU seconds per second of wall clock that an evaluation may take: these systems limit the latter alone."""
 MEMORY, DISK = 4096, 512
 """MB that an evaluation may take where nothing says more."""
+IMPORTS = re.compile(r"^\s*(?:from|import)\s+([\w.]+)", re.MULTILINE)
+"""The module that a line of Python imports."""
 NOISY = 3
 """How often what seems best is evaluated again where scores may be noisy, as far as the sources tell."""
 
@@ -197,7 +199,7 @@ def reached(files: Mapping[str, File], begin: set[str]) -> set[str]:
         if path in files and path not in reached:
             reached.add(path)
             text = files[path][0].decode(errors="replace")
-            names = re.findall(r"^\s*(?:from|import)\s+([\w.]+)", text, re.MULTILINE)
+            names = IMPORTS.findall(text)
             folders = dict.fromkeys(("", path[: path.rfind("/") + 1]))
             left += [f"{folder}{name.replace('.', '/')}.py" for name in names for folder in folders]
     return reached

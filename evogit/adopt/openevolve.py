@@ -6,12 +6,16 @@ SkyDiscover's Python tasks are the same, with `evaluator.py` perhaps in a folder
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
+from evogit.adopt.above import above
 from evogit.adopt.foreign_task import SHIMS, File, ForeignTask, name_of, reached
 from evogit.adopt.needs import told_needs
 from evogit.adopt.outside import openevolve_outside
@@ -51,22 +55,23 @@ def read_openevolve(place: Path) -> ForeignTask | None:
     programs, evaluators = _programs(place, folder), _evaluators(place)
     if not programs or len(evaluators) != 1:
         return None
-    (evaluator,) = evaluators
+    is_skydiscover = "/" in evaluators[0]
     config = read_config(place)
     first = begun_with(programs, config)
     program = first.name
-    theirs = {**files_below(folder), evaluator: file_at(folder / evaluator)}
+    found = _theirs(folder, evaluators[0])
+    theirs, evaluator = found.files, found.evaluator
     seed = {program: file_at(first)}
-    is_skydiscover = "/" in evaluator
     said = at(config, "evaluator", "cascade_thresholds")
     features = at(config, "database", "feature_dimensions")
     thresholds = said if isinstance(said, list) and said else SKYDISCOVER_THRESHOLDS if is_skydiscover else THRESHOLDS
     about = {
+        "home": found.home,
         "evaluator": evaluator,
         "cascade": at(config, "evaluator", "cascade_evaluation") is not False,
         "thresholds": thresholds[:1] if is_skydiscover else thresholds,
         "features": features if isinstance(features, list) else [] if is_skydiscover else FEATURES,
-        **_standing(folder, theirs, evaluator),
+        **_standing(folder, evaluators[0]),
     }
     seconds = timeout_of(config, SKYDISCOVER_TIMEOUT if is_skydiscover else TIMEOUT)
     stages = sum(f"def evaluate_stage{n}".encode() in theirs[evaluator][0] for n in (1, 2, 3))
@@ -87,7 +92,7 @@ def read_openevolve(place: Path) -> ForeignTask | None:
         timeout=seconds * max(1, stages if about["cascade"] else 1) + SLACK,
         packages=packages(theirs),
         repeats=repeats(seed, used),
-        notes=(*too_large(folder, theirs), *_notes(place, config, ranked), *told_needs({**used, **seed}, theirs)),
+        notes=(*found.notes, *_notes(place, config, ranked), *told_needs({**used, **seed}, theirs)),
         outside=outside,
         why_inside=why,
         requirements=requirements(theirs, evaluator),
@@ -105,16 +110,34 @@ def _notes(place: Path, config: Mapping[str, Any], ranked: str) -> Iterator[str]
         yield FEEDBACK
 
 
-def _standing(folder: Path, theirs: Mapping[str, File], evaluator: str) -> dict[str, str]:
+def _standing(folder: Path, evaluator: str) -> dict[str, str]:
     """`below`: the folder as the evaluator's relative paths name it, where they begin in a folder above."""
-    text = theirs[evaluator][0].decode(errors="replace")
+    text = (folder / evaluator).read_text(encoding="utf-8", errors="replace")
     parts = folder.resolve().parts[1:]
     for first in range(len(parts)):
         below = "/".join(parts[first:])
         named = re.findall(rf"[\"'](?:\./)?{re.escape(below)}/([^\"'\n]+)[\"']", text)
-        if not theirs.keys().isdisjoint(named):
+        if any((folder / each).is_file() for each in named):
             return {"below": below}
     return {}
+
+
+class _Theirs(Struct, frozen=True):
+    """What evaluates: path -> file, with the evaluator's path, and the folder in which the task lies, among them."""
+
+    files: Mapping[str, File]
+    evaluator: str
+    home: str
+    notes: tuple[str, ...]
+
+
+def _theirs(folder: Path, evaluator: str) -> _Theirs:
+    """All that an evaluator may need, with what it reaches above the task's folder where there is such."""
+    files = {**files_below(folder), evaluator: file_at(folder / evaluator)}
+    shared = above(folder, files, evaluator)
+    home = folder.resolve().name if shared else "."
+    within = {posixpath.normpath(f"{home}/{path}"): file for path, file in files.items()}
+    return _Theirs({**shared, **within}, posixpath.normpath(f"{home}/{evaluator}"), home, too_large(folder, files))
 
 
 def begun_with(programs: Sequence[Path], config: Mapping[str, Any]) -> Path:

@@ -2,10 +2,11 @@
 
     python evaluate_openevolve.py PROGRAM CONFIG
 
-CONFIG is JSON: `evaluator`, the file's path below theirs; `cascade`, whether stages are used where it has them; their
-`thresholds`; `features`, metrics that are left out of the mean that ranks where there is no `combined_score`;
-`timeout`, seconds of each stage, after which it counts as there: with what earlier stages measured, else 0; `below`,
-the evaluator's folder as relative paths of it name it that begin in a folder above.
+CONFIG is JSON: `evaluator`, the file's path below theirs, and `home`, the task's folder there; `below`, that folder as
+relative paths of the evaluator name it that begin in a folder above; `cascade`, whether stages are used where it has
+them; their `thresholds`; `features`, metrics that are left out of the mean that ranks where there is no
+`combined_score`; `timeout`, seconds of each stage, after which it counts as there: with what earlier stages measured,
+else 0.
 """
 
 import contextlib
@@ -26,8 +27,9 @@ def main(program, config):
     file = f"{folder}/{config['evaluator']}"
     prepare_programs()
     program = placed(program)
-    stand_below(folder, config.get("below", ""))
-    os.chdir(folder)
+    home = f"{folder}/{config['home']}"
+    stand_below(home, config.get("below", ""))
+    os.chdir(home)
     with aside() as stdout:
         clock = Clock(stdout, config)
         metrics, artifacts = judged(loaded(file), program, config, clock.begin)

@@ -187,6 +187,39 @@ def test_what_the_sources_name_comes_along_and_what_runs_left_behind_does_not(tm
     assert found & left.keys() == {"data/app.log", "checkpoints/w.npz"}
 
 
+SHARED = """\
+from pathlib import Path
+import deeper
+DATA = Path(__file__).resolve().parent / "data"
+TASKS = {"my example": "Task: one", "another": "Task: two"}
+
+def score(task):
+    return float((DATA / task / "number.txt").read_text()) * deeper.TWICE
+"""
+REACHES = """\
+import sys
+from pathlib import Path
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import shared
+
+def evaluate(path):
+    return {"combined_score": shared.score("Task: one") + len(Path("helper.py").read_text())}
+"""
+
+
+def test_what_tasks_share_in_the_folder_above_comes_along_where_an_evaluator_reaches_it(tmp_path: Path) -> None:
+    beside = {f"data/Task: {name}/number.txt": "4" for name in ("one", "two")}
+    write(tmp_path, {"shared.py": SHARED, "deeper.py": "TWICE = 2\n", "json.py": "", "other.txt": "", **beside})
+    task = find_task(str(example(tmp_path, **{"evaluator.py": REACHES})))
+    files = {path.removeprefix("task/") for path in task.evaluator_files() if path.startswith("task/")}
+    assert {path for path in files if not path.startswith("my example/")} == {
+        "shared.py",
+        "deeper.py",
+        "data/Task: one/number.txt",
+    }
+    assert score(evaluated(task, tmp_path / "box")) == 8 + len("def half(x): return x / 2\n")
+
+
 def test_instructions_may_be_a_template(tmp_path: Path) -> None:
     config = "prompt:\n  template_dir: templates\n"
     templates = {"sum_config.yaml": config, "templates/system_message.txt": "Make X as large as it gets."}
