@@ -10,7 +10,7 @@ from evogit.adopt.foreign_task import File
 
 GPU = re.compile(
     r"^\s*(?:import|from)\s+(triton|cupy|pycuda)\b|\b(torch\.cuda)\.(?:synchronize|Event)\b|\b(__global__)\s|"
-    r"^\s*from\s+(numba)\s+import\s+cuda\b",
+    r"^\s*from\s+(numba)\s+import\s+cuda\b|\bdevice\s*=\s*[\"'](cuda)\b",
     re.MULTILINE,
 )
 WITHOUT = re.compile(r"\bis_available\(|^\s*except (ImportError|ModuleNotFoundError)", re.MULTILINE)
@@ -20,11 +20,13 @@ MODEL = re.compile(
     r"[\"'](\w+_API_KEY)[\"']",
     re.MULTILINE,
 )
-_PROGRAMS = (
-    r"docker|julia|lean|lake|go|gfortran|cargo|rustc|ghc|iverilog|verilator|yosys|swiftc?|wolframscript|nvcc|javac?"
+_PROGRAMS = r"docker|julia|lean|gfortran|cargo|rustc|ghc|iverilog|verilator|yosys|swiftc|wolframscript|nvcc|javac"
+STARTED = re.compile(
+    rf"(?:[\[(]\s*|\bjoin\([^()\n]*,\s*)[\"'](?:({_PROGRAMS})[\"']|(go)[\"'],\s*[\"'](?:run|build|test))"
 )
-STARTED = re.compile(rf"(?:[\[(]\s*|\bjoin\([^()\n]*,\s*)[\"']({_PROGRAMS})[\"']|^[ \t]*(docker)[ \t]+\w", re.MULTILINE)
-"""A program that comes first in a list or a call, or last in a path that is put together; Docker also in a script."""
+"""A program that comes first in a list or a call, or last in a path that is put together."""
+DOCKER = re.compile(r"^[ \t]*(?:sudo[ \t]+)?docker[ \t]+\w", re.MULTILINE)
+"""A command of a shell script."""
 FETCHED = re.compile(r"[\w.-]+\.(?:csv|tsv|jsonl?|npz|npy|parquet|pkl|h5|gz|zip|txt)\b")
 """Files that a script may download."""
 REQUIREMENTS = re.compile(r"(^|/)requirements[^/]*\.txt$")
@@ -44,7 +46,7 @@ def told_needs(sources: Mapping[str, File], beside: Mapping[str, File]) -> Itera
     if found := _first(texts, MODEL):
         yield f"it seems to ask a language model ({found}): its sandbox has neither a network nor keys"
     programs = {next(filter(None, match)) for text in texts.values() for match in STARTED.findall(text)}
-    if "docker" in programs:
+    if "docker" in programs or any(path.endswith(".sh") and DOCKER.search(text) for path, text in texts.items()):
         yield "it starts docker, which no sandbox has"
     for program in sorted(programs - {"docker"}):
         if shutil.which(program) is None:

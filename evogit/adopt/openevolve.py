@@ -161,7 +161,8 @@ def initial_programs(folder: Path) -> list[Path]:
         [path for pattern in patterns for path in sorted(folder.glob(pattern)) if _is_program(path)]
         for patterns in (("initial_program.*", "initial_prompt.*"), ("initial_*", "*_initial_program.*"))
     )
-    return named or (alike if len(alike) == 1 else [])
+    texts = [path for name in ("initial_program.md", "initial_prompt.md") if (path := folder / name).is_file()]
+    return named or (alike if len(alike) == 1 else texts[:1])
 
 
 def _is_program(path: Path) -> bool:

@@ -14,7 +14,15 @@ from evogit.adopt.dockerfile import read_dockerfile
 from evogit.adopt.foreign_task import SHIMS, VIEW, ForeignTask, name_of, reached
 from evogit.adopt.image_places import Places, arranged, told_lost
 from evogit.adopt.needs import told_needs
-from evogit.adopt.openevolve import INNER, goal_of, initial_programs, read_config, timeout_of
+from evogit.adopt.openevolve import (
+    INNER,
+    SKYDISCOVER_TIMEOUT,
+    begun_with,
+    goal_of,
+    initial_programs,
+    read_config,
+    timeout_of,
+)
 from evogit.adopt.outside import openevolve_outside
 from evogit.adopt.sources import file_at, files_below, merged, packages, repeats, requirements
 
@@ -30,8 +38,9 @@ def read_skydiscover(folder: Path) -> ForeignTask | None:
     if not programs or not inner:
         return None
     config = read_config(folder)
-    program = programs[0].name
-    seed = {program: file_at(programs[0])}
+    first = begun_with(programs, config)
+    program = first.name
+    seed = {program: file_at(first)}
     theirs = files_below(folder)
     recipe = read_dockerfile(files_below(folder / inner), WORKDIR)
     places = arranged(recipe, f"{VIEW}/{inner}")
@@ -52,7 +61,7 @@ def read_skydiscover(folder: Path) -> ForeignTask | None:
         seed=seed,
         theirs=theirs,
         command=shlex.join(["python3", f"{SHIMS}/evaluate_container.py", program, *given]),
-        timeout=timeout_of(config),
+        timeout=timeout_of(config, SKYDISCOVER_TIMEOUT),
         packages=merged(packages(theirs), recipe.packages),
         repeats=repeats(seed, theirs),
         links=places.links,

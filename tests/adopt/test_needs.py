@@ -17,6 +17,7 @@ def told(path: str, text: str) -> list[str]:
     [
         ("a.py", "import torch\nimport triton.language as tl\n", "a graphics processor (triton in a.py)"),
         ("a.py", "def f():\n    torch.cuda.synchronize()\n", "a graphics processor (torch.cuda in a.py)"),
+        ("a.py", 'gen = torch.Generator(device="cuda")\n', "a graphics processor (cuda in a.py)"),
         ("a.cu", "__global__ void add(float* a) {}\n", "a graphics processor (__global__ in a.cu)"),
         ("a.py", "from shinka.llm.client import get_client\n", "a language model (shinka.llm in a.py)"),
         ("a.py", 'key = os.environ["OPENAI_API_KEY"]\n', "a language model (OPENAI_API_KEY in a.py)"),
@@ -37,7 +38,11 @@ def test_what_a_sandbox_will_not_have_is_told_before(path: str, text: str, said:
     [
         ("a.py", "if torch.cuda.is_available():\n    torch.cuda.synchronize()\n"),
         ("a.py", "try:\n    import cupy\nexcept ImportError:\n    cupy = None\n"),
-        ("a.py", '"""Like triton, docker and openai."""\nLANGUAGES = {"go": 1}\nmodel = "OPENAI"\n'),
+        (
+            "a.py",
+            '"""Like triton, docker and openai."""\nLANGUAGES = {"go": 1}\nMOVES = ["go", "stop"]\nmodel = "OPENAI"\n',
+        ),
+        ("a.py", '"""Start it by\n\n    docker run image\n"""\n'),
         ("get.sh", "curl -o data/cost.csv $URL\n"),
         ("requirements.txt", "numpy>=1\n# https://host\n-r more.txt\n"),
     ],

@@ -248,6 +248,8 @@ def test_programs_and_evaluators_may_be_called_otherwise_where_there_is_one(tmp_
     (folder / "initial_program.py").rename(folder / "initial_content.txt")
     (folder / "evaluator.py").rename(folder / "sum_evaluator_1.py")
     assert find_task(str(folder)).editable == ("initial_content.txt",)
+    (folder / "initial_content.txt").rename(folder / "initial_prompt.md")
+    assert find_task(str(folder)).editable == ("initial_prompt.md",)
     (folder / "sum_evaluator_2.py").write_text("def evaluate(path):\n    return {'a': 9.0}\n")
     with pytest.raises(NotFoundError, match=r"sum_evaluator_1\.py and sum_evaluator_2\.py all evaluate; name one"):
         find_task(str(folder))
