@@ -17,6 +17,7 @@ from evogit.adopt.needs import told_needs
 from evogit.adopt.openevolve import (
     INNER,
     SKYDISCOVER_TIMEOUT,
+    SLACK,
     begun_with,
     goal_of,
     initial_programs,
@@ -45,7 +46,8 @@ def read_skydiscover(folder: Path) -> ForeignTask | None:
     recipe = read_dockerfile(files_below(folder / inner), WORKDIR)
     places = arranged(recipe, f"{VIEW}/{inner}")
     theirs |= {**places.elsewhere, **{f"{inner}/{path}": file for path, file in places.files.items()}}
-    given = json.dumps(_home(places, inner)), json.dumps(recipe.environment)
+    seconds = timeout_of(config, SKYDISCOVER_TIMEOUT)
+    given = map(json.dumps, (_home(places, inner), recipe.environment, seconds))
     file = f"{inner}/evaluator.py"
     used = {path: theirs[path] for path in reached(theirs, {file, f"{inner}/evaluate.sh"})}
     about = json.dumps({"evaluator": file, "cascade": False, "thresholds": [], "features": []})
@@ -61,7 +63,7 @@ def read_skydiscover(folder: Path) -> ForeignTask | None:
         seed=seed,
         theirs=theirs,
         command=shlex.join(["python3", f"{SHIMS}/evaluate_container.py", program, *given]),
-        timeout=timeout_of(config, SKYDISCOVER_TIMEOUT),
+        timeout=seconds + SLACK,
         packages=merged(packages(theirs), recipe.packages),
         repeats=repeats(seed, theirs),
         links=places.links,

@@ -1,12 +1,16 @@
-"""Evaluates with an `evaluate.sh` of a container that prints JSON: `evaluate_container.py PROGRAM FOLDER VARIABLES`.
+"""Evaluates with an `evaluate.sh` of a container that prints JSON.
 
-FOLDER is the script's, below theirs, and VARIABLES are its image's, both as JSON. The script is given the program's
-path and `train`; the other way round where it takes its second argument for the program, as such scripts did once.
+    python evaluate_container.py PROGRAM FOLDER VARIABLES SECONDS
+
+FOLDER is the script's, below theirs, VARIABLES are its image's, and SECONDS what it may take, all as JSON: a program
+for which it takes longer scores 0, as there. The script is given the program's path and `train`; the other way round
+where it takes its second argument for the program, as such scripts did once.
 """
 
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -16,7 +20,7 @@ MODE_FIRST = re.compile(r"^\s*(MODE=[\"']?\$\{?1\b|(?!MODE\b)\w+=[\"']?\$\{?2\b)
 """How a script says that its first argument is the mode, or its second one something else."""
 
 
-def main(program, folder, variables):
+def main(program, folder, variables, seconds):
     """Evaluate one program and print its score.
 
     Raises:
@@ -26,22 +30,30 @@ def main(program, folder, variables):
     lay_temporary(f"{theirs}/image/tmp")
     home = f"{theirs}/{folder}"
     programs = prepare_programs()
-    with open(f"{home}/evaluate.sh", encoding="utf-8", errors="replace") as script:  # noqa: PTH123
-        mode_first = MODE_FIRST.search(script.read())
+    with open(f"{home}/evaluate.sh", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+        mode_first = MODE_FIRST.search(file.read())
     given = [os.path.abspath(program), "train"]  # noqa: PTH100
-    done = subprocess.run(
+    script = subprocess.Popen(
         ["bash", "evaluate.sh", *(reversed(given) if mode_first else given)],
         cwd=home,
         env={**os.environ, **of_image(variables, programs)},
         stdout=subprocess.PIPE,
         text=True,
         errors="replace",
-        check=False,
+        start_new_session=True,
     )
-    said = last_object(done.stdout)
-    if said is None or done.returncode:
-        print(done.stdout[-2000:])
-        sys.exit(f"evaluate.sh ended with exit code {done.returncode}{'' if said else ', and printed no JSON object'}")
+    try:
+        printed, _ = script.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(script.pid, signal.SIGKILL)
+        report(0.0, {"error": 0.0}, {"timeout": f"evaluate.sh took longer than {seconds:g} s"})
+        return
+    said = last_object(printed)
+    if said is None or script.returncode:
+        print(printed[-2000:])
+        sys.exit(
+            f"evaluate.sh ended with exit code {script.returncode}{'' if said else ', and printed no JSON object'}"
+        )
     metrics = said.get("metrics") or {}
     score = metrics.get("combined_score", said.get("combined_score"))
     if isinstance(score, bool) or not isinstance(score, int | float):

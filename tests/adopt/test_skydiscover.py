@@ -89,6 +89,15 @@ def test_a_container_may_take_the_mode_first_and_its_exit_code_counts(tmp_path: 
     assert (failed.returncode, "exit code 3" in failed.stderr) == (1, True)
 
 
+def test_a_container_that_takes_too_long_scores_nothing_as_there(tmp_path: Path) -> None:
+    place = folder(tmp_path, ".")
+    (place / "config.yaml").write_text("evaluator: {timeout: 0.5}\n")
+    (place / "evaluator" / "evaluate.sh").write_text("echo begun\nsleep 1000 & sleep 1000\n")
+    done = evaluated(find_task(str(place)), tmp_path / "box")
+    assert score(done) == 0
+    assert "[timeout] evaluate.sh took longer than 0.5 s" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("recipe", "links"),
     [
