@@ -29,7 +29,7 @@ SAID = re.compile(r"\btime\s*[=:]\s*[\"']?(\d+):(\d\d):(\d\d)")
 MESSAGE = "task_sys_msg"
 """What they call the instructions."""
 STARTS = re.compile(r"(^|/)run[^/]*\.py$")
-"""Files that begin a run of theirs, which no evaluator needs."""
+"""Files that begin a run of theirs, which no evaluator needs, where they speak of it."""
 
 
 class _Begin(Struct, frozen=True):
@@ -61,7 +61,7 @@ def read_shinka(folder: Path) -> ForeignTask | None:
     found = {path: file for path, file in files_below(folder).items() if not _is_inside(path, begin.folder)}
     evaluated_with = reached(found, {"evaluate.py", begin.what})
     used = {path: file for path, file in found.items() if path in evaluated_with}
-    theirs = {path: file for path, file in found.items() if path in used or not STARTS.search(path)}
+    theirs = {path: file for path, file in found.items() if path in used or not _starts(path, file)}
     beside = {f"{begin.folder}/{path}": file for path, file in begin.seed.items()}
     goal = next(_messages(found), "") or f"Improve the program of {folder.name}."
     outside, why = shinka_outside(begin.what, theirs["evaluate.py"])
@@ -83,6 +83,10 @@ def read_shinka(folder: Path) -> ForeignTask | None:
         why_inside=why,
         requirements=requirements(theirs, "evaluate.py"),
     )
+
+
+def _starts(path: str, file: File) -> bool:
+    return STARTS.search(path) is not None and b"shinka" in file[0]
 
 
 def _program(folder: Path) -> _Begin | None:
@@ -128,8 +132,13 @@ def _takes_repository(folder: Path) -> bool:
 
 
 def lacking(folder: Path) -> str:
-    """Why a folder with an evaluator of theirs is no task, in a sentence; empty where there is none, or it is one."""
-    if not _takes_repository(folder):
+    """Why a folder with a part of a task of theirs is none, in a sentence; empty where it has no part, or is one."""
+    evaluator, program = folder / "evaluate.py", next(iter(sorted(folder.glob("initial.*"))), None)
+    if program and not evaluator.is_file():
+        return f"{program.name} has no evaluate.py beside it"
+    if evaluator.is_file() and b"--program_path" in evaluator.read_bytes() and not program:
+        return "its evaluate.py has no initial.* beside it, such as initial.py"
+    if program or not _takes_repository(folder):
         return ""
     return "its evaluate.py takes a whole repository (--repo_path), and no .yaml file here says which (seed_repo_path)"
 

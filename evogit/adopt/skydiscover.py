@@ -49,7 +49,9 @@ def read_skydiscover(folder: Path) -> ForeignTask | None:
     seconds = timeout_of(config, SKYDISCOVER_TIMEOUT)
     given = map(json.dumps, (_home(places, inner), recipe.environment, seconds))
     file = f"{inner}/evaluator.py"
-    used = {path: theirs[path] for path in reached(theirs, {file, f"{inner}/evaluate.sh"})}
+    script = theirs.get(f"{_home(places, inner)}/evaluate.sh", (b"", 0))[0].decode(errors="replace")
+    begun = {path for path in theirs if path.startswith(f"{inner}/") and posixpath.basename(path) in script}
+    used = {path: theirs[path] for path in reached(theirs, begun | {f"{inner}/evaluate.sh"})}
     about = json.dumps({"evaluator": file, "cascade": False, "thresholds": [], "features": []})
     evaluator = theirs.get(file, (b"", 0))
     outside, why = openevolve_outside(program, about, evaluator)

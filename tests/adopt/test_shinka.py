@@ -103,6 +103,18 @@ for name, said in (("correct", {"correct": True}), ("metrics", {"combined_score"
 SETTINGS = "evo:\n  seed_repo_path: begin\n  mutable_paths: [src]\n  immutable_paths: [src/fixed.py]\n"
 
 
+def test_what_a_folder_lacks_is_told_and_what_is_called_like_a_start_is_none(tmp_path: Path) -> None:
+    place = folder(tmp_path, **{"runner.py": "X = 1\n"})
+    paths = find_task(str(place)).evaluator_files()
+    assert "task/runner.py" in paths
+    assert "task/run_evo.py" not in paths
+    (place / "initial.py").rename(place / "initial_a.py")
+    with pytest.raises(NotFoundError, match=r"its evaluate\.py has no initial\.\* beside it"):
+        find_task(str(place))
+    with pytest.raises(NotFoundError, match=r"initial\.py has no evaluate\.py beside it"):
+        find_task(str(write(tmp_path / "2", {"initial.py": INITIAL, "main.py": ""})))
+
+
 def test_a_repository_as_a_whole_is_a_task_where_it_is_known(tmp_path: Path) -> None:
     files = {"evaluate.py": REPOSITORY, "begin/src/sums.py": "X = 4\n", "begin/src/fixed.py": "", "begin/README": "a"}
     place = write(tmp_path / "repository", files)
