@@ -51,10 +51,14 @@ def run_shinka_eval(
     """
     kwargs = (get_experiment_kwargs(n) if get_experiment_kwargs else {"seed": n + 1} for n in range(num_runs))
     workers = min(run_workers, num_runs, max_workers_cap or run_workers)
+    results, times, verdicts = [], [], []
     try:
-        results, times = _run(program_path, experiment_fn_name, kwargs, workers)
-        errors, valid = _validated(validate_fn, results)
+        for result, took in _run(program_path, experiment_fn_name, kwargs, workers):
+            results.append(result)
+            times.append(took)
+            verdicts += [validate_fn(result)] if validate_fn else []
         metrics = aggregate_metrics_fn(results) if aggregate_metrics_fn else {"num_successful_runs": len(results)}
+        finite = math.isfinite(metrics.get("combined_score", 0.0))
     except Exception as error:  # noqa: BLE001 - whatever the program raises
         print(f"Evaluation error: {error!r}")
         metrics, told = {**FAILED, **(default_metrics_on_error or {})}, str(error) or repr(error)
@@ -62,11 +66,13 @@ def run_shinka_eval(
         return metrics, False, told
     metrics["execution_time_mean"] = statistics.fmean(times) if times else 0.0
     metrics["execution_time_std"] = statistics.pstdev(times) if times else 0.0
+    errors = dict.fromkeys(message for fine, message in verdicts if not fine and message)
+    valid = sum(bool(fine) for fine, _ in verdicts)
     if validate_fn:
         invalid = len(results) - valid
         metrics.update(num_valid_runs=valid, num_invalid_runs=invalid, all_validation_errors=list(errors))
     correct, told = not validate_fn or valid == len(results), next((f"Validation failed: {e}" for e in errors), None)
-    if not math.isfinite(metrics.get("combined_score", 0.0)):
+    if not finite:
         correct, told = False, told or f"combined_score is {metrics['combined_score']}"
     metrics.pop("extra_data", None)
     save_json_results(results_dir, metrics, correct, told)
@@ -82,14 +88,13 @@ def save_json_results(results_dir, metrics, correct, error=None):
 
 
 def _run(program_path, name, kwargs, workers):
-    """The results of all runs and the seconds that each took; in one process each is drawn as it begins."""
+    """The result of each run and the seconds that it took; in one process each is drawn and done when asked for."""
     if workers > 1:
         with ProcessPoolExecutor(workers) as pool:
-            done = list(pool.map(_one, [(program_path, name, each) for each in kwargs]))
+            yield from list(pool.map(_one, [(program_path, name, each) for each in kwargs]))
     else:
         function = getattr(load_program(program_path), name)
-        done = [_timed(function, each) for each in kwargs]
-    return [result for result, _ in done], [took for _, took in done]
+        yield from (_timed(function, each) for each in kwargs)
 
 
 def _one(run):
@@ -101,13 +106,6 @@ def _timed(function, kwargs):
     began = time.perf_counter()
     result = function(**kwargs)
     return result, time.perf_counter() - began
-
-
-def _validated(validate_fn, results):
-    """What was wrong, each error once, and how many results are valid."""
-    verdicts = [validate_fn(result) for result in results] if validate_fn else []
-    errors = dict.fromkeys(message for fine, message in verdicts if not fine and message)
-    return errors, sum(bool(fine) for fine, _ in verdicts)
 
 
 def _plain(value):

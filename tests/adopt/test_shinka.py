@@ -72,6 +72,13 @@ def test_instructions_are_read_as_they_are_put_together(tmp_path: Path, said: st
     assert task.goal.startswith("Make {it}\nlarge.")
 
 
+def test_each_run_is_validated_before_the_next_one_is_done(tmp_path: Path) -> None:
+    counting = EVALUATE.replace("    return result < 100", "    shared.START += 10\n    return result < 100")
+    task = find_task(str(folder(tmp_path, **{"evaluate.py": counting})))
+    counted = INITIAL.replace("from shared import START", "import shared").replace("START + n", "shared.START + n")
+    assert score(evaluated(task, tmp_path / "box", **{"initial.py": counted})) == 1 + (11 + 1)
+
+
 def test_a_program_that_is_not_correct_has_no_score(tmp_path: Path) -> None:
     task = find_task(str(folder(tmp_path)))
     wrong = evaluated(task, tmp_path / "box", **{"initial.py": "def run(n):\n    return 1000\n"})
