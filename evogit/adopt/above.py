@@ -11,8 +11,8 @@ from evogit.adopt.foreign_task import IMPORTS, File, reached
 from evogit.adopt.neighbours import QUOTED
 from evogit.adopt.sources import file_at, files_below
 
-UP = re.compile(r"\bparents?\b|\bdirname\(\s*(?:os\.path\.)?dirname\(|[\"']\.\.")
-"""How a source leaves its folder."""
+UP = re.compile(r"parent|\bdirname\(\s*(?:os\.path\.)?dirname\(|[\"']\.\.")
+"""How a source leaves its folder, as far as words tell."""
 
 
 def above(folder: Path, files: Mapping[str, File], evaluator: str) -> dict[str, File]:

@@ -74,8 +74,8 @@ def read_openevolve(place: Path) -> ForeignTask | None:
         **_standing(folder, evaluators[0]),
     }
     seconds = timeout_of(config, SKYDISCOVER_TIMEOUT if is_skydiscover else TIMEOUT)
-    stages = sum(f"def evaluate_stage{n}".encode() in theirs[evaluator][0] for n in (1, 2, 3))
     used = {path: file for path, file in theirs.items() if path in reached(theirs, {evaluator})}
+    stages = sum(any(f"def evaluate_stage{n}".encode() in data for data, _ in used.values()) for n in (1, 2, 3))
     ranked = "" if any(b"combined_score" in data for data, _ in used.values()) else MEAN
     outside, why = openevolve_outside(program, json.dumps(about), theirs[evaluator])
     command = shlex.join(

@@ -92,7 +92,10 @@ def _starts(path: str, file: File) -> bool:
 def _program(folder: Path) -> _Begin | None:
     """The program that the folder has; None where it has none."""
     programs = sorted(path for path in folder.glob("initial.*") if path.is_file())
-    return _Begin(programs[0].name, {programs[0].name: file_at(programs[0])}, (programs[0].name,)) if programs else None
+    if not programs:
+        return None
+    first = next((path for path in programs if path.suffix == ".py"), programs[0])
+    return _Begin(first.name, {first.name: file_at(first)}, (first.name,))
 
 
 def _repository(folder: Path) -> _Begin | None:

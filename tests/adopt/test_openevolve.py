@@ -197,9 +197,11 @@ def score(task):
     return float((DATA / task / "number.txt").read_text()) * deeper.TWICE
 """
 REACHES = """\
-import sys
+import os, sys
 from pathlib import Path
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+_problem_dir = os.path.dirname(os.path.abspath(__file__))
+_parent_dir = os.path.dirname(_problem_dir)
+sys.path.insert(0, _parent_dir)
 import shared
 
 def evaluate(path):

@@ -111,7 +111,9 @@ SETTINGS = "evo:\n  seed_repo_path: begin\n  mutable_paths: [src]\n  immutable_p
 
 
 def test_what_a_folder_lacks_is_told_and_what_is_called_like_a_start_is_none(tmp_path: Path) -> None:
-    place = folder(tmp_path, **{"runner.py": "X = 1\n"})
+    place = folder(tmp_path, **{"runner.py": "X = 1\n", "initial.ipynb": "{}"})
+    assert find_task(str(place)).editable == ("initial.py",)
+    (place / "initial.ipynb").unlink()
     paths = find_task(str(place)).evaluator_files()
     assert "task/runner.py" in paths
     assert "task/run_evo.py" not in paths
