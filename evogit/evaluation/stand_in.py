@@ -77,8 +77,8 @@ def stand_in(program: Program, file: str) -> Iterator[str]:
     Values cross as they do in `program.call`: as JSON, and arrays of numpy.
 
     Raises:
-        CandidateFailedError: the candidate has no such file, it is no Python, or all calls of it failed, which
-            evaluators tend to hide behind a score of 0.
+        CandidateFailedError: the candidate has no such file, it is no Python, or all calls of it failed, or there was
+            none, which evaluators tend to hide behind a score of 0.
         ValueError: all calls failed as what they were given is no JSON.
     """
     ran = program.run(["cat", file])
@@ -98,8 +98,8 @@ def stand_in(program: Program, file: str) -> Iterator[str]:
                 yield str(place)
             finally:
                 _forget(str(place))
-        if life.failure and not life.succeeded:
-            raise life.failure
+        if not life.succeeded:
+            raise life.failure or Invalid(f"the evaluator called no function of {file}")
     finally:
         del _LIVES[token]
 

@@ -104,6 +104,17 @@ async def test_what_an_evaluator_imports_by_a_name_is_imported_again_for_the_nex
 
 
 @pytest.mark.slow
+async def test_an_evaluator_that_calls_nothing_stays_inside_though_its_scores_are_the_same(tmp_path: Path) -> None:
+    place = example(tmp_path, "import texts\n\ndef evaluate(path):\n    return {'combined_score': texts.score(path)}\n")
+    (place / "texts.py").write_text("def score(path):\n    return 0.0 * len(open(path).read())\n")
+    found = recognise(place)
+    assert found
+    done = await adopt(found, tmp_path / "own", "bubblewrap")
+    assert done.task.judged == "inside"
+    assert "called no function of initial_program.py" in done.why_inside
+
+
+@pytest.mark.slow
 async def test_a_forger_is_believed_beside_the_evaluator_and_not_from_outside(tmp_path: Path) -> None:
     found = recognise(example(tmp_path))
     assert found
