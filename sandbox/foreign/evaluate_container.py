@@ -16,8 +16,9 @@ import sys
 
 from foreign_view import lay_temporary, of_image, prepare_programs, report, view
 
-MODE_FIRST = re.compile(r"^\s*(MODE=[\"']?\$\{?1\b|(?!MODE\b)\w+=[\"']?\$\{?2\b)", re.MULTILINE)
-"""How a script says that its first argument is the mode, or its second one something else."""
+COMMENT = re.compile(r"(^|\s)#.*", re.MULTILINE)
+MODE_FIRST = re.compile(r"\bMODE=[\"']?\$\{?1\b")
+FIRST, SECOND = (re.compile(rf"\$\{{?{n}\b") for n in (1, 2))
 
 
 def main(program, folder, variables, seconds):
@@ -31,7 +32,7 @@ def main(program, folder, variables, seconds):
     home = f"{theirs}/{folder}"
     programs = prepare_programs()
     with open(f"{home}/evaluate.sh", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
-        mode_first = MODE_FIRST.search(file.read())
+        mode_first = takes_mode_first(file.read())
     given = [os.path.abspath(program), "train"]  # noqa: PTH100
     script = subprocess.Popen(
         ["bash", "evaluate.sh", *(reversed(given) if mode_first else given)],
@@ -59,6 +60,12 @@ def main(program, folder, variables, seconds):
     if isinstance(score, bool) or not isinstance(score, int | float):
         sys.exit(f"expected a number as combined_score, evaluate.sh said {score!r}")
     report(float(score), metrics, said.get("artifacts") or {})
+
+
+def takes_mode_first(script):
+    """Whether a script has its mode as its first argument, or uses its second one alone."""
+    code = COMMENT.sub("", script)
+    return MODE_FIRST.search(code) or (SECOND.search(code) and not FIRST.search(code))
 
 
 def last_object(text):

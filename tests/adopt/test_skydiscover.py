@@ -78,6 +78,7 @@ def test_older_and_newer_layouts_are_read_too(tmp_path: Path) -> None:
         'MODE="$1"\npython score.py "$2" "$MODE"\n',
         '# MODE ($1) is ignored\nPROGRAM="$2"\npython score.py "$PROGRAM" train\n',
         'PROGRAM="$1"\nMODE="${2:-train}"\npython score.py "$PROGRAM" "$MODE"\n',
+        'SPLIT=$2  # the mode\npython score.py "$1" "$SPLIT"\n',
     ],
 )
 def test_a_container_may_take_the_mode_first_and_its_exit_code_counts(tmp_path: Path, script: str) -> None:
