@@ -40,6 +40,7 @@ PACKAGES = {
     "dateutil": "python-dateutil",
     "dotenv": "python-dotenv",
     "pywt": "PyWavelets",
+    "rewardkit": "harbor-rewardkit",
     "skimage": "scikit-image",
     "sklearn": "scikit-learn",
     "yaml": "PyYAML",
@@ -47,7 +48,7 @@ PACKAGES = {
 """Module -> the package that has it, where they are called differently."""
 _NAMES = """
 aiohttp attrs beautifulsoup4 catboost cloudpickle cma contourpy cryptography cvxpy cython datasets deap dill
-einops fastapi flask galois gmpy2 h5py highspy httpx hypothesis imageio jax jaxlib joblib lightgbm lxml
+einops fastapi flask galois gmpy2 h5py harbor-rewardkit highspy httpx hypothesis imageio jax jaxlib joblib lightgbm lxml
 matplotlib mip mpmath msgpack networkx nevergrad nltk numba numexpr numpy openai opencv-python-headless openpyxl
 optax optuna ortools pandas Pillow plotly polars psutil pulp pyarrow pycryptodome pydantic pykalman pymoo pytest
 pytest-asyncio python-dateutil python-dotenv PyWavelets PyYAML rapidfuzz regex requests rich scikit-image
