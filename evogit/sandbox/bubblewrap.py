@@ -40,8 +40,8 @@ TOPS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 RESOLVING = ("/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/ssl")
 """What programs need of /etc to use a network."""
 ACCOUNTS = {
-    "/etc/passwd": b"box:x:1000:1000::/box/home:/bin/sh\n",
-    "/etc/group": b"box:x:1000:\n",
+    "/etc/passwd": b"root:x:0:0::/root:/bin/sh\nbox:x:1000:1000::/box/home:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n",
+    "/etc/group": b"root:x:0:\nbox:x:1000:\nnogroup:x:65534:\n",
     "/etc/hosts": b"127.0.0.1 localhost\n::1 localhost\n",
 }
 

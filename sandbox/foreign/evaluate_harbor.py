@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 
-from foreign_view import VIEW, lay_temporary, of_image, prepare_programs, report, view
+from foreign_view import VIEW, lay_temporary, of_image, prepare_programs, report, view, write_program
 
 AT_ONCE = {"PIP_RETRIES": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "npm_config_fetch_retries": "0"}
 """Variables with which installers fail at once where there is no network; servers of the task's own they still ask."""
@@ -57,30 +57,41 @@ program=${1%%@*}; program=${program%%==*}; program=${program%%\\[*}; shift
 case "$program" in
   *.py) exec python3 "$program" "$@" ;;
   python|python3) exec python3 "$@" ;;
-  *) command -v "$program" > /dev/null && exec "$program" "$@"; exec python3 -c "$SCRIPT" "$program" "$@" ;;
+  *) exec "$program" "$@" ;;
 esac
 """.replace("@VALUED@", "|".join(f'*" {option}"' for option in VALUED.split()))
 """Runs what `uv run`, `uvx` and `pipx run` would, with what is installed; `uv venv` makes a virtual environment
 of that, and any other command of theirs does nothing."""
-SCRIPT = """
-import sys
-from importlib import metadata
-name = sys.argv.pop(1)
-found = list(metadata.entry_points(group="console_scripts", name=name))
-if not found:
-    found = [each for each in metadata.distribution(name).entry_points if each.group == "console_scripts"]
-sys.argv[0] = name
-sys.exit(found[0].load()())
-"""
-"""Runs the command that a package brings; packages lie where there are no commands."""
 PYTEST = '#!/bin/sh\nexec python3 -m pytest -p no:cacheprovider "$@"\n'
-SUDO = '#!/bin/sh\nexec "$@"\n'
+AS_USER = """#!/bin/sh
+name=${0##*/}; user=; said=
+case "$name" in gosu|su-exec) shift; exec "$@" ;; esac
+while [ $# -gt 0 ]; do
+  case "$name $1" in
+    *" --") shift; break ;;
+    "su -c"|"runuser -c"|*" --command") said=$2; shift ;;
+    *" --command="*) said=${1#*=} ;;
+    "runuser -u"|"runuser --user") user=$2; shift ;;
+    "su -s"|"runuser -s"|*" -"[ugGwCD]|"sudo -p"|*" --shell"|*" --user"|*" --group"|*" --supp-group") shift ;;
+    "setpriv --re"?id|"setpriv --"[re]?id|"setpriv --groups"|"setpriv --"*-caps|"setpriv --bounding-set") shift ;;
+    *" -"*) ;;
+    "su "*|"runuser "*) [ -z "$user" ] || break; user=$1 ;;
+    *) break ;;
+  esac
+  shift
+done
+[ -z "$said" ] || exec bash -c "$said" "$@"
+[ $# -eq 0 ] && exec bash
+exec env "$@"
+"""
+"""Runs what it is to run as another user as the only one that there is."""
 STAND_INS = {
     **dict.fromkeys(("apt", "apt-get", "apk", "pip", "pip3"), NOTHING),
+    **dict.fromkeys(("chgrp", "chown", "groupadd", "useradd", "adduser", "usermod"), NOTHING),
     **{name: FETCH.format(name=name) for name in ("curl", "wget")},
     **dict.fromkeys(("uv", "uvx", "pipx"), RUN),
+    **dict.fromkeys(("sudo", "doas", "su", "runuser", "setpriv", "gosu", "su-exec"), AS_USER),
     "pytest": PYTEST,
-    "sudo": SUDO,
 }
 
 
@@ -102,18 +113,21 @@ def main(workdir, inner=".", variables="{}", *places):
     tests = "/tests" if os.path.isdir("/tests") else f"{folder}/tests"  # noqa: PTH112
     os.makedirs(inner, exist_ok=True)  # noqa: PTH103
     here = workdir if workdir != "/" and os.path.isdir(workdir) else inner  # noqa: PTH112
-    ours = {"TEST_DIR": tests, "LOGS_DIR": logs, "SCRIPT": SCRIPT}
-    done = subprocess.run(
-        ["bash", f"{tests}/test.sh"],
-        cwd=here,
-        env={**os.environ, **AT_ONCE, **of_image(json.loads(variables), programs), **ours},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    print(done.stdout[-LAST:])
+    ours = {"TEST_DIR": tests, "LOGS_DIR": logs}
+    said = f"{logs}/verifier/test-stdout.txt"
+    os.chmod(f"{tests}/test.sh", 0o755)  # noqa: PTH101
+    with open(said, "wb") as output:  # noqa: PTH123 - no pipe: what the script leaves running would hold it open
+        done = subprocess.run(
+            ["bash", "-c", 'exec "$0"', f"{tests}/test.sh"],
+            cwd=here,
+            env={**os.environ, **AT_ONCE, **of_image(json.loads(variables), programs), **ours},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+    with open(said, encoding="utf-8", errors="replace") as output:  # noqa: PTH123
+        print(output.read()[-LAST:])
     reward, metrics = read(f"{logs}/verifier")
     if reward is None:
         sys.exit(f"tests/test.sh ended with exit code {done.returncode}, and left no reward in /logs/verifier")
@@ -134,9 +148,7 @@ def lay_places(places, environment):
 def furnish(programs):
     """Put stand-ins for installers where programs are looked for first."""
     for name, text in STAND_INS.items():
-        with open(f"{programs}/{name}", "w", encoding="utf-8") as file:  # noqa: PTH123
-            file.write(text)
-        os.chmod(f"{programs}/{name}", 0o755)  # noqa: PTH101
+        write_program(f"{programs}/{name}", text)
     with open(f"{programs}/activate", "w", encoding="utf-8"):  # noqa: PTH123
         pass
     home = os.environ.get("HOME", "")
@@ -150,6 +162,7 @@ def read(folder):
     """The reward that a verifier left, None where it left none, and its other numbers."""
     with contextlib.suppress(OSError, ValueError), open(f"{folder}/reward.json", encoding="utf-8") as file:  # noqa: PTH123
         found = json.load(file)
+        found = found if isinstance(found, dict) else {"reward": found}
         numbers = {name: value for name, value in found.items() if isinstance(value, int | float)}
         for name in ("reward", "score"):
             if name in numbers:

@@ -7,6 +7,7 @@ import contextlib
 import json
 import math
 import os
+import re
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - pathlib is slow to import
@@ -18,6 +19,11 @@ LARGE = 1 << 20
 """Bytes of a file from which on an evaluator gets it read-only, as a link."""
 LONGEST = 4000
 """Characters of one artifact that are shown."""
+SYSTEM = "/usr/local/sbin:/usr/sbin:/sbin"
+"""Where an image's programs look for others too, and a sandbox's do not."""
+COMMAND = """#!/bin/sh
+exec python3 -c 'import sys; from {module} import {first} as main; sys.argv[0] = "{name}"; sys.exit(main{rest}())' "$@"
+"""
 
 
 def view():
@@ -93,15 +99,40 @@ def prepare_programs():
     os.environ["PYTHONPATH"] = f"{HERE}:{known}" if known else HERE
     with open(f"{environment}/pyvenv.cfg", "w", encoding="utf-8") as file:  # noqa: PTH123
         file.write(f"home = {os.path.dirname(os.path.realpath(sys.executable))}\ninclude-system-site-packages = true\n")  # noqa: PTH120
+    found = [*os.environ["PYTHONPATH"].split(":"), *(each for each in sys.path if each.endswith("-packages"))]
     with open(f"{packages}/found.pth", "w", encoding="utf-8") as file:  # noqa: PTH123
-        found = [*os.environ["PYTHONPATH"].split(":"), *(each for each in sys.path if each.endswith("-packages"))]
-        file.write("\n".join(found) + "\n")
+        file.write("\n".join([*found, "import one_user"]) + "\n")
+    for folder in known.split(":") if known else ():
+        for name, where in commands(folder):
+            module, _, function = where.partition(":")
+            first, dot, rest = function.partition(".")
+            text = COMMAND.format(module=module, first=first, name=name, rest=dot + rest)
+            write_program(f"{programs}/{name}", text)
     for name in ("python", "python3"):
         with contextlib.suppress(FileExistsError):
             os.symlink(sys.executable, f"{programs}/{name}")  # noqa: PTH211
     sys.executable = f"{programs}/python3"
-    os.environ["PATH"] = f"{programs}:{os.environ.get('PATH', '/usr/bin:/bin')}"
+    os.environ["PATH"] = f"{programs}:{os.environ.get('PATH', '/usr/bin:/bin')}:{SYSTEM}"
     return programs
+
+
+def commands(folder):
+    """Name -> `module:function` of each command that the packages in a folder bring: they are there without it."""
+    for metadata in os.listdir(folder) if os.path.isdir(folder) else ():  # noqa: PTH112, PTH208
+        with contextlib.suppress(OSError), open(f"{folder}/{metadata}/entry_points.txt", encoding="utf-8") as file:  # noqa: PTH123
+            section = ""
+            for line in map(str.strip, file):
+                section = line if line.startswith("[") else section
+                name, sign, where = (part.strip() for part in line.partition("="))
+                if section == "[console_scripts]" and re.fullmatch(r"[\w.-]+=[\w.]+:[\w.]+", name + sign + where):
+                    yield name, where
+
+
+def write_program(path, text):
+    """Write a script that can be started."""
+    with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123
+        file.write(text)
+    os.chmod(path, 0o755)  # noqa: PTH101
 
 
 def of_image(variables, programs):

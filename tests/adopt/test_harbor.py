@@ -346,6 +346,41 @@ def test_what_uv_would_run_is_run_and_nothing_else(tmp_path: Path) -> None:
     assert re.findall(r"^(\d|Hello)", done.stdout, re.MULTILINE) == ["1", "2", "3", "Hello", "6", "4", "5"]
 
 
+AS_ROOT = """\
+#!/bin/bash -e
+su nobody -s /bin/sh -c 'test "$0" = 1' 1
+runuser -u nobody -- test 2
+setpriv --reuid=65534 --regid 65534 --clear-groups -- test 3
+sudo -u nobody -E A=4 sh -c 'test $A = 4'
+chown -R nobody here
+python3 -I - <<'END'
+import os, subprocess
+os.setuid(65534)
+subprocess.run(["true"], user=65534, group=65534, extra_groups=[], check=True)
+END
+test -f $LOGS_DIR/verifier/test-stdout.txt
+echo 0.5 > $LOGS_DIR/verifier/reward.json
+false
+echo 1 > $LOGS_DIR/verifier/reward.json
+"""
+
+
+def test_a_verifier_is_started_as_harbor_does(tmp_path: Path) -> None:
+    place = folder(tmp_path, tests="", logs="", where="")
+    (place / "tests" / "test.sh").write_text(AS_ROOT)
+    assert score(evaluated(find_task(str(place)), tmp_path / "box")) == 0.5
+
+
+def test_commands_that_packages_bring_are_there(tmp_path: Path) -> None:
+    place = folder(tmp_path, tests="", logs="", where="")
+    (place / "tests" / "test.sh").write_text("grade 0.25 > $LOGS_DIR/verifier/reward.txt; uvx --from x grade 1\n")
+    points = "[console_scripts]\ngrade = grader.deep:Main.run\n[other]\ncat = x:y\n"
+    source = "import sys\nclass Main:\n    def run():\n        print(sys.argv[1])\n"
+    brought = {"grader-1.dist-info/entry_points.txt": points, "grader/deep.py": source}
+    packages = write(tmp_path / "packages", brought)
+    assert score(evaluated(find_task(str(place)), tmp_path / "box", packages=str(packages))) == 0.25
+
+
 def test_of_a_task_with_steps_each_is_one(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     place = folder(tmp_path, tests="$TEST_DIR", logs="$LOGS_DIR", where="", copy="COPY data/words.txt .\n")
     verifier = "[[steps]]\nname = 'one'\n[steps.verifier]\ntimeout_sec = 7\n[[steps]]\nname = 'two'\n"
