@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -127,7 +126,7 @@ def read_autoresearch(folder: Path) -> ForeignTask | None:
         metric=number.metric,
         direction=number.direction or "maximize",
         timeout=60.0 * minutes or TIMEOUT,
-        packages=packages({**seed, "requirements.txt": (_dependencies(seed), PLAIN)}),
+        packages=packages({**seed, "project/requirements.txt": seed.get("pyproject.toml", (b"", PLAIN))}),
         repeats=repeats(
             {"command.sh": (found.command.encode(), PLAIN)},
             _run(found.command, seed),
@@ -320,13 +319,3 @@ def _named(text: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
     names += [(name, "") for match in SAID.finditer(text) if printed(name := match[1] or match[2])]
     names += [(name, ":") for name, _ in primary]
     yield from ((name, between) for name, between in names if not NO_METRIC.match(name))
-
-
-def _dependencies(files: Mapping[str, File]) -> bytes:
-    """What a pyproject.toml asks for, as a requirements file."""
-    data, _ = files.get("pyproject.toml", (b"", 0))
-    try:
-        asked = tomllib.loads(data.decode(errors="replace")).get("project", {}).get("dependencies", [])
-    except tomllib.TOMLDecodeError:
-        return b""
-    return "\n".join(each for each in asked if isinstance(each, str)).encode()

@@ -5,15 +5,15 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 
 from evogit.adopt.build_context import changed, chosen, named, normal, sent
 from evogit.adopt.dockerfile_text import VARIABLE, Instruction, array, expanded, instructions, pairs
 from evogit.adopt.foreign_task import PLAIN, File
-from evogit.adopt.installs import commands, debian, installed, told_unknown, virtual, words
-from evogit.adopt.sources import has_version
+from evogit.adopt.installs import commands, debian, installed, lists, told_unknown, virtual, words
+from evogit.adopt.sources import has_version, requirements_of
 from evogit.adopt.undone import told_base, told_undone, undone
 
 _USUAL = "/ /etc /home /mnt /opt /root /srv /tmp /usr /usr/bin /usr/local /usr/local/bin /usr/src /var"
@@ -187,7 +187,7 @@ class _Build(Struct):
         self.undone |= dict.fromkeys(undone("\n".join(told) if line.startswith("<<") else line))
         self.system.update(dict.fromkeys(debian(script)))
         self.notes |= dict.fromkeys(told_unknown(script))
-        for name, asked in installed(script):
+        for name, asked in [*self._listed(script), *installed(script)]:
             if has_version(asked) or name not in self.packages:
                 self.packages[name] = asked
         for path in virtual(script):
@@ -201,6 +201,13 @@ class _Build(Struct):
                     stage.add_folder(stage.at(path))
                 if program == "touch":
                     stage.lay(path, stage.files.get(stage.at(path), (b"", PLAIN)))
+
+    def _listed(self, script: str) -> Iterator[tuple[str, str]]:
+        """Name -> requirement of the packages that files ask for which a script installs of, also mounted ones."""
+        stage = self.stages[-1]
+        for path in lists(script):
+            file = stage.files.get(stage.at(path)) or self.context.get(posixpath.basename(path))
+            yield from requirements_of(file[0]) if file else ()
 
     def _copy(self, instruction: Instruction) -> None:
         """Lay files where a COPY or ADD has them."""

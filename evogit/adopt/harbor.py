@@ -10,7 +10,7 @@ import json
 import posixpath
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,8 @@ from evogit.adopt.foreign_task import DISK, MEMORY, PLAIN, SHIMS, VIEW, File, Fo
 from evogit.adopt.harbor_config import config_of, is_separate, megabytes, steps, variables, whole_of
 from evogit.adopt.harbor_notes import told_all_lost, told_missing, told_unlike
 from evogit.adopt.image_places import Places, arranged, is_below
-from evogit.adopt.installs import installed, told_unknown
-from evogit.adopt.sources import all_below, merged, packages, repeats, too_large_of_all
+from evogit.adopt.installs import installed, lists, told_unknown
+from evogit.adopt.sources import all_below, merged, packages, repeats, requirements_of, too_large_of_all
 from evogit.adopt.yaml_subset import at
 
 EXPECTED = "instruction.md with tests/test.sh (Harbor)"
@@ -70,7 +70,7 @@ def read_harbor(folder: Path) -> ForeignTask | None:
         timeout=float(at(config, "verifier", "timeout_sec") or TIMEOUT),
         memory=megabytes(config, "memory", MEMORY),
         disk=megabytes(config, "storage", DISK),
-        packages=merged(verifier.packages, *_asked(tests), packages(theirs), packages(recipe.files), recipe.packages),
+        packages=merged(verifier.packages, *_asked(tests, recipe), *_used(theirs, recipe.files), recipe.packages),
         repeats=repeats(tests),
         links={**places.links, "/tests": f"{VIEW}/tests", "/logs": LOGS},
         why_inside="the verifier runs where the candidate's files are, and may run them",
@@ -97,10 +97,19 @@ def _script(tests: Mapping[str, File]) -> str:
     return tests["test.sh"][0].decode(errors="replace")
 
 
-def _asked(tests: Mapping[str, File]) -> tuple[tuple[str, ...], ...]:
+def _asked(tests: Mapping[str, File], recipe: Recipe) -> tuple[tuple[str, ...], ...]:
     """The packages that a verifier installs, and what it runs."""
     script = _script(tests)
-    return tuple(asked for _, asked in installed(script)), ("pytest",) if "pytest" in script else ()
+    paths = (posixpath.normpath(posixpath.join(recipe.workdir, path)) for path in lists(script))
+    files = (tests.get(path.removeprefix("/tests/")) or recipe.files.get(path) for path in paths)
+    listed = (asked for data, _ in filter(None, files) for _, asked in requirements_of(data))
+    named = (asked for _, asked in installed(script))
+    return (*named, *listed), ("pytest",) if "pytest" in script else ()
+
+
+def _used(*files: Mapping[str, File]) -> Iterator[tuple[str, ...]]:
+    """The packages that files import. Lists of packages among them count only where something installs them."""
+    return (packages(each, listed=False) for each in files)
 
 
 def _command(config: Mapping[str, Any], recipe: Recipe, verifier: Recipe, places: Places, named: Sequence[str]) -> str:

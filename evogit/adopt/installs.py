@@ -23,6 +23,8 @@ _VALUED = """
 """
 VALUED = frozenset(_VALUED.split())
 """Options of these programs that a value follows."""
+LISTS = ("-r", "--requirement", "--requirements", "--with-requirements")
+"""Options that a file with requirements follows."""
 _TOOLS = "bandit black codespell coverage flake8 isort mypy nox pylint pyright radon ruff tox vulture yapf"
 TOOLS = frozenset(name for each in (*KNOWN, *_TOOLS.split()) for name, _ in requirement(each))
 """Programs whose package is called the same; somebody else may have registered any other name."""
@@ -44,6 +46,18 @@ def installed(script: str) -> Iterator[tuple[str, str]]:
             yield from _all(_named(program, given[1:]))
             tool = _tool(program, given[1:])
             yield from (each for each in _all([tool]) if each[0] in TOOLS)
+
+
+def lists(script: str) -> Iterator[str]:
+    """Paths of the files that tell what it installs: requirements, and pyproject.toml of a project."""
+    for given in commands(script):
+        program = posixpath.basename(given[0])
+        options, found = _parsed(given[1:])
+        if program not in ("echo", "printf") and ("install" in found or program in ("uv", "uvx")):
+            yield from (value for option, value in options if option in LISTS)
+            folders = [word.partition("[")[0] for word in (*found, *(value for _, value in options))]
+            folders += ["."] if "sync" in found else []
+            yield from (posixpath.join(folder, "pyproject.toml") for folder in folders if re.match(r"[./]", folder))
 
 
 def told_unknown(script: str) -> Iterator[str]:

@@ -6,11 +6,13 @@ import ast
 import os
 import re
 import sys
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from evogit.adopt.foreign_task import EXECUTABLE, NOISY, PLAIN, File, reached
+from evogit.adopt.yaml_subset import at
 from evogit.source.marks import END, START, blocks
 
 LARGEST = 32 << 20
@@ -155,9 +157,10 @@ def file_at(path: Path) -> File:
     return path.read_bytes(), EXECUTABLE if path.stat().st_mode & 0o100 else PLAIN
 
 
-def packages(files: Mapping[str, File]) -> tuple[str, ...]:
-    """What requirements files ask for, and what the Python files import beside it."""
-    asked = dict(_asked(files))
+def packages(files: Mapping[str, File], *, listed: bool = True) -> tuple[str, ...]:
+    """What requirements files ask for if they are `listed` for that, and what the Python files import beside it."""
+    lists = (data for path, (data, _) in files.items() if listed and re.search(r"(^|/)requirements[^/]*\.txt$", path))
+    asked = {name: text for data in lists for name, text in requirements_of(data)}
     trees = list(_trees(files))
     modules = (_needed(trees) | _written(trees)) - _local(files) - STAND_INS
     for module in sorted(modules):
@@ -174,16 +177,19 @@ def requirements(files: Mapping[str, File], evaluator: str) -> tuple[str, ...]:
     return tuple(sorted(PACKAGES.get(module, module) for module in modules))
 
 
-def _asked(files: Mapping[str, File]) -> Iterator[tuple[str, str]]:
-    for path, (data, _) in files.items():
-        if re.search(r"(^|/)requirements[^/]*\.txt$", path):
-            for line in data.decode(errors="replace").splitlines():
-                yield from requirement(line)
+def requirements_of(data: bytes) -> Iterator[tuple[str, str]]:
+    """The normal name of each requirement in a list or in a pyproject.toml, and what it says."""
+    text = data.decode(errors="replace")
+    with suppress(ValueError):
+        found = at(tomllib.loads(text), "project", "dependencies")
+        text = "\n".join(map(str, found)) if isinstance(found, list) else ""
+    for line in re.sub(r"\\\r?\n", " ", text).splitlines():
+        yield from requirement(line)
 
 
 def requirement(line: str) -> Iterator[tuple[str, str]]:
     """The normal name of a requirement, and what it says; nothing for options, addresses, comments and stand-ins."""
-    text = re.sub(r"(^|\s)#.*", "", line).strip()
+    text = re.sub(r"(^|\s)(#|--\w).*", "", line).strip()
     match = re.match(r"[A-Za-z0-9][\w.-]*", text)
     if (
         match

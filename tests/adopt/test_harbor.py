@@ -304,6 +304,29 @@ def test_packages_are_those_that_a_verifier_names(
     assert "uvx" not in caplog.text
 
 
+def test_of_lists_of_packages_those_count_that_are_installed(tmp_path: Path) -> None:
+    image = (
+        "COPY needs.txt /tmp/",
+        "RUN pip install --require-hashes -r /tmp/needs.txt && rm /tmp/needs.txt",
+        "RUN --mount=type=bind,source=more.txt,target=/tmp/more.txt pip install -r /tmp/more.txt",
+        "COPY pyproject.toml ./",
+        "RUN uv pip install --system -e '.[dev]'",
+        "COPY broken broken",
+    )
+    place = folder(tmp_path, tests="", logs="", where="", copy="\n".join(image))
+    lists = {
+        "needs.txt": "# x\na==1 \\\n    --hash=sha256:0 \\\n    --hash=sha256:1\nb==2 --hash=sha256:2\n",
+        "more.txt": "c\n",
+        "pyproject.toml": "[project]\ndependencies = ['d>1']\n",
+        "broken/requirements.txt": "no==1\n",
+    }
+    write(place / "environment", lists)
+    write(
+        place / "tests", {"test.sh": "pip install -r /tests/mine.txt\n", "mine.txt": "e\n", "requirements.txt": "no\n"}
+    )
+    assert find_task(str(place)).environment.packages == ("a==1", "b==2", "c", "d>1", "e")
+
+
 @pytest.mark.parametrize("verifier", ["", "uvx -w numpy pytest", "pip install 'numpy>=1'"])
 def test_a_version_that_the_image_asks_for_is_not_lost(verifier: str, tmp_path: Path) -> None:
     place = folder(tmp_path, tests="", logs="", where="", copy="RUN pip install numpy==2.3.0\nRUN pip install numpy\n")
