@@ -14,9 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
+from evogit.adopt.build_context import normal
 from evogit.adopt.dockerfile import VIRTUAL, Recipe, read_dockerfile
-from evogit.adopt.foreign_task import DISK, MEMORY, PLAIN, SHIMS, VIEW, File, ForeignTask, name_of
-from evogit.adopt.harbor_config import config_of, is_separate, megabytes, steps, variables, whole_of
+from evogit.adopt.foreign_task import DISK, EXECUTABLE, MEMORY, PLAIN, SHIMS, VIEW, File, ForeignTask, name_of
+from evogit.adopt.harbor_config import collecting, config_of, is_separate, megabytes, steps, variables, whole_of
 from evogit.adopt.harbor_notes import told_all_lost, told_missing, told_unlike
 from evogit.adopt.image_places import Places, arranged, is_below
 from evogit.adopt.installs import installed, lists, told_unknown
@@ -29,6 +32,8 @@ WORKDIR = "/app"
 TIMEOUT = 600.0
 LOGS = f"{VIEW}-logs"
 NAMED = re.compile(r"[`\"'\s](/?(?:[\w.-]+/)*[\w-]+\.[A-Za-z]\w{0,4})[`\"'\s.,:)]")
+BUILT = re.compile(r"(?i:\b(?:executable|binary)\b)[^`.\n]{0,60}`(/[\w/-]*\w)`")
+"""A program without an ending that is to be made."""
 TAKEN = ("tests", "logs")
 """What is at the top of an image for the verifier."""
 
@@ -43,14 +48,16 @@ def read_harbor(folder: Path) -> ForeignTask | None:
     config = config_of(folder)
     built = (folder if (folder / "environment").is_dir() else whole) / "environment"
     beside = all_below(built)
-    recipe = read_dockerfile(beside, WORKDIR)
+    recipe = _in(read_dockerfile(beside, WORKDIR), at(config, "environment", "workdir"))
     verifier = _verifier(config, tests, recipe.workdir)
     named = _named(instruction, recipe.workdir)
     places = arranged(recipe, ".", TAKEN, {**verifier.files, **dict.fromkeys(verifier.places, VIRTUAL)}, named)
     seed = dict(places.files)
     if not any(is_below(path, recipe.workdir) for path in recipe.files):
-        seed.setdefault(_solution(named, recipe.workdir, places), (b"", PLAIN))
+        path = _solution(named, recipe.workdir, places)
+        seed.setdefault(path, (b"", PLAIN if "." in path.rpartition("/")[2] else EXECUTABLE))
     theirs = {
+        **collecting(config),
         **places.elsewhere,
         **_tests(recipe),
         **_tests(verifier),
@@ -85,7 +92,13 @@ def read_harbor(folder: Path) -> ForeignTask | None:
 def _verifier(config: Mapping[str, Any], tests: Mapping[str, File], workdir: str) -> Recipe:
     """The image of a verifier that has one of its own; an empty one where it has none."""
     built = is_separate(config) and "Dockerfile" in tests
-    return read_dockerfile(tests, workdir, "its verifier's image") if built else Recipe(workdir)
+    recipe = read_dockerfile(tests, workdir, "its verifier's image") if built else Recipe(workdir)
+    return _in(recipe, at(config, "verifier", "environment", "workdir"))
+
+
+def _in(recipe: Recipe, workdir: object) -> Recipe:
+    """The recipe with the working folder that a task.toml says, where it says one."""
+    return replace(recipe, workdir=normal(workdir)) if isinstance(workdir, str) and workdir[:1] == "/" else recipe
 
 
 def _tests(recipe: Recipe) -> dict[str, File]:
@@ -141,5 +154,6 @@ def _solution(named: Sequence[str], workdir: str, places: Places) -> str:
 
 def _named(instruction: str, workdir: str) -> list[str]:
     """Absolute paths of the files that the instructions name."""
-    names = (name for name in NAMED.findall(f" {instruction} ") if name.casefold() not in ("e.g", "i.e"))
+    found = [*NAMED.findall(f" {instruction} "), *BUILT.findall(instruction)]
+    names = (name for name in found if name.casefold() not in ("e.g", "i.e"))
     return [posixpath.normpath(posixpath.join(workdir, name)) for name in names]

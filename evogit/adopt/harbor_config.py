@@ -9,7 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from evogit.adopt.dockerfile_text import expanded
+from evogit.adopt.foreign_task import PLAIN, File
 from evogit.adopt.yaml_subset import at
+
+MAIN = "main"
+"""The service of a composition in which agents work."""
 
 
 def steps(folder: Path) -> list[str]:
@@ -52,6 +56,14 @@ def variables(config: Mapping[str, Any]) -> dict[str, str]:
             said = expanded(str(value), {}) if "${" in str(value) else str(value)
             found |= {name: said} if said or "${" not in str(value) else {}
     return found
+
+
+def collecting(config: Mapping[str, Any]) -> dict[str, File]:
+    """Path among theirs -> a script that runs what is to be run where an agent worked, before the verifier."""
+    told = at(config, "verifier", "collect")
+    hooks = [each for each in told if at(each, "service") in (None, MAIN)] if isinstance(told, list) else []
+    lines = [str(at(each, "command")) for each in hooks if at(each, "command")]
+    return {"collect.sh": ("".join(f"({line}\n)\n" for line in lines).encode(), PLAIN)} if lines else {}
 
 
 def megabytes(config: Mapping[str, Any], what: str, least: int) -> int:

@@ -7,14 +7,14 @@ from typing import Any
 
 from evogit.adopt.dockerfile import Recipe
 from evogit.adopt.foreign_task import File
-from evogit.adopt.harbor_config import is_separate
+from evogit.adopt.harbor_config import MAIN, is_separate
 from evogit.adopt.image_places import Places, told_lost
 from evogit.adopt.undone import told_base
 from evogit.adopt.yaml_subset import at, read_yaml
 
+TABLES = (("environment",), ("verifier", "environment"))
+"""Where a task.toml tells of machines."""
 COMPOSED = ("docker-compose.yaml", "docker-compose.yml")
-MAIN = "main"
-"""The service of a composition in which agents work."""
 
 
 def told_unlike(
@@ -41,9 +41,12 @@ def told_all_lost(places: Places, verifier: Recipe) -> Iterator[str]:
 
 
 def told_missing(config: Mapping[str, Any], beside: Mapping[str, File]) -> Iterator[str]:
-    """What is said of an image that has no Dockerfile, and of services beside it."""
+    """What is said of images that have no Dockerfile, of services beside them, and of other machines."""
     if "Dockerfile" not in beside:
         yield from told_base(str(at(config, "environment", "docker_image") or ""), "its image")
+    yield from told_base(str(at(config, "verifier", "environment", "docker_image") or ""), "its verifier's image")
+    if any(at(config, *table, "gpus") or at(config, *table, "tpu") for table in TABLES):
+        yield "it asks for a graphics processor, which no sandbox has"
     composed = "\n".join(beside[name][0].decode(errors="replace") for name in COMPOSED if name in beside)
     services = at(read_yaml(composed), "services")
     others = [name for name in services if name != MAIN] if isinstance(services, dict) else []

@@ -19,7 +19,9 @@ IDLE = frozenset(_IDLE.split())
 SPEAKING = frozenset({"cat", "echo", "printf"})
 """Programs that make a file only where their output goes to one."""
 WRITES = re.compile(r"(?<!\d)>>?\s*(?!/dev/|&)\S")
-HERE = re.compile(r"curl .*/uv/.*\|\s*(ba)?sh|/etc/apt/|--version\b|-m\s+(pip|venv|ensurepip)\b|git config ")
+HERE = re.compile(
+    r"curl .*/uv/.*\|\s*(ba)?sh|\b(cp|mv|ln) .*/uvx?\b|/etc/apt/|--version\b|-m\s+(pip|venv|ensurepip)\b|git config "
+)
 """Of commands that are done here too, or need not be."""
 _STOCK = """
 almalinux alpine amazonlinux archlinux bash buildpack-deps busybox centos clojure composer dart debian eclipse-temurin
@@ -62,6 +64,6 @@ def told_undone(found: Sequence[str], whose: str) -> Iterator[str]:
 
 def told_base(base: str, whose: str) -> Iterator[str]:
     """What a person is told of an image that another one begins as, where it may bring files or programs."""
-    name = re.sub(r"^((index\.)?docker\.io/)?(library/)?|[:@].*$", "", base)
-    if name and name not in STOCK:
+    name = re.sub(r"^((index\.)?docker\.io/)?(.*\blibrary/)?|[:@].*$", "", base)
+    if name and name not in STOCK and not name.endswith("/astral-sh/uv"):
         yield f"{whose} begins as {base}: what that brings is not known here, and missing"

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from evogit.adopt import find_task, sources
+from evogit.adopt.foreign_task import EXECUTABLE
 from evogit.core import NotFoundError
 from evogit.review.checking import advice, judge_seed
 from tests.adopt.evaluating import evaluated, score, write
@@ -268,9 +269,29 @@ def test_what_an_image_does_otherwise_is_told(tmp_path: Path, caplog: pytest.Log
     assert 'its image runs "make data", which is not done here' in caplog.text
     assert "its docker-compose.yaml starts tool, db, which is not done here" in caplog.text
     (place / "environment" / "Dockerfile").unlink()
-    (place / "task.toml").write_text("[environment]\ndocker_image = 'team/x:1'\n")
+    images = "docker_image = 'team/x:1'\ngpus = 1\n[verifier.environment]\ndocker_image = 'a.b/library/python:3'\n"
+    (place / "task.toml").write_text(f"[environment]\n{images}")
     find_task(str(place))
     assert "its image begins as team/x:1: what that brings is not known here" in caplog.text
+    assert "its verifier's image begins" not in caplog.text
+    assert "it asks for a graphics processor" in caplog.text
+
+
+def test_a_task_toml_may_say_the_working_folder_and_what_runs_before_the_verifier(tmp_path: Path) -> None:
+    place = folder(tmp_path, tests="$TEST_DIR", logs="$LOGS_DIR", where="", copy="COPY data /other/\n")
+    (place / "task.toml").write_text(
+        "[environment]\nworkdir = '/other'\n[[verifier.collect]]\ncommand = 'printf hello > greeting.txt'\n"
+        "[[verifier.collect]]\ncommand = 'exit 1'\n[[verifier.collect]]\nservice = 'x'\ncommand = 'rm *'\n"
+    )
+    task = find_task(str(place))
+    assert task.seed_files().keys() == {"words.txt"}
+    assert score(evaluated(task, tmp_path / "box")) == 1
+
+
+def test_a_program_to_be_made_can_be_started(tmp_path: Path) -> None:
+    place = folder(tmp_path, tests="", logs="", where="")
+    (place / "instruction.md").write_text("Compile it to an executable at `/work/here/cache`, which reads stdin.")
+    assert find_task(str(place)).seed_files() == {"cache": (b"", EXECUTABLE)}
 
 
 def test_a_working_folder_of_the_system_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
