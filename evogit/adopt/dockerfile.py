@@ -13,6 +13,7 @@ from evogit.adopt.build_context import changed, chosen, named, normal, sent
 from evogit.adopt.dockerfile_text import VARIABLE, Instruction, array, expanded, instructions, pairs
 from evogit.adopt.foreign_task import PLAIN, File
 from evogit.adopt.installs import commands, debian, installed, lists, told_unknown, virtual, words
+from evogit.adopt.shell_files import changes, parts, simple
 from evogit.adopt.sources import has_version, requirements_of
 from evogit.adopt.undone import told_base, told_undone, undone
 
@@ -21,6 +22,8 @@ USUAL = frozenset(_USUAL.split())
 """Folders that images have."""
 PROGRAMS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """PATH of images that do not say another one."""
+SCRIPT = re.compile(r"((/bin/)?(ba|da)?sh( -\w+)* *)?<<")
+"""A RUN whose here-documents are scripts."""
 VIRTUAL: File = (b"", 0)
 """Stands for a virtual environment among an image's files: there is none to copy, but a place for ours."""
 
@@ -111,6 +114,36 @@ class _Stage(Struct):
         full = {posixpath.dirname(path) for path in (*self.files, *self.folders)}
         return tuple(sorted(self.made - USUAL - full - {self.workdir}))
 
+    def do(self, text: str, instruction: Instruction) -> bool:
+        """Do what a command of a RUN does to files, False where more of it is not known."""
+        self.make(expanded(text, self.told(), unknown=True))
+        command = simple(text, self.told())
+        if command and command.words[:1] == ["cd"]:
+            self.workdir = self.at("".join(command.words[1:2]))
+        documents = {
+            name: expanded(document, self.told()) if variable else document
+            for name, (document, variable) in instruction.documents.items()
+        }
+        done = changes(command, documents, self.files, self.folders, self.at) if command else None
+        for path, file in (done or {}).items():
+            if file is None:
+                self.files.pop(path, None)
+            else:
+                self.lay(path, file)
+        return done is not None
+
+    def make(self, script: str) -> None:
+        """Make the folders and empty files that a script makes, and change modes as it does."""
+        for program, *paths in commands(script):
+            if program == "chmod":
+                self.change(paths)
+            for path in (each for each in paths if re.fullmatch(r"[\w./][\w./-]*", each)):
+                if program == "mkdir":
+                    self.made.add(self.at(path))
+                    self.add_folder(self.at(path))
+                if program == "touch":
+                    self.lay(path, self.files.get(self.at(path), (b"", PLAIN)))
+
     def change(self, words: Sequence[str]) -> None:
         """Do what a `chmod` with these words does."""
         said, *paths = [word for word in words if not word.startswith("-")] or [""]
@@ -178,13 +211,12 @@ class _Build(Struct):
         return next((each for each in self.stages[1:] if name and each.name.lower() == name.lower()), None)
 
     def _run(self, instruction: Instruction) -> None:
-        """What a command installs, and the folders, empty files and virtual environments that it makes."""
-        stage = self.stages[-1]
+        """What a command installs, and the folders, files and virtual environments that it makes."""
+        stage, workdir = self.stages[-1], self.stages[-1].workdir
         given = array(instruction.rest)
         line = shlex.join(given) if given else instruction.rest
-        told = [document for document, _ in instruction.documents.values()]
+        told = [document for document, _ in instruction.documents.values()] if SCRIPT.match(line) else []
         script = expanded("\n".join([line, *told]), stage.told(), unknown=True)
-        self.undone |= dict.fromkeys(undone("\n".join(told) if line.startswith("<<") else line))
         self.system.update(dict.fromkeys(debian(script)))
         self.notes |= dict.fromkeys(told_unknown(script))
         for name, asked in [*self._listed(script), *installed(script)]:
@@ -192,15 +224,11 @@ class _Build(Struct):
                 self.packages[name] = asked
         for path in virtual(script):
             stage.lay(path, VIRTUAL)
-        for program, *paths in commands(script):
-            if program == "chmod":
-                stage.change(paths)
-            for path in (each for each in paths if re.fullmatch(r"[\w./][\w./-]*", each)):
-                if program == "mkdir":
-                    stage.made.add(stage.at(path))
-                    stage.add_folder(stage.at(path))
-                if program == "touch":
-                    stage.lay(path, stage.files.get(stage.at(path), (b"", PLAIN)))
+        left = [text for text in parts(line) if not stage.do(text, instruction)]
+        self.undone |= dict.fromkeys(undone("\n".join(told or left)))
+        for text in told:
+            stage.make(text)
+        stage.workdir = workdir
 
     def _listed(self, script: str) -> Iterator[tuple[str, str]]:
         """Name -> requirement of the packages that files ask for which a script installs of, also mounted ones."""

@@ -30,7 +30,7 @@ def instructions(text: str) -> Iterator[Instruction]:
             continue
         while lines and line.rstrip().endswith("\\"):
             after = lines.pop(0)
-            line = line if after.lstrip().startswith("#") else f"{line.rstrip()[:-1]} {after}"
+            line = line if after.lstrip().startswith("#") else line.rstrip()[:-1] + after
         word, _, rest = re.sub(r"\s+", " ", line.strip(), count=1).partition(" ")
         documents = _documents(rest, lines) if word.upper() in ("RUN", "COPY", "ADD") else {}
         if documents and word.upper() != "RUN":

@@ -116,8 +116,8 @@ def test_a_here_document_is_a_file_with_the_values_of_variables() -> None:
     ("text", "told"),
     [
         (
-            "RUN python3 gen.py --n 2 && echo hello > /app/hello.txt",
-            '"python3 gen.py --n 2", "echo hello > /app/hello.txt"',
+            "RUN python3 gen.py --n 2 && cat a b > /app/hello.txt",
+            '"python3 gen.py --n 2", "cat a b > /app/hello.txt"',
         ),
         ("RUN git init && git config user.name x && git add -A", '"git init", "git add -A"'),
         ("RUN npm ci  --omit dev 2>/dev/null || true", '"npm ci --omit dev 2>/dev/null"'),
@@ -145,6 +145,26 @@ def test_commands_that_are_not_done_here_are_told(text: str, told: str) -> None:
 )
 def test_of_commands_that_leave_nothing_to_miss_nothing_is_told(text: str) -> None:
     assert read(f"FROM python:3.12-slim\n{text}\n").notes == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "files"),
+    [
+        ("RUN echo 'a; $b' \\\n  c > x.txt && echo -n \"d\\te\" >> x.txt", {"/app/x.txt": "a; $b c\nd\te"}),
+        ("ENV A=1\nRUN cd /srv; printf '%s-%d\\n' $A 2 \"$A\" 3 > x; : > y", {"/srv/x": "1-2\n1-3\n", "/srv/y": ""}),
+        ("ARG A=1\nRUN cat > x <<'END' && cat <<E >> x\n$A && rm x\nEND\n$A\nE", {"/app/x": "$A && rm x\n1\n"}),
+        (
+            "COPY data /d\nRUN cp -r /d/deep . && mv /d/a.csv x && rm -rf /d",
+            {"/app/deep/c.csv": "data/deep/c.csv", "/app/x": "data/a.csv"},
+        ),
+        ("COPY fit.py .\nRUN mkdir /k && cp fit.py /k && rm -f *.py no", {"/k/fit.py": "fit.py"}),
+        ("COPY fit.py .\nRUN cp fit.py old.py 2>/dev/null || cp util.py old.py", {"/app/fit.py": "fit.py"}),
+        ('RUN echo "$(date)" > x; echo `date` > y; echo a | cat > z; echo $B > u; (echo v > v); cp no x', {}),
+        ("RUN echo a > /dev/null && echo b > /etc/apt/x", {}),
+    ],
+)
+def test_files_are_those_that_simple_commands_leave(text: str, files: dict[str, str]) -> None:
+    assert {path: data.decode() for path, (data, _) in read(text).files.items()} == files
 
 
 @pytest.mark.parametrize(
