@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?:(:?[-+])((?:[^{}]|\{[^}]*\})*))?\})")
-HEREDOC = re.compile(r"(?:^|(?<=\s))\d?<<(-?)([\"']?)([\w.]+)\2(?=\s|$)")
+HEREDOC = re.compile(r"(?:^|(?<=\s))\d?<<(-?)[ \t]*([\"']?)([\w.]+)\2(?=\s|$)")
 
 
 class Instruction(Struct, frozen=True):

@@ -22,7 +22,7 @@ from evogit.adopt.foreign_task import DISK, EXECUTABLE, MEMORY, PLAIN, SHIMS, VI
 from evogit.adopt.harbor_config import collecting, config_of, is_separate, megabytes, steps, variables, whole_of
 from evogit.adopt.harbor_notes import told_all_lost, told_missing, told_unlike
 from evogit.adopt.image_places import Places, arranged, is_below
-from evogit.adopt.installs import installed, lists, told_unknown
+from evogit.adopt.installs import commands, installed, lists, told_unknown
 from evogit.adopt.sources import all_below, merged, packages, repeats, requirements_of, too_large_of_all
 from evogit.adopt.yaml_subset import at
 
@@ -34,6 +34,7 @@ LOGS = f"{VIEW}-logs"
 NAMED = re.compile(r"[`\"'\s](/?(?:[\w.-]+/)*[\w-]+\.[A-Za-z]\w{0,4})[`\"'\s.,:)]")
 BUILT = re.compile(r"(?i:\b(?:executable|binary)\b)[^`.\n]{0,60}`(/[\w/-]*\w)`")
 """A program without an ending that is to be made."""
+MAKES = re.compile(r"""\bmakedirs\(\s*["'](/[^"']+)|\bPath\(\s*["'](/[^"']+)["']\s*\)\.mkdir\(""")
 TAKEN = ("tests", "logs")
 """What is at the top of an image for the verifier."""
 
@@ -93,7 +94,16 @@ def _verifier(config: Mapping[str, Any], tests: Mapping[str, File], workdir: str
     """The image of a verifier that has one of its own; an empty one where it has none."""
     built = is_separate(config) and "Dockerfile" in tests
     recipe = read_dockerfile(tests, workdir, "its verifier's image") if built else Recipe(workdir)
+    recipe = replace(recipe, folders=(*recipe.folders, *_made(tests)))
     return _in(recipe, at(config, "verifier", "environment", "workdir"))
+
+
+def _made(tests: Mapping[str, File]) -> Iterator[str]:
+    """The folders at the top in which a verifier makes others: it cannot make these."""
+    made = (path for program, *paths in commands(_script(tests)) if program == "mkdir" for path in paths)
+    sources = (data.decode(errors="replace") for path, (data, _) in tests.items() if path.endswith(".py"))
+    found = [*made, *(path for text in sources for path in map("".join, MAKES.findall(text)))]
+    return (f"/{top[1]}" for top in (re.match(r"/([\w-]+)", path) for path in found) if top)
 
 
 def _in(recipe: Recipe, workdir: object) -> Recipe:

@@ -136,10 +136,10 @@ def main(workdir, inner=".", variables="{}", *places):
 
 def lay_places(places, environment):
     """Make the folders of an image, and let its virtual environments be ours, where the candidate's files are."""
-    here = os.getcwd()  # noqa: PTH109
+    ours = (f"{os.getcwd()}/", f"{os.path.realpath(os.environ.get('TMPDIR', '/tmp'))}/")  # noqa: PTH109
     for path in places:
         place = os.path.realpath(path)
-        if place.startswith(f"{here}/") and not os.path.lexists(place):
+        if place.startswith(ours) and not os.path.lexists(place):
             os.makedirs(place if path.endswith("/") else os.path.dirname(place), exist_ok=True)  # noqa: PTH103, PTH120
             if not path.endswith("/"):
                 os.symlink(environment, place)  # noqa: PTH211

@@ -152,7 +152,7 @@ def test_of_commands_that_leave_nothing_to_miss_nothing_is_told(text: str) -> No
     [
         ("RUN echo 'a; $b' \\\n  c > x.txt && echo -n \"d\\te\" >> x.txt", {"/app/x.txt": "a; $b c\nd\te"}),
         ("ENV A=1\nRUN cd /srv; printf '%s-%d\\n' $A 2 \"$A\" 3 > x; : > y", {"/srv/x": "1-2\n1-3\n", "/srv/y": ""}),
-        ("ARG A=1\nRUN cat > x <<'END' && cat <<E >> x\n$A && rm x\nEND\n$A\nE", {"/app/x": "$A && rm x\n1\n"}),
+        ("ARG A=1\nRUN cat > x << 'END' && cat <<E >> x\n$A && rm x\nEND\n$A\nE", {"/app/x": "$A && rm x\n1\n"}),
         (
             "COPY data /d\nRUN cp -r /d/deep . && mv /d/a.csv x && rm -rf /d",
             {"/app/deep/c.csv": "data/deep/c.csv", "/app/x": "data/a.csv"},

@@ -190,8 +190,10 @@ async def test_in_a_sandbox_it_has_the_paths_of_its_image(tmp_path: Path, beside
     if beside:
         check = place / "tests" / "check.py"
         check.write_text("open('/work/data/words.txt')\nopen('/opt/data/words.txt')\n" + check.read_text())
+    check = place / "tests" / "check.py"
+    check.write_text("import os\nopen('/made/here/a', 'w')\nos.makedirs('/other/place')\n" + check.read_text())
     text = (place / "tests" / "test.sh").read_text().replace("-w pytest==8.4.1", "")
-    (place / "tests" / "test.sh").write_text(text)
+    (place / "tests" / "test.sh").write_text("#!/bin/bash\nmkdir -p /made/here /logs/verifier\n" + text)
     (place / "environment" / "data" / "words.txt").write_text("hello")
     found = [each async for each in judge_seed(find_task(str(place)), ["train"], "bubblewrap")]
     assert found[0].evaluation.metrics == {"reward": 1.0}, found[0].evidence
@@ -200,7 +202,7 @@ async def test_in_a_sandbox_it_has_the_paths_of_its_image(tmp_path: Path, beside
 IMAGE = """\
 FROM python:3.12
 WORKDIR /work/here
-RUN python3 -m venv /opt/tools && uv venv && mkdir -p /work/out /srv/deep /etc/none
+RUN python3 -m venv /opt/tools && uv venv && mkdir -p /work/out /srv/deep /etc/none /tmp/z
 COPY data/words.txt /opt/
 ENV PYTHONPATH=/work/here/src PATH=/work/here/bin:/opt/tools/bin:$PATH MODE=fast HOME=/nowhere
 COPY mine bin/mine
@@ -219,7 +221,7 @@ done
 python3 -m pip download pytest > log 2>&1 || true
 if grep Retrying log; then exit 1; fi
 test -d $HOME
-touch /work/out/a /srv/deep/b /answer/c
+touch /work/out/a /srv/deep/b /answer/c /tmp/z/d
 mine > /logs/verifier/reward.txt
 """
 
