@@ -10,6 +10,7 @@ take the place of the installers.
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -17,6 +18,8 @@ from foreign_view import VIEW, lay_temporary, of_image, prepare_programs, report
 
 AT_ONCE = {"PIP_RETRIES": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "npm_config_fetch_retries": "0"}
 """Variables with which installers fail at once where there is no network; servers of the task's own they still ask."""
+FAILED = re.compile(r"\b[1-9]\d* fail(ed|ing)\b|^(--- )?FAIL\b", re.MULTILINE)
+"""What programs that run tests say where some failed."""
 LAST = 4000
 """Characters of the verifier's output that agents are told."""
 NOTHING = "#!/bin/sh\nexit 0\n"
@@ -126,12 +129,21 @@ def main(workdir, inner=".", variables="{}", *places):
             stderr=subprocess.STDOUT,
             check=False,
         )
-    with open(said, encoding="utf-8", errors="replace") as output:  # noqa: PTH123
-        print(output.read()[-LAST:])
+    text = content(said)
+    print(text[-LAST:])
     reward, metrics = read(f"{logs}/verifier")
+    if reward is None and done.returncode and FAILED.search(text) and "reward" in content(f"{tests}/test.sh"):
+        print("tests/test.sh ended where tests failed, and left no reward: it counts as 0, as with Harbor")
+        reward = 0.0
     if reward is None:
         sys.exit(f"tests/test.sh ended with exit code {done.returncode}, and left no reward in /logs/verifier")
     report(reward, metrics)
+
+
+def content(path):
+    """The text of a file."""
+    with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+        return file.read()
 
 
 def lay_places(places, environment):

@@ -417,6 +417,21 @@ def test_a_verifier_is_started_as_harbor_does(tmp_path: Path) -> None:
     assert score(evaluated(find_task(str(place)), tmp_path / "box")) == 0.5
 
 
+@pytest.mark.parametrize(
+    ("script", "scored"),
+    [
+        ("set -e\necho 2 failed, 1 passed; false\necho 1 > $LOGS_DIR/verifier/reward.txt", True),
+        ("set -e\necho 0 failed; false\necho 1 > $LOGS_DIR/verifier/reward.txt", False),
+        ("echo 2 failed, 1 passed\nexit 1", False),
+    ],
+)
+def test_a_verifier_that_ends_where_tests_fail_scores_0(script: str, scored: bool, tmp_path: Path) -> None:
+    place = folder(tmp_path, tests="", logs="", where="")
+    (place / "tests" / "test.sh").write_text(script)
+    done = evaluated(find_task(str(place)), tmp_path / "box")
+    assert score(done) == 0 if scored else "left no reward" in done.stderr
+
+
 def test_commands_that_packages_bring_are_there(tmp_path: Path) -> None:
     place = folder(tmp_path, tests="", logs="", where="")
     (place / "tests" / "test.sh").write_text("grade 0.25 > $LOGS_DIR/verifier/reward.txt; uvx --from x grade 1\n")
