@@ -35,6 +35,8 @@ NAMED = re.compile(r"[`\"'\s](/?(?:[\w.-]+/)*[\w-]+\.[A-Za-z]\w{0,4})[`\"'\s.,:)
 BUILT = re.compile(r"(?i:\b(?:executable|binary)\b)[^`.\n]{0,60}`(/[\w/-]*\w)`")
 """A program without an ending that is to be made."""
 MAKES = re.compile(r"""\bmakedirs\(\s*["'](/[^"']+)|\bPath\(\s*["'](/[^"']+)["']\s*\)\.mkdir\(""")
+BESIDE = "/tests/requirements.txt"
+"""What a verifier needs, whether it installs that or not."""
 TAKEN = ("tests", "logs")
 """What is at the top of an image for the verifier."""
 
@@ -121,9 +123,9 @@ def _script(tests: Mapping[str, File]) -> str:
 
 
 def _asked(tests: Mapping[str, File], recipe: Recipe) -> tuple[tuple[str, ...], ...]:
-    """The packages that a verifier installs, and what it runs."""
+    """The packages that a verifier installs or has a list of, and what it runs."""
     script = _script(tests)
-    paths = (posixpath.normpath(posixpath.join(recipe.workdir, path)) for path in lists(script))
+    paths = [posixpath.normpath(posixpath.join(recipe.workdir, path)) for path in (*lists(script), BESIDE)]
     files = (tests.get(path.removeprefix("/tests/")) or recipe.files.get(path) for path in paths)
     listed = (asked for data, _ in filter(None, files) for _, asked in requirements_of(data))
     named = (asked for _, asked in installed(script))

@@ -268,7 +268,7 @@ def _of_another_system(status: str, provider: str, said: str) -> str:
         )
     if sentence := _absent(provider, said):
         return sentence
-    if "left no reward" in said:
+    if "left no reward" in said and not MISSING.search(said):
         return (
             "The verifier itself wrote no reward: it ended before, and what it printed tells why. It has no network, "
             "and of its image what no note says to be missing."

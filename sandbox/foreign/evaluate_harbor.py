@@ -116,7 +116,7 @@ def main(workdir, inner=".", variables="{}", *places):
     tests = "/tests" if os.path.isdir("/tests") else f"{folder}/tests"  # noqa: PTH112
     os.makedirs(inner, exist_ok=True)  # noqa: PTH103
     here = workdir if workdir != "/" and os.path.isdir(workdir) else inner  # noqa: PTH112
-    ours = {"TEST_DIR": tests, "LOGS_DIR": logs}
+    ours = {"TEST_DIR": tests, "LOGS_DIR": logs, "PWD": os.path.abspath(here)}  # noqa: PTH100
     said = f"{logs}/verifier/test-stdout.txt"
     os.chmod(f"{tests}/test.sh", 0o755)  # noqa: PTH101
     with open(said, "wb") as output:  # noqa: PTH123 - no pipe: what the script leaves running would hold it open

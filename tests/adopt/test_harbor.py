@@ -258,10 +258,14 @@ def test_a_task_has_the_memory_and_the_disk_that_it_asks_for(text: str, memory: 
 @pytest.mark.slow
 async def test_that_a_verifier_wrote_no_reward_is_said_in_words_of_its_own(tmp_path: Path) -> None:
     place = folder(tmp_path, tests="", logs="", where="")
-    (place / "tests" / "test.sh").write_text("exit 4\n")
-    task = find_task(str(place))
-    found = [each async for each in judge_seed(task, ["train"], "bubblewrap")]
-    assert advice(task, found[0]).startswith("The verifier itself wrote no reward")
+    for script, said in (
+        ("exit 4", "The verifier itself wrote no reward"),
+        ("no-such -x", "The sandbox lacks no-such"),
+    ):
+        (place / "tests" / "test.sh").write_text(f"set -e\ntest $PWD = /work/here\n{script}\n")
+        task = find_task(str(place))
+        found = [each async for each in judge_seed(task, ["train"], "bubblewrap")]
+        assert advice(task, found[0]).startswith(said)
 
 
 def test_what_an_image_does_otherwise_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -345,9 +349,9 @@ def test_of_lists_of_packages_those_count_that_are_installed(tmp_path: Path) -> 
     }
     write(place / "environment", lists)
     write(
-        place / "tests", {"test.sh": "pip install -r /tests/mine.txt\n", "mine.txt": "e\n", "requirements.txt": "no\n"}
+        place / "tests", {"test.sh": "pip install -r /tests/mine.txt\n", "mine.txt": "e\n", "requirements.txt": "f\n"}
     )
-    assert find_task(str(place)).environment.packages == ("a==1", "b==2", "c", "d>1", "e")
+    assert find_task(str(place)).environment.packages == ("a==1", "b==2", "c", "d>1", "e", "f")
 
 
 @pytest.mark.parametrize("verifier", ["", "uvx -w numpy pytest", "pip install 'numpy>=1'"])
