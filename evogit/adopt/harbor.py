@@ -55,10 +55,7 @@ def read_harbor(folder: Path) -> ForeignTask | None:
     verifier = _verifier(config, tests, recipe.workdir)
     named = _named(instruction, recipe.workdir)
     places = arranged(recipe, ".", TAKEN, {**verifier.files, **dict.fromkeys(verifier.places, VIRTUAL)}, named)
-    seed = dict(places.files)
-    if not any(is_below(path, recipe.workdir) for path in recipe.files):
-        path = _solution(named, recipe.workdir, places)
-        seed.setdefault(path, (b"", PLAIN if "." in path.rpartition("/")[2] else EXECUTABLE))
+    asked = _solution(named, recipe, places)
     theirs = {
         **collecting(config),
         **places.elsewhere,
@@ -72,9 +69,9 @@ def read_harbor(folder: Path) -> ForeignTask | None:
         name=name_of(folder),
         goal=f"{instruction}\n\n{_work(recipe, places)} A higher `reward` is better.",
         editable=("**",),
-        seed=seed,
+        seed={**places.files, **asked},
         theirs=theirs,
-        command=_command(config, recipe, verifier, places, named),
+        command=_command(config, recipe, verifier, places, (*named, *(f"./{path}" for path in asked))),
         read="json:combined_score",
         metric="reward",
         timeout=float(at(config, "verifier", "timeout_sec") or TIMEOUT),
@@ -143,6 +140,7 @@ def _command(config: Mapping[str, Any], recipe: Recipe, verifier: Recipe, places
     given = json.dumps({**recipe.environment, **verifier.environment, **variables(config)})
     own = (f"/{top}" for top in places.own if any(is_below(path, f"/{top}") for path in named))
     made = [*recipe.virtual, *verifier.virtual, *(f"{path}/" for path in (*recipe.folders, *verifier.folders, *own))]
+    made += [path for path in named if path.startswith("./")]
     return shlex.join(["python3", f"{SHIMS}/evaluate_harbor.py", verifier.workdir, inner, given, *dict.fromkeys(made)])
 
 
@@ -154,14 +152,15 @@ def _work(recipe: Recipe, places: Places) -> str:
     return f"You work on the files of `{places.folder}`{inside}{beside}."
 
 
-def _solution(named: Sequence[str], workdir: str, places: Places) -> str:
+def _solution(named: Sequence[str], recipe: Recipe, places: Places) -> dict[str, File]:
     """The file that the instructions ask for, where an image brings none: the first one that can be a candidate's."""
-    for path in named:
-        if is_below(path, places.folder):
-            return posixpath.relpath(path, places.folder)
-        if path.split("/")[1] in places.own:
-            return path[1:]
-    return posixpath.relpath(posixpath.join(workdir, "solution.py"), places.folder)
+    if any(is_below(path, recipe.workdir) for path in recipe.files):
+        return {}
+    below = [path for path in named if is_below(path, places.folder) or path.split("/")[1] in places.own]
+    path = next(iter(below), posixpath.join(recipe.workdir, "solution.py"))
+    place = posixpath.relpath(path, places.folder) if is_below(path, places.folder) else path[1:]
+    mode = PLAIN if "." in posixpath.basename(path) else EXECUTABLE
+    return {} if place in places.files else {place: (b"", mode)}
 
 
 def _named(instruction: str, workdir: str) -> list[str]:

@@ -1,7 +1,8 @@
 """Evaluates with a Harbor verifier: `evaluate_harbor.py WORKDIR FOLDER VARIABLES [PLACE ...]`.
 
 This runs `tests/test.sh`; the score is the reward that it leaves. VARIABLES are those of the image, a JSON object; each
-PLACE is the path of a virtual environment that it makes, or of a folder, with a slash at its end.
+PLACE is the path of a virtual environment that it makes, of a folder, with a slash at its end, or of a file that it has
+not, which begins with a dot: an empty one is taken away.
 
 Such scripts install their own tools first. There is no network here, and what they install is there already: stand-ins
 take the place of the installers.
@@ -147,11 +148,13 @@ def content(path):
 
 
 def lay_places(places, environment):
-    """Make the folders of an image, and let its virtual environments be ours, where the candidate's files are."""
+    """Have what an image has where the candidate's files are: folders, ours as virtual environments, no stand-ins."""
     ours = (f"{os.getcwd()}/", f"{os.path.realpath(os.environ.get('TMPDIR', '/tmp'))}/")  # noqa: PTH109
     for path in places:
+        if path.startswith("./") and os.path.isfile(path) and not os.path.getsize(path):  # noqa: PTH113, PTH202
+            os.remove(path)  # noqa: PTH107
         place = os.path.realpath(path)
-        if place.startswith(ours) and not os.path.lexists(place):
+        if path.startswith("/") and place.startswith(ours) and not os.path.lexists(place):
             os.makedirs(place if path.endswith("/") else os.path.dirname(place), exist_ok=True)  # noqa: PTH103, PTH120
             if not path.endswith("/"):
                 os.symlink(environment, place)  # noqa: PTH211

@@ -294,6 +294,14 @@ def test_a_task_toml_may_say_the_working_folder_and_what_runs_before_the_verifie
     assert score(evaluated(task, tmp_path / "box")) == 1
 
 
+def test_a_file_that_the_image_has_not_is_not_there_while_it_is_empty(tmp_path: Path) -> None:
+    place = folder(tmp_path, tests="", logs="", where="")
+    (place / "tests" / "test.sh").write_text("test -e greeting.txt\necho $? > $LOGS_DIR/verifier/reward.txt\n")
+    task = find_task(str(place))
+    assert score(evaluated(task, tmp_path / "box")) == 1
+    assert score(evaluated(task, tmp_path / "box2", **{"greeting.txt": " "})) == 0
+
+
 def test_a_program_to_be_made_can_be_started(tmp_path: Path) -> None:
     place = folder(tmp_path, tests="", logs="", where="")
     (place / "instruction.md").write_text("Compile it to an executable at `/work/here/cache`, which reads stdin.")
