@@ -35,6 +35,8 @@ NAMED = re.compile(r"[`\"'\s](/?(?:[\w.-]+/)*[\w-]+\.[A-Za-z]\w{0,4})[`\"'\s.,:)
 BUILT = re.compile(r"(?i:\b(?:executable|binary)\b)[^`.\n]{0,60}`(/[\w/-]*\w)`")
 """A program without an ending that is to be made."""
 MAKES = re.compile(r"""\bmakedirs\(\s*["'](/[^"']+)|\bPath\(\s*["'](/[^"']+)["']\s*\)\.mkdir\(""")
+ENVIRONMENTS = (".local/bin/env", ".cargo/env")
+"""What installers of programs leave in a home, to be sourced."""
 BESIDE = "/tests/requirements.txt"
 """What a verifier needs, whether it installs that or not."""
 TAKEN = ("tests", "logs")
@@ -93,7 +95,8 @@ def _verifier(config: Mapping[str, Any], tests: Mapping[str, File], workdir: str
     """The image of a verifier that has one of its own; an empty one where it has none."""
     built = is_separate(config) and "Dockerfile" in tests
     recipe = read_dockerfile(tests, workdir, "its verifier's image") if built else Recipe(workdir)
-    recipe = replace(recipe, folders=(*recipe.folders, *_made(tests)))
+    installed_there = {f"/root/{path}": (b"", PLAIN) for path in ENVIRONMENTS if f"/root/{path}" in _script(tests)}
+    recipe = replace(recipe, folders=(*recipe.folders, *_made(tests)), files={**installed_there, **recipe.files})
     return _in(recipe, at(config, "verifier", "environment", "workdir"))
 
 

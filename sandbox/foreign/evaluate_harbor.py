@@ -167,9 +167,9 @@ def furnish(programs):
     with open(f"{programs}/activate", "w", encoding="utf-8"):  # noqa: PTH123
         pass
     home = os.environ.get("HOME", "")
-    if os.path.isdir(home):  # noqa: PTH112
-        os.makedirs(f"{home}/.local/bin", exist_ok=True)  # noqa: PTH103
-        with open(f"{home}/.local/bin/env", "a", encoding="utf-8"):  # noqa: PTH123
+    for folder in (".local/bin", ".cargo") if os.path.isdir(home) else ():  # noqa: PTH112
+        os.makedirs(f"{home}/{folder}", exist_ok=True)  # noqa: PTH103
+        with open(f"{home}/{folder}/env", "a", encoding="utf-8"):  # noqa: PTH123
             pass
 
 

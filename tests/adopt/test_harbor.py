@@ -193,7 +193,9 @@ async def test_in_a_sandbox_it_has_the_paths_of_its_image(tmp_path: Path, beside
     check = place / "tests" / "check.py"
     check.write_text("import os\nopen('/made/here/a', 'w')\nos.makedirs('/other/place')\n" + check.read_text())
     text = (place / "tests" / "test.sh").read_text().replace("-w pytest==8.4.1", "")
-    (place / "tests" / "test.sh").write_text("#!/bin/bash\nmkdir -p /made/here /logs/verifier\n" + text)
+    (place / "tests" / "test.sh").write_text(
+        "#!/bin/bash -e\nmkdir -p /made/here /logs/verifier\n. /root/.cargo/env; set +e\n" + text
+    )
     (place / "environment" / "data" / "words.txt").write_text("hello")
     found = [each async for each in judge_seed(find_task(str(place)), ["train"], "bubblewrap")]
     assert found[0].evaluation.metrics == {"reward": 1.0}, found[0].evidence
