@@ -20,7 +20,7 @@ from evogit.adopt.build_context import normal
 from evogit.adopt.dockerfile import VIRTUAL, Recipe, read_dockerfile
 from evogit.adopt.foreign_task import DISK, EXECUTABLE, MEMORY, PLAIN, SHIMS, VIEW, File, ForeignTask, name_of
 from evogit.adopt.harbor_config import collecting, config_of, is_separate, megabytes, steps, variables, whole_of
-from evogit.adopt.harbor_notes import told_all_lost, told_missing, told_unlike
+from evogit.adopt.harbor_notes import told_all_lost, told_forbidden, told_missing, told_unlike
 from evogit.adopt.image_places import Places, arranged, is_below
 from evogit.adopt.installs import commands, installed, lists, told_unknown
 from evogit.adopt.sources import all_below, merged, packages, repeats, requirements_of, too_large_of_all
@@ -86,7 +86,7 @@ def read_harbor(folder: Path) -> ForeignTask | None:
         notes=(
             *(*recipe.notes, *verifier.notes, *told_unknown(_script(tests))),
             *told_unlike(config, recipe, places, named, is_step=whole != folder),
-            *(*told_missing(config, beside), *told_all_lost(places, verifier), *left),
+            *(*told_missing(config, beside), *told_all_lost(places, verifier), *told_forbidden(tests), *left),
         ),
     )
 

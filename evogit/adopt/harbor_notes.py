@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import posixpath
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -9,11 +11,16 @@ from evogit.adopt.dockerfile import Recipe
 from evogit.adopt.foreign_task import File
 from evogit.adopt.harbor_config import MAIN, is_separate
 from evogit.adopt.image_places import Places, told_lost
+from evogit.adopt.installs import commands
 from evogit.adopt.undone import told_base
 from evogit.adopt.yaml_subset import at, read_yaml
 
 TABLES = (("environment",), ("verifier", "environment"))
 """Where a task.toml tells of machines."""
+FORBIDDEN = frozenset(
+    ["bwrap", "chroot", "docker", "gdb", "iptables", "ltrace", "mount", "nsenter", "strace", "systemctl", "unshare"]
+)
+"""Programs that need rights which no sandbox gives: to look into others, to make namespaces, to speak to daemons."""
 COMPOSED = ("docker-compose.yaml", "docker-compose.yml")
 
 
@@ -30,6 +37,15 @@ def told_unlike(
     known = ("tests", "logs", *(path.split("/")[1] for path in places.links), *places.own, recipe.workdir.split("/")[1])
     if beyond := sorted({path for path in named if path.split("/")[1] not in known} - recipe.files.keys()):
         yield f"its instructions name {', '.join(beyond)}, where a sandbox has the system: no candidate can bring that"
+
+
+def told_forbidden(tests: Mapping[str, File]) -> Iterator[str]:
+    """What is said of programs that a verifier runs and a sandbox forbids."""
+    texts = {path: data.decode(errors="replace") for path, (data, _) in tests.items() if path.endswith((".sh", ".py"))}
+    run = {posixpath.basename(word) for path in texts if path.endswith(".sh") for word, *_ in commands(texts[path])}
+    said = {name for text in texts.values() for name in FORBIDDEN if re.search(rf"[\"'/]{name}[\"' ]", text)}
+    if found := sorted(said | run & FORBIDDEN):
+        yield f"its verifier runs {', '.join(found)}, which a sandbox forbids: what it finds may be wrong"
 
 
 def told_all_lost(places: Places, verifier: Recipe) -> Iterator[str]:

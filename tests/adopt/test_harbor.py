@@ -272,9 +272,11 @@ async def test_that_a_verifier_wrote_no_reward_is_said_in_words_of_its_own(tmp_p
 
 def test_what_an_image_does_otherwise_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     place = folder(tmp_path, tests="", logs="", where="", copy="RUN make data\n")
+    write(place / "tests", {"a.sh": "sudo chroot /x\n", "b.py": "run(['strace', 'ls'])  # mount\n"})
     services = {"docker-compose.yaml": "services:\n  main:\n    a: b\n  tool:\n    image: x\n  db: {image: y}\n"}
     find_task(str(write(place, {f"environment/{name}": text for name, text in services.items()})))
     assert 'its image runs "make data", which is not done here' in caplog.text
+    assert "its verifier runs chroot, strace, which a sandbox forbids" in caplog.text
     assert "its docker-compose.yaml starts tool, db, which is not done here" in caplog.text
     (place / "environment" / "Dockerfile").unlink()
     images = "docker_image = 'team/x:1'\ngpus = 1\n[verifier.environment]\ndocker_image = 'a.b/library/python:3'\n"
