@@ -20,9 +20,9 @@ from evogit.adopt.build_context import normal
 from evogit.adopt.dockerfile import VIRTUAL, Recipe, read_dockerfile
 from evogit.adopt.foreign_task import DISK, EXECUTABLE, MEMORY, PLAIN, SHIMS, VIEW, File, ForeignTask, name_of
 from evogit.adopt.harbor_config import collecting, config_of, is_separate, megabytes, steps, variables, whole_of
-from evogit.adopt.harbor_notes import told_all_lost, told_forbidden, told_missing, told_unlike
+from evogit.adopt.harbor_notes import told_all_lost, told_missing, told_of_verifier, told_unlike
 from evogit.adopt.image_places import Places, arranged, is_below
-from evogit.adopt.installs import commands, installed, lists, told_unknown
+from evogit.adopt.installs import commands, installed, lists
 from evogit.adopt.sources import all_below, merged, packages, repeats, requirements_of, too_large_of_all
 from evogit.adopt.yaml_subset import at
 
@@ -65,6 +65,7 @@ def read_harbor(folder: Path) -> ForeignTask | None:
         **_tests(verifier),
         **{f"tests/{path}": tests[path] for path in tests},
     }
+    needed = merged(verifier.packages, *_asked(tests, recipe))
     left = too_large_of_all(built, beside) + too_large_of_all(folder / "tests", tests)
     return ForeignTask(
         system="Harbor",
@@ -79,14 +80,14 @@ def read_harbor(folder: Path) -> ForeignTask | None:
         timeout=float(at(config, "verifier", "timeout_sec") or TIMEOUT),
         memory=megabytes(config, "memory", MEMORY),
         disk=megabytes(config, "storage", DISK),
-        packages=merged(verifier.packages, *_asked(tests, recipe), *_used(theirs, recipe.files), recipe.packages),
+        packages=merged(needed, *_used(theirs, recipe.files), recipe.packages),
         repeats=repeats(tests),
         links={**places.links, "/tests": f"{VIEW}/tests", "/logs": LOGS},
         why_inside="the verifier runs where the candidate's files are, and may run them",
         notes=(
-            *(*recipe.notes, *verifier.notes, *told_unknown(_script(tests))),
+            *(*recipe.notes, *verifier.notes, *told_of_verifier(tests, needed, recipe.packages)),
             *told_unlike(config, recipe, places, named, is_step=whole != folder),
-            *(*told_missing(config, beside), *told_all_lost(places, verifier), *told_forbidden(tests), *left),
+            *(*told_missing(config, beside), *told_all_lost(places, verifier), *left),
         ),
     )
 

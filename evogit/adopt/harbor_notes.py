@@ -11,7 +11,8 @@ from evogit.adopt.dockerfile import Recipe
 from evogit.adopt.foreign_task import File
 from evogit.adopt.harbor_config import MAIN, is_separate
 from evogit.adopt.image_places import Places, told_lost
-from evogit.adopt.installs import commands
+from evogit.adopt.installs import commands, told_unknown
+from evogit.adopt.sources import requirement
 from evogit.adopt.undone import told_base
 from evogit.adopt.yaml_subset import at, read_yaml
 
@@ -39,8 +40,17 @@ def told_unlike(
         yield f"its instructions name {', '.join(beyond)}, where a sandbox has the system: no candidate can bring that"
 
 
-def told_forbidden(tests: Mapping[str, File]) -> Iterator[str]:
-    """What is said of programs that a verifier runs and a sandbox forbids."""
+def told_of_verifier(tests: Mapping[str, File], asked: Sequence[str], images: Sequence[str]) -> Iterator[str]:
+    """What is said of what a verifier runs: programs of unknown origin, or that a sandbox forbids, other versions.
+
+    `asked` are the packages that it installs, `images` those of the image.
+    """
+    yield from told_unknown(tests["test.sh"][0].decode(errors="replace"))
+    image, verifier = (dict(each for text in texts for each in requirement(text)) for texts in (images, asked))
+    for name in sorted(image.keys() & verifier.keys()):
+        both = image[name], verifier[name]
+        if both[0] != both[1] and all("==" in each for each in both) and not name.startswith("pytest"):
+            yield f"its image installs {both[0]}, its verifier {both[1]}, which programs of both have here"
     texts = {path: data.decode(errors="replace") for path, (data, _) in tests.items() if path.endswith((".sh", ".py"))}
     run = {posixpath.basename(word) for path in texts if path.endswith(".sh") for word, *_ in commands(texts[path])}
     said = {name for text in texts.values() for name in FORBIDDEN if re.search(rf"[\"'/]{name}[\"' ]", text)}

@@ -366,11 +366,15 @@ def test_of_lists_of_packages_those_count_that_are_installed(tmp_path: Path) -> 
     assert find_task(str(place)).environment.packages == ("a==1", "b==2", "c", "d>1", "e", "f")
 
 
-@pytest.mark.parametrize("verifier", ["", "uvx -w numpy pytest", "pip install 'numpy>=1'"])
-def test_a_version_that_the_image_asks_for_is_not_lost(verifier: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("verifier", ["", "uvx -w numpy pytest", "pip install 'numpy>=1'", "uvx -w numpy==2 pytest"])
+def test_a_version_that_the_image_asks_for_is_not_lost(
+    verifier: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     place = folder(tmp_path, tests="", logs="", where="", copy="RUN pip install numpy==2.3.0\nRUN pip install numpy\n")
     write(place / "tests", {"test.sh": verifier, "check.py": "import numpy\n"})
-    assert ("numpy>=1" if ">=" in verifier else "numpy==2.3.0") in find_task(str(place)).environment.packages
+    wanted = "numpy>=1" if ">=" in verifier else "numpy==2" if "==" in verifier else "numpy==2.3.0"
+    assert wanted in find_task(str(place)).environment.packages
+    assert ("its image installs numpy==2.3.0, its verifier numpy==2," in caplog.text) == (wanted == "numpy==2")
 
 
 def test_a_tool_is_no_package_that_somebody_may_have_registered(
