@@ -19,7 +19,7 @@ from foreign_view import VIEW, lay_temporary, of_image, prepare_programs, report
 
 AT_ONCE = {"PIP_RETRIES": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "npm_config_fetch_retries": "0"}
 """Variables with which installers fail at once where there is no network; servers of the task's own they still ask."""
-FAILED = re.compile(r"\b[1-9]\d* fail(ed|ing)\b|^(--- )?FAIL\b", re.MULTILINE)
+FAILED = re.compile(r"\b[1-9]\d* fail(ed|ing)\b|^((--- )?FAIL|AssertionError)\b", re.MULTILINE)
 """What programs that run tests say where some failed."""
 LAST = 4000
 """Characters of the verifier's output that agents are told."""
@@ -133,12 +133,18 @@ def main(workdir, inner=".", variables="{}", *places):
     text = content(said)
     print(text[-LAST:])
     reward, metrics = read(f"{logs}/verifier")
-    if reward is None and done.returncode and FAILED.search(text) and "reward" in content(f"{tests}/test.sh"):
+    if reward is None and done.returncode and FAILED.search(text) and may_reward(tests):
         print("tests/test.sh ended where tests failed, and left no reward: it counts as 0, as with Harbor")
         reward = 0.0
     if reward is None:
         sys.exit(f"tests/test.sh ended with exit code {done.returncode}, and left no reward in /logs/verifier")
     report(reward, metrics)
+
+
+def may_reward(tests):
+    """Whether a verifier speaks of a reward at all: some write none where all is well."""
+    names = (name for name in os.listdir(tests) if name.endswith((".sh", ".py")))  # noqa: PTH208
+    return any("reward" in content(f"{tests}/{name}") for name in names)
 
 
 def content(path):

@@ -443,6 +443,7 @@ def test_a_verifier_is_started_as_harbor_does(tmp_path: Path) -> None:
         ("set -e\necho 2 failed, 1 passed; false\necho 1 > $LOGS_DIR/verifier/reward.txt", True),
         ("set -e\necho 0 failed; false\necho 1 > $LOGS_DIR/verifier/reward.txt", False),
         ("echo 2 failed, 1 passed\nexit 1", False),
+        ("python3 -c 'assert 0, \"reward\"'", True),
     ],
 )
 def test_a_verifier_that_ends_where_tests_fail_scores_0(script: str, scored: bool, tmp_path: Path) -> None:
