@@ -146,12 +146,15 @@ class Breeder:
             return await self._settled_by(agent, move.operator, move, rng, number, account, workshop)
         if move.operator != "mutation":
             return self._cross(move.operator, move, rng)
+        if move.change:
+            parent = self._history.phylogeny[move.parents[0]]
+            return self._bred(parent, None, Proposal(changes=move.change, title=move.title, strategy=move.strategy))
         brief = self._brief(move, number, account)
         if move.tuning:
             brief = replace(brief, steps=self._tuning.steps(self._history, move.parents[0]))
 
         def made(proposal: Proposal) -> Bred:
-            return replace(self._bred(brief, proposal), tactic=move.tactic)
+            return replace(self._bred(brief.parent, brief.donor, proposal), tactic=move.tactic)
 
         if workshop:
             brief = replace(brief, workshop=workshop(made))
@@ -183,7 +186,8 @@ class Breeder:
         packing = self._linkage.packing(self._history, brief.parent.commit) if several else None
         proposals = agent.proposals(brief, rng)
         for _ in range(DRAWN):
-            bred = self._bred(brief, packed(proposals, brief.files, packing) if packing else next(proposals))
+            proposal = packed(proposals, brief.files, packing) if packing else next(proposals)
+            bred = self._bred(brief.parent, brief.donor, proposal)
             if not self._is_known(bred.tree):
                 break
         return bred
@@ -310,8 +314,7 @@ class Breeder:
         background = self._backgrounds.of(parent, donor, known, self._claims.plans())
         return replace(background, tactic=self._history.tactics[tactic].text) if tactic else background
 
-    def _bred(self, brief: Brief, proposal: Proposal) -> Bred:
-        parent, donor = brief.parent, brief.donor
+    def _bred(self, parent: Candidate, donor: Candidate | None, proposal: Proposal) -> Bred:
         try:
             tree = self._apply(parent.tree, proposal)
         except UnfitChangeError as error:

@@ -319,9 +319,10 @@ class Engine:
     async def _breed(
         self, number: int, name: str, agent: Agent, move: Move, rng: random.Random, drafts: Drafts
     ) -> Bred | FailedProposal:
-        self._show(name, "thinking" if move.operator == "mutation" else "merging")
+        thinks = move.operator == "mutation" and not move.change
+        self._show(name, "thinking" if thinks else "going on with a number" if move.change else "merging")
         account = self._account.of_move(name, number)
-        if move.operator == "mutation" and not agent.prolific and not self._settings.deterministic:
+        if thinks and not agent.prolific and not self._settings.deterministic:
             await self._profiles.take(self._context.history.phylogeny[move.parents[0]])
         made = await self._tried(
             self._breeder.breed(agent, move, rng, number=number, account=account, workshop=drafts.workshop)

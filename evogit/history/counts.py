@@ -22,6 +22,9 @@ from evogit.core import (
 UNASKED = frozenset({"fitter", "random", "function", "pieces"})
 """Strategies by which merges and grafts are settled without asking a model."""
 
+STEP_ON, STEP_BACK = "step_on", "step_back"
+"""Strategies of mutations that go on with a number which an earlier one changed, without asking a model."""
+
 CROSSING = frozenset({"fitter", "random", "function", "model"})
 """Strategies that settle conflicts of whole candidates."""
 
@@ -38,7 +41,7 @@ class Counts:
     """Of the duplicates those that are not the same, but differ in what does not matter."""
     failed_proposals: int = 0
     unasked: int = 0
-    """Merges and grafts that asked no model."""
+    """Merges, grafts and steps of numbers that asked no model."""
     unanswered: int = 0
     """Failed proposals of moves in which no model said anything, and none was paid."""
     tactics: int = 0
@@ -55,7 +58,7 @@ class Counts:
 
     @property
     def charged(self) -> int:
-        """The attempts that count against a limit on proposals: all but merges that asked none and the unanswered.
+        """The attempts that count against a limit on proposals: all but those that asked none and the unanswered.
 
         Questions for tactics count, too.
         """
@@ -64,8 +67,8 @@ class Counts:
     def attempt(self, event: Proposed | Duplicate | FailedProposal, *, unanswered: bool = False) -> None:
         """Count what an agent tried; people's candidates, and trials of `evogit minimize`, are not attempts."""
         self.unanswered += unanswered
-        if event.operator in ("merge", "graft"):
-            self.unasked += bool(event.engine) and event.strategy in UNASKED
+        free = UNASKED if event.operator in ("merge", "graft") else (STEP_ON, STEP_BACK)
+        self.unasked += bool(event.engine) and event.strategy in free
         match event:
             case Proposed():
                 self.proposed += event.operator != "seed" and event.agent != HUMAN and not event.trial
@@ -169,15 +172,16 @@ class Attempts:
     _crossed: dict[tuple[str, tuple[str, ...]], int] = field(default_factory=dict)
 
     def add(self, event: Proposed | Duplicate | FailedProposal) -> None:
-        """Remember one more of those with two parents; nobody asks for others."""
-        if len(event.parents) != 2:
+        """Remember one more of those with two parents, and steps that came to nothing; nobody asks for others."""
+        in_vain = event.strategy in (STEP_ON, STEP_BACK) and not isinstance(event, Proposed)
+        if len(event.parents) != 2 and not in_vain:
             return
         if event.strategy in CROSSING:
             self._crossed.setdefault((event.operator, event.parents), event.move)
         self._first.setdefault((event.operator, event.strategy, event.parents), event.move)
 
     def made(self, operator: str, strategy: str, parents: tuple[str, ...]) -> bool:
-        """Whether this was tried before with these two parents, in this order."""
+        """Whether this was tried before with these parents, in this order; of a step, whether it was in vain."""
         return self._is_told(self._first.get((operator, strategy, parents)))
 
     def crossed(self, operator: str, parents: tuple[str, ...]) -> bool:

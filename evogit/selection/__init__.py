@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
@@ -24,7 +25,8 @@ class Move(Struct, frozen=True, kw_only=True):
     what earlier changes of them did tells; one with `rebase` is put on the best candidate, the latest of equals, if
     that came of the parent while the agent was at work; one that makes what is there already is put on the first of
     its `spares` where it makes something new. One that is to `advise` makes nothing: the agent says what to try now
-    that nothing has helped the parent; one with the entry of a `tactic` tells the agent of that.
+    that nothing has helped the parent; one with the entry of a `tactic` tells the agent of that. One with a `change`,
+    path to content, is that under its `title` and asks no agent.
     """
 
     operator: Literal["mutation", "merge", "graft"]
@@ -39,6 +41,8 @@ class Move(Struct, frozen=True, kw_only=True):
     spares: tuple[str, ...] = ()
     advise: bool = False
     tactic: str = ""
+    change: Mapping[str, bytes] = {}
+    title: str = ""
 
 
 class Selector(Protocol):

@@ -15,6 +15,7 @@ from evogit.selection.index import Offspring, Ranking
 from evogit.selection.merge_by_pieces import Partition
 from evogit.selection.merge_planner import Planner
 from evogit.selection.merge_strategies import FITTER, FUNCTION, MODEL
+from evogit.selection.number_steps import NumberSteps
 from evogit.selection.pool_selector import favoured
 from evogit.selection.previews import Previews
 from evogit.selection.tactics import Tactics
@@ -23,6 +24,8 @@ from evogit.selection.tactics import Tactics
 class FrugalOptions(Struct, frozen=True, kw_only=True):
     """How agents that ask models search; each is settable as `--selector frugal:NAME=VALUE,...`."""
 
+    steps: bool = True
+    """Go on with changes of single numbers, without asking a model."""
     merge: bool = True
     """Merge candidates: where that asks no model, and by a model while such merges earn their cost."""
     tactics: bool = True
@@ -63,6 +66,7 @@ class Frugal:
     def __init__(self, options: FrugalOptions = DEFAULT, *, anatomy: Anatomy | None = None) -> None:
         self._options = options
         self._offspring = Offspring()
+        self._steps = NumberSteps(anatomy) if anatomy and options.steps else None
         self._ranking = Ranking()
         self._planner = Planner(
             Partition(anatomy) if anatomy else None,
@@ -75,6 +79,8 @@ class Frugal:
         best = history.best
         if best is None:
             return Move(operator="mutation", parents=(history.head(agent),))
+        if step := self._steps and self._steps.move(history, history.latest_best or best, agent):
+            return step
         tactics = Tactics(history)
         if self._options.tactics and tactics.is_due(agent):
             return Move(operator="mutation", parents=(best,), advise=True)

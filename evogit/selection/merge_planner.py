@@ -113,7 +113,7 @@ class Plans:
     def _anew(self, history: History, onto: str, commit: str) -> Iterator[Plan]:
         if commit not in self._helped:
             self._premises.add(commit, *history.phylogeny[commit].parents)
-            self._helped[commit] = _improved(history, commit)
+            self._helped[commit] = improved(history, commit)
         if not self._helped[commit]:
             return
         before, base = history.phylogeny[commit].parents[0], self._bases.of(history.phylogeny, onto, commit)
@@ -196,7 +196,7 @@ class Planner:
         strategies = [each for each in usable if by_model or each != MODEL]
         plans = [plan for plan in self._plans.of(history, onto) if plan.apart in worthwhile]
         for plan in sorted(plans, key=_rank, reverse=True):
-            if not _is_for(history, agent, plan.parents[1]) or not self._is_open(history, plan):
+            if not is_for(history, agent, plan.parents[1]) or not self._is_open(history, plan):
                 continue
             for strategy in _drawn(plan, strategies, latest, rng):
                 if self._previews is None or self._previews.is_new(history, plan.operator, plan.parents, strategy):
@@ -240,7 +240,7 @@ class Planner:
         """A merge by pieces, as often as the latest of these were better than both parents."""
         if self._partition is None or not latest.is_turn(("merge", PIECES), 2, rng):
             return None
-        return self._partition.move(history, onto, partial(_is_for, history, agent))
+        return self._partition.move(history, onto, partial(is_for, history, agent))
 
     def _is_open(self, history: History, plan: Plan) -> bool:
         """Whether a plan may make something new, by the lines of its candidates and of all others."""
@@ -255,7 +255,7 @@ def _rank(plan: Plan) -> tuple[float, str, tuple[str, str]]:
     return plan.gain, plan.operator, plan.parents
 
 
-def _is_for(history: History, agent: str, commit: str) -> bool:
+def is_for(history: History, agent: str, commit: str) -> bool:
     """Where no agent knows what the others just began, each has plans of its own, so that no two are alike."""
     agents = list(history.heads)
     if history.attempts.horizon is None or agent not in agents:
@@ -276,7 +276,7 @@ def _drawn(plan: Plan, strategies: Sequence[str], latest: Successes, rng: random
         yield strategy
 
 
-def _improved(history: History, commit: str) -> bool:
+def improved(history: History, commit: str) -> bool:
     """Whether it is fitter than its first parent, beyond noise."""
     parents = history.phylogeny[commit].parents
     return bool(parents) and history.fitness(parents[0]) is not None and not history.no_worse(parents[0], commit)

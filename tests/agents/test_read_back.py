@@ -70,7 +70,7 @@ def read_of(lab: Lab, parent: str, members: list[Member], junk: tuple[str, ...] 
 def applied(lab: Lab, brief: Brief, found: Returned) -> dict[str, bytes]:
     """The files of the candidate that it makes."""
     proposal = Proposal(changes=found.changes, modes=found.modes, title="t")
-    return lab.files(lab.breeder._bred(brief, proposal).tree)
+    return lab.files(lab.breeder._bred(brief.parent, brief.donor, proposal).tree)
 
 
 def test_what_was_not_touched_is_no_change(returned: Callable[..., Returned]) -> None:

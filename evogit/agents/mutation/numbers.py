@@ -7,6 +7,7 @@ import random
 import re
 
 from evogit.agents.mutation.mix import Mix
+from evogit.source.number_changes import rounded
 
 
 def nudged(text: str, rng: random.Random, mix: Mix) -> tuple[str, str] | None:
@@ -40,13 +41,6 @@ def _nudged_float(value: float, step: float, rng: random.Random) -> float:
     if way < 0.97 and value:
         return float(f"{value:.{rng.randint(1, 3)}g}")
     return -value
-
-
-def rounded(value: float, scale: float) -> float:
-    """Rounded to a hundredth of the step's scale, so that evolved constants stay readable."""
-    if not 0 < scale < math.inf:
-        return value
-    return round(value, 2 - math.floor(math.log10(scale)))
 
 
 def _nudged_int(value: int, rng: random.Random, mix: Mix) -> int:

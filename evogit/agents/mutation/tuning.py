@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 from evogit.agents import FileContents, Proposal
 from evogit.agents.mutation.edits import Edit, apply, titled
-from evogit.agents.mutation.numbers import rounded
 from evogit.source.constants import Constant, Number, named
 from evogit.source.marks import may_change
+from evogit.source.number_changes import rounded
 from evogit.text import TITLE_LENGTH, one_line
 
 ONE, SEVERAL = "tune_number", "tune_numbers"

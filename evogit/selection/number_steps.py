@@ -1,0 +1,184 @@
+"""Changes of one number that go on without asking a model: further where that helped, the other way where it did not.
+
+The rule is that of Rosenbrock (1960, "An automatic method for finding the greatest or least value of a function"), for
+whatever number an agent changed alone, in whatever file. Trying the other way is mirrored sampling (Brockhoff et al.,
+2010, "Mirrored sampling and sequential selection for evolution strategies").
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from evogit.core import Candidate
+from evogit.history import History
+from evogit.history.counts import STEP_BACK, STEP_ON
+from evogit.history.per_candidate import Lessons
+from evogit.repository import UnfitChangeError
+from evogit.selection import Move
+from evogit.selection.anatomy import PLAIN, Anatomy
+from evogit.selection.merge_planner import improved, is_for
+from evogit.source.number_changes import NumberChange, changed_number, with_step
+from evogit.source.syntax_parts import MAX_SOURCE_BYTES
+from evogit.text import TITLE_LENGTH
+
+WINDOW = 60
+"""Latest evaluated candidates among which one is looked for whose change is made the other way."""
+
+MEMORY = 200
+"""Latest evaluated candidates by which it is decided whether there are more steps."""
+
+LONGER = 2.0
+"""What a step that helped is multiplied by, where it was one that went on already."""
+
+PRIOR = {STEP_ON: 2, STEP_BACK: 1}
+"""Steps that are taken to have helped before any was made."""
+
+OTHERWISE = ""
+"""The way of what is no step."""
+
+REMEMBERED = 512
+"""Changes, and trees that steps make, that are not looked at again."""
+
+
+class Step(NamedTuple):
+    """A step from a candidate: what it follows from, which bytes of which file are the number, and how far it goes."""
+
+    way: str
+    source: str
+    path: str
+    blob: str
+    place: tuple[int, int]
+    by: float
+
+
+class _Moved(NamedTuple):
+    """What a candidate changed of its parent: one number of a file whose blob was another before."""
+
+    path: str
+    before: str
+    after: str
+    change: NumberChange
+
+
+class _Outcome(NamedTuple):
+    """What became of a candidate: the way of a step, and whether it is better than its one parent."""
+
+    way: str
+    helped: bool
+
+
+class NumberSteps:
+    """The steps that a run may go on with. They ask no model, so they use up no proposals, but an evaluation each.
+
+    Such steps are made while they help as often as all else does that is evaluated.
+    """
+
+    def __init__(self, anatomy: Anatomy) -> None:
+        self._trees = anatomy.repository.trees
+        self._moved = lru_cache(REMEMBERED)(self._read)
+        self._made = lru_cache(REMEMBERED)(self._make)
+        self._outcomes = Lessons(_outcome)
+
+    def move(self, history: History, onto: str, agent: str) -> Move | None:
+        """The next step from a candidate that makes something new; None where there is none."""
+        ways = _paying(self._outcomes.of(history, history.judgements[-MEMORY:]).values())
+        for step in self._open(history, onto, ways):
+            if not is_for(history, agent, step.source):
+                continue
+            made = self._made(history.phylogeny[onto].tree, step)
+            if made and not _is_known(history, made[0]):
+                _, content, title = made
+                return Move(
+                    operator="mutation", parents=(onto,), strategy=step.way, change={step.path: content}, title=title
+                )
+        return None
+
+    def _open(self, history: History, onto: str, ways: Collection[str]) -> Iterator[Step]:
+        """The steps that follow from what was evaluated: first how the candidate became so good, then what failed."""
+        graph, tried = history.phylogeny, history.attempts
+        this = graph[onto]
+        on = STEP_ON in ways and not tried.made("mutation", STEP_ON, (onto,)) and _helped(history, this)
+        if on and (moved := self._moved(graph[this.parents[0]].tree, this.tree)):
+            by = moved.change.by * (LONGER if this.strategy == STEP_ON else 1.0)
+            yield Step(STEP_ON, onto, moved.path, moved.after, (moved.change.start, moved.change.new_end), by)
+        if STEP_BACK not in ways or tried.made("mutation", STEP_BACK, (onto,)):
+            return
+        for commit in reversed(history.judgements[-WINDOW:]):
+            child = graph[commit]
+            if child.parents != (onto,) or child.strategy in PRIOR or history.no_worse(commit, onto):
+                continue
+            if moved := self._moved(this.tree, child.tree):
+                change = moved.change
+                yield Step(STEP_BACK, commit, moved.path, moved.before, (change.start, change.old_end), -change.by)
+
+    def _read(self, before: str, after: str) -> _Moved | None:
+        """The number in which two trees differ, if they differ in one alone."""
+        differing = self._trees.differences(before, after)
+        if len(differing) != 1:
+            return None
+        old, new = differing[0]
+        if old is None or new is None or (old.path, old.mode) != (new.path, new.mode) or old.mode not in PLAIN:
+            return None
+        if max(self._trees.size(each.blob) for each in (old, new)) > MAX_SOURCE_BYTES:
+            return None
+        change = changed_number(self._trees.blob(old.blob), self._trees.blob(new.blob))
+        return change and _Moved(new.path, old.blob, new.blob, change)
+
+    def _make(self, tree: str, step: Step) -> tuple[str, bytes, str] | None:
+        """The tree with a step, the file's new content, and a title."""
+        old = self._trees.blob(step.blob)
+        new = with_step(old, *step.place, step.by)
+        if new is None:
+            return None
+        try:
+            return self._trees.write(tree, {step.path: new}), new, _title(old, new, step)
+        except UnfitChangeError:
+            return None
+
+
+def _paying(known: Collection[_Outcome]) -> Collection[str]:
+    """The ways in which steps helped as often as all that was made otherwise."""
+    made, helped = Counter[str](), Counter[str]()
+    for way, better in known:
+        made[way] += 1
+        helped[way] += better
+    usual = helped[OTHERWISE] / max(1, made[OTHERWISE])
+    return {way for way, prior in PRIOR.items() if (helped[way] + prior) / (made[way] + prior) >= usual}
+
+
+def _outcome(history: History, commit: str) -> _Outcome:
+    candidate = history.phylogeny[commit]
+    way = candidate.strategy if candidate.strategy in PRIOR else OTHERWISE
+    return _Outcome(way, _helped(history, candidate))
+
+
+def _helped(history: History, candidate: Candidate) -> bool:
+    """Whether a change of one parent made it better, beyond noise."""
+    return len(candidate.parents) == 1 and improved(history, candidate.commit)
+
+
+def _is_known(history: History, tree: str) -> bool:
+    """Whether this was proposed, as far as a move may know."""
+    first = history.duplicate_of(tree, "")
+    return first is not None and history.attempts.is_known(history.phylogeny[first])
+
+
+def _title(old: bytes, new: bytes, step: Step) -> str:
+    """The line before and after; of a long one the number alone."""
+    start, end = step.place
+    grown = len(new) - len(old)
+    before, after = (
+        (_line(content, start, stop), content[start:stop].decode())
+        for content, stop in ((old, end), (new, end + grown))
+    )
+    whole = f"{before[0]} -> {after[0]}"
+    return whole if len(whole) <= TITLE_LENGTH else f"{before[1]} -> {after[1]}"
+
+
+def _line(content: bytes, start: int, end: int) -> str:
+    first = content.rfind(b"\n", 0, start) + 1
+    last = content.find(b"\n", end)
+    return content[first : last if last >= 0 else len(content)].decode(errors="replace").strip()
