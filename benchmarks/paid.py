@@ -42,7 +42,8 @@ from evogit.agents import Advice, Agent, Background, Brief, NoUsableChangeError,
 from evogit.agents.briefs.directions import DIRECTIONS, direction  # noqa: E402
 from evogit.config import Task, load_task  # noqa: E402
 from evogit.config.run_settings import AgentSpec  # noqa: E402
-from evogit.core import Duplicate, Entry, Evaluated, FailedProposal, Proposed, Tactic  # noqa: E402
+from evogit.core import Duplicate, Entry, Evaluated, FailedProposal, Proposed, Status, Tactic  # noqa: E402
+from evogit.history.counts import EXTENDED, MIRRORED  # noqa: E402
 from evogit.repository import Repository  # noqa: E402
 from evogit.run import Run, Settings  # noqa: E402
 from evogit.stats import paired_tests  # noqa: E402
@@ -291,16 +292,17 @@ class Story:
         """Take in what an engine did."""
         event = entry.event
         if isinstance(event, Evaluated):
-            self._worth[event.candidate] = value = event.evaluation.metrics["worth"]
+            self._worth[event.candidate] = value = event.evaluation.metrics.get("worth", 0.0)
             self.seed = self.seed or value
             self.best = max(self.best, value)
         elif isinstance(event, Tactic):
             self.curve.append(self.best)
         elif isinstance(event, Proposed | Duplicate | FailedProposal) and event.operator != "seed":
-            if event.operator == "mutation" or event.strategy == "model":
+            asked = event.operator == "mutation" and event.strategy not in (EXTENDED, MIRRORED)
+            if asked or event.strategy == "model":
                 self.duplicates += isinstance(event, Duplicate)
                 self.curve.append(self.best)
-            if event.operator == "mutation" and event.parents:
+            if asked and event.parents:
                 self.late += self._is_poor(self._worth[event.parents[0]])
 
     def ask(self, worth: float) -> None:
@@ -349,8 +351,11 @@ def task_of(world: World, folder: Path, evaluation: float, places: int | None) -
     (folder / "task" / "evaluator" / "evaluate.py").write_text("def evaluate(program, split):\n    yield\n")
     task = load_task(folder / "task")
 
-    def judge(asked: Asked) -> float:
-        return world.worth(read(asked.changed["parts.py"]) if asked.changed else world.seed)
+    def judge(asked: Asked) -> float | Status:
+        try:
+            return world.worth(read(asked.changed["parts.py"]) if asked.changed else world.seed)
+        except (KeyError, IndexError, ValueError):  # a step led to a variant that is none
+            return "invalid"
 
     return task, InMemoryBackend(task, judge, pause=evaluation, jobs=places)
 

@@ -22,7 +22,7 @@ from evogit.core import (
 UNASKED = frozenset({"fitter", "random", "function", "pieces"})
 """Strategies by which merges and grafts are settled without asking a model."""
 
-STEP_ON, STEP_BACK = "step_on", "step_back"
+EXTENDED, MIRRORED = "extend_number", "mirror_number"
 """Strategies of mutations that go on with a number which an earlier one changed, without asking a model."""
 
 CROSSING = frozenset({"fitter", "random", "function", "model"})
@@ -67,7 +67,7 @@ class Counts:
     def attempt(self, event: Proposed | Duplicate | FailedProposal, *, unanswered: bool = False) -> None:
         """Count what an agent tried; people's candidates, and trials of `evogit minimize`, are not attempts."""
         self.unanswered += unanswered
-        free = UNASKED if event.operator in ("merge", "graft") else (STEP_ON, STEP_BACK)
+        free = UNASKED if event.operator in ("merge", "graft") else (EXTENDED, MIRRORED)
         self.unasked += bool(event.engine) and event.strategy in free
         match event:
             case Proposed():
@@ -173,7 +173,7 @@ class Attempts:
 
     def add(self, event: Proposed | Duplicate | FailedProposal) -> None:
         """Remember one more of those with two parents, and steps that came to nothing; nobody asks for others."""
-        in_vain = event.strategy in (STEP_ON, STEP_BACK) and not isinstance(event, Proposed)
+        in_vain = event.strategy in (EXTENDED, MIRRORED) and not isinstance(event, Proposed)
         if len(event.parents) != 2 and not in_vain:
             return
         if event.strategy in CROSSING:

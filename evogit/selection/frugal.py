@@ -24,7 +24,7 @@ from evogit.selection.tactics import Tactics
 class FrugalOptions(Struct, frozen=True, kw_only=True):
     """How agents that ask models search; each is settable as `--selector frugal:NAME=VALUE,...`."""
 
-    steps: bool = True
+    numbers: bool = True
     """Go on with changes of single numbers, without asking a model."""
     merge: bool = True
     """Merge candidates: where that asks no model, and by a model while such merges earn their cost."""
@@ -66,7 +66,7 @@ class Frugal:
     def __init__(self, options: FrugalOptions = DEFAULT, *, anatomy: Anatomy | None = None) -> None:
         self._options = options
         self._offspring = Offspring()
-        self._steps = NumberSteps(anatomy) if anatomy and options.steps else None
+        self._numbers = NumberSteps(anatomy) if anatomy and options.numbers else None
         self._ranking = Ranking()
         self._planner = Planner(
             Partition(anatomy) if anatomy else None,
@@ -79,7 +79,7 @@ class Frugal:
         best = history.best
         if best is None:
             return Move(operator="mutation", parents=(history.head(agent),))
-        if step := self._steps and self._steps.move(history, history.latest_best or best, agent):
+        if step := self._numbers and self._numbers.move(history, history.latest_best or best, agent):
             return step
         tactics = Tactics(history)
         if self._options.tactics and tactics.is_due(agent):

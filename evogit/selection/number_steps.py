@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from evogit.core import Candidate
 from evogit.history import History
-from evogit.history.counts import STEP_BACK, STEP_ON
+from evogit.history.counts import EXTENDED, MIRRORED
 from evogit.history.per_candidate import Lessons
 from evogit.repository import UnfitChangeError
 from evogit.selection import Move
@@ -33,7 +33,7 @@ MEMORY = 200
 LONGER = 2.0
 """What a step that helped is multiplied by, where it was one that went on already."""
 
-PRIOR = {STEP_ON: 2, STEP_BACK: 1}
+PRIOR = {EXTENDED: 2, MIRRORED: 1}
 """Steps that are taken to have helped before any was made."""
 
 OTHERWISE = ""
@@ -100,11 +100,11 @@ class NumberSteps:
         """The steps that follow from what was evaluated: first how the candidate became so good, then what failed."""
         graph, tried = history.phylogeny, history.attempts
         this = graph[onto]
-        on = STEP_ON in ways and not tried.made("mutation", STEP_ON, (onto,)) and _helped(history, this)
+        on = EXTENDED in ways and not tried.made("mutation", EXTENDED, (onto,)) and _helped(history, this)
         if on and (moved := self._moved(graph[this.parents[0]].tree, this.tree)):
-            by = moved.change.by * (LONGER if this.strategy == STEP_ON else 1.0)
-            yield Step(STEP_ON, onto, moved.path, moved.after, (moved.change.start, moved.change.new_end), by)
-        if STEP_BACK not in ways or tried.made("mutation", STEP_BACK, (onto,)):
+            by = moved.change.by * (LONGER if this.strategy == EXTENDED else 1.0)
+            yield Step(EXTENDED, onto, moved.path, moved.after, (moved.change.start, moved.change.new_end), by)
+        if MIRRORED not in ways or tried.made("mutation", MIRRORED, (onto,)):
             return
         for commit in reversed(history.judgements[-WINDOW:]):
             child = graph[commit]
@@ -112,7 +112,7 @@ class NumberSteps:
                 continue
             if moved := self._moved(this.tree, child.tree):
                 change = moved.change
-                yield Step(STEP_BACK, commit, moved.path, moved.before, (change.start, change.old_end), -change.by)
+                yield Step(MIRRORED, commit, moved.path, moved.before, (change.start, change.old_end), -change.by)
 
     def _read(self, before: str, after: str) -> _Moved | None:
         """The number in which two trees differ, if they differ in one alone."""

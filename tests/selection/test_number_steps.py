@@ -47,9 +47,9 @@ def made(grown: Grown, onto: int, value: float | None) -> int:
 def test_what_helped_goes_as_far_again_then_twice_as_far_until_it_does_not_help(grown: Grown) -> None:
     assert step(grown, 0) is None
     best = grown.grow(setting(0.6), {"a": 1.0}, 0)
-    assert step(grown, best) == ("step_on", "rate = 0.7\nrounds = 3\n")
+    assert step(grown, best) == ("extend_number", "rate = 0.7\nrounds = 3\n")
     better = made(grown, best, 2.0)
-    assert step(grown, better) == ("step_on", "rate = 0.9\nrounds = 3\n")
+    assert step(grown, better) == ("extend_number", "rate = 0.9\nrounds = 3\n")
     made(grown, better, 1.5)
     assert step(grown, better) is None, "neither again nor back to what its parent was"
 
@@ -57,9 +57,9 @@ def test_what_helped_goes_as_far_again_then_twice_as_far_until_it_does_not_help(
 def test_what_did_not_help_is_tried_the_other_way(grown: Grown) -> None:
     grown.grow(setting(0.5, rounds=5), {"a": -1.0}, 0)
     grown.grow(setting(0.75), None, 0)
-    assert step(grown, 0) == ("step_back", "rate = 0.25\nrounds = 3\n"), "the latest first"
+    assert step(grown, 0) == ("mirror_number", "rate = 0.25\nrounds = 3\n"), "the latest first"
     made(grown, 0, -1.0)
-    assert step(grown, 0) == ("step_back", "rate = 0.5\nrounds = 1\n")
+    assert step(grown, 0) == ("mirror_number", "rate = 0.5\nrounds = 1\n")
     made(grown, 0, -1.0)
     assert step(grown, 0) is None
 
@@ -79,7 +79,7 @@ def test_no_step_is_made_twice_nor_once_more_where_it_came_to_nothing(grown: Gro
     other = grown.grow(setting(0.5, rounds=4), {"a": 2.0}, 0)
     assert step(grown, other)
     of, first = (grown.ids[other],), grown.ids[0]
-    grown.append(Duplicate(engine="e", move=9, agent="a1", first=first, parents=of, strategy="step_on"))
+    grown.append(Duplicate(engine="e", move=9, agent="a1", first=first, parents=of, strategy="extend_number"))
     assert step(grown, other) is None
 
 
@@ -106,8 +106,8 @@ def test_in_deterministic_runs_each_step_is_one_agents(repository: Repository) -
 def test_frugal_makes_them_before_it_asks_and_they_use_up_no_proposals(grown: Grown) -> None:
     best = grown.grow(setting(0.6), {"a": 1.0}, 0)
     move = Frugal(anatomy=grown.anatomy).next_move(grown.history, "a1", random.Random(1))
-    assert (move.strategy, move.title) == ("step_on", "rate = 0.6 -> rate = 0.7")
-    asked = Frugal(FrugalOptions(steps=False), anatomy=grown.anatomy).next_move(grown.history, "a1", random.Random(1))
+    assert (move.strategy, move.title) == ("extend_number", "rate = 0.6 -> rate = 0.7")
+    asked = Frugal(FrugalOptions(numbers=False), anatomy=grown.anatomy).next_move(grown.history, "a1", random.Random(1))
     assert not asked.change
     charged = grown.history.counts.charged
     made(grown, best, 2.0)
