@@ -22,7 +22,7 @@ from evogit.selection.anatomy import PLAIN, Anatomy
 from evogit.selection.merge_planner import improved, is_for
 from evogit.source.number_changes import NumberChange, changed_number, with_step
 from evogit.source.syntax_parts import MAX_SOURCE_BYTES
-from evogit.text import TITLE_LENGTH
+from evogit.text import TITLE_LENGTH, one_line
 
 WINDOW = 60
 """Latest evaluated candidates among which one is looked for whose change is made the other way."""
@@ -167,18 +167,18 @@ def _is_known(history: History, tree: str) -> bool:
 
 
 def _title(old: bytes, new: bytes, step: Step) -> str:
-    """The line before and after; of a long one the number alone."""
+    """The line before and after; where that is too long, the number and its place."""
     start, end = step.place
-    grown = len(new) - len(old)
-    before, after = (
-        (_line(content, start, stop), content[start:stop].decode())
-        for content, stop in ((old, end), (new, end + grown))
-    )
-    whole = f"{before[0]} -> {after[0]}"
-    return whole if len(whole) <= TITLE_LENGTH else f"{before[1]} -> {after[1]}"
+    stop = end + len(new) - len(old)
+    lines = f"{_line(old, start, end)} -> {_line(new, start, stop)}"
+    if len(lines) <= TITLE_LENGTH:
+        return lines
+    line = old.count(b"\n", 0, start) + 1
+    numbers = f"{old[start:end].decode()} -> {new[start:stop].decode()}"
+    return one_line(f"{numbers}, line {line} of {step.path}", TITLE_LENGTH)
 
 
 def _line(content: bytes, start: int, end: int) -> str:
-    first = content.rfind(b"\n", 0, start) + 1
     last = content.find(b"\n", end)
-    return content[first : last if last >= 0 else len(content)].decode(errors="replace").strip()
+    line = content[content.rfind(b"\n", 0, start) + 1 : last if last >= 0 else len(content)]
+    return line.decode(errors="replace").strip()
