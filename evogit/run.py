@@ -242,7 +242,7 @@ class Run:
         counts, settings = self.history.counts, self.settings
         seed = self.history.seed
         full = settings.evaluations is not None and counts.evaluated + unanswered >= settings.evaluations
-        full |= settings.proposals is not None and counts.proposals + unanswered >= settings.proposals
+        full |= settings.proposals is not None and counts.charged + unanswered >= settings.proposals
         beginning = seed is None or not self.history.judged(seed)
         if unanswered and (beginning or full or self._stopping.asked or unanswered >= settings.agents):
             raise UsageError(f"expected tell() first: {unanswered} questions are open, and no other comes until then")

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
 from evogit.config.custom_classes import load
 from evogit.core import ConfigError, UsageError
+from evogit.history.counts import EXTENDED, MIRRORED
 from evogit.llm import ModelError, RunEndsError, SpendingLimitError
 from evogit.repository import EXECUTABLE, FILE
 from evogit.repository.evidence import failure
@@ -115,6 +116,7 @@ def _odd(proposal: object) -> str:
             ("changes", "are path -> bytes, or None to delete it", _is_changes(proposal.changes)),
             ("title", "is a text", isinstance(proposal.title, str)),
             ("strategy", "is a word or some joined by +", _is_name(proposal.strategy)),
+            ("strategy", "is none of the engine's", proposal.strategy not in (EXTENDED, MIRRORED)),
             ("modes", f"are path -> 0o{FILE:o} or 0o{EXECUTABLE:o}", _is_modes(proposal.modes)),
             ("model", "is a name", _is_name(proposal.model)),
             ("evidence", "is bytes by names of files such as notes.md", _is_evidence(proposal.evidence)),

@@ -278,7 +278,8 @@ class Engine:
         async with self._turns.proposing(number):
             children = [self._writer.propose(number, name, bred) for bred, _ in made]
             self._quota.proposed(len(made))
-        self._ahead.learn(self._evaluations.ended - before)
+        if move.asks:
+            self._ahead.learn(self._evaluations.ended - before)
         results = [known or await self._evaluate(name, child) for child, (_, known) in zip(children, made, strict=True)]
         async with self._turns.applying(number):
             for child, result in zip(children, results, strict=True):
@@ -319,7 +320,7 @@ class Engine:
     async def _breed(
         self, number: int, name: str, agent: Agent, move: Move, rng: random.Random, drafts: Drafts
     ) -> Bred | FailedProposal:
-        thinks = move.operator == "mutation" and not move.change
+        thinks = move.operator == "mutation" and move.asks
         self._show(name, "thinking" if thinks else "going on with a number" if move.change else "merging")
         account = self._account.of_move(name, number)
         if thinks and not agent.prolific and not self._settings.deterministic:

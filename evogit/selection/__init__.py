@@ -44,6 +44,11 @@ class Move(Struct, frozen=True, kw_only=True):
     change: Mapping[str, bytes] = {}
     title: str = ""
 
+    @property
+    def asks(self) -> bool:
+        """Whether its agent makes something of it: most merges, and numbers that go on, need none."""
+        return not self.change and (self.operator == "mutation" or self.strategy == "model")
+
 
 class Selector(Protocol):
     """Chooses parents and survivors. Every random choice comes from the generator that is passed in.

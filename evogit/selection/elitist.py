@@ -24,6 +24,8 @@ class ElitistOptions(Struct, frozen=True, kw_only=True):
 
     merge: bool = True
     """Combine candidates: merges, donors, several changes at once."""
+    numbers: bool = True
+    """Let agents that ask models go on with changes of single numbers without a call."""
     graft: bool = False
     """Plan grafts of single steps, too."""
     random: bool = False
@@ -68,7 +70,7 @@ class Elitist:
 
     def __init__(self, options: ElitistOptions = DEFAULT, *, anatomy: Anatomy | None = None) -> None:
         self._options = options
-        self._paid = Frugal(FrugalOptions(merge=options.merge), anatomy=anatomy)
+        self._paid = Frugal(FrugalOptions(merge=options.merge, numbers=options.numbers), anatomy=anatomy)
         self._offspring = Offspring()
         self._tuning = Tuning(anatomy) if anatomy else None
         self._planner = Planner(

@@ -80,7 +80,7 @@ class Frugal:
         best = history.best
         if best is None:
             return Move(operator="mutation", parents=(history.head(agent),))
-        if step := self._numbers and self._numbers.move(history, history.latest_best or best, agent):
+        if step := self._numbers and self._numbers.move(history, agent):
             return step
         tactics = Tactics(history)
         if self._options.tactics and tactics.is_due(agent):

@@ -1,8 +1,8 @@
 """Changes of one number that go on without asking a model: further where that helped, the other way where it did not.
 
-The rule is that of Rosenbrock (1960, "An automatic method for finding the greatest or least value of a function"), for
-whatever number an agent changed alone, in whatever file. Trying the other way is mirrored sampling (Brockhoff et al.,
-2010, "Mirrored sampling and sequential selection for evolution strategies").
+After Rosenbrock (1960, "An automatic method for finding the greatest or least value of a function"), for whatever
+number was changed alone, in whatever file; ours: as far again, then twice as far each time. The other way is mirrored
+sampling (Brockhoff et al., 2010, "Mirrored sampling and sequential selection for evolution strategies").
 """
 
 from __future__ import annotations
@@ -30,14 +30,23 @@ WINDOW = 60
 MEMORY = 200
 """Latest evaluated candidates by which it is decided whether there are more steps."""
 
-LONGER = 2.0
+LONGER = 2
 """What a step that helped is multiplied by, where it was one that went on already."""
+
+MOST = 10
+"""Steps in a row; then an agent is asked, however well they go."""
+
+ALIKE = 2.0
+"""A number is not mirrored again from the same candidate by a step of nearly this length, up to so many times."""
 
 PRIOR = {EXTENDED: 2, MIRRORED: 1}
 """Steps that are taken to have helped before any was made."""
 
-OTHERWISE = ""
-"""The way of what is no step."""
+OTHERWISE, NO_CHANGE = "", "-"
+"""The way of what is no step, and of what has not one parent."""
+
+LONGEST_LINE = 1000
+"""Characters of two lines that are looked at for a title."""
 
 REMEMBERED = 512
 """Changes, and trees that steps make, that are not looked at again."""
@@ -82,37 +91,54 @@ class NumberSteps:
         self._made = lru_cache(REMEMBERED)(self._make)
         self._outcomes = Lessons(_outcome)
 
-    def move(self, history: History, onto: str, agent: str) -> Move | None:
-        """The next step from a candidate that makes something new; None where there is none."""
+    def move(self, history: History, agent: str) -> Move | None:
+        """The next step from the best candidate, or its latest equal, that makes something new; None without one."""
         ways = _paying(self._outcomes.of(history, history.judgements[-MEMORY:]).values())
-        for step in self._open(history, onto, ways):
-            if not is_for(history, agent, step.source):
-                continue
-            made = self._made(history.phylogeny[onto].tree, step)
-            if made and not _is_known(history, made[0]):
-                _, content, title = made
-                return Move(
-                    operator="mutation", parents=(onto,), strategy=step.way, change={step.path: content}, title=title
-                )
+        for onto in dict.fromkeys(filter(None, (history.latest_best, history.best))):
+            for step in self._open(history, onto, ways):
+                if not is_for(history, agent, step.source):
+                    continue
+                made = self._made(history.phylogeny[onto].tree, step)
+                if made and not _is_known(history, made[0]):
+                    _, content, title = made
+                    change = {step.path: content}
+                    return Move(operator="mutation", parents=(onto,), strategy=step.way, change=change, title=title)
         return None
 
     def _open(self, history: History, onto: str, ways: Collection[str]) -> Iterator[Step]:
         """The steps that follow from what was evaluated: first how the candidate became so good, then what failed."""
-        graph, tried = history.phylogeny, history.attempts
-        this = graph[onto]
-        on = EXTENDED in ways and not tried.made("mutation", EXTENDED, (onto,)) and _helped(history, this)
-        if on and (moved := self._moved(graph[this.parents[0]].tree, this.tree)):
-            by = moved.change.by * (LONGER if this.strategy == EXTENDED else 1.0)
-            yield Step(EXTENDED, onto, moved.path, moved.after, (moved.change.start, moved.change.new_end), by)
-        if MIRRORED not in ways or tried.made("mutation", MIRRORED, (onto,)):
+        in_vain, this = history.attempts.made, history.phylogeny[onto]
+        if EXTENDED in ways and not in_vain("mutation", EXTENDED, (onto,)):
+            yield from self._extended(history, this)
+        if MIRRORED in ways and not in_vain("mutation", MIRRORED, (onto,)):
+            yield from self._mirrored(history, this)
+
+    def _extended(self, history: History, this: Candidate) -> Iterator[Step]:
+        """What made a candidate better than its parent once more, unless the latest `MOST` steps are such already."""
+        graph, first, steps = history.phylogeny, this, 0
+        while first.strategy == EXTENDED:
+            first, steps = graph[first.parents[0]], steps + 1
+        if steps >= MOST or not _helped(history, this):
             return
-        for commit in reversed(history.judgements[-WINDOW:]):
-            child = graph[commit]
-            if child.parents != (onto,) or child.strategy in PRIOR or history.no_worse(commit, onto):
-                continue
-            if moved := self._moved(this.tree, child.tree):
-                change = moved.change
-                yield Step(MIRRORED, commit, moved.path, moved.before, (change.start, change.old_end), -change.by)
+        if moved := self._moved(graph[this.parents[0]].tree, this.tree):
+            place = moved.change.start, moved.change.new_end
+            yield Step(
+                EXTENDED, this.commit, moved.path, moved.after, place, moved.change.by * (LONGER if steps else 1)
+            )
+
+    def _mirrored(self, history: History, this: Candidate) -> Iterator[Step]:
+        """What made a candidate worse, the latest first, the other way, unless that was tried with much the same."""
+        children = [history.phylogeny[each] for each in reversed(history.judgements[-WINDOW:])]
+        worse, tried = list[tuple[str, _Moved]](), list[_Moved]()
+        for child in children:
+            if child.parents == (this.commit,) and (moved := self._moved(this.tree, child.tree)):
+                if child.strategy not in PRIOR and not history.no_worse(child.commit, this.commit):
+                    worse.append((child.commit, moved))
+                if child.strategy == MIRRORED:
+                    tried.append(moved)
+        for commit, (path, before, _, change) in worse:
+            if not any(_is_alike(path, change, each) for each in tried):
+                yield Step(MIRRORED, commit, path, before, (change.start, change.old_end), -change.by)
 
     def _read(self, before: str, after: str) -> _Moved | None:
         """The number in which two trees differ, if they differ in one alone."""
@@ -139,8 +165,14 @@ class NumberSteps:
             return None
 
 
+def _is_alike(path: str, change: NumberChange, mirrored: _Moved) -> bool:
+    """Whether a change the other way is much the same as one that was made."""
+    ratio = -mirrored.change.by / change.by
+    return (path, change.start) == (mirrored.path, mirrored.change.start) and 1 / ALIKE < ratio < ALIKE
+
+
 def _paying(known: Collection[_Outcome]) -> Collection[str]:
-    """The ways in which steps helped as often as all that was made otherwise."""
+    """The ways in which steps helped as often as all else that was made of one parent."""
     made, helped = Counter[str](), Counter[str]()
     for way, better in known:
         made[way] += 1
@@ -151,6 +183,8 @@ def _paying(known: Collection[_Outcome]) -> Collection[str]:
 
 def _outcome(history: History, commit: str) -> _Outcome:
     candidate = history.phylogeny[commit]
+    if len(candidate.parents) != 1:
+        return _Outcome(NO_CHANGE, False)
     way = candidate.strategy if candidate.strategy in PRIOR else OTHERWISE
     return _Outcome(way, _helped(history, candidate))
 
@@ -170,12 +204,12 @@ def _title(old: bytes, new: bytes, step: Step) -> str:
     """The line before and after; where that is too long, the number and its place."""
     start, end = step.place
     stop = end + len(new) - len(old)
-    lines = f"{_line(old, start, end)} -> {_line(new, start, stop)}"
+    lines = one_line(f"{_line(old, start, end)} -> {_line(new, start, stop)}", LONGEST_LINE)
     if len(lines) <= TITLE_LENGTH:
         return lines
     line = old.count(b"\n", 0, start) + 1
     numbers = f"{old[start:end].decode()} -> {new[start:stop].decode()}"
-    return one_line(f"{numbers}, line {line} of {step.path}", TITLE_LENGTH)
+    return one_line(f"{numbers}, line {line} of {step.path}")
 
 
 def _line(content: bytes, start: int, end: int) -> str:

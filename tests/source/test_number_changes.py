@@ -17,6 +17,11 @@ from evogit.source.number_changes import changed_number, with_step
         ("x = 2", "x = -1", "x = -4"),
         ("x = -1", "x = 0", "x = 1"),
         ("lr = 1e-3", "lr = 2e-3", "lr = 0.003"),
+        ("lr: 0.0003", "lr: 0.00018", "lr: 0.00006"),
+        ("y = f(x)-1", "y = f(x)-3", "y = f(x)-5"),
+        ("return -2", "return -1", "return 0"),
+        ("[1,2,3]", "[1,4,3]", "[1,6,3]"),
+        ("n = 12345678901234567890", "n = 12345678901234567999", "n = 12345678901234568108"),
         ("k = 4", "k = 4.5", "k = 5.0"),
         ("é = 7 # 7", "é = 8 # 7", "é = 9 # 7"),
     ],
@@ -38,6 +43,11 @@ def test_a_change_of_one_number_is_found_and_goes_on(before: str, after: str, ag
         ("v = '1.2.3'", "v = '1.2.4'"),
         ("a1 = 0", "a2 = 0"),
         ("m = 0x10", "m = 0x20"),
+        ("chmod 0644", "chmod 0755"),
+        ("2026-11-24", "2026-11-27"),
+        ("12:30", "12:45"),
+        ("x = 1,000", "x = 1,500"),
+        ("a = β2", "a = β3"),
         ("", "1"),
     ],
 )
@@ -46,7 +56,17 @@ def test_any_other_change_is_none_of_one_number(before: str, after: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("text", "by"), [("a = 1", 0.0), ("a = 1", 11.0), ("a = 1e300", 1e308), ("a = b-1", -2.0), ("a = 1", float("inf"))]
+    ("before", "number", "by"),
+    [
+        ("a = ", "1", 0),
+        ("a = ", "1", 11),
+        ("a = ", "1", float("inf")),
+        ("a = ", "8.988e307", 8.988e307),
+        ("a = ", "1" * 30, 9 * 10**29),
+        ("a = len(b)-", "1", -2),
+        ("a = b - ", "1", -2),
+    ],
 )
-def test_no_step_goes_nowhere_too_far_or_into_another_sign(text: str, by: float) -> None:
-    assert with_step(text.encode(), len(text) - len(text.lstrip("ab =-")), len(text), by) is None
+def test_no_step_goes_nowhere_too_far_or_turns_a_subtraction_round(before: str, number: str, by: float) -> None:
+    text = f"{before}{number}".encode()
+    assert with_step(text, len(before), len(text), by) is None

@@ -10,12 +10,13 @@ from msgspec import Struct
 
 from evogit.agents.mutation.mix import Mix
 from evogit.agents.mutation.numbers import nudged
-from evogit.source.number_changes import NUMBER
 from evogit.source.syntax_parts import NUMBER_SUFFIX
 from evogit.text import TITLE_LENGTH, one_line
 
 MOST_WAYS = 3
 """Ways of changing code that a strategy names."""
+
+_NUMBER = re.compile(rb"(?<![\w.])-?\d{1,30}(?:\.\d{1,30})?(?:[eE][+-]?\d{1,3})?(?![\w.])")
 
 
 class Edit(Struct, frozen=True):
@@ -73,7 +74,7 @@ TEXT = {"perturb_number": 0.8, "delete_line": 0.0667, "duplicate_line": 0.0667, 
 def edit_text(content: bytes, rng: random.Random, mix: Mix) -> Edit | None:
     """Edit a text whose language is unknown: mostly a number, else delete, duplicate or swap lines."""
     way = mix.draw(TEXT, rng)
-    numbers = list(NUMBER.finditer(content))
+    numbers = list(_NUMBER.finditer(content))
     if way == "perturb_number" and numbers:
         return _edit_number(rng.choice(numbers), rng, mix)
     lines = content.splitlines(keepends=True)
