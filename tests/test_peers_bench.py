@@ -115,5 +115,6 @@ def test_evogit_runs_through_both(tmp_path: Path) -> None:
     lines = (tmp_path / "peers.jsonl").read_text().splitlines()
     outcomes = {line["outcome"]["system"]: line["outcome"] for line in map(json.loads, lines)}
     assert len(outcomes["evogit-1"]["scores"]) == len(outcomes["hill-climbing"]["scores"]) == 6
-    assert outcomes["evogit-1"]["asked"]["told"] >= 5
+    asked = outcomes["evogit-1"]["asked"]
+    assert asked["told"] == asked["questions"] > 0
     assert "| evogit-1 | hill climbing |" in done.stdout

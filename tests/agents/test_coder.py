@@ -399,8 +399,9 @@ async def test_commands_find_what_was_prepared_but_not_what_is_withheld(
     engine = coders(tmp_path, task, "one", script, evaluations=3, proposals=2, deterministic=False)
     await engine.evolve()
     history, events = story(engine)
-    proposed = [event for event in events if isinstance(event, Proposed)][-1]
+    _, proposed, *further = [event for event in events if isinstance(event, Proposed)]
     assert history.fitness(proposed.candidate) == 7.0
+    assert {event.strategy for event in further} <= {"extend_number"}
     kept = engine.repository.trees.files(proposed.evidence, lambda path: True)
     talk, prompt = kept["transcript.md"].decode(), kept["prompt.md"].decode()
     assert "prepared\n.evogit-home\nmade.txt\nprogram.py\n" in talk

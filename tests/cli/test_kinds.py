@@ -75,6 +75,7 @@ def test_a_bandit_asks_the_model_that_pays_and_status_says_why(cli: Cli, tmp_pat
     strong = script(tmp_path, "left", [each / 8 for each in range(1, 81)])
     weak = script(tmp_path, "right", [-float(each) for each in range(1, 71)])
     command = ["run", task, "--agent", f"editor@{strong},{weak}:2", "--evaluations", "24", "--deterministic", "--json"]
+    command += ["--selector", "elitist:numbers=no"]  # so that every gain is a model's
     one = cli(*command, "--name", "one")
     assert one.code == 0, one.err
     by_model = {row["name"]: row for row in one.json["contributions"]["models"]}

@@ -239,7 +239,7 @@ def test_what_was_done_before_a_key_stopped_working_is_kept(bench: Bench) -> Non
     script = 'ask("what?"); sh("sed -i s/3.0/12.0/ program.py; evaluate"); ask("and now?")'
     done = bench.run(script, "--proposals", "9", "--evaluations", "9")
     assert done.code == 1, done.err
-    assert "C = 12.0" in bench.program(bench.candidates()[0])
+    assert "C = 12.0" in bench.program(bench.candidates()[-1])
 
 
 @pytest.mark.slow
@@ -378,7 +378,7 @@ def test_a_login_is_handed_over_only_if_that_is_said_and_agreed_to(bench: Bench)
 @pytest.mark.docker
 def test_a_program_works_in_docker_as_well(bench: Bench) -> None:
     script = CHANGE + "sh('git log --notes --branches --oneline; evaluate; git commit -qam \"say twelve\"')"
-    done = bench.run(script, "--proposals", "3", "--sandbox", "docker")
+    done = bench.run(script, "--proposals", "3", "--sandbox", "docker", "--selector", "elitist:numbers=no")
     assert done.code == 0, done.err
     (candidate,) = bench.candidates()
     assert candidate["title"] == "say twelve"

@@ -42,7 +42,7 @@ async def test_a_model_is_asked_only_for_what_would_be_evaluated_soon(
         return changed(brief, rng)
 
     backend = InMemoryBackend(task, judge, jobs=1)
-    settings = Settings(population=(who,), evaluations=30)
+    settings = Settings(population=(who,), evaluations=30, selector="elitist:numbers=no")
     agents = [ScriptedAgent(think) for _ in range(AGENTS)]
     evolving = Run(Repository.create(tmp_path / "r"), task, "r", settings, agents=agents, backend=backend)
     assert (await evolving.evolve()).reason == "evaluations"
