@@ -170,19 +170,25 @@ class Attempts:
     horizon: int | None = None
     _first: dict[tuple[str, str, tuple[str, ...]], int] = field(default_factory=dict)
     _crossed: dict[tuple[str, tuple[str, ...]], int] = field(default_factory=dict)
+    _in_vain: dict[tuple[str, tuple[str, ...]], int] = field(default_factory=dict)
 
     def add(self, event: Proposed | Duplicate | FailedProposal) -> None:
         """Remember one more of those with two parents, and steps that came to nothing; nobody asks for others."""
-        in_vain = event.strategy in (EXTENDED, MIRRORED) and not isinstance(event, Proposed)
-        if len(event.parents) != 2 and not in_vain:
+        if event.strategy in (EXTENDED, MIRRORED) and not isinstance(event, Proposed):
+            self._in_vain.setdefault((event.strategy, event.parents), event.move)
+        if len(event.parents) != 2:
             return
         if event.strategy in CROSSING:
             self._crossed.setdefault((event.operator, event.parents), event.move)
         self._first.setdefault((event.operator, event.strategy, event.parents), event.move)
 
     def made(self, operator: str, strategy: str, parents: tuple[str, ...]) -> bool:
-        """Whether this was tried before with these parents, in this order; of a step, whether it was in vain."""
+        """Whether this was tried before with these two parents, in this order."""
         return self._is_told(self._first.get((operator, strategy, parents)))
+
+    def in_vain(self, strategy: str, parent: str) -> bool:
+        """Whether a number of this candidate was to go on so, and no new candidate came of it."""
+        return self._is_told(self._in_vain.get((strategy, (parent,))))
 
     def crossed(self, operator: str, parents: tuple[str, ...]) -> bool:
         """Whether this merge or graft was tried before with these parents, in this order, by any strategy."""

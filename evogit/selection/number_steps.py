@@ -107,10 +107,10 @@ class NumberSteps:
 
     def _open(self, history: History, onto: str, ways: Collection[str]) -> Iterator[Step]:
         """The steps that follow from what was evaluated: first how the candidate became so good, then what failed."""
-        in_vain, this = history.attempts.made, history.phylogeny[onto]
-        if EXTENDED in ways and not in_vain("mutation", EXTENDED, (onto,)):
+        in_vain, this = history.attempts.in_vain, history.phylogeny[onto]
+        if EXTENDED in ways and not in_vain(EXTENDED, onto):
             yield from self._extended(history, this)
-        if MIRRORED in ways and not in_vain("mutation", MIRRORED, (onto,)):
+        if MIRRORED in ways and not in_vain(MIRRORED, onto):
             yield from self._mirrored(history, this)
 
     def _extended(self, history: History, this: Candidate) -> Iterator[Step]:
@@ -121,10 +121,9 @@ class NumberSteps:
         if steps >= MOST or not _helped(history, this):
             return
         if moved := self._moved(graph[this.parents[0]].tree, this.tree):
-            place = moved.change.start, moved.change.new_end
-            yield Step(
-                EXTENDED, this.commit, moved.path, moved.after, place, moved.change.by * (LONGER if steps else 1)
-            )
+            change = moved.change
+            by = change.by * LONGER if steps else change.by
+            yield Step(EXTENDED, this.commit, moved.path, moved.after, (change.start, change.new_end), by)
 
     def _mirrored(self, history: History, this: Candidate) -> Iterator[Step]:
         """What made a candidate worse, the latest first, the other way, unless that was tried with much the same."""
