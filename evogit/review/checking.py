@@ -201,8 +201,8 @@ def _absent(provider: str, said: str) -> str:
                 "What lies there asks models, or starts runs."
             )
         return (
-            f"Name the package that has {module[1]} in a requirements.txt beside the evaluator. Files above the task's "
-            "folder do not come along."
+            f"Name the package that has {module[1]} in a requirements.txt beside the evaluator. Of what lies above the "
+            "task's folder, only modules come along that an evaluator imports from the folder above."
         )
     if PROGRAM.search(said):
         return _lacking(provider, said)

@@ -57,11 +57,11 @@ SPARES = 12
 class Frugal:
     """Every call works on the best candidate; the longer nothing is better, the more on the next best of other lines.
 
-    Of equals it is the latest: changes that change no value add up, which leads out of plateaus (Barnett, 2001).
-    A change of one number goes on without a call (`number_steps.py`).
-    None works on the seed once something is better, nor on what lost more than half of what was gained. Merges that ask
-    nobody are planned as by default. A conflict is put to a model only while such merges were better than both parents
-    more often than candidates became the best of all: at first that is rare, and a run that goes well does without.
+    Of equals it is the latest: changes that change no value add up, which leads out of plateaus (Barnett, 2001). None
+    works on the seed once something is better, nor on what lost more than half of what was gained. A change of one
+    number goes on without a call (`number_steps.py`). Merges that ask nobody are planned as by default. A conflict is
+    put to a model only while such merges were better than both parents more often than candidates became the best of
+    all: at first that is rare, and a run that goes well does without.
     """
 
     def __init__(self, options: FrugalOptions = DEFAULT, *, anatomy: Anatomy | None = None) -> None:

@@ -79,7 +79,7 @@ def rounded(value: float, scale: float) -> float:
 
 
 def _numbers(content: bytes, first: int) -> Iterator[slice]:
-    """The numbers of a text that end at `first` or later, each with the minus that is its sign."""
+    """The numbers from the line on in which byte `first` stands, each with the minus that is its sign."""
     for found in DIGITS.finditer(content, max(0, content.rfind(b"\n", 0, first))):
         start, end = found.span()
         if found[0][:1] == b"0" and found[0][1:2].isdigit():

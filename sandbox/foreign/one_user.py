@@ -8,7 +8,7 @@ import os
 
 NAMES = "chown fchown lchown initgroups setegid seteuid setgid setgroups setregid setresgid setresuid setreuid setuid"
 USER = slice(17, 20)
-"""Where `fork_exec` is told the group, the groups and the user of a program."""
+"""Where `fork_exec` of CPython 3.11 and later is told the group, the groups and the user of a program."""
 
 
 def stay(*_, **__):
