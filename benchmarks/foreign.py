@@ -25,9 +25,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from evogit.adopt import ForeignTask, find_task, recognise
-from evogit.core import EvoGitError
-from evogit.review.checking import judge_seed
+sys.path.append(str(Path(__file__).parent.parent / "sandbox" / "foreign"))
+
+from evaluate_container import takes_mode_first  # noqa: E402
+
+from evogit.adopt import ForeignTask, find_task, recognise  # noqa: E402
+from evogit.core import EvoGitError  # noqa: E402
+from evogit.review.checking import judge_seed  # noqa: E402
 
 SYSTEMS = ("openevolve", "shinka-evolve")
 TIMES = re.compile(r"time|seconds|duration|elapsed")
@@ -166,7 +170,8 @@ def directly(place: Path, task: ForeignTask, python: Path, scratch: Path) -> dic
         command = [python, "evaluate.py", *given, "--results_dir", str(scratch / "results")]
     elif script := next(scratch.glob("eval*/evaluate.sh"), None):
         rehomed(script.parent, [link.partition("=")[0] for link in task.links])
-        command = ["bash", str(script), program, "train"]
+        given = [program, "train"]
+        command = ["bash", str(script), *(reversed(given) if takes_mode_first(script.read_text()) else given)]
     else:
         config = next(iter(sorted(map(str, scratch.glob("config*.yaml")))), "")
         command = [python, "-c", OPENEVOLVE, program, str(scratch / "evaluator.py"), config]
