@@ -35,6 +35,8 @@ IMPORT = re.compile(
     r"\b(?:require(?:_relative)?|import|from)\b\s*\(?\s*[\"']([^\"'\n]+)[\"']",
     re.MULTILINE,
 )
+MODULE = re.compile(r"\bpython[\d.]*\s+(?:-[A-Za-z]+\s+)*-m\s+([A-Za-z_][\w.]*\w)")
+"""A module that a command starts."""
 QUOTED = re.compile(r"[\"'`]([^\"'`\n]{1,200})[\"'`]")
 VARIABLE = re.compile(r"\$(?:\{\w+\}|\w+)/")
 """A folder in front of a path that only a run knows, mostly the script's own."""
@@ -135,6 +137,7 @@ def _in_folder(folder: str, text: str, words: set[str], inside: Callable[[str], 
 def _modules(path: str, text: str) -> Iterator[str]:
     """The files of the modules that a source imports."""
     here, endings = path.rpartition("/")[0], ENDINGS.get(path.rpartition(".")[2], ())
+    yield from modules_started(text)
     for match in IMPORT.finditer(text):
         name = match[3] or re.sub(r"^\.+", "", match[1]).replace("::", "/").replace(".", "/")
         parts = [f"{name}/{each.split()[0]}".lstrip("/") for each in (match[2] or "").split(",") if each.split()]
@@ -142,6 +145,12 @@ def _modules(path: str, text: str) -> Iterator[str]:
         for module in (*parents, name, *parts):
             for folder in dict.fromkeys((here, "")):
                 yield from (clean for ending in ("", *endings) if (clean := _joined(folder, module + ending)))
+
+
+def modules_started(text: str) -> Iterator[str]:
+    """The files that modules may be which commands start: `python -m bench.run`."""
+    for name in MODULE.findall(text):
+        yield from (f"{name.replace('.', '/')}{end}" for end in (*ENDINGS["py"], "/__main__.py"))
 
 
 def _joined(folder: str, name: str) -> str:

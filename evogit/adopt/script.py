@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from evogit.adopt.foreign_task import File, ForeignTask, name_of
 from evogit.adopt.labels import best_label
-from evogit.adopt.neighbours import VARIABLE, beside, is_source
+from evogit.adopt.neighbours import VARIABLE, beside, is_source, modules_started
 from evogit.adopt.sources import marked, packages, repeats
 from evogit.adopt.wanted import direction_stated
 from evogit.config.printed_numbers import (
@@ -43,7 +43,7 @@ COMMANDS = {
     ".sh": "bash {}",
 }
 """How a file with this ending is started."""
-METRIC = re.compile(r"METRIC\s+([A-Za-z_]\w*)\s*=(\d?)", re.ASCII)
+METRIC = re.compile(r"METRIC\s+([A-Za-z_][\w.-]*)\s*=(\d?)")
 """A line METRIC name=value, and the first digit where the value is always the same."""
 GROUPS = re.compile(r"\{[^{}\n]*:[^{}\n\"']*,[^{}\n]*\}|toLocaleString|%'")
 """What prints a number with commas between its thousands."""
@@ -103,6 +103,7 @@ def started(script: str, seed: Mapping[str, File]) -> tuple[str, ...]:
         return ()
     text = re.sub(r"^\s*#.*", "", seed[script][0].decode(errors="replace"), flags=re.MULTILINE)
     words = {word.lstrip("./") for word in re.findall(r"[\w.+/-]*\w", VARIABLE.sub(" ", text))}
+    words |= set(modules_started(text))
     programs = [path for path in seed if path in words and Path(path).suffix in COMMANDS and path != script]
     return tuple(programs) if len(programs) == 1 else ()
 
@@ -117,26 +118,24 @@ def goal_of(editable: Sequence[str], seed: Mapping[str, File], number: Number) -
 
 
 def notes_of(number: Number, stated: Direction | None = None) -> tuple[str, ...]:
-    """What a person should know where a number's direction is a guess, or `stated` otherwise than its name tells."""
+    """What a person should know where a number or its way is a guess, or `stated` otherwise than its name tells."""
     if stated and number.direction not in (None, stated):
         way = "lower" if stated == "minimize" else "higher"
         return (f"{number.metric} is taken to be better the {way} it is, as a comment states, whatever its name tells",)
+    told, change = list[str](), "`evogit adopt` writes a task in which you can change that"
+    if number.read in (LAST, LAST_GROUPED):
+        told.append("no label tells which number counts: the last one that is printed is read")
     if stated or number.direction:
-        return ()
-    guess = f"{number.metric} is taken to be better the higher it is"
-    last = (
-        "no label tells which number counts: the last one that is printed is read; "
-        if number.read in (LAST, LAST_GROUPED)
-        else ""
-    )
-    return (f"{last}{guess}; `evogit adopt` writes a task in which you can change that",)
+        return (f"{told[0]}; {change}",) if told else ()
+    told.append(f"{number.metric} is taken to be better the higher it is")
+    return (f"{'; '.join(told)}; {change}",)
 
 
 def number_of(texts: Sequence[str]) -> Number:
     """The number that a program of these sources prints; the first one is what is started."""
     if found := [match for text in texts for match in METRIC.finditer(text)]:
         metric = min(found, key=lambda each: (each[2] != "", standing(each[1])))[1]
-        return Number(metric, metric_line(metric), direction_of(metric, "regex:"))
+        return Number(plain_name(metric), metric_line(metric), direction_of(plain_name(metric), "regex:"))
     for metric, read in [item for text in texts for item in read_of_object(text).items()][:1]:
         return Number(metric, read, direction_of(metric, read))
     for text in texts:
@@ -147,6 +146,11 @@ def number_of(texts: Sequence[str]) -> Number:
             return Number(metric, read, direction_of(metric, read))
     grouped = any(GROUPS.search(text) for text in texts)
     return Number("score", LAST_GROUPED if grouped else LAST, None)
+
+
+def plain_name(metric: str) -> str:
+    """A metric's name as a task may have it: `mul_us` of `mul_µs`, `render_ms` of `render.ms`."""
+    return re.sub(r"\W+", "_", re.sub("[µμ]", "u", metric), flags=re.ASCII).strip("_") or "score"
 
 
 def metric_line(metric: str) -> str:

@@ -103,6 +103,7 @@ NEIGHBOURS = {
         ("list.py", "import os\nprint(len(os.listdir('in')))\n", ["in/a.csv"], ["list.py"]),
         ("sim.c", '#include "util.h"\nint main() { return X; }\n', ["deep.h", "util.h"], ["sim.c"]),
         ("run.sh", 'D=$(dirname "$0")\npython3 $D/solver.py\n', ["data.txt", "solver.py"], None),
+        ("run.sh", "python3 -u -m solver\n", ["data.txt", "solver.py"], None),
         ("a.js", "console.log(require('./lib/part'), '../x')\n", ["lib/part.js"], ["a.js"]),
     ],
 )
