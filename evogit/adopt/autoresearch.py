@@ -12,7 +12,7 @@ from msgspec import Struct
 from evogit.adopt.foreign_task import PLAIN, File, ForeignTask, name_of
 from evogit.adopt.labels import labelled, labels_of
 from evogit.adopt.neighbours import among
-from evogit.adopt.script import METRIC, Number, metric_line, notes_of, number_of, texts_of
+from evogit.adopt.script import METRIC, Number, metric_line, notes_of, number_of, plain_name, texts_of
 from evogit.adopt.sources import files_below, packages, repeats
 from evogit.adopt.wanted import direction_said
 from evogit.config.printed_numbers import standing
@@ -31,13 +31,15 @@ FORBIDDEN = re.compile(
     r"\b(not (be )?(modif|edit|chang|touch)|read-only|fixed|cannot|never|off.limits|don't|but not)", re.IGNORECASE
 )
 ALLOWED = re.compile(r"\b(modif|edit|chang|tun|hack|in.scope|evolv|rewrit|optimi[sz]|improv)", re.IGNORECASE)
+ABOUT_FILES = re.compile(r"\bfiles?\b|\bscope\b|\boff.limits\b", re.IGNORECASE)
 SPAN = re.compile(r"`([^`\n]+)`")
 TOLD = re.compile(
     r"^\W*(?:run|command|launch|execute|evaluate|benchmark)\w*[^:`\n]{0,30}:\s*([^`\n]+?)\.?$", re.IGNORECASE
 )
 RUNNER = re.compile(
     r"(?:(?:uv|poetry|pipenv|pdm|conda) run(?: -\S+)* +)?(?:python[\d.]*|torchrun|bash|sh|node|deno|bun|tsx|npx|npm|"
-    r"pnpm|yarn|Rscript|julia|ruby|perl|lua|php|go|cargo|make|just|hyperfine|java)\b|(?:uv|poetry|pipenv|pdm) run\b|\./"
+    r"pnpm|yarn|Rscript|julia|ruby|perl|lua|php|go|cargo|make|just|hyperfine|java)(?!\S)|"
+    r"(?:uv|poetry|pipenv|pdm) run\b|\./"
 )
 """What a command begins with, behind variables, `time` and `timeout`."""
 BUILDS = {
@@ -51,18 +53,24 @@ BUILDS = {
     "go": ("go.mod",),
 }
 """What runs a target -> the file that says what that is."""
-PLACEHOLDER = re.compile(r"<[A-Za-z][\w ./-]*>")
+PLACEHOLDER = re.compile(r"<[A-Za-z][\w ./-]*>|(?<!\$)\{[A-Za-z][\w ./-]*\}")
+CONTINUED = re.compile(r"\s*\\\n\s*")
+BACKGROUND = re.compile(r"(?<!&)&\s*$")
+"""The end of a command that runs beside others, such as a dashboard."""
 NUMBERED = re.compile(r"^\s*(?:\d+[.)]\s+|\$\s+)")
 LOGGED = re.compile(r"\bgrep\b[^\n`]*?\s([\w./-]*\w\.(?:log|txt|out))\b")
 """The file that a number is looked for in, to which an experiment writes."""
 BEFORE = re.compile(r"^(?:(?:time|nohup|env|exec|timeout(?: -\S+)* \d+[smh]?)\s+)+")
 VARIABLES = re.compile(r"^(?:[A-Z_][A-Z0-9_]*=\S*\s+)+")
 GREP = re.compile(
-    r"\bgrep\s+(?:-[\w-]+\s+)*[\"']?(?:[\^(* ]|\\[sb])*([A-Za-z_]\w*)\s*([:=]?)|\bawk\s+[\"']/\^?([A-Za-z_]\w*)([:=]?)"
+    r"\bgrep\s+(?:-[\w-]+\s+)*(?!for\b)[\"']?(?:[\^(* ]|\\[sb])*([A-Za-z_]\w*)\s*([:=]?)|"
+    r"\bawk\s+[\"']/\^?([A-Za-z_]\w*)([:=]?)"
 )
+NAME = r"[A-Za-z_]\w*(?:[.-]\w+)*"
 PRIMARY = re.compile(
-    r"(?:\*\*(?:primary|primary metric|metric|key metric)(?::\*\*|\*\*\s*:)\s*|\bprimary metric\b[^\n`\w]*)"
-    r"(?:(?:is|to|the|maximi[sz]e|minimi[sz]e)\s+)*(?P<quoted>`?)[`*]*(?P<name>[A-Za-z_]\w*)",
+    r"(?:\*\*(?:primary|primary metric|metric|key metric)(?::\*\*|\*\*\s*:|:)\s*|\bprimary metric\b[^\n`\w.]*)"
+    rf"(?:(?:is|to|the|maximi[sz]e|minimi[sz]e)\s+)*(?P<quoted>`?)[`*]*(?P<name>{NAME})|"
+    rf"`(?P<before>{NAME})`\W{{1,5}}(?:the )?primary metric\b",
     re.IGNORECASE,
 )
 SAID = re.compile(
@@ -72,14 +80,22 @@ SAID = re.compile(
 )
 """How a text names its metric where it says no more."""
 NO_METRIC = re.compile(
-    r"(errors?|traceback|exceptions?|warnings?|nan|inf|oom|name|feedback|the|is|a|an|to|of)$", re.IGNORECASE
+    r"(errors?|traceback|exceptions?|warnings?|nan|inf|oom|name|feedback|output|the|is|are|a|an|to|of|for|and|it|lower|"
+    r"higher|better)$",
+    re.IGNORECASE,
 )
 """What is grepped for to see whether a run failed, and words that are no names."""
 SETUP = re.compile(r"(^|/)(prepare|setup|install|download)\w*\.\w+$")
 """Programs that are run once, before experiments."""
+DURATION = r"(\d+)\s*(s|m|h)(?:ec(?:ond)?s?|in(?:ute)?s?|ours?|rs?)?\b"
 MOST = re.compile(
-    r"exceeds?\s+(\d+)\s+minutes|(\d+)\s+minutes?[^.\n]*(?:\.[^.\n\d]*\bexceeds?[^.\n\d]*)?\bkill", re.IGNORECASE
+    rf"exceeds?\s+{DURATION}|{DURATION}[^.\n]*(?:\.[^.\n\d]*\bexceeds?[^.\n\d]*)?\bkill|"
+    rf"\bkill[^.\n\d]{{0,40}}\b(?:after|exceeds?|longer than|over)\W+{DURATION}|"
+    r"\btimeout(?:\s+-\S+(?:\s+\d+[smh]?(?=\s+\d))?)*\s+(\d+)([smh]?)\s+(?=[A-Za-z_./])",
+    re.IGNORECASE,
 )
+"""After how long an experiment is to be killed."""
+UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 PREAMBLE = (
     "These instructions were written for an agent that works alone. Here, EvoGit runs the experiments, keeps what is "
     "better and writes the log: propose one change of {files} at a time, and leave branches, commits and logs alone."
@@ -113,7 +129,6 @@ def read_autoresearch(folder: Path) -> ForeignTask | None:
     if found is None or found.number is None or found.lacking:
         return None
     seed, number = found.seed, found.number
-    minutes = next((int(each[1] or each[2]) for each in MOST.finditer(found.text)), 0)
     return ForeignTask(
         system="autoresearch",
         name=name_of(folder),
@@ -125,7 +140,7 @@ def read_autoresearch(folder: Path) -> ForeignTask | None:
         read=number.read,
         metric=number.metric,
         direction=number.direction or "maximize",
-        timeout=60.0 * minutes or TIMEOUT,
+        timeout=_timeout(found.text),
         packages=packages({**seed, "project/requirements.txt": seed.get("pyproject.toml", (b"", PLAIN))}),
         repeats=repeats(
             {"command.sh": (found.command.encode(), PLAIN)},
@@ -140,6 +155,14 @@ def lacking(folder: Path) -> str:
     """Why a folder with instructions is no task, in a sentence; empty where there are none, or they suffice."""
     found = _found(folder) if folder.is_dir() else None
     return f"{found.program} does not name {', or '.join(found.lacking)}" if found and found.lacking else ""
+
+
+def _timeout(text: str) -> float:
+    """Seconds after which an experiment is to be killed, as a text says, also by the `timeout` of its command."""
+    if (match := MOST.search(text)) is None:
+        return TIMEOUT
+    amount, unit = (each for each in match.groups() if each is not None)
+    return int(amount) * UNITS[unit.lower()] or TIMEOUT
 
 
 def _found(folder: Path) -> Found | None:
@@ -187,11 +210,18 @@ def _parts(line: str, section: str) -> Iterator[tuple[str, bool | None]]:
 
 
 def _section(line: str, section: str) -> str:
-    """The heading that a line stands under: a bold line is one, until a paragraph follows."""
-    if line.startswith("#") or re.match(r"\*\*[^*]+\*\*:?\s*$", line):
-        return line
+    """The headings that a line stands under: a bold line is one, until a paragraph follows.
+
+    What stands below a heading about files is about these too, whatever its own heading.
+    """
+    *above, last = section.split("\n")
+    bold = last.startswith("**")
+    if re.match(r"#|\*\*[^*]+\*\*:?\s*$", line):
+        level = len(line) - len(line.lstrip("#")) or len(line)
+        headings = [each for each in (*above, *([] if bold else [last])) if ABOUT_FILES.search(each)]
+        return "\n".join([*(each for each in headings if len(each) - len(each.lstrip("#")) < level), line])
     begins = re.match(r"[^\s\d*-]|\*\*", line)
-    return "" if begins and section.startswith("**") else section
+    return "\n".join(above) if begins and bold else section
 
 
 def _glob(name: str, files: Mapping[str, File]) -> str:
@@ -219,10 +249,11 @@ def _command(text: str, files: Mapping[str, File]) -> str:
     if SCRIPT in files:
         checked = f" && bash {CHECKS} >&2" if CHECKS in files else ""
         return f"{_interpreter(files[SCRIPT][0])} {SCRIPT}{checked}"
-    text = PLACEHOLDER.sub("x", text)
-    lines = [match[1] if match else line for line in text.splitlines() for match in (TOLD.match(line),)]
+    text = PLACEHOLDER.sub("x", CONTINUED.sub(" ", text))
+    plain = [line for line in text.splitlines() if "`" not in line]
+    lines = [match[1] if match else line for line in plain for match in (TOLD.match(line),)]
     logs = "|".join(map(re.escape, LOGGED.findall(text)))
-    for places in ([*SPAN.findall(text), *text.splitlines()], lines):
+    for places in ([*SPAN.findall(text), *plain], lines):
         logged = [place for place in places if logs and re.search(rf"(?:>|\btee(?: -a)?)\s*(?:{logs})(?!\S)", place)]
         for some, setup in ((logged, False), (places, False), (places, True)):
             told = Counter(command for place in some for command in _commands(place, files, setup=setup))
@@ -239,21 +270,25 @@ def _interpreter(script: bytes) -> str:
 
 
 def _commands(text: str, files: Mapping[str, File], *, setup: bool = False) -> list[str]:
-    """The commands in a line that start something of the folder's, as they are to be run here."""
-    found, below = [], ""
+    """The command in a line that starts something of the folder's, as it is to be run here; several as one, in turn."""
+    found, below, moves = [], "", ""
     for part in re.split(r"\s*(?:&&|;)\s*", NUMBERED.sub("", text.strip())):
         words = re.split(r"\s*(?:\d?>|\||2>|&>|\s&(?:\s|$)|\s#\s)", part, maxsplit=1)[0].strip()
         if moved := re.match(r"cd\s+([\w./-]+)$", words):
             folder = moved[1].strip("/").removeprefix("./")
-            below = f"cd {folder} && " if any(path.startswith(f"{folder}/") for path in files) else ""
+            below = folder if any(path.startswith(f"{folder}/") for path in files) else ""
+            moves = f"cd {below} && " if below else ""
             continue
         words = BEFORE.sub("", words)
         variables = VARIABLES.match(words)
         words = BEFORE.sub("", words[variables.end() :] if variables else words)
-        programs = _programs(words, below.removeprefix("cd ").removesuffix(" && "), files)
-        if RUNNER.match(words) and programs and (setup or not SETUP.search(programs[0])):
-            found.append(f"{below}{variables[0] if variables else ''}{_plain(words)}")
-    return found
+        programs = _programs(words, below, files)
+        if not RUNNER.match(words) or not programs or BACKGROUND.search(part):
+            continue
+        if setup or not SETUP.search(programs[0]):
+            found.append(f"{moves}{variables[0] if variables else ''}{_plain(words)}")
+            moves = ""
+    return [" && ".join(found)] if found else []
 
 
 def _programs(command: str, place: str, files: Mapping[str, File]) -> list[str]:
@@ -276,9 +311,12 @@ def _plain(command: str) -> str:
 
 def _run(command: str, files: Mapping[str, File]) -> dict[str, File]:
     """The files that a command reaches."""
-    moved = re.match(r"cd (\S+) && ", command)
-    words = VARIABLES.sub("", command[moved.end() :] if moved else command)
-    return among(files, _programs(words, moved[1] if moved else "", files))
+    place, programs = "", list[str]()
+    for part in command.split(" && "):
+        if part.startswith("cd "):
+            place = part.removeprefix("cd ")
+        programs += _programs(VARIABLES.sub("", part), place, files)
+    return among(files, programs)
 
 
 # --- what counts ----------------------------------------------------------------------------------------------------
@@ -287,14 +325,14 @@ def _run(command: str, files: Mapping[str, File]) -> dict[str, File]:
 def _number(text: str, command: str, files: Mapping[str, File]) -> Number | None:
     """The number that counts: the one that is called primary, then what is grepped for, then what sources print."""
     texts = texts_of(_run(command, files)) or texts_of(files)
-    lines = any("METRIC" in source for source in texts)
+    lines = any("METRIC" in source for source in [*texts, text if SCRIPT in files else ""])
     labels = {label.metric: label.read for source in texts for label in labels_of(source)}
     for name, between in _named(text, texts):
         if lines and (
             any(name == match[1] for source in texts for match in METRIC.finditer(source)) or name not in labels
         ):
-            return Number(name, metric_line(name), direction_said(text, name))
-        return Number(name, labels.get(name) or labelled(name, between), direction_said(text, name))
+            return Number(plain_name(name), metric_line(name), direction_said(text, name))
+        return Number(plain_name(name), labels.get(name) or labelled(name, between), direction_said(text, name))
     number = number_of(texts)
     if re.search(rf"\b{re.escape(number.metric)}\b", text):
         return Number(number.metric, number.read, direction_said(text, number.metric))
@@ -306,9 +344,9 @@ def _named(text: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
     everything = "\n".join([text, *texts])
 
     def printed(name: str) -> bool:
-        return re.search(rf"\b{name}\b[`*]*\s*([:=]|[\"']\s*,|\s[{{%$])", everything) is not None
+        return re.search(rf"\b{re.escape(name)}\b[`*]*\s*([:=]|[\"']\s*,|\s[{{%$])", everything) is not None
 
-    primary = [(match["name"], bool(match["quoted"])) for match in PRIMARY.finditer(text)]
+    primary = [(each["name"] or each["before"], each["quoted"] != "") for each in PRIMARY.finditer(text)]
     names = [(name, ":") for name, quoted in primary if quoted or printed(name)]
     names += [(match[1], "=") for match in METRIC.finditer(text)]
     greps = [(match[1] or match[3], match[2] or match[4] or "") for match in GREP.finditer(text)]

@@ -89,6 +89,13 @@ def test_a_direction_that_nothing_tells_is_a_guess_and_said_to_be_one(tmp_path: 
          'python3 train.py "x"', "steps", 0),
         ("Edit `train.py`. **Primary**: quick Steps.\n```\n1. uv run prepare.py\n2. grep '^val_bpb:' log\n```",
          "python3 prepare.py", 0, 0),
+        ("Edit `train.py`.\n```\npython train.py \\\n  --tag x{N} \\\n  --note \"{your words}\"\n```\n"
+         "See it all: `make x &`\n`grep '^val_bpb:' log`", 'python3 train.py --tag xx --note "x"', 0, 0),
+        ("Edit `train.py`. `make bench && python3 train.py > log`, then grep for:\n```\nval_bpb: 1\n```\n"
+         "- `val_bpb`: Primary metric. Lower = better.", "make bench && python3 train.py", 0, 0),
+        ("## Files in Scope\n### Core\n- `train.py`: all of it\n\n**Tools**\n- `make.lua`\n## Off Limits\n### Rest\n"
+         "- `prepare.py`\n## Run\n`python train.py`, `grep '^val_bpb:' log`", "python3 train.py", 0,
+         ("make.lua", "train.py")),
     ],
 )  # fmt: skip
 def test_texts_name_files_commands_and_numbers_in_many_ways(tmp_path: Path, words, command, metric, editable) -> None:
@@ -99,12 +106,14 @@ def test_texts_name_files_commands_and_numbers_in_many_ways(tmp_path: Path, word
         "Makefile": "bench:\n\t@python3 train.py\n",
         "src/model.py": "",
         "src/fixed.py": "",
+        "make.lua": "",
     }
     if editable == "src/*.py":
         del files["src/fixed.py"]
     task = find_task(str(write(tmp_path / "x", files)))
     assert task.command
-    assert (task.command.text, task.editable) == (command, (editable or "train.py",))
+    expected = editable if isinstance(editable, tuple) else (editable or "train.py",)
+    assert (task.command.text, task.editable) == (command, expected)
     assert (task.primary.name, task.primary.direction) == (metric or "val_bpb", "minimize")
     assert metrics(task, evaluated(task, tmp_path / "box")) == {task.primary.name: 4.0 if metric else 1.5}
 
@@ -156,6 +165,37 @@ def test_a_session_with_metric_lines_is_one_too(tmp_path: Path) -> None:
     assert checked.editable == ("sort.py",)
     assert metrics(checked, evaluated(checked, tmp_path / "box2")) == {"seconds": 0.25}
     assert evaluated(checked, tmp_path / "box3", **{"sort.py": "print()\n"}).returncode != 0
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        ("If a run exceeds 90 seconds, stop.", 90),
+        ("It may take 2 hours, then it is killed.", 7200),
+        ("Kill it after 3 min.", 180),
+        ("Run `timeout -k 5 20m python a.py`.", 1200),
+        ("A budget of 5 minutes.", 600),
+    ],
+)
+def test_an_experiment_ends_when_instructions_want_it_killed(tmp_path: Path, said: str, seconds: int) -> None:
+    words = f"Edit `a.py`, run `python a.py`, `grep '^loss:' log`. {said}\n"
+    task = find_task(str(write(tmp_path, {"program.md": words, "a.py": "print('loss:', 1)\n"})))
+    assert task.limits.wall == seconds
+
+
+def test_what_no_label_tells_is_said_to_be_the_last_number(tmp_path: Path, caplog) -> None:
+    words = "Edit `a.py`, run `python a.py`: it prints the score. Higher is better.\n"
+    find_task(str(write(tmp_path, {"program.md": words, "a.py": "print(1)\n"})))
+    assert "the last one that is printed is read" in caplog.text
+
+
+@pytest.mark.parametrize(("name", "metric"), [("mul_µs", "mul_us"), ("render.ms", "render_ms")])
+def test_metrics_may_have_names_that_tasks_cannot(tmp_path: Path, name: str, metric: str) -> None:
+    words = f"- **Primary**: `{name}` (lower is better)\n## Files in Scope\n- `a.py`\n"
+    files = {"autoresearch.md": words, "autoresearch.sh": "python3 -m bench.run\n", "a.py": ""}
+    files["bench/run.py"] = f"import time\nprint('METRIC steps=3')\nprint('METRIC {name}=2.5')\n"
+    task = find_task(str(write(tmp_path / "x", files)))
+    assert metrics(task, evaluated(task, tmp_path / "box")) == {metric: 2.5}
 
 
 def test_instructions_without_files_are_no_task(tmp_path: Path) -> None:
