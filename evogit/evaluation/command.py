@@ -39,6 +39,8 @@ MOST_OTHERS, FAR = 64, 1e300
 """Numbers beside the metrics that are kept, and how large one may be."""
 GROUPED = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d*)?([eE][-+]?\d+)?")
 """A number with commas between its thousands, which `float` refuses."""
+SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0}
+"""What a time is multiplied with where a pattern has a group `unit`, for programs that choose the unit."""
 LINES_BESIDE = 20
 """Last lines of each stream that are told beside failures, which they mostly repeat."""
 
@@ -219,11 +221,17 @@ def _matched(name: str, pattern: re.Pattern[str], ran: Ran) -> float:
         for line in reversed(text.splitlines()):
             if found := [match for match in pattern.finditer(line[:LONGEST_LINE]) if match[0]]:
                 said = (found[-1][1] if pattern.groups else found[-1][0]) or ""
+                scale = SECONDS.get(found[-1].groupdict().get("unit") or "", 1.0)
                 try:
-                    return float(said.replace(",", "") if GROUPED.fullmatch(said) else said)
+                    return scale * float(said.replace(",", "") if GROUPED.fullmatch(said) else said)
                 except ValueError:
                     raise ValueError(f"expected a number for {name}, the command said {said[:80]!r}") from None
-    raise ValueError(f"the command said nothing for {name}: no line of its output matches {pattern.pattern}")
+    why = (
+        f"no line of its output matches {pattern.pattern}"
+        if (ran.stdout + ran.stderr).strip()
+        else "it printed nothing"
+    )
+    raise ValueError(f"the command said nothing for {name}: {why}")
 
 
 def _named(name: str, key: str, stdout: str) -> float:

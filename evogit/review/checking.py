@@ -273,11 +273,20 @@ def _of_another_system(status: str, provider: str, said: str) -> str:
             "The verifier itself wrote no reward: it ended before, and what it printed tells why. It has no network, "
             "and of its image what no note says to be missing."
         )
+    if UNTOLD.search(said):
+        return (
+            "It may expect arguments or an input, and gets neither: `evogit adopt` writes a task whose `command` in "
+            "[evaluator] can have them."
+        )
     return "" if MISSING.search(said) else "Its own evaluator refuses the seed: what it printed tells why."
 
 
 MISSING = re.compile(r"^(?:\S+: )?(?:\d+: |line \d+: )*([\w.+-]+): (?:command )?not found$", re.MULTILINE)
 """How shells say that there is no such program."""
+UNTOLD = re.compile(
+    r"it printed nothing|arguments? (?:are|is) required|^usage: |EOFError", re.MULTILINE | re.IGNORECASE
+)
+"""What is said where a program misses its arguments, or its input."""
 PROGRAM = re.compile(r"No such file or directory: '([\w+-]+)'")
 """How Python says it: a file mostly has an ending, or lies in a folder."""
 

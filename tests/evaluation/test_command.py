@@ -183,6 +183,8 @@ def read_as(read: str) -> EvaluationCommand:
         ("exit", ran(code=None), 0.0),
         ("regex:took ([0-9.e]+) ms", ran("took 2.5 ms, took 1.5e1 ms\nend\n", "took 9 ms"), 15.0),
         (r"regex:\d+", ran("none", "of 4 or 12"), 12.0),
+        (r"regex:took ([\d.]+)(?P<unit>ms|s)?", ran("took 250ms"), 0.25),
+        (r"regex:took ([\d.]+)(?P<unit>ms|s)?", ran("took 250"), 250.0),
         ("json:a.b", ran('{"a": {"b": 2}, "a.c": 3}\n{not json'), 2.0),
         ("json:a.c", ran('{"a": {"b": 2}, "a.c": 3}'), 3.0),
         ("json", ran('{"score": 1}\n{"score": -2e3}\nbye'), -2000.0),
@@ -210,7 +212,8 @@ def test_ways_to_read(read: str, ended: Ran, value: float) -> None:
         ("json", ran('{"score": 1' + "0" * 400 + "}"), "expected a finite number for score, got one of 401 digits"),
         ("regex:score (.*)", ran("score nan"), "expected a finite number for score, the command said nan"),
         ("regex:score (.*)", ran("score much"), "expected a number for score, the command said 'much'"),
-        ("regex:score (.*)", ran(), "the command said nothing for score: no line of its output matches score (.*)"),
+        ("regex:score (.*)", ran("7"), "the command said nothing for score: no line of its output matches score (.*)"),
+        ("regex:score (.*)", ran(), "the command said nothing for score: it printed nothing"),
         (
             "junit:out/r.xml",
             ran(code=4),
