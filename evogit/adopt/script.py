@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evogit.adopt.foreign_task import File, ForeignTask, name_of
-from evogit.adopt.labels import best_label
+from evogit.adopt.labels import IN_UNIT, best_label, time_of
 from evogit.adopt.neighbours import VARIABLE, beside, is_source, modules_started
 from evogit.adopt.sources import marked, packages, repeats
 from evogit.adopt.wanted import direction_stated
@@ -123,6 +123,8 @@ def notes_of(number: Number, stated: Direction | None = None) -> tuple[str, ...]
         way = "lower" if stated == "minimize" else "higher"
         return (f"{number.metric} is taken to be better the {way} it is, as a comment states, whatever its name tells",)
     told, change = list[str](), "`evogit adopt` writes a task in which you can change that"
+    if IN_UNIT in number.read and number.metric != "seconds":
+        told.append(f"{number.metric} is read in seconds, whatever unit is printed behind it")
     if number.read in (LAST, LAST_GROUPED):
         told.append("no label tells which number counts: the last one that is printed is read")
     if stated or number.direction:
@@ -144,8 +146,10 @@ def number_of(texts: Sequence[str]) -> Number:
             return Number(label.metric, label.read, direction_of(label.metric, label.read))
         for metric, read in timed.items():
             return Number(metric, read, direction_of(metric, read))
-    grouped = any(GROUPS.search(text) for text in texts)
-    return Number("score", LAST_GROUPED if grouped else LAST, None)
+    last = LAST_GROUPED if any(GROUPS.search(text) for text in texts) else LAST
+    for metric, read in filter(None, map(time_of, texts)):
+        return Number(metric, read or last, "minimize")
+    return Number("score", last, None)
 
 
 def plain_name(metric: str) -> str:

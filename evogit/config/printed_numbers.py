@@ -16,7 +16,7 @@ SEVERAL_LINES = re.compile(
 """What makes an object take several lines, so that no line of what is printed is one."""
 KEY = re.compile(r"(?:^|[{,])\s*\\?[\"']?([A-Za-z_]\w*)\\?[\"']?\s*(?=[:,}])")
 PRINTED = re.compile(
-    r"([A-Za-z]+)([ :=]{1,3})(?:%[-+ #0-9.]*l?[a-z]|\$?\{[^{}\n]*\})( ?)(ms|us|ns|s|seconds|ops/s)(?![\w/])"
+    r"(?<![%\w])([A-Za-z]+)([ :=]{1,3})(?:%[-+ #0-9.]*l?[a-z]|\$?\{[^{}\n]*\})( ?)(ms|us|ns|s|seconds|ops/s)(?![\w/])"
 )
 UNITS = {"ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds", "s": "seconds", "ops/s": "ops_per_second"}
 NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
@@ -115,6 +115,12 @@ def standing(metric: str) -> int:
     if {WORSE, BETTER} & told or {EXTENT, ROUTES} <= told:
         return 1
     return 3 if EXTENT in told and len(words_of(metric)) > 1 else 2
+
+
+def is_cost(metric: str) -> bool:
+    """Whether a metric tells what a run costs its machine, such as its time, and nothing else."""
+    told = {kind for word in words_of(metric) for kind in _KINDS if kind.fullmatch(word)}
+    return DEAR in told and told <= {DEAR, ROUTES}
 
 
 def words_of(metric: str) -> list[str]:

@@ -7,6 +7,7 @@ import pytest
 from evogit.adopt import find_task, neighbours
 from evogit.adopt.script import number_of
 from evogit.config.values import MetricReader
+from evogit.review.checking import advice, judge_seed
 from tests.adopt.evaluating import evaluated, metrics, write
 
 
@@ -41,6 +42,18 @@ from tests.adopt.evaluating import evaluated, metrics, write
             0.5,
             "minimize",
         ),
+        ("behind.py", "x = 4\nprint('N=%d: %d s (%d GFlops)' % (9, 8, x))\n", "gflops", 4.0, "maximize"),
+        ("took.py", "t = 5\nprint(7)\nprint('--- %s seconds ---' % t)\n", "seconds", 5.0, "minimize"),
+        ("ms.js", "const t = 6;\nconsole.log('Solved in', t, 'ms', 'by 9');\n", "milliseconds", 6.0, "minimize"),
+        ("debug.sh", "echo 'Time: 850µs' # {:?}\n", "seconds", 0.00085, "minimize"),
+        (
+            "sieve.py",
+            "import time\nn, t = 0, time.perf_counter()\nwhile time.perf_counter() - t < 0:\n    n += 1\n"
+            "print('Passes: %s, Time: %s, Valid: %s' % (n + 5, t, True))\n",
+            "passes",
+            5.0,
+            "maximize",
+        ),
     ],
 )
 def test_a_script_that_prints_a_number_is_a_task(tmp_path: Path, name, text, metric, value, direction) -> None:
@@ -63,6 +76,13 @@ def test_a_script_that_prints_a_number_is_a_task(tmp_path: Path, name, text, met
         ('print "regret = " . $x;', "regret"),
         ('fmt.Println("makespan:", x)', "makespan"),
         ('fprintf(stderr, "error: %s", message); printf("val_acc=%.3f\\n", x);', "val_acc"),
+        ('printf("%.3f GFLOPS\\n", x);', "gflops"),
+        ('println!("Time: {:?}", start.elapsed());', "time"),
+        ('println!("Time elapsed in f() is: {:?}", duration);', "seconds"),
+        ("console.time('sudoku');\nconsole.timeEnd('sudoku');", "seconds"),
+        ("print(time.time() - begun)", "time"),
+        ('cout << "Taken by f(): " << d.count() << " microseconds" << endl;', "microseconds"),
+        ('printf("%d loss\\n", x);', None),
         ('parser.add_argument("--n", help="cost: %(default)s")\nrun(env={"loss": 1}, loss={x})', None),
     ],
 )
@@ -131,3 +151,12 @@ def test_modules_beside_a_script_come_along_and_stay_as_they_are(tmp_path: Path)
     assert not task.is_editable("part.py")
     assert task.environment.packages == ()
     assert MetricReader.parse("json")
+
+
+@pytest.mark.slow
+async def test_a_program_that_misses_its_arguments_says_nothing_and_check_says_why(tmp_path: Path) -> None:
+    text = "import sys\nfor each in sys.argv[1:]:\n    print('cost:', each)\n"
+    task = find_task(str(write(tmp_path, {"a.py": text}) / "a.py"))
+    [failed] = [each async for each in judge_seed(task, ["train"], "bubblewrap")]
+    assert "it printed nothing" in failed.evaluation.reason
+    assert advice(task, failed).startswith("It may expect arguments or an input")
