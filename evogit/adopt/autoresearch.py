@@ -85,6 +85,8 @@ NO_METRIC = re.compile(
     re.IGNORECASE,
 )
 """What is grepped for to see whether a run failed, and words that are no names."""
+STICK = re.compile(r"(^|[/_.-])(bench\w*|eval\w*|measur\w*|scor(er?|ing)|harness|verif\w*|tests?)(?=[/_.-])", re.IGNORECASE)
+"""What the names of files tell that measure."""
 SETUP = re.compile(r"(^|/)(prepare|setup|install|download)\w*\.\w+$")
 """Programs that are run once, before experiments."""
 DURATION = r"(\d+)\s*(s|m|h)(?:ec(?:ond)?s?|in(?:ute)?s?|ours?|rs?)?\b"
@@ -103,7 +105,10 @@ PREAMBLE = (
 
 
 class Found(Struct, frozen=True):
-    """What instructions name: the files to change, the command, the number; empty or None where they do not."""
+    """What instructions name: the files to change, the command, the number; empty or None where they do not.
+
+    `measuring` are files that they name to be changed, but that measure others.
+    """
 
     program: str
     text: str
@@ -111,6 +116,7 @@ class Found(Struct, frozen=True):
     editable: tuple[str, ...]
     command: str
     number: Number | None
+    measuring: tuple[str, ...] = ()
 
     @property
     def lacking(self) -> list[str]:
@@ -147,7 +153,7 @@ def read_autoresearch(folder: Path) -> ForeignTask | None:
             _run(found.command, seed),
             {path: file for path, file in seed.items() if matches(path, found.editable)},
         ),
-        notes=notes_of(number),
+        notes=(*notes_of(number), *_told_measuring(found)),
     )
 
 
@@ -172,7 +178,10 @@ def _found(folder: Path) -> Found | None:
     text = (folder / program).read_text(encoding="utf-8", errors="replace")
     seed = files_below(folder)
     command = _command(text, seed)
-    return Found(program, text, seed, _editable(text, seed), command, _number(text, command, seed))
+    named, measuring = _editable(text, seed), _measuring(command, seed)
+    editable = tuple(path for path in named if path not in measuring) or named
+    kept = tuple(path for path in named if path not in editable)
+    return Found(program, text, seed, editable, command, _number(text, command, seed), kept)
 
 
 # --- what may change ------------------------------------------------------------------------------------------------
@@ -189,6 +198,20 @@ def _editable(text: str, files: Mapping[str, File]) -> tuple[str, ...]:
             forbidden |= globs if may is False else set()
     left = {path for glob in allowed - forbidden for path in _apart(glob, forbidden, files)}
     return tuple(sorted((left or allowed) - OWN))
+
+
+def _measuring(command: str, files: Mapping[str, File]) -> set[str]:
+    """The files that a command reaches to measure others, as far as their names tell."""
+    return {path for path in _run(command, files) if STICK.search(path)}
+
+
+def _told_measuring(found: Found) -> Iterator[str]:
+    """What a person is told where files stay as they are that instructions name to be changed."""
+    if found.measuring:
+        yield (
+            f"{', '.join(found.measuring)} stays as it is, as it seems to measure the others, though {found.program} "
+            "names it among what may change; `evogit adopt` writes a task in which you can change that"
+        )
 
 
 def _parts(line: str, section: str) -> Iterator[tuple[str, bool | None]]:

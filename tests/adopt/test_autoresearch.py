@@ -198,6 +198,16 @@ def test_metrics_may_have_names_that_tasks_cannot(tmp_path: Path, name: str, met
     assert metrics(task, evaluated(task, tmp_path / "box")) == {metric: 2.5}
 
 
+def test_what_measures_stays_as_it_is_though_instructions_name_it_among_what_may_change(tmp_path: Path, caplog) -> None:
+    words = "- **Primary**: `us` (lower is better)\n## Files in Scope\n- `sort.js`\n- `tests/bench_sort.js`: times it\n"
+    files = {"autoresearch.md": words, "autoresearch.sh": "node tests/bench_sort.js\n", "sort.js": ""}
+    files["tests/bench_sort.js"] = "require('../sort.js');\nconsole.log('METRIC us=5');\n"
+    assert find_task(str(write(tmp_path / "x", files))).editable == ("sort.js",)
+    assert "tests/bench_sort.js stays as it is" in caplog.text
+    files["autoresearch.md"] = words.replace("- `sort.js`\n", "")
+    assert find_task(str(write(tmp_path / "y", files))).editable == ("tests/bench_sort.js",)
+
+
 def test_instructions_without_files_are_no_task(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="autoresearch"):
         find_task(str(write(tmp_path, {"program.md": PROGRAM})))
