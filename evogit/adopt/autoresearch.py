@@ -68,9 +68,10 @@ GREP = re.compile(
 )
 NAME = r"[A-Za-z_]\w*(?:[.-]\w+)*"
 PRIMARY = re.compile(
-    r"(?:\*\*(?:primary|primary metric|metric|key metric)(?::\*\*|\*\*\s*:|:)\s*|\bprimary metric\b[^\n`\w.]*)"
+    r"(?:\*\*(?:primary|primary metric|metric|key metric)(?::\*\*|\*\*\s*:|:)\s*|"
+    r"\bprimary metric\b(?:[^\n`\w.]*|[^`\w.]*(?=`)))"
     rf"(?:(?:is|to|the|maximi[sz]e|minimi[sz]e)\s+)*(?P<quoted>`?)[`*]*(?P<name>{NAME})|"
-    rf"`(?P<before>{NAME})`\W{{1,5}}(?:the )?primary metric\b",
+    rf"`(?P<before>{NAME})`[^\w\n`]{{1,5}}(?:the )?primary metric\b",
     re.IGNORECASE,
 )
 SAID = re.compile(
@@ -85,7 +86,9 @@ NO_METRIC = re.compile(
     re.IGNORECASE,
 )
 """What is grepped for to see whether a run failed, and words that are no names."""
-STICK = re.compile(r"(^|[/_.-])(bench\w*|eval\w*|measur\w*|scor(er?|ing)|harness|verif\w*|tests?)(?=[/_.-])", re.IGNORECASE)
+STICK = re.compile(
+    r"(^|[/_.-])(bench\w*|eval\w*|measur\w*|scor(er?|ing)|harness|verif\w*|tests?)(?=[/_.-])", re.IGNORECASE
+)
 """What the names of files tell that measure."""
 SETUP = re.compile(r"(^|/)(prepare|setup|install|download)\w*\.\w+$")
 """Programs that are run once, before experiments."""
@@ -93,6 +96,7 @@ DURATION = r"(\d+)\s*(s|m|h)(?:ec(?:ond)?s?|in(?:ute)?s?|ours?|rs?)?\b"
 MOST = re.compile(
     rf"exceeds?\s+{DURATION}|{DURATION}[^.\n]*(?:\.[^.\n\d]*\bexceeds?[^.\n\d]*)?\bkill|"
     rf"\bkill[^.\n\d]{{0,40}}\b(?:after|exceeds?|longer than|over)\W+{DURATION}|"
+    rf"\btimeout\W{{1,4}}{DURATION}|"
     r"\btimeout(?:\s+-\S+(?:\s+\d+[smh]?(?=\s+\d))?)*\s+(\d+)([smh]?)\s+(?=[A-Za-z_./])",
     re.IGNORECASE,
 )
@@ -107,7 +111,7 @@ PREAMBLE = (
 class Found(Struct, frozen=True):
     """What instructions name: the files to change, the command, the number; empty or None where they do not.
 
-    `measuring` are files that they name to be changed, but that measure others.
+    `measuring` are files that they name to be changed, but that the command reaches to measure others.
     """
 
     program: str
@@ -178,10 +182,12 @@ def _found(folder: Path) -> Found | None:
     text = (folder / program).read_text(encoding="utf-8", errors="replace")
     seed = files_below(folder)
     command = _command(text, seed)
-    named, measuring = _editable(text, seed), _measuring(command, seed)
-    editable = tuple(path for path in named if path not in measuring) or named
-    kept = tuple(path for path in named if path not in editable)
-    return Found(program, text, seed, editable, command, _number(text, command, seed), kept)
+    named, reached = _editable(text, seed), _run(command, seed)
+    kept = tuple(glob for glob in named if STICK.search(glob) and any(matches(path, [glob]) for path in reached))
+    editable = tuple(glob for glob in named if glob not in kept)
+    return Found(
+        program, text, seed, editable or named, command, _number(text, command, seed), kept if editable else ()
+    )
 
 
 # --- what may change ------------------------------------------------------------------------------------------------
@@ -200,17 +206,12 @@ def _editable(text: str, files: Mapping[str, File]) -> tuple[str, ...]:
     return tuple(sorted((left or allowed) - OWN))
 
 
-def _measuring(command: str, files: Mapping[str, File]) -> set[str]:
-    """The files that a command reaches to measure others, as far as their names tell."""
-    return {path for path in _run(command, files) if STICK.search(path)}
-
-
 def _told_measuring(found: Found) -> Iterator[str]:
     """What a person is told where files stay as they are that instructions name to be changed."""
     if found.measuring:
         yield (
-            f"{', '.join(found.measuring)} stays as it is, as it seems to measure the others, though {found.program} "
-            "names it among what may change; `evogit adopt` writes a task in which you can change that"
+            f"what seems to measure the others stays as it is, though {found.program} names it among what may change: "
+            f"{', '.join(found.measuring)}; `evogit adopt` writes a task in which you can change that"
         )
 
 
@@ -221,30 +222,36 @@ def _parts(line: str, section: str) -> Iterator[tuple[str, bool | None]]:
     """
     before: bool | None = None
     for part in re.split(r"(?<=[.;])\s|,?\s(?=(?:but|except|apart from|other than)\b)", line):
-        may: bool | None = None
+        below = next((said for each in reversed(section.split("\n")) if (said := _says(each)) is not None), None)
+        may = _says(part)
         if re.match(r"except|apart from|other than", part) and before is not None:
             may = not before
-        elif FORBIDDEN.search(part) or FORBIDDEN.search(section):
-            may = False
-        elif ALLOWED.search(part) or ALLOWED.search(section):
-            may = True
+        elif may is None or below is False:
+            may = below
         before = may
         yield part, may
 
 
+def _says(text: str) -> bool | None:
+    """Whether a text allows to change what it names, or forbids it; None where it does neither."""
+    return False if FORBIDDEN.search(text) else True if ALLOWED.search(text) else None
+
+
 def _section(line: str, section: str) -> str:
-    """The headings that a line stands under: a bold line is one, until a paragraph follows.
+    """The headings that a line stands under: a bold line is one, until a paragraph follows, and one before a list.
 
     What stands below a heading about files is about these too, whatever its own heading.
     """
     *above, last = section.split("\n")
-    bold = last.startswith("**")
+    bold = not last.startswith("#")
     if re.match(r"#|\*\*[^*]+\*\*:?\s*$", line):
         level = len(line) - len(line.lstrip("#")) or len(line)
         headings = [each for each in (*above, *([] if bold else [last])) if ABOUT_FILES.search(each)]
         return "\n".join([*(each for each in headings if len(each) - len(each.lstrip("#")) < level), line])
-    begins = re.match(r"[^\s\d*-]|\*\*", line)
-    return "\n".join(above) if begins and bold else section
+    if not re.match(r"[^\s\d*-]|\*\*", line):
+        return section
+    kept = above if bold else [*above, last]
+    return "\n".join([*kept, line] if re.search(r":\W*$", line) else kept)
 
 
 def _glob(name: str, files: Mapping[str, File]) -> str:

@@ -35,6 +35,8 @@ IMPORT = re.compile(
     r"\b(?:require(?:_relative)?|import|from)\b\s*\(?\s*[\"']([^\"'\n]+)[\"']",
     re.MULTILINE,
 )
+SEVERAL = re.compile(r"^\s*import\s+([\w.]+(?:\s+as\s+\w+)?(?:\s*,\s*[\w.]+(?:\s+as\s+\w+)?)+)", re.MULTILINE)
+"""Modules that a line of Python imports."""
 MODULE = re.compile(r"\bpython[\d.]*\s+(?:-[A-Za-z]+\s+)*-m\s+([A-Za-z_][\w.]*\w)")
 """A module that a command starts."""
 QUOTED = re.compile(r"[\"'`]([^\"'`\n]{1,200})[\"'`]")
@@ -138,6 +140,9 @@ def _modules(path: str, text: str) -> Iterator[str]:
     """The files of the modules that a source imports."""
     here, endings = path.rpartition("/")[0], ENDINGS.get(path.rpartition(".")[2], ())
     yield from modules_started(text)
+    for match in SEVERAL.finditer(text):
+        names = (each.split()[0] for each in match[1].split(","))
+        yield from (_joined(here, f"{name.replace('.', '/')}.py") for name in names)
     for match in IMPORT.finditer(text):
         name = match[3] or re.sub(r"^\.+", "", match[1]).replace("::", "/").replace(".", "/")
         parts = [f"{name}/{each.split()[0]}".lstrip("/") for each in (match[2] or "").split(",") if each.split()]

@@ -29,6 +29,8 @@ REVERTS = re.compile(
     r"\b(revert\w*|discard\w*|reset\w*|roll\w*[ -]?back|rollback|undo\w*|restor\w+|reject\w*|throw|drop\w*|abandon\w*|"
     r"checkout|never|not|don't|worse)\b"
 )
+NAMED = re.compile(r"^\W*direction\W{1,8}(\w+)", re.MULTILINE | re.IGNORECASE)
+"""A line that says nothing but the way."""
 GOAL = re.compile(r"\b(goal|objective|aim|target|metric|score|task|optimi[sz]\w*|(?:is|the) better)\b")
 ASIDE = re.compile(
     r",?\s*\b(?:otherwise|or else|else|reverting|discarding|undoing|instead of|rather than)\b.*|"
@@ -44,7 +46,9 @@ def direction_said(text: str, metric: str) -> Direction | None:
     last what else is said of it. Where it says both, the next one tells. What has something reverted is passed over.
     """
     about, goals = _about(text, metric)
-    return _only(about, STRONG) or _only(goals, STRONG) or direction_of(metric, "json") or _only([*about, *goals], WEAK)
+    named = [match[1].lower() for match in NAMED.finditer(text)]
+    wanted = _only(named, WEAK) or _only([*named, *about], STRONG) or _only(goals, STRONG)
+    return wanted or direction_of(metric, "json") or _only([*about, *goals], WEAK)
 
 
 def direction_stated(text: str, metric: str) -> Direction | None:

@@ -52,6 +52,7 @@ def test_an_autoresearch_folder_is_a_task_as_it_is(tmp_path: Path) -> None:
         ("Never increase quux. Lower is better!", "minimize"),
         ("- quux (higher is better)\n- `other_time` (lower is better)", "maximize"),
         ("The goal is the highest validation quality.", "maximize"),
+        ("## Benchmark\n- primary metric: quux\n- direction: lower\n", "minimize"),
         ("If quux is lower, discard. Simpler is better, and `other_time`: lower is better.", None),
         ("Changes that reduce quux are discarded.", None),
     ],
@@ -96,6 +97,8 @@ def test_a_direction_that_nothing_tells_is_a_guess_and_said_to_be_one(tmp_path: 
         ("## Files in Scope\n### Core\n- `train.py`: all of it\n\n**Tools**\n- `make.lua`\n## Off Limits\n### Rest\n"
          "- `prepare.py`\n## Run\n`python train.py`, `grep '^val_bpb:' log`", "python3 train.py", 0,
          ("make.lua", "train.py")),
+        ("## Editable Surface\nYou may edit:\n\n- `train.py`\n\nYou may not edit:\n\n- `src/`\n- `prepare.py`\n\n"
+         "Primary metric:\n\n- `val_bpb`\n\nRun `python train.py`.", "python3 train.py", 0, 0),
     ],
 )  # fmt: skip
 def test_texts_name_files_commands_and_numbers_in_many_ways(tmp_path: Path, words, command, metric, editable) -> None:
@@ -174,6 +177,7 @@ def test_a_session_with_metric_lines_is_one_too(tmp_path: Path) -> None:
         ("It may take 2 hours, then it is killed.", 7200),
         ("Kill it after 3 min.", 180),
         ("Run `timeout -k 5 20m python a.py`.", 1200),
+        ("Run it (timeout: 2 min).", 120),
         ("A budget of 5 minutes.", 600),
     ],
 )
@@ -203,7 +207,7 @@ def test_what_measures_stays_as_it_is_though_instructions_name_it_among_what_may
     files = {"autoresearch.md": words, "autoresearch.sh": "node tests/bench_sort.js\n", "sort.js": ""}
     files["tests/bench_sort.js"] = "require('../sort.js');\nconsole.log('METRIC us=5');\n"
     assert find_task(str(write(tmp_path / "x", files))).editable == ("sort.js",)
-    assert "tests/bench_sort.js stays as it is" in caplog.text
+    assert "what may change: tests/bench_sort.js" in caplog.text
     files["autoresearch.md"] = words.replace("- `sort.js`\n", "")
     assert find_task(str(write(tmp_path / "y", files))).editable == ("tests/bench_sort.js",)
 

@@ -123,6 +123,7 @@ NEIGHBOURS = {
         ("list.py", "import os\nprint(len(os.listdir('in')))\n", ["in/a.csv"], ["list.py"]),
         ("sim.c", '#include "util.h"\nint main() { return X; }\n', ["deep.h", "util.h"], ["sim.c"]),
         ("run.sh", 'D=$(dirname "$0")\npython3 $D/solver.py\n', ["data.txt", "solver.py"], None),
+        ("two.py", "import os, solver as s\n", ["data.txt", "solver.py"], ["two.py"]),
         ("run.sh", "python3 -u -m solver\n", ["data.txt", "solver.py"], None),
         ("a.js", "console.log(require('./lib/part'), '../x')\n", ["lib/part.js"], ["a.js"]),
     ],
