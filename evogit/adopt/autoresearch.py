@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from msgspec import Struct
+import msgspec
+from msgspec import Struct, field
 
 from evogit.adopt.foreign_task import PLAIN, File, ForeignTask, name_of
 from evogit.adopt.labels import labelled, labels_of
@@ -17,13 +19,16 @@ from evogit.adopt.sources import files_below, packages, repeats
 from evogit.adopt.wanted import direction_said
 from evogit.config.printed_numbers import standing
 from evogit.config.values import matches
+from evogit.core import Direction
 
 EXPECTED = "program.md or autoresearch.md that names a file beside it to change, a command and a number (autoresearch)"
 PROGRAMS = ("program.md", "autoresearch.md")
 SCRIPT = "autoresearch.sh"
+LOG = "autoresearch.jsonl"
+"""What was found; a line of it says which metric counts from there on, and which way."""
 CHECKS = "autoresearch.checks.sh"
 """What has to pass behind an experiment of `SCRIPT`, or that counts for nothing."""
-OWN = {SCRIPT, CHECKS, *PROGRAMS}
+OWN = {SCRIPT, CHECKS, LOG, *PROGRAMS}
 """What belongs to the instructions, and never changes."""
 TIMEOUT = 600.0
 """Seconds of one experiment where nothing is said."""
@@ -63,7 +68,7 @@ LOGGED = re.compile(r"\bgrep\b[^\n`]*?\s([\w./-]*\w\.(?:log|txt|out))\b")
 BEFORE = re.compile(r"^(?:(?:time|nohup|env|exec|timeout(?: -\S+)* \d+[smh]?)\s+)+")
 VARIABLES = re.compile(r"^(?:[A-Z_][A-Z0-9_]*=\S*\s+)+")
 GREP = re.compile(
-    r"\bgrep\s+(?:-[\w-]+\s+)*(?!for\b)[\"']?(?:[\^(* ]|\\[sb])*([A-Za-z_]\w*)\s*([:=]?)|"
+    r"\bgrep\s+(?:-[\w-]+\s+)*(?!for\b)[\"']?(?:[\^(* ]|\\[sb])*([A-Za-z_]\w*)(?!\w|[:=]\d)\s*([:=]?)|"
     r"\bawk\s+[\"']/\^?([A-Za-z_]\w*)([:=]?)"
 )
 NAME = r"[A-Za-z_]\w*(?:[.-]\w+)*"
@@ -106,6 +111,14 @@ PREAMBLE = (
     "These instructions were written for an agent that works alone. Here, EvoGit runs the experiments, keeps what is "
     "better and writes the log: propose one change of {files} at a time, and leave branches, commits and logs alone."
 )
+
+
+class Session(Struct, frozen=True):
+    """A line of a session's log."""
+
+    type: str = ""
+    metric: str = field(default="", name="metricName")
+    direction: str = field(default="", name="bestDirection")
 
 
 class Found(Struct, frozen=True):
@@ -357,16 +370,34 @@ def _number(text: str, command: str, files: Mapping[str, File]) -> Number | None
     texts = texts_of(_run(command, files)) or texts_of(files)
     lines = any("METRIC" in source for source in [*texts, text if SCRIPT in files else ""])
     labels = {label.metric: label.read for source in texts for label in labels_of(source)}
-    for name, between in _named(text, texts):
+    logged = _logged(files)
+
+    def way(name: str) -> Direction | None:
+        return logged.get(name) or direction_said(text, name)
+
+    counted = [(name, "=") for name in logged if any(name in each for each in [text, *texts])]
+    for name, between in [*counted, *_named(text, texts)]:
         if lines and (
             any(name == match[1] for source in texts for match in METRIC.finditer(source)) or name not in labels
         ):
-            return Number(plain_name(name), metric_line(name), direction_said(text, name))
-        return Number(plain_name(name), labels.get(name) or labelled(name, between), direction_said(text, name))
+            return Number(plain_name(name), metric_line(name), way(name))
+        return Number(plain_name(name), labels.get(name) or labelled(name, between), way(name))
     number = number_of(texts)
     if re.search(rf"\b{re.escape(number.metric)}\b", text):
         return Number(number.metric, number.read, direction_said(text, number.metric))
     return None
+
+
+def _logged(files: Mapping[str, File]) -> dict[str, Direction]:
+    """The metric that the log of a session says to count, and which way is better; empty where it says neither."""
+    ways: dict[str, Direction] = {"lower": "minimize", "higher": "maximize"}
+    data, _ = files.get(LOG, (b"", PLAIN))
+    for line in reversed(data.splitlines()):
+        with suppress(msgspec.DecodeError):
+            said = msgspec.json.decode(line, type=Session)
+            if said.type == "config" and said.metric and said.direction in ways:
+                return {said.metric: ways[said.direction]}
+    return {}
 
 
 def _named(text: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -91,7 +91,8 @@ def test_a_direction_that_nothing_tells_is_a_guess_and_said_to_be_one(tmp_path: 
         ("Edit `train.py`. **Primary**: quick Steps.\n```\n1. uv run prepare.py\n2. grep '^val_bpb:' log\n```",
          "python3 prepare.py", 0, 0),
         ("Edit `train.py`.\n```\npython train.py \\\n  --tag x{N} \\\n  --note \"{your words}\"\n```\n"
-         "See it all: `make x &`\n`grep '^val_bpb:' log`", 'python3 train.py --tag xx --note "x"', 0, 0),
+         "See it all: `make x &`\n`grep -E 'step:10/20 val_loss' log`, "
+         "`grep '^val_bpb:' log`", 'python3 train.py --tag xx --note "x"', 0, 0),
         ("Edit `train.py`. `make bench && python3 train.py > log`, then grep for:\n```\nval_bpb: 1\n```\n"
          "- `val_bpb`: Primary metric. Lower = better.", "make bench && python3 train.py", 0, 0),
         ("## Files in Scope\n### Core\n- `train.py`: all of it\n\n**Tools**\n- `make.lua`\n## Off Limits\n### Rest\n"
@@ -200,6 +201,17 @@ def test_metrics_may_have_names_that_tasks_cannot(tmp_path: Path, name: str, met
     files["bench/run.py"] = f"import time\nprint('METRIC steps=3')\nprint('METRIC {name}=2.5')\n"
     task = find_task(str(write(tmp_path / "x", files)))
     assert metrics(task, evaluated(task, tmp_path / "box")) == {metric: 2.5}
+
+
+def test_the_log_of_a_session_says_what_counts(tmp_path: Path) -> None:
+    files = {"autoresearch.md": "Higher is better.\n## Files in Scope\n- `a.py`\n", "a.py": ""}
+    files["autoresearch.sh"] = "echo METRIC score=1\necho METRIC quux=2\n"
+    files["autoresearch.jsonl"] = (
+        '{"type":"config","metricName":"score","bestDirection":"higher"}\n{"run":1,"metric":1,"status":"keep"}\n'
+        '{"type":"config","name":"b","metricName":"quux","metricUnit":"","bestDirection":"lower"}\n{"run":2,\n'
+    )
+    task = find_task(str(write(tmp_path / "x", files)))
+    assert (task.primary.name, task.primary.direction, task.editable) == ("quux", "minimize", ("a.py",))
 
 
 def test_what_measures_stays_as_it_is_though_instructions_name_it_among_what_may_change(tmp_path: Path, caplog) -> None:
