@@ -42,14 +42,14 @@ EXTREMES = re.compile(r"(^|_)(best|worst|min|max)(_|$)")
 """What labels say of one run of several, where others tell of all."""
 MARKS = re.compile("\"\"\"|'''")
 ECHO = re.compile(r"\becho\b")
-_CLOCK = r"(?:elapsed|perf_counter|monotonic|process_time|time\.time|hrtime|steady_clock|now\(\)|clock\(\))"
+_CLOCK = r"(?:elapsed|timeit|perf_counter|monotonic|process_time|time\.time|hrtime|steady_clock|now\(\)|clock\(\))"
 TIMED = re.compile(
     rf"\bwhile\b[^\n]*{_CLOCK}[^\n]*<|\bif\b[^\n]*{_CLOCK}[^\n]*>(?:[^\n]*\n){{0,8}}?[^\n]*\bbreak\b", re.IGNORECASE
 )
 """A loop that lasts as long as a clock says, so that the time is no result."""
 CLOCKED = re.compile(rf"{_CLOCK}|\b(?:duration|runtime)\b", re.IGNORECASE)
 BEHIND = re.compile(
-    r"(?:%[-+ #0-9.*]*l{0,2}[a-z]|\}|[,+<&]\s*[\"'`]) ?"
+    r"(?:%[-+ #0-9.*]*l{0,2}[a-z]|[)}]|[,+<&]\s*[\"'`]) ?"
     r"(?P<unit>(?P<which>milli|micro|nano|)sec(?:ond)?s?|(?P<short>[mnuµμ]?)s)(?![\w/])"
 )
 """A time with its unit behind it."""
@@ -138,6 +138,8 @@ def _label(match: re.Match[str]) -> Label:
 def _is_message(match: re.Match[str]) -> bool:
     if re.search(r"\b(failed|failure|warning|exception)$", match["words"], re.IGNORECASE):
         return True
+    if re.fullmatch(r"%[-+ #0-9.*]*l{0,2}[a-rt-zA-Z]", match["hole"]):
+        return False
     hole = match["hole"] + match.string[match.end() : match.end() + 20]
     return ERRORS.search(match["words"]) is not None and MESSAGE.match(hole) is not None
 

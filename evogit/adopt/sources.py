@@ -75,7 +75,7 @@ SOURCES = re.compile(r"\.(py|[rR]|rs|c|cc|cpp|cxx|h|hpp|sh|bash|jl|go|[cm]?js|ts
 UNSTEADY = re.compile(
     r"\b(time|(perf_counter|process_time|monotonic|time)(_ns)?|timeit|hrtime|Date\.now|performance\.now|Instant|SystemTime|"
     r"nanoTime|currentTimeMillis|chrono|clock(_gettime)?|gettimeofday|hyperfine|Stopwatch|EPOCHREALTIME|proc\.time|"
-    r"Sys\.time|rand(om)?|randint|srand|shuffle|mt19937|default_rng|RANDOM)\b"
+    r"Sys\.time|date \+%s|rand(om)?|randint|srand|shuffle|mt19937|default_rng|RANDOM)\b"
 )
 
 

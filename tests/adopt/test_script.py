@@ -45,6 +45,13 @@ from tests.adopt.evaluating import evaluated, metrics, write
         ("behind.py", "x = 4\nprint('N=%d: %d s (%d GFlops)' % (9, 8, x))\n", "gflops", 4.0, "maximize"),
         ("took.py", "t = 5\nprint(7)\nprint('--- %s seconds ---' % t)\n", "seconds", 5.0, "minimize"),
         ("ms.js", "const t = 6;\nconsole.log('Solved in', t, 'ms', 'by 9');\n", "milliseconds", 6.0, "minimize"),
+        (
+            "date.sh",
+            'i=1; a=$(date +%s)\necho "Run $i: ${i}ms"\necho "Mean: $((8 / 2))ms"\n',
+            "milliseconds",
+            4.0,
+            "minimize",
+        ),
         ("debug.sh", "echo 'Time: 850µs' # {:?}\n", "seconds", 0.00085, "minimize"),
         (
             "sieve.py",
@@ -83,6 +90,8 @@ def test_a_script_that_prints_a_number_is_a_task(tmp_path: Path, name, text, met
         ("print(time.time() - begun)", "time"),
         ('cout << "Taken by f(): " << d.count() << " microseconds" << endl;', "microseconds"),
         ('printf("%d loss\\n", x);', None),
+        ('printf("Error: %e\\n", fabs(x - y));', "error"),
+        ("print(timeit.timeit(f))", "time"),
         ('parser.add_argument("--n", help="cost: %(default)s")\nrun(env={"loss": 1}, loss={x})', None),
     ],
 )
