@@ -28,6 +28,8 @@ LOG = "autoresearch.jsonl"
 """What was found; a line of it says which metric counts from there on, and which way."""
 CHECKS = "autoresearch.checks.sh"
 """What has to pass behind an experiment of `SCRIPT`, or that counts for nothing."""
+TOPLEVEL = b"rev-parse --show-toplevel"
+"""How a script finds the folder it is in, for which that has to be a repository."""
 OWN = {SCRIPT, CHECKS, LOG, *PROGRAMS}
 """What belongs to the instructions, and never changes."""
 TIMEOUT = 600.0
@@ -290,8 +292,11 @@ def _apart(glob: str, forbidden: set[str], files: Mapping[str, File]) -> list[st
 def _command(text: str, files: Mapping[str, File]) -> str:
     """The command of an experiment: of those that write to the log which is looked into, else of all, the commonest."""
     if SCRIPT in files:
-        checked = f" && bash {CHECKS} >&2" if CHECKS in files else ""
-        return f"{_interpreter(files[SCRIPT][0])} {SCRIPT}{checked}"
+        checked = f" && {_interpreter(files[CHECKS][0])} {CHECKS} >&2" if CHECKS in files else ""
+        begins = (
+            "git init -q && " if any(TOPLEVEL in files.get(name, (b"", PLAIN))[0] for name in (SCRIPT, CHECKS)) else ""
+        )
+        return f"{begins}{_interpreter(files[SCRIPT][0])} {SCRIPT}{checked}"
     text = PLACEHOLDER.sub("x", CONTINUED.sub(" ", text))
     plain = [line for line in text.splitlines() if "`" not in line]
     lines = [match[1] if match else line for line in plain for match in (TOLD.match(line),)]

@@ -164,7 +164,7 @@ def test_a_session_with_metric_lines_is_one_too(tmp_path: Path) -> None:
     assert (task.editable, task.primary.name, task.primary.direction) == (("sort.py",), "seconds", "minimize")
     assert "METRIC seconds=0.5" in evaluated(task, tmp_path / "box").stdout
     files["autoresearch.sh"] = "#!/usr/bin/env python3\nprint('METRIC seconds=0.25')\n"
-    files["autoresearch.checks.sh"] = "grep sorted sort.py\n"
+    files["autoresearch.checks.sh"] = 'cd "$(git rev-parse --show-toplevel)" && grep sorted sort.py\n'
     checked = find_task(str(write(tmp_path / "checked", files)))
     assert checked.editable == ("sort.py",)
     assert metrics(checked, evaluated(checked, tmp_path / "box2")) == {"seconds": 0.25}
