@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
@@ -18,9 +20,12 @@ class Past(Struct, frozen=True):
         files: path -> content of what differs from the task's seed.
         value: its score there; None where it has none, as it failed.
         parent: the id of the program that it was made of; empty where it was of none.
+        shown: ids of programs that whoever made it was shown besides.
         title: what it is said to change.
         failure: why it has no score, as far as that is said.
-        told: its other numbers and what was said of it.
+        numbers: the metrics that it has beside its score, or among which that is.
+        told: what else is known of how it was made, such as its island.
+        feedback: what its evaluation said.
         time: seconds since the epoch.
     """
 
@@ -28,9 +33,12 @@ class Past(Struct, frozen=True):
     files: Mapping[str, bytes]
     value: float | None
     parent: str = ""
+    shown: Sequence[str] = ()
     title: str = ""
     failure: str = ""
+    numbers: Mapping[str, float] = field(default_factory=dict)
     told: Mapping[str, str] = field(default_factory=dict)
+    feedback: str = ""
     time: int = 0
 
 
@@ -74,4 +82,32 @@ def finite(value: Any) -> float | None:
         return None
     with suppress(OverflowError):
         return float(value) if math.isfinite(value) else None
+    return None
+
+
+def numbers_of(metrics: Mapping[str, Any]) -> dict[str, float]:
+    """Those of some metrics that are finite numbers."""
+    return {name: number for name, value in metrics.items() if (number := finite(value)) is not None}
+
+
+def text_of(file: Path) -> str:
+    """What a file says; empty where there is none."""
+    return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+
+
+def object_of(value: object) -> dict[str, Any]:
+    """An object, or JSON that is one; empty where it is none, or not whole."""
+    found = _parsed(value)
+    return found if isinstance(found, dict) else {}
+
+
+def list_of(value: object) -> list[Any]:
+    """A list, or JSON that is one; empty where it is none, or not whole."""
+    found = _parsed(value)
+    return found if isinstance(found, list) else []
+
+
+def _parsed(value: object) -> object:
+    with suppress(ValueError, RecursionError):
+        return json.loads(value) if isinstance(value, str) else value
     return None

@@ -9,17 +9,30 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from evogit.adopt.past import Past, PastRun
+from evogit.breeding.inspirations import Inspirations
 from evogit.config import Task
-from evogit.core import Adopted, Evaluated, Evaluation, Proposed, RefusedError, RunStarted, Stopped, UsageError
+from evogit.core import (
+    Adopted,
+    Evaluated,
+    Evaluation,
+    Evidence,
+    Proposed,
+    RefusedError,
+    RunStarted,
+    Stopped,
+    UsageError,
+)
 from evogit.engine.projections import Projections
 from evogit.evaluation.seed_files import write_seed
 from evogit.history import History
 from evogit.history.context import RunContext
 from evogit.repository import Repository, clean_title
-from evogit.repository.evidence import why
+from evogit.repository.evidence import files_of, why
 
 FOUNDERS = 8
 """Individuals that a run goes on from, the best different ones."""
+MOST_NUMBERS = 64
+"""Metrics of a program that are kept beside its score."""
 
 
 def is_imported(began: RunStarted) -> bool:
@@ -47,7 +60,9 @@ def bring_in(repository: Repository, task: Task, run: str, past: PastRun) -> Imp
     if task.seed is None:
         raise UsageError(f"expected a task with a seed folder, got {task.folder}, whose seed is a commit")
     if run in repository.runs():
-        raise RefusedError(f"the run {run!r} is there already; choose another one with --name")
+        raise RefusedError(
+            f"the run {run!r} is there already; choose another one with --name, or remove it with `evogit rm {run}`"
+        )
     with repository.engines(run).enter(join=False) as engine:
         history = History(run)
         journal = repository.journal(run, history.apply)
@@ -114,7 +129,7 @@ class _Writer:
     def _seed(self) -> str:
         tree = self._begun_with(write_seed(self._context.repository, self._context.task))
         commit = self._commit(tree, (), "seed", f"seed of {self._context.task.name}", int(time.time()))
-        self._propose(commit, tree, (), f"seed of {self._context.task.name}", {})
+        self._propose(commit, tree, (), f"seed of {self._context.task.name}", None)
         self._context.repository.plant(commit)
         return commit
 
@@ -142,8 +157,7 @@ class _Writer:
             title = clean_title(program.title)
             parents = (self._candidates.get(program.parent) or seed,)
             commit = self._commit(tree, parents, "a1", title, program.time or int(time.time()))
-            told = "\n".join(f"{name}: {text}" for name, text in program.told.items())
-            self._propose(commit, tree, parents, title, why(told))
+            self._propose(commit, tree, parents, title, program)
             self._candidates[program.id] = first = commit
         elif history.evaluation(first) is not None:
             self._same += 1
@@ -154,7 +168,11 @@ class _Writer:
         trailers = {"Agent": author, "Operator": "mutation" if parents else "seed", "Imported-From": self._system}
         return self._context.repository.commit(tree, parents, author=author, time=when, title=title, trailers=trailers)
 
-    def _propose(self, commit: str, tree: str, parents: tuple[str, ...], title: str, files: dict[str, bytes]) -> None:
+    def _propose(self, commit: str, tree: str, parents: tuple[str, ...], title: str, program: Past | None) -> None:
+        told = "\n".join(f"{name}: {text}" for name, text in program.told.items()) if program else ""
+        shown = self._shown(program, parents) if program else ()
+        inspirations = Inspirations(self._context.repository, self._context.history)
+        files = why(told)
         evidence = self._context.journal.keep(files, commit)
         self._context.journal.append(
             Proposed(
@@ -166,17 +184,32 @@ class _Writer:
                 agent="a1" if parents else "seed",
                 operator="mutation" if parents else "seed",
                 title=title,
+                shown=shown,
+                inspirations=inspirations.of(tree, parents, shown),
                 evidence=evidence if files else "",
             )
         )
 
+    def _shown(self, program: Past, parents: tuple[str, ...]) -> tuple[str, ...]:
+        """The candidates that whoever made a program was shown, but for those that it descends from."""
+        family = self._context.history.phylogeny.ancestors(*parents)
+        found = dict.fromkeys(self._candidates.get(each, "") for each in program.shown)
+        return tuple(each for each in found if each and each not in family)
+
     def _evaluate(self, commit: str, program: Past) -> None:
         task, failed = self._context.task, program.value is None
+        metrics = {} if program.value is None else {task.primary.name: program.value}
+        numbers = {**dict(list(program.numbers.items())[:MOST_NUMBERS]), **metrics}
         evaluation = Evaluation(
             status="invalid" if failed else "ok",
-            metrics={} if program.value is None else {task.primary.name: program.value},
+            metrics=metrics,
+            cases={self._system: numbers} if numbers.keys() - metrics.keys() else {},
             reason=f"it has no score in {self._system}{program.failure and ': '}{program.failure}" if failed else "",
             evaluator=self._context.history.started.evaluator if self._context.history.started else "",
             judged="inside",
         )
-        self._context.journal.append(Evaluated(candidate=commit, evaluation=evaluation))
+        files = files_of(Evidence(feedback={self._system: program.feedback})) if program.feedback else {}
+        evidence = self._context.journal.keep(files, commit)
+        self._context.journal.append(
+            Evaluated(candidate=commit, evaluation=evaluation, evidence=evidence if files else "")
+        )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import evogit
 from evogit.adopt import find_task
 from evogit.adopt.past_runs import read_past
 from evogit.core import NotFoundError, RefusedError
@@ -68,13 +69,108 @@ def test_a_checkpoint_is_a_run_with_lineage_and_scores(tmp_path: Path) -> None:
     assert history.best == found[b"X = 3\n"].commit
     assert history.started
     assert history.started.judged == "inside"
-    with pytest.raises(RefusedError, match="there already"):
+    with pytest.raises(RefusedError, match="there already; choose another one with --name, or remove it"):
         bring_in(repository, task, "x", past)
+
+
+def skydiscover(folder: Path, **programs: dict[str, object]) -> Path:
+    texts = {
+        f"out/checkpoints/checkpoint_9/programs/{id}.json": json.dumps({"id": id, "metrics": {}, **about})
+        for id, about in programs.items()
+    }
+    return write(folder, {"initial_program.py": PROGRAM, "evaluator.py": EVALUATOR, **texts}) / "out"
+
+
+def test_programs_that_later_checkpoints_have_dropped_or_half_written_are_read_from_earlier_ones(
+    tmp_path: Path,
+) -> None:
+    def program(id: str, time: int, **about: object) -> str:
+        said = {"id": id, "code": f"X = {time}\n", "timestamp": time, "metrics": {"combined_score": time}}
+        return json.dumps({**said, **about})
+
+    place = tmp_path / "out" / "checkpoints"
+    copied = {"iteration_found": 0, "metadata": {"island": 2, "migrant": True}}
+    early = {"seed": program("seed", 1), "b": program("b", 2, parent_id="seed"), "half": program("half", 3)}
+    late = {"c": program("c", 5, parent_id="b"), "half": '{"id": "half", "co', "m": program("m", 4, **copied)}
+    for number, texts in ((10, early), (20, late)):
+        write(place / f"checkpoint_{number}" / "programs", {f"{name}.json": text for name, text in texts.items()})
+    past = read_past(tmp_path / "out", "initial_program.py", "combined_score")
+    assert [each.id for each in past.programs] == ["seed", "b", "half", "m", "c"], "as they were made"
+    assert (past.unread, past.orphans) == (0, 0)
+    assert past.programs[3].told == {"iteration": "0", "island": "2"}
+    alone = read_past(place / "checkpoint_20", "initial_program.py", "combined_score")
+    assert ([each.id for each in alone.programs], alone.unread, alone.orphans) == (["m", "c"], 1, 1)
+
+
+def test_metrics_by_which_programs_are_told_apart_do_not_rank(tmp_path: Path) -> None:
+    metrics = {"size": 90.0, "accuracy": 0.5}
+    text = json.dumps({"id": "a", "code": PROGRAM, "metrics": metrics})
+    stats = json.dumps({"feature_stats": {"size": {}, "complexity": {}}})
+    write(tmp_path / "checkpoint_1", {"programs/a.json": text, "metadata.json": stats})
+    program = read_past(tmp_path, "initial_program.py", "combined_score").programs[0]
+    assert (program.value, program.numbers) == (0.5, metrics)
+
+
+def test_a_run_of_skydiscover_keeps_metrics_artifacts_reasons_and_what_was_shown(tmp_path: Path) -> None:
+    caught = {"failure_stage": "stage1", "stderr": "first\nnegative value", "traceback": "..."}
+    folder = skydiscover(
+        tmp_path / "x",
+        a={"solution": PROGRAM, "timestamp": 1.5, "metrics": {"combined_score": 1.0}},
+        b={
+            "solution": "X = 2\n",
+            "timestamp": 2.5,
+            "parent_id": "a",
+            "metrics": {"combined_score": 2.0, "n": 7},
+            "artifacts": {"hint": "larger"},
+            "metadata": {"changes": "Change 1: 'X = 1' → 'X = 2'"},
+        },
+        c={
+            "solution": "X = 0\n",
+            "timestamp": 3.5,
+            "parent_id": "a",
+            "other_context_ids": ["b", "a", "gone"],
+            "metrics": {"stage1_passed": 0.0, "error": 0.0},
+            "artifacts": caught,
+        },
+    )
+    past = read_past(folder, "initial_program.py", "combined_score")
+    assert past.system == "SkyDiscover"
+    repository = Repository.create(tmp_path / "run")
+    bring_in(repository, find_task(str(tmp_path / "x")), "x", past)
+    result = evogit.read(repository.path)
+    assert (result["seed"].score, result.best.text, result.best.title) == (1.0, "X = 2\n", "'X = 1' → 'X = 2'")
+    [failed] = [each for each in result if each.status != "ok"]
+    assert failed.failure == "it has no score in SkyDiscover: negative value"
+    assert failed.record()["shown"] == [result.best.id]
+    evaluation = open_run(repository, "x").history.evaluation(result.best.id)
+    assert evaluation
+    assert evaluation.cases == {"SkyDiscover": {"combined_score": 2.0, "n": 7.0}}
+    assert b"[hint] larger" in result.best.evidence["feedback.json"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"id": "a", "genome": "X"}', "expected id, and code .* got in a.json: id, genome"),
+        ('{"id": "a", "co', "no JSON object that is whole"),
+    ],
+)
+def test_programs_of_an_unknown_kind_are_told_with_what_they_have(tmp_path: Path, text: str, said: str) -> None:
+    write(tmp_path / "checkpoint_1", {"programs/a.json": text})
+    with pytest.raises(NotFoundError, match=said):
+        read_past(tmp_path, "x.py", "score")
+
+
+def test_values_of_strange_types_in_a_checkpoint_are_as_if_not_there(tmp_path: Path) -> None:
+    strange = {"metrics": [], "metadata": 3, "timestamp": "then", "iteration_found": "z", "other_context_ids": 5}
+    write(tmp_path / "checkpoint_1", {"programs/a.json": json.dumps({"id": "a", "code": PROGRAM, **strange})})
+    [program] = read_past(tmp_path, "x.py", "score").programs
+    assert (program.value, program.time, program.title) == (None, 0, "iteration z")
 
 
 def test_a_database_of_shinkaevolve_is_read_while_it_is_at_work(tmp_path: Path) -> None:
     file = tmp_path / "results" / "programs.sqlite"
-    file.parent.mkdir()
+    write(file.parent / "gen_1", {"results/correct.json": '{"correct": false, "error": "X must be even"}'})
     columns = (
         "id, code, parent_id, generation, timestamp, combined_score, public_metrics, text_feedback, correct, metadata"
     )
@@ -97,7 +193,32 @@ def test_a_database_of_shinkaevolve_is_read_while_it_is_at_work(tmp_path: Path) 
         ("b", "a", 2.0),
         ("c", "a", None),
     ]
-    assert (past.programs[1].title, past.programs[1].told) == ("double", {"n": "3", "text_feedback": "fine"})
+    [_, second, third] = past.programs
+    assert (second.title, second.numbers, second.feedback) == ("double", {"n": 3.0}, "fine")
+    assert third.failure == "X must be even"
+
+
+def test_a_database_that_is_none_of_shinkaevolve_or_not_whole_is_told_what_it_has(tmp_path: Path) -> None:
+    def refused(*statements: str) -> str:
+        (tmp_path / "programs.sqlite").unlink(missing_ok=True)
+        with closing(sqlite3.connect(tmp_path / "programs.sqlite")) as database:
+            for statement in statements:
+                database.execute(statement)
+            database.commit()
+        with pytest.raises(NotFoundError) as error:
+            read_past(tmp_path / "programs.sqlite", "initial.py", "combined_score")
+        return str(error.value)
+
+    assert "no such table: programs" in refused("CREATE TABLE x (a)")
+    table = "CREATE TABLE programs (id, source, combined_score)"
+    assert "has no program yet" in refused(table)
+    newer = refused(table, "INSERT INTO programs VALUES (1, 2, 3)")
+    assert "without code" in newer
+    assert "columns id, source, combined_score" in newer
+    whole = (tmp_path / "programs.sqlite").read_bytes()
+    (tmp_path / "programs.sqlite").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(NotFoundError, match="that can be read: "):
+        read_past(tmp_path / "programs.sqlite", "initial.py", "combined_score")
 
 
 def test_results_of_autoresearch_are_read_with_their_commits(tmp_path: Path) -> None:
@@ -172,5 +293,5 @@ def test_tables_of_other_shapes_in_folders_with_other_commits_between_are_read(t
 
 
 def test_a_folder_without_a_run_is_told_what_was_looked_for(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match="OpenEvolve checkpoint"):
+    with pytest.raises(NotFoundError, match="a checkpoint of OpenEvolve or SkyDiscover"):
         read_past(tmp_path, "x.py", "score")

@@ -26,10 +26,10 @@ from evogit.review.importing import bring_in
 def import_(terminal: Terminal, repo: str | None, name: str | None, path: Path, task: str | None) -> None:
     """Make a run of what another system found at PATH.
 
-    PATH is an OpenEvolve checkpoint or output folder, a ShinkaEvolve database or results folder, or an autoresearch
-    repository with results.tsv. Its programs become candidates with their lineage, and the scores that the other system
-    gave them, to look at with `log`, `graph`, `show`, `serve`. `evogit rescore` evaluates the best of them here; then
-    `run` goes on from them.
+    PATH is a checkpoint or an output folder of OpenEvolve or SkyDiscover, a ShinkaEvolve database or results folder, or
+    an autoresearch repository with results.tsv. Its programs become candidates with their lineage, and the scores that
+    the other system gave them, to look at with `log`, `graph`, `show`, `serve`. `evogit rescore` evaluates the best of
+    them here; then `run` goes on from them.
     """
     found = find_task(task or _task_above(path))
     changeable = [each for each in found.seed_files() if found.is_editable(each)]
