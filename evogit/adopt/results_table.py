@@ -55,6 +55,7 @@ def read_table(file: Path, program: str, metric: str) -> PastRun:
             parent=git.made_of(commit, rows.keys()),
             title=table.told(row).get("description") or commit[:7],
             failure=table.failure(row),
+            numbers=table.numbers(row),
             told=table.told(row),
             time=git.repository.commit_time(commit),
         )
@@ -95,6 +96,13 @@ class _Table(Struct, frozen=True):
     def told(self, row: Sequence[str]) -> dict[str, str]:
         """Name of a column -> what a row says."""
         return dict(zip(self.header, row, strict=False))
+
+    def numbers(self, row: Sequence[str]) -> dict[str, float]:
+        """What a row measured, such as memory; nothing where it failed, whose zeros are no measurements."""
+        if self.failure(row):
+            return {}
+        commit = self.header[self.id] if self.header else ""
+        return {name: n for name, cell in self.told(row).items() if name != commit and (n := _number(cell)) is not None}
 
     def failure(self, row: Sequence[str]) -> str:
         """How an experiment failed, whatever the column of that is called; one that was broken off is all zeros."""

@@ -57,10 +57,16 @@ def _is_database(file: Path) -> bool:
 
 
 def _has_programs(file: Path) -> bool:
-    if file.is_file() and _is_database(file):
-        with suppress(sqlite3.Error):
-            return _rows(file) is not None
-    return False
+    """Whether a file has a table of programs, or cannot tell, as it is damaged."""
+    if not file.is_file() or not _is_database(file):
+        return False
+    try:
+        _rows(file)
+    except sqlite3.OperationalError:
+        return False
+    except sqlite3.DatabaseError:
+        return True
+    return True
 
 
 def _rows(file: Path) -> list[dict[str, Any]]:

@@ -217,8 +217,8 @@ def test_a_database_that_is_none_of_shinkaevolve_or_not_whole_is_told_what_it_ha
     assert "columns id, source, combined_score" in newer
     whole = (tmp_path / "programs.sqlite").read_bytes()
     (tmp_path / "programs.sqlite").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(NotFoundError, match="that can be read: "):
-        read_past(tmp_path / "programs.sqlite", "initial.py", "combined_score")
+    with pytest.raises(NotFoundError, match=r"programs.sqlite is no database .* that can be read: "):
+        read_past(tmp_path, "initial.py", "combined_score")
 
 
 def test_results_of_autoresearch_are_read_with_their_commits(tmp_path: Path) -> None:
@@ -240,6 +240,7 @@ def test_results_of_autoresearch_are_read_with_their_commits(tmp_path: Path) -> 
         ("twice", None, {"train.py": b"X = 2\n"}),
     ]
     assert past.programs[1].parent == past.programs[0].id
+    assert [each.numbers for each in past.programs] == [{"val_bpb": 1.5, "memory_gb": 44.0}, {}]
 
 
 def test_tables_of_other_shapes_in_folders_with_other_commits_between_are_read(tmp_path: Path) -> None:
