@@ -146,4 +146,5 @@ def _failure(metrics: Mapping[str, Any], artifacts: Mapping[str, Any]) -> str:
     if metrics.get("timeout") is True:
         return f"timeout in {said.get('failure_stage', 'the evaluation')}"
     texts = (str(said.get(name) or "").strip() for name in REASONS)
-    return next((text.splitlines()[-1] for text in texts if text), "")
+    stage = next((name.removesuffix("_passed") for name in metrics if name.endswith("_passed")), "")
+    return next((text.splitlines()[-1] for text in texts if text), stage and f"it failed in {stage}")

@@ -38,7 +38,9 @@ def read_table(file: Path, program: str, metric: str) -> PastRun:
         NotFoundError: there is none.
     """
     table = _Table.of(file.read_text(encoding="utf-8", errors="replace"), metric)
-    git = _Git(file.parent, program)
+    if not table.rows:
+        raise NotFoundError(f"{file} has no rows yet; expected one for each experiment, with its commit")
+    git = _Git(file, program)
     rows: dict[str, Sequence[str]] = {}
     for row in table.rows:
         if commit := git.commit(table.commit(row)):
@@ -141,8 +143,16 @@ def _number(text: str) -> float | None:
 class _Git:
     """The repository of a table, and the program that its rows are about, which lies beside the table."""
 
-    def __init__(self, folder: Path, program: str) -> None:
-        self.repository = Repository.discover(folder)
+    def __init__(self, table: Path, program: str) -> None:
+        """Raises: NotFoundError: the table lies in no repository."""
+        folder = table.parent
+        try:
+            self.repository = Repository.discover(folder)
+        except NotFoundError:
+            raise NotFoundError(
+                f"{table} lies in no Git repository, where the programs of its rows would be; import it where it was "
+                "written, or from a clone that has all of its branches"
+            ) from None
         root = next(each for each in (folder.resolve(), *folder.resolve().parents) if (each / ".git").exists())
         self._program = program
         self._bare: set[str] = set()  # commits above which no row's is

@@ -141,6 +141,9 @@ def test_a_run_of_skydiscover_keeps_metrics_artifacts_reasons_and_what_was_shown
     assert (result["seed"].score, result.best.text, result.best.title) == (1.0, "X = 2\n", "'X = 1' → 'X = 2'")
     [failed] = [each for each in result if each.status != "ok"]
     assert failed.failure == "it has no score in SkyDiscover: negative value"
+    bare = {"solution": "X = 5\n", "metrics": {"stage1_passed": 0.0, "error": 0.0}}
+    silent = read_past(skydiscover(tmp_path / "y", a=bare), "initial_program.py", "combined_score")
+    assert silent.programs[0].failure == "it failed in stage1"
     assert failed.record()["shown"] == [result.best.id]
     evaluation = open_run(repository, "x").history.evaluation(result.best.id)
     assert evaluation
@@ -291,6 +294,15 @@ def test_tables_of_other_shapes_in_folders_with_other_commits_between_are_read(t
     table.write_text("commit\tscore\nexp0\t1.0\n")
     with pytest.raises(NotFoundError, match="has 1 rows; none names"):
         read_past(table.parent, "train.py", "val_bpb")
+    table.write_text("commit\tscore\n")
+    with pytest.raises(NotFoundError, match="has no rows yet"):
+        read_past(table.parent, "train.py", "val_bpb")
+
+
+def test_a_table_outside_of_git_is_told_what_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "results.tsv").write_text("commit\tscore\n0123456\t1.0\n")
+    with pytest.raises(NotFoundError, match="results.tsv lies in no Git repository, where the programs"):
+        read_past(tmp_path, "train.py", "val_bpb")
 
 
 def test_a_folder_without_a_run_is_told_what_was_looked_for(tmp_path: Path) -> None:
