@@ -324,6 +324,11 @@ class RunStarted(Struct, frozen=True, kw_only=True):
     inputs: str = ""
     """Of the secret that evaluators' inputs are drawn with, a hash; empty: everybody can make them. The first holds."""
 
+    @property
+    def imported(self) -> bool:
+        """Whether the scores are those of another system, the provider: that is named as what evaluated, too."""
+        return self.parts.get("evaluator") == self.provider
+
 
 class Proposed(Struct, frozen=True, kw_only=True):
     """A new candidate commit awaits its evaluation. `move` numbers the agents' attempts; the seed is move 0.

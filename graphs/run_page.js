@@ -229,7 +229,7 @@ function asked(report) {
         ["agents", visible(told.agents.join(", "))],
         ["editable", visible(told.editable.join(", "))],
         ["selector", told.selector],
-        ["sandbox", told.provider],
+        [told.imported ? "imported from" : "sandbox", told.provider],
         ["guidance", told.guidance.map((each) => el("div", {}, visible(each)))],
         ["tactics", told.tactics.map((each) => el("div", {}, `${firstLine(each.agent)}: ${visible(each.text)}`))],
       ]),

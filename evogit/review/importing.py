@@ -35,11 +35,6 @@ MOST_NUMBERS = 64
 """Metrics of a program that are kept beside its score."""
 
 
-def is_imported(began: RunStarted) -> bool:
-    """Whether a run was begun with what another system found: that is named as what evaluated it."""
-    return began.parts.get("evaluator") == began.provider
-
-
 class Imported(Struct, frozen=True):
     """What came of it: how many programs became candidates, were there before, or changed what may not change."""
 

@@ -65,6 +65,7 @@ def _asked(history: History) -> Record:
         "agents": [_spec(each) for each in settings.get("population", ())],
         **{name: settings.get(name) for name in ("selector", "split", "seed", "deterministic", "sandbox", *limits)},
         "provider": last.provider if last else None,
+        "imported": last.imported if last else False,
         "editable": list(history.started.editable) if history.started else [],
         "guidance": history.guidance,
         "tactics": [{"agent": each.agent, "move": each.move, "text": each.text} for each in history.tactics.values()],
@@ -161,6 +162,10 @@ def _digest(reasons: Iterable[str]) -> list[Record]:
 def remarks(history: History) -> list[str]:
     """What a person should know before they trust the best one, a sentence each."""
     said = []
+    if history.started and history.started.imported:
+        said.append(
+            f"scores are those of {history.started.provider}; evaluate the best here with `evogit rescore TASK`"
+        )
     if history.started and history.started.judged == "inside":
         said.append("judged: inside, where its own code could have cheated: read the diff")
     if history.stopped and history.stopped.again:

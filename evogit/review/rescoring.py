@@ -18,7 +18,6 @@ from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.seed_files import write_seed
 from evogit.history import History
 from evogit.history.context import RunContext
-from evogit.review.importing import is_imported
 
 
 class RescorePlan(Struct, frozen=True):
@@ -125,7 +124,7 @@ def _has_its_seed(context: RunContext) -> bool:
     """Whether a run began with the task's seed; one that was imported began with what was there before, if no more."""
     history, repository = context.history, context.repository
     own, began = write_seed(repository, context.task), history.phylogeny[history.seed or ""].tree
-    imported = history.started is not None and is_imported(history.started)
+    imported = any(each.imported for each in history.engines.values())
     return own == began or (imported and all(map(context.task.is_editable, repository.changed_paths(own, began))))
 
 

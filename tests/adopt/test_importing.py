@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 from contextlib import closing
@@ -17,7 +18,7 @@ from evogit.history.context import StoredRun
 from evogit.repository import Repository
 from evogit.review import open_run
 from evogit.review.importing import bring_in
-from evogit.review.rescoring import plan
+from evogit.review.rescoring import plan, rescore
 from tests.adopt.evaluating import write
 from tests.plain_git import git
 
@@ -71,6 +72,20 @@ def test_a_checkpoint_is_a_run_with_lineage_and_scores(tmp_path: Path) -> None:
     assert history.started.judged == "inside"
     with pytest.raises(RefusedError, match="there already; choose another one with --name, or remove it"):
         bring_in(repository, task, "x", past)
+
+
+def test_a_run_whose_seed_the_task_has_no_more_is_rescored_again_and_again(tmp_path: Path) -> None:
+    folder = write(tmp_path / "x", {"initial_program.py": PROGRAM, "evaluator.py": EVALUATOR})
+    past = read_past(checkpoint(folder), "initial_program.py", "combined_score")
+    repository = Repository.create(tmp_path / "run")
+    bring_in(repository, find_task(str(folder)), "x", past)
+    write(folder, {"initial_program.py": "X = 7\n"})
+    for factor in (1, 2):
+        write(folder, {"evaluator.py": EVALUATOR.replace("float(", f"{factor} * float(")})
+        context = StoredRun.open(repository, "x").about(find_task(str(folder)))
+        asyncio.run(rescore(context, provider="none", jobs=1))
+        assert evogit.read(repository.path).best.score == factor * 3.0
+    assert not any("scores are those of" in each for each in evogit.read(repository.path).remarks)
 
 
 def skydiscover(folder: Path, **programs: dict[str, object]) -> Path:
@@ -139,6 +154,7 @@ def test_a_run_of_skydiscover_keeps_metrics_artifacts_reasons_and_what_was_shown
     bring_in(repository, find_task(str(tmp_path / "x")), "x", past)
     result = evogit.read(repository.path)
     assert (result["seed"].score, result.best.text, result.best.title) == (1.0, "X = 2\n", "'X = 1' → 'X = 2'")
+    assert result.remarks[0].startswith("scores are those of SkyDiscover; evaluate the best here")
     [failed] = [each for each in result if each.status != "ok"]
     assert failed.failure == "it has no score in SkyDiscover: negative value"
     bare = {"solution": "X = 5\n", "metrics": {"stage1_passed": 0.0, "error": 0.0}}

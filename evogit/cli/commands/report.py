@@ -207,9 +207,10 @@ def _asked(view: View, record: dict[str, Any]) -> Iterator[Text]:
     if asked["goal"]:
         yield Text(f"goal: {on_one_line(opening(asked['goal']))}")
     agents = ", ".join(_spec(view, each) for each in asked["agents"]) or count(len(record["agents"]), "agent")
+    place = "imported from" if asked["imported"] else "sandbox"
     yield Text(
         f" {view.glyphs.dot} ".join(
-            [agents, f"may change {escape(', '.join(asked['editable']))}", f"sandbox {escape(asked['provider'])}"]
+            [agents, f"may change {escape(', '.join(asked['editable']))}", f"{place} {escape(asked['provider'])}"]
         )
     )
     for told in asked["guidance"]:
