@@ -154,9 +154,10 @@ class _Writer:
             commit = self._commit(tree, parents, "a1", title, program.time or int(time.time()))
             self._propose(commit, tree, parents, title, program)
             self._candidates[program.id] = first = commit
-        elif history.evaluation(first) is not None:
+        elif known := history.scores.each(first):
             self._same += 1
-            return
+            if program.value in {each.metrics.get(self._context.task.primary.name) for each in known}:
+                return  # a copy, as each island of another system has its own
         self._evaluate(first, program)
 
     def _commit(self, tree: str, parents: tuple[str, ...], author: str, title: str, when: int) -> str:
@@ -200,6 +201,7 @@ class _Writer:
             metrics=metrics,
             cases={self._system: numbers} if numbers.keys() - metrics.keys() else {},
             reason=f"it has no score in {self._system}{program.failure and ': '}{program.failure}" if failed else "",
+            repeat=len(self._context.history.scores.each(commit)),
             evaluator=self._context.history.started.evaluator if self._context.history.started else "",
             judged="inside",
         )

@@ -180,6 +180,20 @@ def test_programs_of_an_unknown_kind_are_told_with_what_they_have(tmp_path: Path
         read_past(tmp_path, "x.py", "score")
 
 
+def test_a_program_that_was_evaluated_again_has_the_mean_and_copies_do_not_count(tmp_path: Path) -> None:
+    scores = {"a": ("X = 1\n", 1.0), "b": ("X = 2\n", 2.0), "c": ("X = 2\n", 3.0), "d": ("X = 2\n", 3.0)}
+    programs: dict[str, dict[str, object]] = {
+        id: {"solution": text, "timestamp": ord(id), "metrics": {"combined_score": value}}
+        for id, (text, value) in scores.items()
+    }
+    past = read_past(skydiscover(tmp_path / "x", **programs), "initial_program.py", "combined_score")
+    repository = Repository.create(tmp_path / "run")
+    done = bring_in(repository, find_task(str(tmp_path / "x")), "x", past)
+    assert (done.candidates, done.same) == (1, 2)
+    best = evogit.read(repository.path).best
+    assert (best.score, best.record()["repeats"]) == (2.5, 1)
+
+
 def test_values_of_strange_types_in_a_checkpoint_are_as_if_not_there(tmp_path: Path) -> None:
     strange = {"metrics": [], "metadata": 3, "timestamp": "then", "iteration_found": "z", "other_context_ids": 5}
     write(tmp_path / "checkpoint_1", {"programs/a.json": json.dumps({"id": "a", "code": PROGRAM, **strange})})
