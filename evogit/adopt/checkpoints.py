@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evogit.adopt.openevolve import FEATURES
-from evogit.adopt.past import Past, PastRun, finite, in_order, list_of, numbers_of, object_of, text_of
+from evogit.adopt.past import Past, PastRun, finite, in_order, list_of, numbers_of, object_of, only_one, text_of
 from evogit.core import NotFoundError
 
 SKYDISCOVER = "SkyDiscover"
@@ -21,12 +21,16 @@ REASONS = ("error", "error_message", "stderr", "failure_stage")
 
 
 def find_checkpoints(path: Path) -> Sequence[Path]:
-    """The folders of checkpoints at a path, the latest first: it alone if it is one, else all of one run below it."""
+    """The folders of checkpoints at a path, the latest first: it alone if it is one, else all of the run below it.
+
+    Raises:
+        UsageError: several runs are below it.
+    """
     if (path / "programs").is_dir():
         return [path]
     found = [each for each in path.glob("**/checkpoint_*") if (each / "programs").is_dir()] if path.is_dir() else []
-    found.sort(key=_iteration, reverse=True)
-    return [each for each in found if each.parent == found[0].parent]
+    only_one(path, {each.parent for each in found})
+    return sorted(found, key=_iteration, reverse=True)
 
 
 def _iteration(checkpoint: Path) -> int:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
+
+from evogit.core import UsageError
 
 
 class Past(Struct, frozen=True):
@@ -83,6 +85,17 @@ def finite(value: Any) -> float | None:
     with suppress(OverflowError):
         return float(value) if math.isfinite(value) else None
     return None
+
+
+def only_one(path: Path, found: Collection[Path]) -> None:
+    """Refuse to choose between several runs.
+
+    Raises:
+        UsageError: naming them.
+    """
+    if len(found) > 1:
+        names = ", ".join(sorted(map(str, found)))
+        raise UsageError(f"{path} holds {len(found)} runs of another system; name one of them: {names}")
 
 
 def numbers_of(metrics: Mapping[str, Any]) -> dict[str, float]:

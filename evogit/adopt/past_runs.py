@@ -21,6 +21,7 @@ def read_past(path: Path, program: str, metric: str) -> PastRun:
 
     Raises:
         NotFoundError: there is none, naming what was looked for, or nothing of it can be read.
+        UsageError: there are several.
     """
     if folders := find_checkpoints(path):
         return read_checkpoints(folders, program)

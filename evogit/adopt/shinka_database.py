@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from evogit.adopt.past import Past, PastRun, finite, in_order, list_of, numbers_of, object_of, text_of
+from evogit.adopt.past import Past, PastRun, finite, in_order, list_of, numbers_of, object_of, only_one, text_of
 from evogit.core import NotFoundError
 
 NEEDED = frozenset({"id", "code", "combined_score"})
@@ -21,11 +21,16 @@ TRIES = 5
 
 
 def find_database(path: Path) -> Path | None:
-    """The file of a database, itself or the largest one with programs below a results folder."""
+    """The file of a database, itself or the one with programs below a results folder.
+
+    Raises:
+        UsageError: there are several.
+    """
     if path.is_file():
         return path if _is_database(path) else None
     found = [each for ending in ("sqlite", "db") for each in path.glob(f"**/*.{ending}") if _has_programs(each)]
-    return max(found, key=lambda each: each.stat().st_size, default=None)
+    only_one(path, found)
+    return next(iter(found), None)
 
 
 def read_database(file: Path, program: str) -> PastRun:

@@ -13,7 +13,7 @@ import pytest
 import evogit
 from evogit.adopt import find_task
 from evogit.adopt.past_runs import read_past
-from evogit.core import NotFoundError, RefusedError
+from evogit.core import NotFoundError, RefusedError, UsageError
 from evogit.history.context import StoredRun
 from evogit.repository import Repository
 from evogit.review import open_run
@@ -333,6 +333,13 @@ def test_a_table_outside_of_git_is_told_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "results.tsv").write_text("commit\tscore\n0123456\t1.0\n")
     with pytest.raises(NotFoundError, match="results.tsv lies in no Git repository, where the programs"):
         read_past(tmp_path, "train.py", "val_bpb")
+
+
+def test_of_several_runs_below_a_folder_none_is_chosen_silently(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        skydiscover(tmp_path / name, a={"solution": PROGRAM})
+    with pytest.raises(UsageError, match=r"holds 2 runs .*one/out/checkpoints, .*two/out/checkpoints"):
+        read_past(tmp_path, "initial_program.py", "combined_score")
 
 
 def test_a_folder_without_a_run_is_told_what_was_looked_for(tmp_path: Path) -> None:
