@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from evogit.adopt.openevolve import FEATURES
-from evogit.adopt.past import Past, PastRun, finite, in_order, list_of, numbers_of, object_of, only_one, text_of
+from evogit.adopt.past import Past, PastRun, finite, in_order, list_of, moment, numbers_of, object_of, only_one, text_of
 from evogit.core import NotFoundError
 
 SKYDISCOVER = "SkyDiscover"
@@ -101,10 +102,12 @@ def _past(found: Mapping[str, Any], program: str, features: Collection[str]) -> 
     code = _code(found)
     metrics, about = object_of(found.get("metrics")), object_of(found.get("metadata"))
     artifacts = object_of(found.get("artifacts_json") or found.get("artifacts"))
-    said = found.get("changes_description") or about.get("changes") or f"iteration {found.get('iteration_found')}"
+    number = found.get("iteration_found")
+    made = f"program {found['id']}" if number is None else f"iteration {number}"
+    said = found.get("changes_description") or about.get("changes") or made
     value = _fitness(metrics, () if CODE[code] == SKYDISCOVER else features)
     texts = {name: str(text) for name, text in metrics.items() if finite(text) is None}
-    places = {"iteration": found.get("iteration_found"), "generation": found.get("generation"), **_moved(about)}
+    places = {"iteration": number, "generation": found.get("generation"), **_moved(about)}
     return Past(
         id=str(found["id"]),
         files={program: found[code].encode(errors="replace")},
@@ -116,7 +119,7 @@ def _past(found: Mapping[str, Any], program: str, features: Collection[str]) -> 
         numbers=numbers_of(metrics),
         told={**{name: str(place) for name, place in places.items() if place is not None}, **texts},
         feedback="\n".join(f"[{name}] {text}" for name, text in artifacts.items()),
-        time=int(finite(found.get("timestamp")) or 0),
+        time=moment(found.get("timestamp")),
     )
 
 
@@ -136,7 +139,10 @@ def _title(said: str) -> str:
 def _fitness(metrics: Mapping[str, Any], features: Collection[str]) -> float | None:
     """What ranks a program there; None for what only says that it failed."""
     if "combined_score" in metrics:
-        return finite(metrics["combined_score"])
+        said = metrics["combined_score"]
+        with suppress(ValueError):
+            return finite(float(said) if isinstance(said, str) else said)
+        return None
     numbers = numbers_of(metrics)
     if numbers.keys() <= FAILED:
         return None
@@ -151,4 +157,6 @@ def _failure(metrics: Mapping[str, Any], artifacts: Mapping[str, Any]) -> str:
         return f"timeout in {said.get('failure_stage', 'the evaluation')}"
     texts = (str(said.get(name) or "").strip() for name in REASONS)
     stage = next((name.removesuffix("_passed") for name in metrics if name.endswith("_passed")), "")
-    return next((text.splitlines()[-1] for text in texts if text), stage and f"it failed in {stage}")
+    number = f"combined_score is {metrics['combined_score']}" if "combined_score" in metrics else ""
+    found = [*(text.splitlines()[-1] for text in texts if text), number, stage and f"it failed in {stage}"]
+    return next(filter(None, found), "")

@@ -13,6 +13,9 @@ from msgspec import Struct, field
 
 from evogit.core import UsageError
 
+LATEST = 1 << 33
+"""Seconds since the epoch, beyond which a number is no time: it may be one of milliseconds."""
+
 
 class Past(Struct, frozen=True):
     """A program that another system evaluated.
@@ -101,6 +104,12 @@ def only_one(path: Path, found: Collection[Path]) -> None:
 def numbers_of(metrics: Mapping[str, Any]) -> dict[str, float]:
     """Those of some metrics that are finite numbers."""
     return {name: number for name, value in metrics.items() if (number := finite(value)) is not None}
+
+
+def moment(value: object) -> int:
+    """Seconds since the epoch; 0 for what is no time that a commit can have."""
+    found = finite(value) or 0
+    return int(found) if 0 <= found < LATEST else 0
 
 
 def text_of(file: Path) -> str:

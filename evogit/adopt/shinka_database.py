@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from evogit.adopt.past import Past, PastRun, finite, in_order, list_of, numbers_of, object_of, only_one, text_of
+from evogit.adopt.past import Past, PastRun, finite, in_order, list_of, moment, numbers_of, object_of, only_one, text_of
 from evogit.core import NotFoundError
 
 NEEDED = frozenset({"id", "code", "combined_score"})
@@ -124,7 +124,7 @@ def _past(row: Mapping[str, Any], program: str, results: Path) -> Past:
             **({"description": str(said)} if said else {}),
         },
         feedback=_feedback(row.get("text_feedback")),
-        time=int(finite(row.get("timestamp")) or 0),
+        time=moment(row.get("timestamp")),
     )
 
 

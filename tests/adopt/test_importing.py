@@ -196,9 +196,15 @@ def test_a_program_that_was_evaluated_again_has_the_mean_and_copies_do_not_count
 
 def test_values_of_strange_types_in_a_checkpoint_are_as_if_not_there(tmp_path: Path) -> None:
     strange = {"metrics": [], "metadata": 3, "timestamp": "then", "iteration_found": "z", "other_context_ids": 5}
-    write(tmp_path / "checkpoint_1", {"programs/a.json": json.dumps({"id": "a", "code": PROGRAM, **strange})})
-    [program] = read_past(tmp_path, "x.py", "score").programs
-    assert (program.value, program.time, program.title) == (None, 0, "iteration z")
+    endless = {"metrics": {"combined_score": float("nan")}, "timestamp": 1e20}
+    texts = {
+        f"programs/{id}.json": json.dumps({"id": id, "code": PROGRAM, **about})
+        for id, about in (("a", strange), ("b", endless), ("c", {"metrics": {"combined_score": "1.5"}}))
+    }
+    first, third, second = read_past(write(tmp_path / "checkpoint_1", texts), "x.py", "score").programs
+    assert (first.value, first.time, first.title) == (None, 0, "iteration z")
+    assert (second.value, second.time, second.failure) == (None, 0, "combined_score is nan")
+    assert (third.value, third.title) == (1.5, "program c"), "a number in quotes is one there, too"
 
 
 def test_a_database_of_shinkaevolve_is_read_while_it_is_at_work(tmp_path: Path) -> None:
