@@ -205,8 +205,8 @@ class _Writer:
             evaluator=self._context.history.started.evaluator if self._context.history.started else "",
             judged="inside",
         )
-        files = files_of(Evidence(feedback={self._system: program.feedback})) if program.feedback else {}
-        evidence = self._context.journal.keep(files, commit)
-        self._context.journal.append(
-            Evaluated(candidate=commit, evaluation=evaluation, evidence=evidence if files else "")
-        )
+        evidence = ""
+        if program.feedback:
+            feedback = files_of(Evidence(feedback={self._system: program.feedback}))
+            evidence = self._context.journal.keep(feedback, commit)
+        self._context.journal.append(Evaluated(candidate=commit, evaluation=evaluation, evidence=evidence))
