@@ -128,7 +128,8 @@ def mutate(files: FileContents, donor_files: FileContents, seed: int, mix: Mix =
         if changes and all(_is_sound(name, files[name], new) for name, new in changes.items()):
             made = [edit for found in edits.values() for edit in found]
             return Proposal(changes=changes, title=_title(files, edits), strategy=_strategy(made))
-    raise NoUsableChangeError(f"none of the {len(files)} files is an editable text or a program that parses")
+    names = one_line(", ".join(sorted(files)) or "no file")
+    raise NoUsableChangeError(f"expected a text, or a program that parses and has something to edit, got {names}")
 
 
 def _is_python(name: str) -> bool:
