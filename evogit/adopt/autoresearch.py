@@ -199,10 +199,9 @@ def _found(folder: Path) -> Found | None:
     command = _command(text, seed)
     named, reached = _editable(text, seed), _run(command, seed)
     kept = tuple(glob for glob in named if STICK.search(glob) and any(matches(path, [glob]) for path in reached))
-    editable = tuple(glob for glob in named if glob not in kept)
-    return Found(
-        program, text, seed, editable or named, command, _number(text, command, seed), kept if editable else ()
-    )
+    if not (editable := tuple(glob for glob in named if glob not in kept)):
+        editable, kept = named, ()
+    return Found(program, text, seed, editable, command, _number(text, command, seed), kept)
 
 
 # --- what may change ------------------------------------------------------------------------------------------------
@@ -293,10 +292,8 @@ def _command(text: str, files: Mapping[str, File]) -> str:
     """The command of an experiment: of those that write to the log which is looked into, else of all, the commonest."""
     if SCRIPT in files:
         checked = f" && {_interpreter(files[CHECKS][0])} {CHECKS} >&2" if CHECKS in files else ""
-        begins = (
-            "git init -q && " if any(TOPLEVEL in files.get(name, (b"", PLAIN))[0] for name in (SCRIPT, CHECKS)) else ""
-        )
-        return f"{begins}{_interpreter(files[SCRIPT][0])} {SCRIPT}{checked}"
+        asks = any(TOPLEVEL in files[name][0] for name in (SCRIPT, CHECKS) if name in files)
+        return f"{'git init -q && ' if asks else ''}{_interpreter(files[SCRIPT][0])} {SCRIPT}{checked}"
     text = PLACEHOLDER.sub("x", CONTINUED.sub(" ", text))
     plain = [line for line in text.splitlines() if "`" not in line]
     lines = [match[1] if match else line for line in plain for match in (TOLD.match(line),)]

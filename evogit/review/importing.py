@@ -74,6 +74,7 @@ class _Writer:
         self._context = context
         self._system = system
         self._programs = programs
+        self._inspirations = Inspirations(context.repository, context.history)
         self._candidates: dict[str, str] = {}
         self._same = 0
         self._refused = 0
@@ -167,7 +168,6 @@ class _Writer:
     def _propose(self, commit: str, tree: str, parents: tuple[str, ...], title: str, program: Past | None) -> None:
         told = "\n".join(f"{name}: {text}" for name, text in program.told.items()) if program else ""
         shown = self._shown(program, parents) if program else ()
-        inspirations = Inspirations(self._context.repository, self._context.history)
         files = why(told)
         evidence = self._context.journal.keep(files, commit)
         self._context.journal.append(
@@ -181,7 +181,7 @@ class _Writer:
                 operator="mutation" if parents else "seed",
                 title=title,
                 shown=shown,
-                inspirations=inspirations.of(tree, parents, shown),
+                inspirations=self._inspirations.of(tree, parents, shown),
                 evidence=evidence if files else "",
             )
         )
