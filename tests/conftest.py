@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Generator
 from functools import cache
 from pathlib import Path
@@ -15,10 +16,14 @@ from hypothesis import settings
 
 from evogit.config import Task, load_task
 from evogit.core import SandboxError
+from evogit.trust import Claim, Trust
 from tests.own import Own
 
 DAEMON = os.environ.get("DOCKER_HOST", "")
 NOWHERE = "unix:///nonexistent/docker.sock"
+
+EVERYTHING = Claim("tree", "/")
+"""Trusts whatever tests write; tests of trust itself begin with an empty state folder."""
 
 MEMORY = Path("/dev/shm")
 ROOM = 2 << 30
@@ -106,6 +111,8 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("repeatable", deadline=None, derandomize=True)
     settings.load_profile("repeatable")
     compile_once()
+    os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="evogit-tests-state-")  # the user's own stays as it is
+    Trust.of_user().add(EVERYTHING)
     gc.set_threshold(50_000, 20, 20)
     if config.option.basetemp is None and "TMPDIR" not in os.environ and roomy(MEMORY):
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))

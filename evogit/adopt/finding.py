@@ -6,6 +6,8 @@ import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from evogit.adopt import autoresearch, harbor, openevolve, script, shinka, skydiscover
 from evogit.adopt.foreign_task import ForeignTask
 from evogit.adopt.harbor_config import steps
@@ -13,6 +15,7 @@ from evogit.config import REPOSITORY_FILE, TASK_FILE, Task, gallery, load_reposi
 from evogit.config.values import nearest
 from evogit.content import content
 from evogit.core import NotFoundError
+from evogit.trust import Trust
 
 logger = logging.getLogger(__name__)
 
@@ -35,18 +38,19 @@ def find_task(name_or_path: str) -> Task:
         NotFoundError: when there is neither, with the nearest names and what was looked for.
     """
     path = Path(name_or_path)
+    trusted = Trust.of_user().covers(path)
     if name_or_path in (names := gallery()):
         if path.is_dir() and recognise(path):
             logger.warning("%s is the task that comes along; the one in the folder here is ./%s", path, path)
         return load_task(content("tasks") / name_or_path)
     if (path / TASK_FILE).is_file() and not _is_foreign(path / TASK_FILE):
-        return load_task(path)
+        return replace(load_task(path), untrusted=None if trusted else path)
     if (path / REPOSITORY_FILE).is_file():
-        return load_repository_task(path)
+        return replace(load_repository_task(path), untrusted=None if trusted else path)
     if found := recognise(path):
         for note in found.notes:
             logger.warning("%s: %s", found.name, note)
-        return load_task(found.kept())
+        return replace(load_task(found.kept()), untrusted=None if trusted else path)
     if path.exists():
         raise unknown(path)
     raise NotFoundError(

@@ -15,11 +15,17 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """The console script: every error a user can meet becomes one sentence and an exit code."""
-    import click
-
     _open_streams()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    while _command():
+        pass
+
+
+def _command() -> bool:
+    """Run the command and exit; return True if it starts over, as the user agreed to what it was refused for."""
+    import click
+
     try:
         code = CLI.main(prog_name="evogit", standalone_mode=False)
     except click.ClickException as error:
@@ -32,12 +38,25 @@ def main() -> None:
         sys.stderr.write("\ninterrupted\n" if open_line else "interrupted\n")
         sys.exit(130)
     except _user_error() as error:
+        if _granted(error):
+            return True
         _say(str(error))
         sys.exit(error.exit_code)
     except OSError as error:
         _say(f"{error.strerror}: {error.filename}" if error.filename else error.strerror or str(error))
         sys.exit(1)
     sys.exit(code)
+
+
+def _granted(error: EvoGitError) -> bool:
+    """Ask about what comes from elsewhere, if that is the reason; return whether the user agreed to it."""
+    from evogit.trust import UntrustedError
+
+    if not isinstance(error, UntrustedError):
+        return False
+    from evogit.cli.asking.trust_question import granted
+
+    return granted(error)
 
 
 def _user_error() -> type[EvoGitError]:

@@ -78,6 +78,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "rescore": Listed("rescore", "evaluate again, task changed", "evogit rescore --dry-run"),
         "gc": Listed("gc", "free room, keep what counts", "evogit gc --evidence failed"),
         "fsck": Listed("fsck", "look for damage in runs", "evogit fsck --repair"),
+        "trust": Listed("trust", "let a stranger's code act", "evogit trust ./clone"),
         "doctor": Listed("doctor", "check this machine", "evogit doctor"),
         "sandbox": Listed("sandbox", "build, test, clean sandboxes", "evogit sandbox check"),
     },

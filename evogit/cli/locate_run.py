@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from evogit.config.names import REPOSITORY_FILE
 from evogit.core import NotFoundError, UsageError
@@ -145,7 +146,8 @@ def task_here(repo: str | None, name: str | None) -> tuple[Task, str]:
     repository = find_repository(repo)
     if (repository.path / REPOSITORY_FILE).is_file():
         own = load_repository_task(repository.path)
-        return own, name or own.name
+        untrusted = None if repository.trust.covers(repository.path) else repository.path
+        return replace(own, untrusted=untrusted), name or own.name
     history = open_run(repository, name).history
     task = history.started.task if history.started else ""
     try:

@@ -18,6 +18,7 @@ from evogit.config.values import EvaluationCommand, Gate, MetricReader, Pairwise
 from evogit.core import HOLDOUT, ConfigError, Judged, Metric, NotFoundError, UsageError
 from evogit.sandbox import Environment
 from evogit.sandbox.limits import Limits
+from evogit.trust import Claim, UntrustedError
 
 if TYPE_CHECKING:
     from evogit.config.task_file import EvaluatorTable, TaskTable
@@ -31,7 +32,8 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     command that evaluates; `excluded` ones never leave the repository. `evaluator` is the trusted file, outside every
     candidate; where a `command` evaluates, it is the file that names it. With `pairwise` the command
     says only whether a candidate is valid; all of them are where its text is empty. Scores are noisy where `repeats` is
-    above 0. With `fingerprints` a candidate that does the same as an earlier one is not evaluated again.
+    above 0. With `fingerprints` a candidate that does the same as an earlier one is not evaluated again. `untrusted` is
+    the folder that the user must trust before anything that it names acts outside a sandbox; None once that is so.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     preload: tuple[str, ...] = ()
     environment: Environment = field(default_factory=Environment)
     seed: Path | None = None
+    untrusted: Path | None = None
 
     @property
     def primary(self) -> Metric:
@@ -97,6 +100,28 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     def templates(self) -> Path:
         """The folder of the task's own templates of briefs, which may be absent."""
         return self.folder / TEMPLATES
+
+    def check_trust(self, provider: str = "", model: str = "", *, evaluates: bool = True) -> None:
+        """Refuse to act for a stranger's task outside a sandbox, or to ask `model` about it.
+
+        Raises:
+            UntrustedError: saying what would run, where, and with which rights.
+        """
+        if self.untrusted is not None and (effects := list(self._effects(provider, model, evaluates=evaluates))):
+            raise UntrustedError([Claim("folder", str(self.untrusted.resolve()), effect) for effect in effects])
+
+    def _effects(self, provider: str, model: str, *, evaluates: bool) -> Iterator[str]:
+        """Name what happens outside a sandbox when this task is used."""
+        if evaluates and self.judged == "outside":
+            yield f"its evaluator {self.evaluator} runs on this machine with your rights, outside the sandbox"
+        if provider == "none":
+            yield f"its programs in {self.untrusted} run on this machine with your rights: --sandbox none isolates none"
+        if self.environment.network:
+            yield f"its `prepare` command has a network: {self.command.prepare if self.command else self.evaluator}"
+        if self.environment.setup:
+            yield f"its image is built with a network, as root in a container: {'; '.join(self.environment.setup)}"
+        if model:
+            yield f"its texts and files in {self.untrusted} are sent to {model}, which may cost money"
 
     def stages(self, split: str) -> tuple[str, ...]:
         """The splits that run before `split` is evaluated: those before "train", none before the holdout."""
@@ -197,7 +222,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         Fields by name, the seed as one, the evaluator by the files and folders at its top.
         """
         values: dict[str, list[Any]] = {name: [getattr(self, name)] for name in self.__struct_fields__}
-        for place in ("folder", "evaluator", "seed", "repeats", "fingerprints"):  # how often is no part of how
+        for place in ("folder", "evaluator", "seed", "repeats", "fingerprints", "untrusted"):  # no part of the way
             del values[place]
         if self.command and self.command.tests:  # in no `repr`, so that what earlier journals say still holds
             values["tests"] = [self.command.tests]

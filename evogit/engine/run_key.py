@@ -14,7 +14,12 @@ from evogit.repository.run_keys import LENGTH, commitment
 
 
 def inputs_of(repository: Repository, history: History) -> Inputs:
-    """The secret of a run that has begun; none where it began before there were any."""
+    """The secret of a run that has begun; none where it began before there were any.
+
+    Raises:
+        UntrustedError: its key lies here, but the user does not trust it.
+    """
+    repository.keys.check(history.run)
     known = history.started.inputs if history.started else ""
     key = repository.keys.find(history.run) if known else b""
     if commitment(key) == known:
@@ -36,10 +41,12 @@ def begin_inputs(run: StoredRun, settings: Settings, environ: Mapping[str, str])
 
     Raises:
         RefusedError: the run began in another clone, and its key is not here.
+        UntrustedError: it has no key and began elsewhere, or its key comes from elsewhere.
         RepositoryError: a new one cannot be kept.
     """
     keys, name = run.repository.keys, run.history.run
     if run.history.started:
+        run.repository.trust.check(run.repository.keys.origin(run.history.run, run.history.first_start))
         found = inputs_of(run.repository, run.history)
         if found.missing:
             raise RefusedError(found.missing)

@@ -122,8 +122,10 @@ class Evaluator:
             EvaluatorError: when it cannot be imported.
             SandboxError: when the provider does not work here.
             RefusedError: when it draws inputs with a secret that is not here.
+            UntrustedError: when it would run a stranger's code outside a sandbox.
             UsageError: when there is no such provider.
         """
+        self.task.check_trust(self.provider)
         with contextlib.ExitStack() as apart:
             if self.task.environment.exclusive:
                 core, self._cores = exclusive_core(), sorted(os.sched_getaffinity(0))

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evogit.config.names import state_folder
 from evogit.repository.run_keys import LENGTH, commitment, kept
+from evogit.trust import state_folder
 
 BLOCK = 1024
 """Bytes that are drawn ahead."""
@@ -52,7 +52,7 @@ def of_person(environ: Mapping[str, str], *about: object) -> Inputs:
     Raises:
         RepositoryError: the person's own secret can be neither read nor made.
     """
-    own = kept(state_folder(environ) / "input-key")
+    own = kept(state_folder(environ) / "input-key", os.urandom(LENGTH))
     return Inputs(hashlib.sha256(own + repr(about).encode()).digest())
 
 

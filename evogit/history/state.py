@@ -231,6 +231,11 @@ class RunState:
         part._shifted = False
         return part
 
+    @property
+    def first_start(self) -> RunStarted | None:
+        """The first `run-started` event as it was written, whatever forks and changes of the task replaced since."""
+        return next(iter(self.engines.values()), None)
+
     def _first_start(self) -> RunStarted:
         if self.started is None:
             raise NotFoundError(f"the run {self.run!r} has not started; begin it with `evogit run`")

@@ -14,6 +14,8 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, cast
 
+import msgspec
+
 from evogit.adopt import find_task
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.config.run_settings import DEFAULT_SELECTOR, Settings
@@ -190,12 +192,13 @@ def _task(given: SeedLike | Task, evaluate: Evaluate | str | None, **about: Any)
             raise UsageError(f'expected a function as evaluate=, or "{ASK}", got {evaluate!r:.100}')
         return function_task(Seed.of(given), evaluate, **about)
     if isinstance(given, Task):
-        return given
+        return given if given.untrusted is None else msgspec.structs.replace(given, untrusted=None)
     if isinstance(given, Mapping) or "\n" in str(given):
         raise UsageError(UNSCORED)
     if Path(given).is_file():
         logger.warning("%s is run as a script that prints its score, in a sandbox, as evaluate= was not given", given)
-    return find_task(str(given))
+    found = find_task(str(given))
+    return msgspec.structs.replace(found, untrusted=None)  # the calling program names it, and runs as the user
 
 
 def _is_task(given: object) -> bool:

@@ -235,7 +235,14 @@ class Journal:
         """Append one fact and deliver it; what others appended meanwhile is delivered before it.
 
         `unless` is asked after every look at the journals; when it says yes nothing is written and None comes back.
+
+        Raises:
+            UntrustedError: the run has a key here that the user does not trust.
         """
+        if not self.key:
+            self._keys.check(self._run)
+        if isinstance(event, RunStarted):
+            self._keys.add_start(event)
         while True:
             self.refresh()
             if unless is not None and unless():

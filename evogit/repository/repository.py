@@ -25,6 +25,7 @@ from evogit.repository.messages import candidate_message, clean, clean_title
 from evogit.repository.run_keys import RunKeys
 from evogit.repository.snapshot_file import SnapshotFile
 from evogit.repository.trees import Trees
+from evogit.trust import Trust
 
 if TYPE_CHECKING:
     from evogit.repository.changes import Change, ChangedLines
@@ -62,7 +63,8 @@ class Repository:
         self.trees = Trees(repo, {self.common / "modules", self.git_dir / "modules"})
         self.branches = Branches(repo, self.common)
         self._commits = CommitWriter(repo, self.common)
-        self.keys = RunKeys(self.common)
+        self.trust = Trust.of_user()
+        self.keys = RunKeys(self.common, self.trust)
         self.holdouts = Holdouts(self.common)
         self._keepings: dict[str, Keeping] = {}
 

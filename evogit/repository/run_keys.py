@@ -14,10 +14,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from evogit.core import RepositoryError
+import msgspec
+
+from evogit.core import RepositoryError, RunStarted
+from evogit.repository import journal_records
+from evogit.text import one_line
+from evogit.trust import Claim, Kind, Trust, UntrustedError
 
 LENGTH = 32
 """Bytes of a key. A file that has more has a key of its own for seals, since deterministic runs share the first one."""
+ENGINE_CHARS = 60
+"""Characters of an engine's name that are shown, which may be a stranger's choice."""
 SEAL = 32
 """Hex digits of a seal: 128 bits of HMAC-SHA256."""
 
@@ -33,13 +40,13 @@ def seal(key: bytes, host: str, before: str | None, record: str) -> str:
     return hmac.digest(key, text.encode(), "sha256").hex()[:SEAL]
 
 
-def kept(file: Path) -> bytes:
-    """The key in a file that its owner alone can read; the first one to come makes it.
+def kept(file: Path, key: bytes) -> bytes:
+    """Return the key in a file that its owner alone can read; the first caller keeps `key` there.
 
     Raises:
         RepositoryError: it can be neither read nor made.
     """
-    with _draft(file, os.urandom(LENGTH)) as draft:
+    with _draft(file, key) as draft:
         with suppress(FileExistsError):
             os.link(draft, file)  # atomic, and the first one wins
         return file.read_bytes()
@@ -67,18 +74,28 @@ def _draft(file: Path, key: bytes) -> Iterator[Path]:
 
 
 class RunKeys:
-    """Those of the runs of one clone, each in a file of the run's name."""
+    """The keys of the runs of one clone, each in a file of the run's name.
 
-    def __init__(self, common: Path) -> None:
+    A file counts only if the user's state folder knows its key: an unpacked archive brings files of its own.
+    """
+
+    def __init__(self, common: Path, trust: Trust) -> None:
         self.folder = common / "evogit" / "keys"
+        self._common = common
+        self.trust = trust
 
     def make(self, run: str) -> bytes:
         """A new one for a run that begins; engines that begin it together get the same.
 
         Raises:
             RepositoryError: it cannot be kept.
+            UntrustedError: there is one already, which comes from elsewhere.
         """
-        return kept(self.folder / run)
+        drawn = os.urandom(LENGTH)
+        self.trust.add(_claim(run, drawn))  # before another engine can find the file
+        key = kept(self.folder / run, drawn)
+        self.trust.check([_claim(run, key)])
+        return key
 
     def keep(self, run: str, key: bytes) -> None:
         """Keep the key of a run that begins.
@@ -87,6 +104,7 @@ class RunKeys:
             RepositoryError: it cannot be kept.
         """
         file = self.folder / run
+        self.trust.add(_claim(run, key))
         with _draft(file, key) as draft:
             draft.replace(file)
 
@@ -100,11 +118,52 @@ class RunKeys:
             self.keep(run, key + os.urandom(LENGTH))
 
     def find(self, run: str) -> bytes:
-        """The key of a run; empty where this clone has none.
+        """Return the key of a run; empty if this clone has none, or one that the user does not trust.
 
         Raises:
             RepositoryError: it cannot be read.
         """
+        key = self._read(run)
+        return key if key and self.trust.accepts(_claim(run, key)) else b""
+
+    def untrusted(self, run: str) -> list[Claim]:
+        """Return the claim that a key which lies here is the user's, unless it is trusted or there is none."""
+        claims = [_claim(run, key)] if (key := self._read(run)) else []
+        return [claim for claim in claims if not self.trust.accepts(claim)]
+
+    def check(self, run: str) -> None:
+        """Refuse to write to a run whose key lies here but is not trusted.
+
+        Raises:
+            UntrustedError: naming the key.
+        """
+        if claims := self.untrusted(run):
+            raise UntrustedError(claims)
+
+    def start(self, started: RunStarted, kind: Kind = "start", effect: str = "") -> Claim:
+        """Return a claim about one start of an engine in this clone."""
+        event = msgspec.json.encode(msgspec.to_builtins(started), order="sorted")
+        return Claim(kind, f"{self._common.resolve()}\0{hashlib.sha256(event).hexdigest()}", effect)
+
+    def add_start(self, started: RunStarted) -> None:
+        """Record that the user makes this start of an engine here."""
+        read, *_ = journal_records.decode(journal_records.encode(started, 1))
+        assert isinstance(read, RunStarted)
+        self.trust.add(self.start(read))  # as it will be read
+
+    def origin(self, run: str, started: RunStarted | None) -> list[Claim]:
+        """Return what the user must trust before a run goes on here: a key of unknown origin, or the lack of one.
+
+        A run without a key protects nothing of what its journals say, so only one that began here goes on unasked.
+        """
+        claims = self.untrusted(run)
+        if started and not started.inputs and not self.trust.accepts(self.start(started)):
+            engine = one_line(started.engine, ENGINE_CHARS)
+            effect = f"the run {run}, begun by {engine}, has no key: anybody may have made up its scores and decisions"
+            claims.append(self.start(started, "run", effect))
+        return [claim for claim in claims if not self.trust.accepts(claim)]
+
+    def _read(self, run: str) -> bytes:
         try:
             return (self.folder / run).read_bytes()
         except FileNotFoundError:
@@ -115,3 +174,11 @@ class RunKeys:
     def forget(self, run: str) -> None:
         """Remove the key of a run that is removed."""
         (self.folder / run).unlink(missing_ok=True)
+
+
+def _claim(run: str, key: bytes) -> Claim:
+    """The claim that a key is the user's own."""
+    effect = (
+        f"the key of the run {run}, which lies in this Git folder: whoever else has it can forge scores and decisions"
+    )
+    return Claim("key", hashlib.sha256(b"evogit trust\0" + key).hexdigest(), effect)

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from evogit.review.model_choice import choices
     from evogit.review.runs import agents, kinds, open_run, own_names, resolve
     from evogit.review.spending import (
+        EarlierStarts,
         Use,
-        last_asking_start,
         last_limits,
         last_settings,
         last_start,
@@ -57,7 +57,7 @@ _HOMES = {
     ),
     "spending": (
         "Use",
-        "last_asking_start",
+        "EarlierStarts",
         "last_limits",
         "last_settings",
         "last_start",
@@ -90,7 +90,7 @@ __all__ = [
     "gap_closed",
     "graph_record",
     "kinds",
-    "last_asking_start",
+    "EarlierStarts",
     "last_limits",
     "last_settings",
     "last_start",

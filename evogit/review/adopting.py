@@ -26,8 +26,10 @@ class Adoption(Struct, frozen=True):
     why_inside: str
 
 
-async def adopt(found: ForeignTask, folder: Path, provider: str) -> Adoption:
+async def adopt(found: ForeignTask, folder: Path, provider: str, *, outside: bool) -> Adoption:
     """Write the task to `folder`, evaluated from outside if the seed's score is the same there as beside the candidate.
+
+    Without `outside` its evaluator is not run outside the sandbox, not even to compare.
 
     Raises:
         EvoGitError: the task or the sandbox cannot be used at all.
@@ -35,9 +37,11 @@ async def adopt(found: ForeignTask, folder: Path, provider: str) -> Adoption:
     with tempfile.TemporaryDirectory(prefix="evogit-adopt-") as scratch:
         inside = await _judged(found, Path(scratch) / "inside" / found.name, provider, outside=False)
         why = found.why_inside if not found.outside else _missing(found)
+        if not why and not outside:
+            why = "its evaluator would run outside the sandbox, with your rights; read it, then adopt with --outside"
+        kept = inside
         if not why:
-            outside, why = await _tried(found, Path(scratch) / "outside" / found.name, provider, inside)
-        kept = inside if why else outside
+            kept, why = await _tried(found, Path(scratch) / "outside" / found.name, provider, inside)
     found.write(folder, outside=not why)
     return Adoption(load_task(folder), kept, why)
 

@@ -30,7 +30,9 @@ def origin_notes(run: StoredRun) -> list[str]:
         f"{run.history.run}: evogit/keys/{run.history.run} of this clone's Git folder"
         for host, number in run.journal.strangers.items()
     ]
-    if key_place(run.repository, run.history) == "elsewhere":
+    claims = run.repository.keys.origin(run.history.run, run.history.first_start)
+    notes += [f"not trusted here: {claim.effect}; if you trust it: evogit trust {claim.argument}" for claim in claims]
+    if not claims and key_place(run.repository, run.history) == "elsewhere":
         others = ", ".join(one_line(host, HOST) for host in run.journal.hosts[1:]) or "elsewhere"
         notes.append(
             f"the run {run.history.run} was made by {others}, and this clone does not have its key: scores are as told "

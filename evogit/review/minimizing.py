@@ -108,6 +108,7 @@ async def minimize(
     with repository.engines(history.run).enter(join=True) as engine:
         context = context.of(engine)
         context.journal.refresh()
+        repository.trust.check(repository.keys.origin(history.run, history.first_start))
         drawing = inputs_of(repository, history)
         async with Evaluator(context.task, provider=provider, jobs=jobs, drawing=drawing) as evaluator:
             writer = CandidateWriter(context=context, deterministic=False, full=lambda: False)

@@ -65,6 +65,7 @@ async def rescore(context: RunContext, *, provider: str, jobs: int) -> None:
         repository.clear_locks(history.run)
         context = context.of(engine)
         context.journal.refresh()
+        repository.trust.check(repository.keys.origin(history.run, history.first_start))
         drawing = inputs_of(repository, history)
         async with Evaluator(context.task, provider=provider, jobs=jobs, drawing=drawing) as evaluator:
             limit = history.counts.evaluated  # new ones of people are for a run, within its limits

@@ -14,11 +14,11 @@ from typing import Any, Self
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from evogit.config.names import state_folder
 from evogit.core import EvoGitError
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.repository import Repository
+from evogit.trust import state_folder
 
 
 class ListedRun(Struct, frozen=True, kw_only=True):

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from operator import add, attrgetter
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
+from evogit.config.custom_classes import is_own
 from evogit.config.run_settings import AgentSpec, RunLimits, Settings, Total
 from evogit.history import History, Spending
+from evogit.repository import Repository
+from evogit.text import one_line
+from evogit.trust import Claim
+
+NAME_CHARS = 80
+"""Characters of a name in a journal that are shown, which may be a stranger's choice."""
 
 
 class Use(Struct, frozen=True):
@@ -46,10 +53,42 @@ def last_limits(history: History) -> RunLimits:
     return RunLimits.of(last_start(history))
 
 
-def last_asking_start(history: History) -> Mapping[str, Any]:
-    """The settings of the last start whose agents or judges ask models; empty where there was none."""
-    settings = (started.settings for started in reversed(history.engines.values()))
-    return next((each for each in settings if _asks(each)), {})
+class EarlierStarts(Struct, frozen=True):
+    """The earlier starts of a run whose settings a new start may take over.
+
+    Attributes:
+        last: settings of the last start that the user made here, else of the last start at all; empty if none.
+        agreed: what the user agreed to at that start, if the user made it.
+        asking: settings of the user's last start whose agents or judges ask models: its limits and consent hold on.
+        foreign: the claim that the agents and the selector of `last` are trusted, if others made that start; its effect
+            is the name of the engine.
+    """
+
+    last: Mapping[str, Any] = field(default_factory=dict)
+    agreed: Sequence[str] = ()
+    asking: Mapping[str, Any] = field(default_factory=dict)
+    foreign: Claim | None = None
+
+    @classmethod
+    def of(cls, repository: Repository | None, history: History) -> EarlierStarts:
+        """Return those of a run; journals come from anybody, so they speak for the user only if the user made them."""
+        starts = [*reversed(history.engines.values())]
+        if repository is None or not starts:
+            return cls()
+        own = [each.settings for each in starts if repository.trust.accepts(repository.keys.start(each))]
+        if own:
+            return cls(own[0], own[0].get("agreed", ()), next(filter(_asks, own), {}))
+        claim = repository.keys.start(starts[0], "settings", one_line(starts[0].engine, NAME_CHARS))
+        return cls(starts[0].settings, foreign=None if repository.trust.accepts(claim) else claim)
+
+    def claims(self, *, agents: bool, selector: bool) -> Iterator[Claim]:
+        """Yield what the user must trust before the agents or the selector of a foreign start are taken over."""
+        specs = [AgentSpec(**spec) for spec in self.last.get("population", ())] if agents else []
+        named = [f"agents {one_line(str(spec), NAME_CHARS)}" for spec in specs if spec.kind != "mutator"]
+        if selector and is_own(code := str(self.last.get("selector", ""))):
+            named.append(f"the selector {one_line(code, NAME_CHARS)}")
+        if self.foreign and named:
+            yield replace(self.foreign, effect=f"{self.foreign.effect} started the run with {', '.join(named)}")
 
 
 def _asks(settings: Mapping[str, Any]) -> bool:

@@ -18,8 +18,8 @@ from evogit.config import Task
 from evogit.config.run_settings import AgentSpec, Settings
 from evogit.config.user_settings import AgentTable, UserSettings
 from evogit.core import Candidate, ConfigError, EvoGitError, UsageError
-from evogit.history import History
 from evogit.repository import Repository
+from evogit.review import EarlierStarts
 from evogit.run import Run
 from tests.selection.born import Lottery
 
@@ -94,7 +94,7 @@ def test_settings_name_it_as_seen_from_there(tmp_path: Path, monkeypatch: pytest
     own(tmp_path, EXAMPLE)
     monkeypatch.setenv("EVOGIT_SETTINGS", str(tmp_path / "settings.toml"))
     user = UserSettings(agents=(AgentTable(kind="mine.py:Doubler", count=2),))
-    assert population(AgentOptions(), History("r"), user) == (AgentSpec(f"{tmp_path}/mine.py:Doubler", count=2),)
+    assert population(AgentOptions(), EarlierStarts(), user) == (AgentSpec(f"{tmp_path}/mine.py:Doubler", count=2),)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import inspect
@@ -25,6 +26,7 @@ import pytest
 from evogit.cli import commands, main
 from evogit.core import Metric, Status
 from evogit.testing import RecordedRun
+from evogit.trust import Trust
 
 EVOGIT = Path(sys.executable).with_name("evogit")
 
@@ -97,7 +99,12 @@ Cli = Callable[..., Done]
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
-    """Little enough that nothing of this machine changes what is printed."""
+    """Little enough that nothing of this machine changes what is printed; what tests trust is shared with it."""
+    trusted = home / ".local" / "state" / "evogit" / "trust"
+    if not trusted.is_symlink():
+        trusted.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            trusted.symlink_to(Trust.of_user().folder)
     return {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", **more}
 
 

@@ -21,6 +21,7 @@ from evogit.config.user_settings import AgentTable, UserSettings
 from evogit.core import Entry, RunStarted, Spent, UsageError
 from evogit.history import History
 from evogit.llm import Price
+from evogit.review import EarlierStarts
 from tests.clock import PATIENCE
 from tests.openai_server import CUT, EMPTY, NOT_JSON, RESET, Behaviour, Request, Server, reply, serve
 
@@ -30,6 +31,12 @@ from .test_run import Screen
 KEY = "sk-very-secret-0123456789"
 
 FOUR = (AgentSpec("mutator", count=4),)
+
+
+def made(*settings: Settings) -> EarlierStarts:
+    """Starts with these settings that the user made, the last one last."""
+    told = [started.settings for started in past(*settings).engines.values()]
+    return EarlierStarts(told[-1], asking=next((each for each in reversed(told) if each["population"][0]["model"]), {}))
 
 
 def past(*settings: Settings, dollars: float = 0.0) -> History:
@@ -90,14 +97,14 @@ EDITORS = Settings(population=(AgentSpec("editor", "m", 4),))
     ],
 )
 def test_agents_that_are_asked_for(asked: AgentOptions, specs: tuple[str, ...]) -> None:
-    assert tuple(map(str, population(asked, History("r"), UserSettings()))) == specs
+    assert tuple(map(str, population(asked, EarlierStarts(), UserSettings()))) == specs
 
 
 def test_agents_that_nobody_names_are_those_of_before_or_of_the_settings() -> None:
     user = UserSettings(model="usual", agents=(AgentTable(kind="editor", count=3), AgentTable(kind="mutator")))
-    assert tuple(map(str, population(AgentOptions(), History("r"), user))) == ("editor@usual:3", "mutator")
-    assert population(AgentOptions(), past(EDITORS, Settings(population=FOUR)), user) == FOUR
-    assert population(AgentOptions(agent=(AgentSpec("editor"),)), past(EDITORS), user) == (
+    assert tuple(map(str, population(AgentOptions(), EarlierStarts(), user))) == ("editor@usual:3", "mutator")
+    assert population(AgentOptions(), made(EDITORS, Settings(population=FOUR)), user) == FOUR
+    assert population(AgentOptions(agent=(AgentSpec("editor"),)), made(EDITORS), user) == (
         AgentSpec("editor", "usual"),
     )
 
@@ -116,7 +123,7 @@ def test_agents_that_nobody_names_are_those_of_before_or_of_the_settings() -> No
 )
 def test_agents_that_make_no_sense(asked: AgentOptions, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        population(asked, History("r"), UserSettings())
+        population(asked, EarlierStarts(), UserSettings())
 
 
 # --- limits ------------------------------------------------------------------------------------------------------
@@ -128,28 +135,29 @@ def limits(settings: Settings) -> tuple[float | None, int | None, int | None]:
 
 def test_only_models_that_cost_money_get_limits_that_nobody_gave() -> None:
     fresh = History("r")
-    assert limits(with_ceilings(EDITORS, fresh, [FREE])) == (None, None, None)
-    assert limits(with_ceilings(EDITORS, fresh, [FREE, PAID])) == (DOLLARS, None, None)
-    assert limits(with_ceilings(EDITORS, fresh, [PAID, UNKNOWN])) == (None, TOKENS, PROPOSALS)
-    assert limits(with_ceilings(EDITORS, past(dollars=2), [PAID])) == (DOLLARS + 2, None, None)
-    assert limits(with_ceilings(Settings(proposals=7), fresh, [PAID])) == (None, None, 7)
+    assert limits(with_ceilings(EDITORS, fresh, EarlierStarts(), [FREE])) == (None, None, None)
+    assert limits(with_ceilings(EDITORS, fresh, EarlierStarts(), [FREE, PAID])) == (DOLLARS, None, None)
+    assert limits(with_ceilings(EDITORS, fresh, EarlierStarts(), [PAID, UNKNOWN])) == (None, TOKENS, PROPOSALS)
+    assert limits(with_ceilings(EDITORS, past(dollars=2), EarlierStarts(), [PAID])) == (DOLLARS + 2, None, None)
+    assert limits(with_ceilings(Settings(proposals=7), fresh, EarlierStarts(), [PAID])) == (None, None, 7)
 
 
 def test_limits_hold_until_others_are_given_and_bind_only_those_who_ask() -> None:
-    before = past(Settings(population=EDITORS.population, dollars=3, proposals=50), Settings(population=FOUR))
-    assert limits(with_ceilings(EDITORS, before, [PAID])) == (3, None, 50)
-    assert limits(with_ceilings(Settings(dollars=9), before, [PAID])) == (9, None, 50)
-    assert limits(with_ceilings(Settings(), before, [])) == (None, None, None)
-    assert limits(with_ceilings(EDITORS, before, [UNKNOWN])) == (None, None, 50), (
+    starts = Settings(population=EDITORS.population, dollars=3, proposals=50), Settings(population=FOUR)
+    before, earlier = past(*starts), made(*starts)
+    assert limits(with_ceilings(EDITORS, before, earlier, [PAID])) == (3, None, 50)
+    assert limits(with_ceilings(Settings(dollars=9), before, earlier, [PAID])) == (9, None, 50)
+    assert limits(with_ceilings(Settings(), before, earlier, [])) == (None, None, None)
+    assert limits(with_ceilings(EDITORS, before, earlier, [UNKNOWN])) == (None, None, 50), (
         "dollars cannot be kept without a price"
     )
 
 
 def test_limits_that_cannot_be_kept_are_refused() -> None:
     with pytest.raises(UsageError, match="no agent asks one"):
-        with_ceilings(Settings(tokens=1), History("r"), [])
+        with_ceilings(Settings(tokens=1), History("r"), EarlierStarts(), [])
     with pytest.raises(UsageError, match=r"price of m .*\[models.NAME\].*--tokens"):
-        with_ceilings(Settings(dollars=1), History("r"), [PAID, UNKNOWN])
+        with_ceilings(Settings(dollars=1), History("r"), EarlierStarts(), [PAID, UNKNOWN])
 
 
 # --- the command -------------------------------------------------------------------------------------------------
@@ -195,7 +203,13 @@ def test_what_is_told_to_be_the_most_holds_for_models_that_babble_too() -> None:
     def told(model: Known, kind: str = "editor", **limits: Any) -> str:
         settings = Settings(population=(AgentSpec(kind, "m", 2),), evaluations=6, **limits)
         reach = SentFiles(files={}, kept=0, brief=8000)
-        offer = CostForecast(settings=settings, history=History("r"), models=[(model, "http://x/v1")], reach=reach)
+        offer = CostForecast(
+            settings=settings,
+            history=History("r"),
+            before=EarlierStarts(),
+            models=[(model, "http://x/v1")],
+            reach=reach,
+        )
         return "\n".join(line.plain for line in lines(offer, short=False))
 
     dear = Known(Price(prompt=10, cached=1, completion=10))

@@ -13,6 +13,7 @@ from evogit.core import Spent
 from evogit.repository import Repository
 from evogit.repository.run_keys import RunKeys, commitment, seal
 from evogit.testing import RecordedRun
+from evogit.trust import Trust
 from tests.cli.conftest import Cli
 
 EVERYTHING = "refs/evogit/*:refs/evogit/*"
@@ -159,13 +160,18 @@ def test_what_a_stranger_calls_a_journal_stops_nobody(ours: Ours, cli: Cli, what
 def test_a_key_of_another_run_costs_nobody_a_journal(ours: Ours, cli: Cli) -> None:
     (ours.folder / ".git/evogit/keys/toy").write_bytes(b"x" * 32)
     done = cli("-C", "ours", "status")
+    assert (done.code, "evogit trust" in done.err) == (0, True), "a key of unknown origin seals nothing"
+    assert cli("-C", "ours", "prune", "best", "-m", "x", "-y").code == 4
+    for claim in ours.run.repository.keys.untrusted("toy"):
+        ours.run.repository.trust.add(claim)
+    done = cli("-C", "ours", "status")
     assert (done.code, "expected the key of the run toy" in done.err, "update-ref" in done.err) == (1, True, False)
 
 
 def test_deterministic_runs_draw_the_same_inputs_and_believe_no_entries_of_each_other(
     ours: Ours, cli: Cli, tmp_path: Path
 ) -> None:
-    keys = RunKeys(tmp_path / "clone")
+    keys = RunKeys(tmp_path / "clone", Trust.of_user())
     for name in ("one", "two"):
         keys.share(name, ours.key)
     one, two = (keys.find(name) for name in ("one", "two"))

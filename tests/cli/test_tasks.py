@@ -36,7 +36,7 @@ def test_new_overwrites_nothing_and_wants_a_name(cli: Cli, tmp_path: Path) -> No
     assert cli("new", "mine").code == 4
     assert cli("new", "No/Name").code == 2
     assert cli("new", "bin_packing").code == 4  # `evogit run bin_packing` would evolve the gallery's
-    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+    assert [path.name for path in tmp_path.iterdir() if path.name != ".local"] == ["mine"]
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from evogit.history.context import StoredRun
 from evogit.repository import Repository
 from evogit.repository.run_keys import RunKeys
 from evogit.sandbox.archive import pack
+from evogit.trust import Trust
 
 PREDICTS = '''\
 import hashlib, random
@@ -146,7 +147,7 @@ def test_it_is_a_generator_like_any_other() -> None:
 
 
 def test_the_secret_of_a_run_is_its_owners_alone_and_is_found_by_its_hash(tmp_path: Path) -> None:
-    keys = RunKeys(tmp_path)
+    keys = RunKeys(tmp_path, Trust(tmp_path / "trust"))
     secret = keys.make("run")
     (file,) = keys.folder.iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600

@@ -24,7 +24,7 @@ from evogit.core import Candidate, RefusedError
 from evogit.history import History
 from evogit.llm import Model, TokenUsage
 from evogit.repository import Repository
-from evogit.review import last_asking_start, used
+from evogit.review import EarlierStarts, used
 
 REPLY = 2000
 """Tokens of a reply that a forecast assumes: a plan and some blocks of edits, with some thinking."""
@@ -86,6 +86,7 @@ class CostForecast(Struct, frozen=True, kw_only=True):
 
     settings: Settings
     history: History
+    before: EarlierStarts
     models: Sequence[tuple[Model, str]]
     reach: SentFiles
     comparisons: int = 0
@@ -103,8 +104,8 @@ class CostForecast(Struct, frozen=True, kw_only=True):
         )
 
     def agreed_before(self) -> bool:
-        """Whether the person agreed when the run was started last: to these models, with limits no lower."""
-        before = last_asking_start(self.history)
+        """Whether the user agreed when starting the run last: to these models, with limits no lower."""
+        before = self.before.asking
         limits = zip(self.settings.ceilings.values(), RunLimits.of(before).ceilings.values(), strict=True)
         raised = any(old is not None and (new is None or new > old) for new, old in limits)
         return not raised and set(self.paid) <= set(before.get("agreed", ()))
@@ -118,16 +119,23 @@ def confirm_costs(
     Raises:
         RefusedError: the person does not agree, or there is no terminal to ask on.
     """
-    trusted = confirm_logins(terminal, setup, history, yes=yes)
+    trusted = confirm_logins(terminal, setup, yes=yes)
     if not setup.asking:
         return replace(setup.settings, agreed=trusted)
     models = [(model, setup.models.endpoint(model.name)) for model in setup.asking]
     sent = reach(task, repository, history, max(model.context for model in setup.asking))
     comparisons = task.pairwise.comparisons if task.pairwise and task.pairwise.panel else 0
-    offer = CostForecast(settings=setup.settings, history=history, models=models, reach=sent, comparisons=comparisons)
+    offer = CostForecast(
+        settings=setup.settings,
+        history=history,
+        before=setup.before,
+        models=models,
+        reach=sent,
+        comparisons=comparisons,
+    )
     if setup.added:
         limits = ", ".join(amount(name, limit) for name, limit in setup.added.items())
-        before = RunLimits.of(last_asking_start(history))
+        before = RunLimits.of(setup.before.asking)
         why = "as before" if any(before.ceilings.values()) else "as none was given"
         terminal.note(_fact("limit", f"{limits}, {why}; --dollars, --tokens or --proposals set others"))
     for doubt in filter(None, (setup.models.doubt(model.name) for model in setup.asking)):

@@ -9,11 +9,9 @@ import click
 from evogit.cli.options.agents import AgentSetup
 from evogit.cli.terminal import Terminal
 from evogit.core import RefusedError
-from evogit.history import History
-from evogit.review import last_start
 
 
-def confirm_logins(terminal: Terminal, setup: AgentSetup, history: History, *, yes: bool) -> tuple[str, ...]:
+def confirm_logins(terminal: Terminal, setup: AgentSetup, *, yes: bool) -> tuple[str, ...]:
     """Show which programs get a login and a network, and ask unless that was agreed to; returns what is agreed.
 
     Raises:
@@ -28,7 +26,7 @@ def confirm_logins(terminal: Terminal, setup: AgentSetup, history: History, *, y
             "costs are neither counted nor limited, and what it runs can use that login and send the code anywhere",
             "yellow",
         )
-    if yes or set(agreed) <= set(last_start(history).get("agreed", ())):
+    if yes or set(agreed) <= set(setup.before.agreed):
         return agreed
     if not terminal.interactive:
         raise RefusedError("there is no terminal to ask on; add --yes to allow it")

@@ -16,18 +16,20 @@ from evogit.cli.terminal import Terminal
 from evogit.cli.text import escape
 from evogit.core import RefusedError
 from evogit.review.adopting import Adoption
+from evogit.trust import Trust
 
 
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path))
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option("--outside", is_flag=True, help="Run its evaluator outside the sandbox, with your rights: read it first.")
 @sandbox_option
 @with_terminal
-def adopt(terminal: Terminal, path: Path, folder: Path, sandbox: str) -> None:
+def adopt(terminal: Terminal, path: Path, folder: Path, sandbox: str, outside: bool) -> None:
     """Write the task of another system at PATH to DIR as one of EvoGit's, to be changed into your own.
 
-    Where its evaluator can be given a stand-in for the program, and the seed has the same score so, it is evaluated
-    from outside of the sandbox: no candidate can forge it. The evaluator then runs with your rights.
+    By default its evaluator runs in the sandbox, where a candidate can forge its score. With --outside it runs on this
+    machine, with a stand-in for the program, if the seed has the same score there: no candidate can forge that.
     """
     from evogit.review.adopting import adopt as adopted
 
@@ -36,7 +38,11 @@ def adopt(terminal: Terminal, path: Path, folder: Path, sandbox: str) -> None:
     found = recognise(path)
     if found is None:
         raise unknown(path)
-    done = asyncio.run(adopted(found, folder, sandbox))
+    trust = Trust.of_user()
+    outside = outside or trust.covers(path)
+    done = asyncio.run(adopted(found, folder, sandbox, outside=outside))
+    if done.task.judged == "outside":
+        trust.add_folder(folder)
     if terminal.json:
         terminal.data({"schema": 1, **_record(found, done, folder)})
     else:

@@ -87,6 +87,7 @@ def audit(
     asked.check(names)
     found = find_task(task) if task is not None else task_here(repo, None)[0]
     found.check_split(split)
+    found.check_trust(sandbox, model or "")
     if out is not None:
         _make(out)
     if found.judged == "pairs":

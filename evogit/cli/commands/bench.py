@@ -34,6 +34,7 @@ from evogit.config.run_settings import AgentSpec, Settings
 from evogit.config.user_settings import load_user_settings
 from evogit.core import NotFoundError, UsageError
 from evogit.history import History
+from evogit.review import EarlierStarts
 from evogit.selection.descriptors import traits_of
 from evogit.selection.registry import open_selector
 
@@ -88,6 +89,8 @@ def bench(
         raise UsageError(f"expected tasks of different names, got {' and '.join(twice)} more than once")
     usual, compared = _populations(asked, compared)
     setup = _setup(asked, [each.population(usual) for each in compared], chosen)
+    for each in tasks:
+        each.check_trust(chosen["sandbox"], ", ".join(model.name for model in setup.asking))
     benches = [_bench(each, compared, usual, out, chosen) for each in tasks]
     jobs = jobs or os.cpu_count() or 1
     if setup.asking:
@@ -114,7 +117,7 @@ def _comparable(task: Task, compared: Sequence[Method], split: str, truth: str) 
 
 def _populations(asked: AgentOptions, compared: Sequence[Method]) -> tuple[tuple[AgentSpec, ...], tuple[Method, ...]]:
     """The agents of methods that name none, and the methods with the common model where their agents name none."""
-    user, nothing = load_user_settings(os.environ), History("")
+    user, nothing = load_user_settings(os.environ), EarlierStarts()
     usual = population(replace(asked, record=None, replay=None), nothing, user)
     told = []
     for method in compared:

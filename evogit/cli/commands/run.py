@@ -31,8 +31,9 @@ from evogit.engine.comparability import check_comparable
 from evogit.engine.start import only_a_failed_seed
 from evogit.history import History
 from evogit.repository import Repository
-from evogit.review import status_record
+from evogit.review import EarlierStarts, status_record
 from evogit.review.removing import remains, remove
+from evogit.trust import UntrustedError
 
 
 @click.command()
@@ -111,10 +112,13 @@ def run(
     target = meet(terminal, read(), server, read) if server.name else read()
     found, history = target.task, target.history
     _refuse_idle(settings, found)
+    before = _trusted(target, settings, asked, selector)
     anew = _begins_anew(target, settings)
-    settings = replace(settings, selector=selector_before(selector, found, history))
+    settings = replace(settings, selector=selector_before(selector, found, before))
     panel = found.pairwise.panel if found.pairwise else ()
-    setup = resolve_agents(asked, settings, history, panel, private=target.private)
+    setup = resolve_agents(asked, settings, history, before, panel, private=target.private)
+    programs = [spec.kind for spec in setup.settings.population if setup.programs.find(spec.kind)]
+    found.check_trust(settings.sandbox, ", ".join([*(model.name for model in setup.asking), *programs]))
     _refuse_endless(settings, setup, watched=terminal.live and not detached)
     to_prepare = check_programs(setup)
     settings = confirm_costs(terminal, setup, found, target.repository, history, yes=asked.yes)
@@ -130,6 +134,27 @@ def run(
             *(repository, found, target.name, settings, terminal), hooks=hooks, setup=setup, background=background
         )
         _end(terminal, done, end, hooks)
+
+
+def _trusted(target: RunTarget, settings: Settings, asked: AgentOptions, selector: str | None) -> EarlierStarts:
+    """Return the earlier starts of the run, once all is trusted that its journals and its task name.
+
+    Raises:
+        UntrustedError: something is not, before any of it is loaded, asked or paid.
+    """
+    before = EarlierStarts.of(target.repository, target.history)
+    named = bool(asked.agent or asked.agents or asked.model)
+    claims = [*before.claims(agents=not named, selector=selector is None)]
+    if target.repository:
+        claims += target.repository.keys.origin(target.name, target.history.first_start)
+    try:
+        models = dict.fromkeys(filter(None, [asked.model, *(spec.model for spec in asked.agent)]))
+        target.task.check_trust(settings.sandbox, ", ".join(models))
+    except UntrustedError as error:
+        claims += error.claims
+    if claims:
+        raise UntrustedError(claims)
+    return before
 
 
 def _settings(jobs: int | None, **chosen: object) -> Settings:

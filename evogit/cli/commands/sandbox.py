@@ -114,7 +114,11 @@ def megabytes(size: int) -> str:
 
 
 def _environment(task: str | None) -> Environment:
-    return find_task(task).environment if task else Environment()
+    if task is None:
+        return Environment()
+    found = find_task(task)
+    found.check_trust(evaluates=False)
+    return found.environment
 
 
 # --- build --------------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from evogit.config import Task, gallery
 from evogit.core import ConfigError, RefusedError, UsageError
 from evogit.review.decimals import decimals
 from evogit.scaffold.task_files import files
+from evogit.trust import Trust
 
 if TYPE_CHECKING:
     from evogit.review.checking import SeedEvaluation
@@ -69,6 +70,7 @@ def new(terminal: Terminal, name: str, at: Path | None) -> None:
     for path, content in files(name, str(folder)).items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(content, encoding="utf-8")
+    Trust.of_user().add_folder(folder)
     if terminal.json:
         terminal.data({"schema": 1, "task": name, "folder": str(folder)})
     else:

@@ -23,7 +23,7 @@ from evogit.core import ConfigError, UsageError
 from evogit.history import History
 from evogit.llm import Model
 from evogit.llm.registry import OpenModels, open_models
-from evogit.review import last_asking_start, last_start, used
+from evogit.review import EarlierStarts, used
 
 MUTATORS, EDITORS = min(max(2, os.cpu_count() or 1), 8), 4
 """Agents of a run when no number is given. Mutators need no time to think and only wait for evaluations: with more than
@@ -91,6 +91,7 @@ class AgentSetup(Struct, frozen=True, kw_only=True):
     asking: tuple[Model, ...]
     added: Mapping[Total, float]
     """The limits that were not given now: from before, or defaults."""
+    before: EarlierStarts
     durable: bool = False
     """Whether what is written must survive a power loss."""
 
@@ -106,20 +107,21 @@ def resolve_agents(
     asked: AgentOptions,
     settings: Settings,
     history: History,
+    before: EarlierStarts | None = None,
     panel: Sequence[str] = (),
     private: Sequence[Path] = (),
 ) -> AgentSetup:
     """Find the agents and open their models and those of the `panel` that judges, before anything is written.
 
-    Coding programs cannot read `private` folders, wherever they lie.
+    Agents and limits that are not asked for are those `before`. Coding programs cannot read `private` folders.
 
     Raises:
         ConfigError: the user's settings are wrong.
         CredentialError: a key cannot be had.
         UsageError: what was asked for makes no sense together.
     """
-    user = load_user_settings(os.environ)
-    specs = population(asked, history, user, panel)
+    user, before = load_user_settings(os.environ), before or EarlierStarts()
+    specs = population(asked, before, user, panel)
     models = open_models(user, record=asked.record, replay=asked.replay)
     programs = Programs(models, user.commands, settings.sandbox, private)
     if employed := [spec for spec in specs if programs.find(spec.kind)]:
@@ -131,7 +133,7 @@ def resolve_agents(
         for name in filter(None, spec.models):
             models.endpoint_of(name)
     models.forget_keys()
-    limited = with_ceilings(replace(settings, population=specs, panel=tuple(panel)), history, asking)
+    limited = with_ceilings(replace(settings, population=specs, panel=tuple(panel)), history, before, asking)
     given = settings.ceilings
     added = {name: limit for name, limit in limited.ceilings.items() if limit is not None and given[name] is None}
     return AgentSetup(
@@ -140,6 +142,7 @@ def resolve_agents(
         programs=programs,
         asking=asking,
         added=added,
+        before=before,
         durable=user.durability == "fsync",
     )
 
@@ -148,7 +151,7 @@ def resolve_agents(
 
 
 def population(
-    asked: AgentOptions, history: History, user: UserSettings, panel: Sequence[str] = ()
+    asked: AgentOptions, earlier: EarlierStarts, user: UserSettings, panel: Sequence[str] = ()
 ) -> tuple[AgentSpec, ...]:
     """The agents asked for, else those of the run's last start, else those of the user's settings.
 
@@ -156,10 +159,10 @@ def population(
         ConfigError: a class of the person's own is wrong.
         UsageError: there is no such kind of agent, an editor has no model, or an agent one that it does not ask.
     """
-    specs = asked.agent or _by_number(asked) or _as_before(last_start(history)) or _by_settings(user)
+    specs = asked.agent or _by_number(asked) or _as_before(earlier.last) or _by_settings(user)
     if asked.model and not any(_asks(spec, user) and not spec.model for spec in asked.agent or [AgentSpec("editor")]):
         raise UsageError(f"--model {asked.model} is for agents that name no model, and every agent given names one")
-    before = not asked.agent and specs == _as_before(last_start(history))
+    before = not asked.agent and specs == _as_before(earlier.last)
     named = tuple(_named(spec, asked.model or user.model, user, before=before) for spec in specs)
     for spec in named:
         if _asks(spec, user) and not spec.model:
@@ -239,7 +242,7 @@ def costs(model: Model) -> bool:
     return model.price is None or not model.price.free
 
 
-def with_ceilings(settings: Settings, history: History, models: Sequence[Model]) -> Settings:
+def with_ceilings(settings: Settings, history: History, earlier: EarlierStarts, models: Sequence[Model]) -> Settings:
     """The settings with the limits on models that hold from before, or if a model costs money and none does, defaults.
 
     Raises:
@@ -255,7 +258,7 @@ def with_ceilings(settings: Settings, history: History, models: Sequence[Model])
             f"expected a known price of {unpriced[0]} to keep --dollars; say [models.NAME] "
             "price = {input = ..., output = ...} in your settings, or limit it with --tokens"
         )
-    before = RunLimits.of(last_asking_start(history))
+    before = RunLimits.of(earlier.asking)
     settings = replace(
         settings,
         dollars=before.dollars if settings.dollars is None and not unpriced else settings.dollars,

@@ -7,8 +7,7 @@ import click
 from evogit.config import Task
 from evogit.config.run_settings import DEFAULT_SELECTOR
 from evogit.core import ConfigError, UsageError
-from evogit.history import History
-from evogit.review import last_start
+from evogit.review import EarlierStarts
 from evogit.selection.descriptors import traits_of
 from evogit.selection.registry import open_selector, overview
 
@@ -21,14 +20,14 @@ def list_selectors(context: click.Context, option: click.Parameter, asked: str |
     return asked
 
 
-def selector_before(asked: str | None, task: Task, history: History) -> str:
-    """The selector that a person asks for, else that of the run's last start; checked before anything is made.
+def selector_before(asked: str | None, task: Task, earlier: EarlierStarts) -> str:
+    """Return the selector asked for, else that of the run's last start; it is checked before anything is made.
 
     Raises:
         ConfigError: a person's own file is wrong.
         UsageError: there is no such selector or option.
     """
-    chosen = str(last_start(history).get("selector", DEFAULT_SELECTOR)) if asked is None else asked
+    chosen = str(earlier.last.get("selector", DEFAULT_SELECTOR)) if asked is None else asked
     try:
         open_selector(chosen, traits_of(task))
     except (ConfigError, UsageError) as error:

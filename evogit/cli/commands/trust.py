@@ -1,0 +1,66 @@
+"""`evogit trust`: the folders and claims from elsewhere that may have an effect on this machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from evogit.cli.options.shared import with_terminal
+from evogit.cli.terminal import Terminal, table
+from evogit.cli.text import escape
+from evogit.core import NotFoundError, UsageError
+from evogit.review import SCHEMA
+from evogit.trust import Claim, Trust, is_digest
+
+
+@click.command()
+@click.argument("what", nargs=-1)
+@click.option("--below", is_flag=True, help="Trust every repository below the folders, too.")
+@click.option("--revoke", is_flag=True, help="Forget these records instead.")
+@with_terminal
+def trust(terminal: Terminal, what: tuple[str, ...], below: bool, revoke: bool) -> None:
+    """Trust WHAT on this machine: folders, or the digests that a refused command printed; without WHAT, list all.
+
+    A trusted folder may run its evaluators outside the sandbox and have its files sent to models that you agree to
+    pay. Later edits keep the trust, and so does whatever you pull into it. `evogit init` and `evogit new` trust what
+    they make.
+    """
+    trust = Trust.of_user()
+    if (below or revoke) and not what:
+        raise UsageError("expected folders or digests with --below and --revoke")
+    for each in what:
+        if revoke:
+            _revoke(trust, each)
+        elif is_digest(each) and not Path(each).exists():
+            trust.add_digest(each)
+        else:
+            trust.add(Claim("tree" if below else "folder", str(_folder(each))))
+    if terminal.json:
+        terminal.data({"schema": SCHEMA, "folder": str(trust.folder), "records": list(trust.records())})
+    elif what:
+        terminal.note(f"{'forgotten' if revoke else 'trusted'}: {escape(', '.join(what))}", "green")
+    else:
+        rows = [_row(record) for record in trust.records() if record["kind"] != "start"]  # made here, by the hundred
+        terminal.show(table(rows, "lll") if rows else [Text("nothing is trusted yet")])
+
+
+def _folder(named: str) -> Path:
+    path = Path(named).resolve()
+    if not path.exists():
+        raise NotFoundError(f"expected a folder or the digest that a refused command printed, got {named!r}")
+    return path
+
+
+def _revoke(trust: Trust, named: str) -> None:
+    if not trust.remove(named):
+        raise NotFoundError(f"there is no record of {named}; `evogit trust` lists them")
+
+
+def _row(record: Mapping[str, str]) -> list[Text | str]:
+    subject = record["subject"] if record["kind"] in ("folder", "tree") else record["digest"]
+    since = time.strftime("%Y-%m-%d", time.localtime(int(record["time"])))
+    return [Text(escape(record["kind"]), "bold"), escape(f"{subject}  {record['effect']}"), since]

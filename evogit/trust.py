@@ -1,0 +1,161 @@
+"""The things from elsewhere that the user of this machine agreed to run, believe or pay for.
+
+Whatever comes with a repository, task folder, archive, journal, remote or worker is data until it is trusted here. A
+folder is trusted by its path, so edits keep the trust; everything else is trusted by digest. The records lie in the
+user's state folder, never in a Git folder, which an archive can bring along.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, get_args
+
+from msgspec import Struct
+
+from evogit.core import RefusedError, RepositoryError
+
+DIGEST_DIGITS = 32
+"""Hex digits of a claim's digest: 128 bits of SHA-256."""
+
+Kind = Literal["folder", "tree", "key", "run", "start", "settings"]
+"""A folder without the repositories below it; a folder with them; the key of a run; a run without a key that began
+elsewhere; a start of an engine that the user made here; the agents and the selector of one made elsewhere."""
+
+
+class Claim(Struct, frozen=True):
+    """Something that has no effect until the user trusts it.
+
+    Attributes:
+        kind: what `subject` is.
+        subject: the text that identifies it: a resolved path, or what a digest is made of.
+        effect: what would happen, as one clause for the user.
+    """
+
+    kind: Kind
+    subject: str
+    effect: str = ""
+
+    @property
+    def digest(self) -> str:
+        """The name of its record."""
+        return hashlib.sha256(f"{self.kind}\0{self.subject}".encode(errors="surrogateescape")).hexdigest()[
+            :DIGEST_DIGITS
+        ]
+
+    @property
+    def argument(self) -> str:
+        """The argument with which `evogit trust` grants it."""
+        return self.subject if self.kind in ("folder", "tree") else self.digest
+
+
+class UntrustedError(RefusedError):
+    """Something from elsewhere would run, count or cost before the user agreed to it."""
+
+    def __init__(self, claims: Sequence[Claim]) -> None:
+        self.claims = tuple({claim.digest: claim for claim in claims}.values())
+        effects = "".join(f"\n  {claim.effect}" for claim in claims)
+        super().__init__(f"this comes from elsewhere and was not trusted on this machine:{effects}\n{self.way_on}")
+
+    @property
+    def way_on(self) -> str:
+        """The command that grants what is missing."""
+        arguments = " ".join(dict.fromkeys(shlex.quote(claim.argument) for claim in self.claims))
+        return f"if you trust it: evogit trust {arguments}"
+
+
+def state_folder(environ: Mapping[str, str]) -> Path:
+    """The folder of the user's own files that are not settings: evogit/ in $XDG_STATE_HOME or ~/.local/state."""
+    named = Path(environ.get("XDG_STATE_HOME", ""))
+    home = Path(environ.get("HOME", "~")).expanduser()
+    return (named if named.is_absolute() else home / ".local" / "state") / "evogit"
+
+
+class Trust:
+    """The records of what a user trusts: one file per claim, named by the claim's digest."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def of_user(cls, environ: Mapping[str, str] = os.environ) -> Trust:
+        """The records of the user whose environment this is."""
+        return cls(state_folder(environ) / "trust")
+
+    def accepts(self, claim: Claim) -> bool:
+        """Return whether the user trusts this claim."""
+        return (self.folder / claim.digest).is_file()
+
+    def covers(self, folder: Path) -> bool:
+        """Return whether a folder is trusted: itself, one around it in the same repository, or a tree around it."""
+        inside = True
+        folder = folder.resolve()
+        for place in (folder, *folder.parents):
+            kinds: tuple[Kind, ...] = ("folder", "tree") if inside else ("tree",)
+            if any(self.accepts(Claim(kind, str(place))) for kind in kinds):
+                return True
+            inside = inside and not (place / ".git").exists()
+        return False
+
+    def check(self, claims: Iterable[Claim]) -> None:
+        """Refuse claims that the user does not trust.
+
+        Raises:
+            UntrustedError: naming all that are missing.
+        """
+        if missing := [claim for claim in claims if not self.accepts(claim)]:
+            raise UntrustedError(missing)
+
+    def add(self, claim: Claim) -> None:
+        """Record that the user trusts a claim.
+
+        Raises:
+            RepositoryError: the state folder cannot be written to.
+        """
+        self._write(claim.digest, {"kind": claim.kind, "subject": claim.subject, "effect": claim.effect})
+
+    def add_folder(self, folder: Path) -> None:
+        """Trust a folder that was made here."""
+        self.add(Claim("folder", str(folder.resolve())))
+
+    def add_digest(self, digest: str) -> None:
+        """Trust the claim with this digest, which a refused command printed."""
+        self._write(digest, {"kind": "digest", "subject": digest, "effect": ""})
+
+    def _write(self, digest: str, record: Mapping[str, str]) -> None:
+        draft = self.folder / f".{digest}.{os.getpid()}"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            draft.write_text(json.dumps({**record, "time": int(time.time())}), encoding="utf-8")
+            draft.replace(self.folder / digest)
+        except OSError as error:
+            raise RepositoryError(
+                f"expected to be allowed to record what you trust in {self.folder}: {error.strerror}; set "
+                "XDG_STATE_HOME to a folder of yours"
+            ) from error
+
+    def remove(self, argument: str) -> bool:
+        """Forget a folder or a digest; return whether there was such a record."""
+        path = str(Path(argument).resolve())
+        digests = [argument, *(Claim(kind, path).digest for kind in get_args(Kind))]
+        files = [self.folder / digest for digest in digests if is_digest(digest)]
+        found = [file for file in files if file.is_file()]
+        for file in found:
+            file.unlink(missing_ok=True)
+        return bool(found)
+
+    def records(self) -> Iterator[Mapping[str, str]]:
+        """Yield all records, oldest first; each has `kind`, `subject`, `effect`, `time` and `digest`."""
+        files = [file for file in self.folder.glob("*") if is_digest(file.name)] if self.folder.is_dir() else []
+        for file in sorted(files, key=lambda file: (file.stat().st_mtime, file.name)):
+            yield {**json.loads(file.read_text(encoding="utf-8")), "digest": file.name}
+
+
+def is_digest(text: str) -> bool:
+    """Return whether a text has the form of a claim's digest."""
+    return len(text) == DIGEST_DIGITS and all(digit in "0123456789abcdef" for digit in text)
