@@ -60,7 +60,7 @@ class UntrustedError(RefusedError):
     def __init__(self, claims: Sequence[Claim]) -> None:
         self.claims = tuple({claim.digest: claim for claim in claims}.values())
         effects = "".join(f"\n  {claim.effect}" for claim in claims)
-        super().__init__(f"this comes from elsewhere and was not trusted on this machine:{effects}\n{self.way_on}")
+        super().__init__(f"EvoGit did not make this here, and you have not trusted it:{effects}\n{self.way_on}")
 
     @property
     def way_on(self) -> str:

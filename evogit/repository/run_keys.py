@@ -178,7 +178,5 @@ class RunKeys:
 
 def _claim(run: str, key: bytes) -> Claim:
     """The claim that a key is the user's own."""
-    effect = (
-        f"the key of the run {run}, which lies in this Git folder: whoever else has it can forge scores and decisions"
-    )
+    effect = f"the key of the run {run}: it lies in this Git folder, and whoever has it can forge scores and decisions"
     return Claim("key", hashlib.sha256(b"evogit trust\0" + key).hexdigest(), effect)

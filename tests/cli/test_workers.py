@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -60,3 +61,13 @@ def test_a_run_on_a_worker_of_the_settings(cli: Cli, tmp_path: Path) -> None:
         engine.communicate(timeout=PATIENCE)
     assert engine.returncode == 0
     assert (worker["name"], worker["gone"], worker["evaluated"] > 2) == ("box", 0, True)
+
+
+def test_a_worker_refuses_a_connection_from_the_network(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as stranger:
+        accepted, _ = server.accept()
+        with accepted:
+            told = {"stdin": accepted, "stdout": accepted, "stderr": subprocess.PIPE, "env": environment(tmp_path)}
+            done = subprocess.run([EVOGIT, "worker"], timeout=60, check=False, **told)
+        assert done.returncode == 4, done.stderr
+        assert stranger.recv(1) == b"", "nothing was said"

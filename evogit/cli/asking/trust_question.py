@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+from shutil import get_terminal_size
+from textwrap import fill
+from typing import Any
 
 import click
 
@@ -14,9 +17,11 @@ def granted(error: UntrustedError) -> bool:
     """Show what would happen and ask; return whether it is trusted now. Without a terminal nothing is asked."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    click.echo("This comes from elsewhere and was not trusted on this machine:", err=True)
+    click.echo("EvoGit did not make this here, and you have not trusted it on this machine:", err=True)
+    form: dict[str, Any] = {"break_on_hyphens": False, "break_long_words": False, "subsequent_indent": "    "}
     for claim in error.claims:
-        click.echo(f"  {escape(claim.effect)}", err=True)
+        text = fill(escape(claim.effect), get_terminal_size().columns, initial_indent="  - ", **form)
+        click.echo(text, err=True)
     if not click.confirm("Do you trust it? (It is asked once; `evogit trust` lists and revokes.)", err=True):
         return False
     trust = Trust.of_user()

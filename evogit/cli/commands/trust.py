@@ -61,6 +61,7 @@ def _revoke(trust: Trust, named: str) -> None:
 
 
 def _row(record: Mapping[str, str]) -> list[Text | str]:
-    subject = record["subject"] if record["kind"] in ("folder", "tree") else record["digest"]
+    is_folder = record["kind"] in ("folder", "tree")
+    subject = record["subject"] if is_folder else f"{record['digest']}  {record['effect'].partition(':')[0]}"
     since = time.strftime("%Y-%m-%d", time.localtime(int(record["time"])))
-    return [Text(escape(record["kind"]), "bold"), escape(f"{subject}  {record['effect']}"), since]
+    return [Text(escape(record["kind"]), "bold"), escape(subject), since]
