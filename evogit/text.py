@@ -94,11 +94,24 @@ def ends(text: str, most: int) -> str:
     return f"{first}\n[... {missing:,} more bytes ...]\n{last}"
 
 
+def spaced(line: str) -> str:
+    """A line with a space for each character that is not seen, but for tabs."""
+    if line.isascii() and line.isprintable():
+        return line
+    return "".join(char if char == "\t" or is_seen(line, at) else " " for at, char in enumerate(line))
+
+
+def folded_name(name: str) -> str:
+    """The name that a file system may take this one for: without regard to case, or to what is not seen."""
+    if name.isascii():
+        return name.lower().rstrip(". ")
+    seen = "".join(char for char in unicodedata.normalize("NFKC", name) if _is_visible(char))
+    return seen.casefold().rstrip(". ")
+
+
 def one_line(text: str, limit: int = TITLE_LENGTH) -> str:
     """Text as one line of printable characters, shortened to `limit` characters."""
-    if not (text.isascii() and text.isprintable()):
-        text = "".join(char if is_seen(text, at) else " " for at, char in enumerate(text))
-    line = " ".join(text.split())
+    line = " ".join(spaced(text).split())
     return line if len(line) <= limit else line[: limit - 3] + "..."
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 
 from evogit.repository.directives import inert
+from evogit.text import spaced
 
 TITLE_LENGTH = 120
+
+MAX_READ_CHARS = 100_000
+"""The prefix of a message in which its title is looked for."""
 
 REASON_LENGTH = 2_000
 """Characters of what an author says for a change."""
@@ -21,24 +24,15 @@ _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[
 
 
 def clean(text: str) -> str:
-    """Text that is safe to store and show: no control, bidi or surrogate characters, no line like our trailers."""
+    """Text that is safe to store and show: no characters that are not seen, no line like our trailers."""
     lines = _ANSI.sub("", text).replace("\r\n", "\n").split("\n")
-    printable = (_printed(line).rstrip() for line in lines)
+    printable = (spaced(line).rstrip() for line in lines)
     return "\n".join(line for line in printable if not _OURS.match(line)).strip()
-
-
-def _printed(line: str) -> str:
-    """The line with a space for each character that has no place in it."""
-    return line if line.isprintable() else "".join(c if _printable(c) else " " for c in line)
-
-
-def _printable(character: str) -> bool:
-    return character == "\t" or unicodedata.category(character) not in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
 def clean_title(text: str) -> str:
     """The first line of `clean(text)`, cut to a length that fits a log; never empty."""
-    title = clean(text).partition("\n")[0].strip()
+    title = clean(text[:MAX_READ_CHARS]).partition("\n")[0].strip()
     if len(title) > TITLE_LENGTH:
         title = title[: TITLE_LENGTH - 1] + "…"
     return title or "(no title)"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from rich.text import Text
 
+from evogit.cli.lines.view import MAX_LINE_CHARS
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape
 from evogit.core import NotFoundError
@@ -26,9 +27,6 @@ EXCERPT = 12
 
 LONGEST = 240
 """Characters of a line of an excerpt: some programs print all that they do as one."""
-
-WIDEST = 2_000
-"""Characters of a line that an evaluator or a program said."""
 
 Command = Callable[[str], str]
 """From the name of a file to the command line that prints it whole."""
@@ -57,8 +55,8 @@ def said(files: Mapping[str, bytes], command: Command) -> Iterator[Text]:
         lines = _lines(name, content)
         yield Text("")
         yield Text(f"  {escape(name.removesuffix('.json'))}", "dim")
-        yield from (Text(f"    {_short(line, WIDEST)}") for line in lines[:EXCERPT])
-        if lines[EXCERPT:] or any(len(line) > WIDEST for line in lines):
+        yield from (Text(f"    {_short(line, MAX_LINE_CHARS)}") for line in lines[:EXCERPT])
+        if lines[EXCERPT:] or any(len(line) > MAX_LINE_CHARS for line in lines):
             more = count(len(lines) - EXCERPT, "more line") if lines[EXCERPT:] else "more of these lines"
             yield Text(f"    and {more}: {command(escape(name))}", "dim")
 

@@ -18,6 +18,9 @@ from evogit.review.decimals import places
 SHORT = 7
 """Digits of an abbreviated id."""
 
+MAX_LINE_CHARS = 2_000
+"""Characters of a line of foreign text."""
+
 MODEL = 18
 """Columns of a model's name."""
 
@@ -204,5 +207,6 @@ def on_one_line(text: str) -> str:
 
 
 def first_line(text: str) -> str:
-    """The first line of foreign text, harmless."""
-    return escape(text.partition("\n")[0])
+    """The first line of foreign text, harmless, and cut if it is very long."""
+    line = text[: MAX_LINE_CHARS + 1].partition("\n")[0]
+    return escape(line) if len(line) <= MAX_LINE_CHARS else escape(line[:MAX_LINE_CHARS]) + "..."
