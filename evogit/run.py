@@ -282,7 +282,7 @@ class Run:
 
     def _exchange(self, context: RunContext) -> Exchange:
         show = self.observer.activity if self.observer else lambda who, doing: None
-        remote = context.repository.remote(self.name, self.settings.remote)
+        remote = context.repository.remote(self.name, self.settings.remote, context.secrets)
         return Exchange(context, remote, every=self.settings.sync_every, show=show)
 
     def _selector(self, anatomy: Anatomy) -> Selector:
@@ -291,7 +291,7 @@ class Run:
     def _breeder(self, anatomy: Anatomy, agents: int) -> Breeder:
         return Breeder(
             self.repository,
-            self.task,
+            self.context.task,
             self.history,
             anatomy=anatomy,
             secrets=self.secrets,

@@ -135,6 +135,7 @@ class Laboratory:
         self._scratch = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="evogit-audit-")))
         try:
             repository, tree = seed_of(self.task, self._scratch / "seed")
+            self.task = self.task.screened(repository.trees, tree)
             for entry in repository.trees.entries(tree):
                 if entry.is_file and repository.trees.size(entry.blob) <= LARGEST:
                     self.files[entry.path] = repository.trees.blob(entry.blob)

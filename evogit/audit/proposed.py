@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from string import Template
 
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from evogit.agents.editing.blocks import EditError
 from evogit.agents.editing.draft import Draft
@@ -25,6 +25,7 @@ from evogit.audit.candidate import AttackCandidate
 from evogit.audit.laboratory import CONFIRMED, Laboratory, NotAskedError, NoTimeError, WatchedEvaluation
 from evogit.audit.spending import AuditAccount
 from evogit.core import EvoGitError
+from evogit.credentials import Redactor, is_secret_name
 from evogit.llm import (
     CredentialError,
     Message,
@@ -104,7 +105,8 @@ class _Files:
         self._lab = lab
         folder = lab.task.evaluator_folder
         own = lab.task.evaluator_files() if folder.is_dir() else {}
-        self.evaluator = {EVALUATOR + path: data for path, (data, _) in own.items()}
+        kept = (path for path in own if not is_secret_name(path))
+        self.evaluator = {EVALUATOR + path: own[path][0] for path in kept}
         self.seed = {SEED + path: data for path, data in lab.files.items() if lab.task.is_visible(path)}
 
     def proposed(self, section: str, claim: str) -> ProposedAttack:
@@ -200,6 +202,7 @@ class _Attacker:
         self._model = model
         self._account = account
         self._files = _Files(lab)
+        self._redactor = Redactor(lab.files[path] for path in lab.task.secret if path in lab.files)
         self._longest = max(longest, 3 * lab.seed.evaluation.cost.wall)
         self._tried: set[tuple[str, str]] = set()
         self._asked = 0
@@ -240,7 +243,8 @@ class _Attacker:
     async def _ask(self, *messages: Message) -> str:
         """A reply; the time that it takes is not the audit's."""
         begun = time.monotonic()
-        question = Question(messages=messages, move=1, attempt=self._asked)
+        told = tuple(replace(message, content=self._redactor.text(message.content)) for message in messages)
+        question = Question(messages=told, move=1, attempt=self._asked)
         self._asked += 1
         try:
             return await self._model.ask(question, self._account)

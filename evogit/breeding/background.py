@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import islice
 
 from msgspec.structs import replace
@@ -14,7 +14,9 @@ from evogit.agents.briefs.ancestry import START, Ancestry
 from evogit.agents.briefs.reports import telling
 from evogit.config import Task
 from evogit.core import Candidate, Decision, Metric, RepositoryError
+from evogit.credentials import Redactor
 from evogit.history import History
+from evogit.history.context import redactor
 from evogit.history.phylogeny import Phylogeny
 from evogit.history.readded_lines import Readded
 from evogit.history.strengths import said_of
@@ -82,6 +84,11 @@ class Backgrounds:
         self._restless = set[str]()
         self._seen = 0
         self._readded = Readded(repository, history, self._visible)
+
+    @cached_property
+    def _redactor(self) -> Redactor:
+        """For the evidence of earlier versions, which has all that programs printed."""
+        return redactor(self._task, self._repository, self._history)
 
     def _profile(self, parent: Candidate) -> dict[str, str]:
         text = self._profiles.get(parent.tree)
@@ -293,7 +300,7 @@ class Backgrounds:
 
     def _read_patch(self, old: str, new: str) -> str:
         """What changed, without what a person of more rights may have changed of withheld files."""
-        return self._repository.diff(old, new, self._visible)[:LONGEST_PATCH]
+        return self._redactor.text(self._repository.diff(old, new, self._visible)[:LONGEST_PATCH])
 
     def _made_of(self, parent: Candidate, known: int | None) -> list[Candidate]:
         """What was made of the parent, under the title of that time where another line had made the same before."""
@@ -330,9 +337,10 @@ class Backgrounds:
     def _files(self, tree: str) -> dict[str, bytes]:
         wanted = (LOG, FEEDBACK, STDERR)
         try:
-            return self._repository.trees.files(tree, wanted.__contains__) if tree else {}
+            kept = self._repository.trees.files(tree, wanted.__contains__) if tree else {}
         except RepositoryError:
             return {}
+        return {name: self._redactor.data(content) for name, content in kept.items()}
 
 
 def _metrics(task: Task) -> tuple[Metric, ...]:

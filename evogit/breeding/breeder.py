@@ -21,6 +21,7 @@ from evogit.breeding.model_credit import merits
 from evogit.breeding.operator_credit import OperatorCredits
 from evogit.config import Task
 from evogit.core import Candidate, Operator, UsageError
+from evogit.credentials import tokens
 from evogit.history import History
 from evogit.llm import Account
 from evogit.repository import Repository, UnfitChangeError
@@ -392,8 +393,21 @@ class Breeder:
         ):
             reason = f"expected changes between {START} and {END} alone, got others in {', '.join(astray)}"
             raise NoUsableChangeError(reason, proposal.evidence)
-        texts = [text.encode(errors="replace") for text in (proposal.title, proposal.reason)]
-        texts += [content for content in changes.values() if content]
-        if any(secret in text for secret in self._secrets for text in texts):
-            raise NoUsableChangeError("the change holds a key from your settings, so it was not kept")
+        self._check_credentials(proposal, before)
         return self._repository.trees.write(tree, changes, proposal.modes)
+
+    def _check_credentials(self, proposal: Proposal, before: FileContents) -> None:
+        """Refuse a proposal that holds a key of the user's settings, or a credential that its files had not.
+
+        Raises:
+            NoUsableChangeError: naming the file.
+        """
+        told = f"{proposal.title}\n{proposal.reason}".encode(errors="replace")
+        for path, content in (("its title", told), *proposal.changes.items()):
+            if any(secret in (content or b"") for secret in self._secrets):
+                raise NoUsableChangeError("the change holds a key from your settings, so it was not kept")
+            if (found := tokens(content or b"")) and not found <= tokens(before.get(path, b"")):
+                reason = (
+                    f"expected a change without credentials, but {path} holds what looks like a private key or token"
+                )
+                raise NoUsableChangeError(reason, proposal.evidence)

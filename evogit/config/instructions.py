@@ -1,21 +1,26 @@
-"""Files that coding programs obey, or set themselves up by: no candidate writes them for the next one's program."""
+"""Files that agents and tools obey: a candidate changes none of them for the next one's program by a wildcard."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
+from collections.abc import Iterable
+
+from evogit.text import folded_name
 
 FILES = (
-    r"(?:agents?|agents\.override|claude|claude\.local|codex|copilot-instructions|crush|crush\.local|gemini|hermes|iflow|"
-    r"qwen|warp)\.md|\.(?:hermes|replit)\.md|"
-    r"\.?(?:mcp|opencode|crush|claude)\.jsonc?|mini\.ya?ml|"
-    r"\.(?:aider|goose|mini|roorules|clinerules|cursorrules|windsurfrules|kilocodemodes|roomodes|rules|env)[^/]*"
+    r"(?:agents?|agents\.override|claude|claude\.local|codex|conventions|copilot-instructions|crush|crush\.local|gemini|"
+    r"hermes|iflow|qwen|replit|skill|warp)\.mdx?|\.(?:hermes|replit)\.md|"
+    r"\.?(?:mcp|opencode|crush|claude)\.jsonc?|mini\.ya?ml|\.?mise(?:\.[^/]*)?\.toml|"
+    r"(?:augment|openhands|copilot|cursor|windsurf|cline)[_-](?:guidelines|instructions|rules)(?:\.(?:mdc?|txt))?|"
+    r"\.(?:aider|augment|goose|mini|openhands|replit|roorules|clinerules|cursorrules|windsurfrules|kilocodemodes|"
+    r"roomodes|rules|env|tool-versions|npmrc)[^/]*"
 )
 """Names of files, as a pattern in lower case."""
 
 FOLDERS = (
-    "agents?|aider|amazonq|augment|claude|clinerules|codex|continue|copilot|crush|cursor|factory|gemini|goose|hermes|iflow|"
-    "junie|kilocode|kimi|kiro|mini-swe-agent|openhands|opencode|pi|qwen|roo|roorules|trae|vibe|vscode|windsurf|zed"
+    "agents?|aider|amazonq|augment|claude|clinerules|codex|continue|copilot|crush|cursor|devcontainer|factory|gemini|goose|"
+    "hermes|idea|iflow|junie|kilocode|kimi|kiro|mini-swe-agent|mise|openhands|opencode|pi|qwen|roo|roorules|trae|vibe|"
+    "vscode|windsurf|zed"
 )
 """Names of folders, without the dot before them, as such a pattern."""
 
@@ -30,11 +35,13 @@ def instructs(path: str) -> bool:
     In any folder, since programs read those of the folder in which they work, and in any spelling that some file system
     takes for the same.
     """
-    return bool(_PATHS.fullmatch("/".join(map(_folded, path.split("/")))))
+    return bool(_PATHS.fullmatch("/".join(map(folded_name, path.split("/")))))
 
 
-def _folded(name: str) -> str:
-    if name.isascii():
-        return name.lower().rstrip(". ")
-    seen = "".join(each for each in unicodedata.normalize("NFKC", name) if unicodedata.category(each) != "Cf")
-    return seen.casefold().rstrip(". ")
+def names_dots(path: str, globs: Iterable[str]) -> bool:
+    """Whether one of the globs, all of which cover the path, spells out every name in it that begins with a dot.
+
+    Tools of all kinds read such files and folders as settings, so that a wildcard is not enough to change them.
+    """
+    dotted = {part for part in path.split("/") if folded_name(part).startswith(".")}
+    return not dotted or any(dotted <= set(glob.split("/")) for glob in globs)

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
-from evogit.config.instructions import instructs
+from evogit.config.instructions import instructs, names_dots
 from evogit.config.names import REPOSITORY_FILE, TASK_FILE, TEMPLATES
 from evogit.config.values import EvaluationCommand, Gate, MetricReader, Pairwise, is_safe_path, matches
 from evogit.core import HOLDOUT, ConfigError, Judged, Metric, NotFoundError, UsageError
+from evogit.credentials import is_secret_name, secret_files
 from evogit.sandbox import Environment
 from evogit.sandbox.limits import Limits
 from evogit.trust import Claim, UntrustedError
 
 if TYPE_CHECKING:
     from evogit.config.task_file import EvaluatorTable, TaskTable
+    from evogit.repository.trees import Trees
 
 
 class Task(Struct, frozen=True, kw_only=True, dict=True):
@@ -29,7 +31,9 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
 
     `folder` holds the file it was read from; `seed` is the folder of the first candidate's files, None where the
     seed is a commit of the user's own repository. `withheld` paths are shown to no agent, and to no program but the
-    command that evaluates; `excluded` ones never leave the repository. `evaluator` is the trusted file, outside every
+    command that evaluates; `excluded` ones never leave the repository. `secret` are the paths of the seed's files that
+    hold credentials, known once the seed was `screened`; no agent is shown them, nor any other file with the name of
+    such a one, unless `shared` covers it. `evaluator` is the trusted file, outside every
     candidate; where a `command` evaluates, it is the file that names it. With `pairwise` the command
     says only whether a candidate is valid; all of them are where its text is empty. Scores are noisy where `repeats` is
     above 0. With `fingerprints` a candidate that does the same as an earlier one is not evaluated again. `untrusted` is
@@ -42,6 +46,8 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     editable: tuple[str, ...]
     withheld: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
+    secret: tuple[str, ...] = ()
     metrics: tuple[Metric, ...]
     splits: tuple[str, ...] = ("train",)
     gates: Mapping[str, Gate] = field(default_factory=dict)
@@ -146,7 +152,24 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
 
     def is_visible(self, path: str) -> bool:
         """Whether agents may be shown `path`."""
-        return not matches(path, self.unseen)
+        return not matches(path, self.unseen) and not self.is_secret(path)
+
+    def is_secret(self, path: str) -> bool:
+        """Whether the file holds credentials, by its name or in the seed, and is not shared with agents."""
+        return (path in self.secret or is_secret_name(path)) and not matches(path, self.shared)
+
+    def screened(self, trees: Trees, tree: str) -> Task:
+        """The task with the `secret` files of a seed in a repository; each is read to find tokens in it."""
+        return self._screened(trees.readers(tree))
+
+    def _screened(self, contents: Mapping[str, Callable[[], bytes]]) -> Task:
+        secret = (path for path in secret_files(contents) if not matches(path, self.shared))
+        return replace(self, secret=tuple(secret))
+
+    @property
+    def withheld_for_credentials(self) -> list[str]:
+        """The secret files of the seed that are not withheld or excluded anyway."""
+        return [path for path in self.secret if not matches(path, self.unseen)]
 
     def is_judged(self, path: str) -> bool:
         """Whether the sandbox that evaluates is given `path`; a command sees what is withheld, but cannot change it."""
@@ -156,11 +179,12 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         """Whether candidates may add, change or delete `path`, relative to the root of the tree.
 
         What agents or coding programs heed, such as AGENTS.md or CLAUDE.md in any folder, they may change only where
-        `editable` names that file, not by a pattern.
+        `editable` names that file, not by a pattern. A name that begins with a dot has to stand in the pattern.
         """
         if instructs(path) and path not in self.editable:
             return False
-        return is_safe_path(path) and matches(path, self.editable) and self.is_visible(path)
+        globs = [glob for glob in self.editable if matches(path, [glob])]
+        return bool(globs) and names_dots(path, globs) and is_safe_path(path) and self.is_visible(path)
 
     def check_seed(self, paths: Collection[str]) -> None:
         """Refuse a seed commit with these paths if agents could change none of them.
@@ -170,9 +194,8 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         """
         if not any(map(self.is_editable, paths)):
             names = ", ".join(self.editable)
-            hidden = (
-                " but such as are withheld or excluded" if any(matches(path, self.editable) for path in paths) else ""
-            )
+            covered = any(matches(path, self.editable) for path in paths)
+            hidden = " but such as are withheld, excluded, settings of tools or secret" if covered else ""
             raise ConfigError(
                 f"{self.folder / REPOSITORY_FILE}: editable: no file of the commit at HEAD matches {names}{hidden}"
             )
@@ -224,6 +247,9 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         values: dict[str, list[Any]] = {name: [getattr(self, name)] for name in self.__struct_fields__}
         for place in ("folder", "evaluator", "seed", "repeats", "fingerprints", "untrusted"):  # no part of the way
             del values[place]
+        del values["secret"]
+        if not self.shared:  # in no `parts` of earlier journals
+            del values["shared"]
         if self.command and self.command.tests:  # in no `repr`, so that what earlier journals say still holds
             values["tests"] = [self.command.tests]
         if self.environment.links:
@@ -265,6 +291,7 @@ def load_task(folder: Path) -> Task:
     if task.command:
         task = replace(task, withheld=(*task.withheld, f"{task.command.folder}/**"))
     seed = task.seed_files()
+    task = task._screened({path: partial(bytes, content) for path, (content, _) in seed.items()})
     if not any(task.is_editable(path) for path in seed):
         raise ConfigError(f"{folder / TASK_FILE}: editable: no file of seed/ matches {', '.join(task.editable)}")
     return task
@@ -339,6 +366,7 @@ def _task(table: TaskTable, name: str, folder: Path) -> Task:
         editable=tuple(table.editable),
         withheld=tuple(table.withheld),
         excluded=tuple(table.excluded),
+        shared=tuple(table.shared),
         metrics=tuple(metrics),
         splits=tuple(table.evaluator.splits),
         gates={split: Gate.parse(text) for split, text in table.evaluator.gate.items()},

@@ -247,6 +247,8 @@ class TaskTable(_TaskTable):
     """Globs of the paths that stay in every commit but are shown to no agent, and to no program but a command."""
     excluded: list[Glob] = []
     """Globs of the paths that stay in every commit but go nowhere else, such as large files without a use."""
+    shared: list[Glob] = []
+    """Globs of the paths that agents are shown although they hold credentials, such as keys that only tests use."""
     metrics: dict[str, MetricTable] = Field(min_length=1)
     """The numbers that candidates are evaluated by."""
     evaluator: EvaluatorTable

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Collection, Coroutine, Iterator, MutableMapping, Sequence
+from functools import cached_property
 from typing import Any, Protocol, cast
 
 from msgspec.structs import replace
@@ -22,14 +23,15 @@ from evogit.core import (
     RefusedError,
     RepositoryError,
 )
+from evogit.credentials import Redactor
 from evogit.engine.move_order import together
 from evogit.evaluation.muting import muted
 from evogit.evaluation.seed_files import packed_seed
-from evogit.history.context import RunContext
+from evogit.history.context import RunContext, redactor
 from evogit.history.decisions import restored
 from evogit.history.state import ROUNDING
 from evogit.panel import Panel
-from evogit.repository.evidence import evidence_of, files_of
+from evogit.repository.evidence import evidence_of, files_of, redacted
 from evogit.sandbox import Completed
 
 FAULTS = 3
@@ -210,11 +212,13 @@ class Evaluations:
         """Evaluate a tree on the run's split; nothing is journalled. What a known candidate was told is told again."""
         commit = self._history.trees.get(tree, "")
         if (known := self._history.evaluation(commit, repeat=0)) and known.counts:
-            return known, self._evidence(commit)
+            return known, redacted(self._evidence(commit), self._redactor)
         return await self._told(tree, await self._files(tree), self._history.split)
 
     async def _told(self, tree: str, files: Files, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
-        """Evaluate; once the holdout was shown to anybody here, agents are told no words of programs.
+        """Evaluate; nothing that is kept of it has credentials, which programs can read in the seed's files.
+
+        Once the holdout was shown to anybody here, agents are told no words of programs.
 
         What programs find of it in the machine, and whoever sees it first, is looked at behind the evaluation.
         """
@@ -226,8 +230,14 @@ class Evaluations:
         finally:
             self._under_way -= 1
             self.ended += 1
+        evaluation = replace(evaluation, reason=self._redactor.text(evaluation.reason))
+        evidence = redacted(evidence, self._redactor)
         told = split == self._history.split
         return muted(evaluation, evidence) if told and self._holdout_spoke else (evaluation, evidence)
+
+    @cached_property
+    def _redactor(self) -> Redactor:
+        return redactor(self._task, self._repository, self._history)
 
     def _is_hidden(self, split: str) -> bool:
         return split == HOLDOUT != self._history.split
@@ -276,7 +286,9 @@ class Evaluations:
         """Run a command on what agents may see of a tree, for `wall` seconds at most, as candidates are run."""
         assert self.backend.runner  # whoever asks looks at `runs`
         done = await self.backend.runner.run(await self._files(tree, shown=True), command, wall=wall)
-        return replace(done, stdout=b"", stderr=b"", files={}) if self._holdout_spoke else done
+        if self._holdout_spoke:
+            return replace(done, stdout=b"", stderr=b"", files={})
+        return replace(done, stdout=self._redactor.data(done.stdout), stderr=self._redactor.data(done.stderr))
 
     async def settle(self, commit: str, result: Result) -> None:
         """Have a valid candidate compared, where a panel does that, and journal the evaluation.
@@ -373,10 +385,10 @@ class Evaluations:
     async def _files(self, tree: str, *, shown: bool = False) -> Files:
         """The changes from the seed to a tree; the first caller has the seed packed.
 
-        `shown` leaves out what a command that evaluates is given, but no agent.
+        `shown` leaves out what is evaluated with, but no agent is shown.
         """
         seed = self._history.phylogeny[self._history.seed or ""].tree
-        apart = shown and self._task.command is not None
+        apart = shown and (self._task.command is not None or bool(self._task.secret))
         if apart not in self._seeds:
             wanted = self._task.is_visible if apart else None
             self._seeds[apart] = asyncio.create_task(packed_seed(self._repository, seed, self._task, wanted))

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from evogit.config.values import matches
 from evogit.core import HUMAN, Decision, Entry, FailedProposal, NotFoundError, Proposed, RefusedError, RepositoryError
+from evogit.credentials import tokens
 from evogit.evaluation.seed_check import LFS_POINTER
 from evogit.history.context import StoredRun
 from evogit.repository import UnfitChangeError, check_path, clean, clean_title
@@ -48,14 +49,16 @@ class Adding(Struct, frozen=True):
                 f"{', '.join(wrong[:5])}{' and more' * (len(wrong) > 5)}; put your change on the seed: "
                 f"git switch -c evogit/{self.run.history.run}/human/NAME {seed[:10]}"
             )
-        self._check_files(commit, after, set(changed))
+        self._check_files(commit, before, after, set(changed))
         try:
             self.run.repository.trees.refuse_twins(before, after)
         except UnfitChangeError as error:
             raise RefusedError(f"{commit[:7]}: {error}") from error
 
-    def _check_files(self, commit: str, tree: str, changed: set[str]) -> None:
-        for entry in self.run.repository.trees.entries(tree):
+    def _check_files(self, commit: str, before: str, after: str, changed: set[str]) -> None:
+        trees = self.run.repository.trees
+        known = {entry.path: entry.blob for entry in trees.entries(before) if entry.path in changed}
+        for entry in trees.entries(after):
             if entry.path not in changed:
                 continue
             try:
@@ -64,8 +67,14 @@ class Adding(Struct, frozen=True):
                 raise RefusedError(f"{commit[:7]}: {error}") from error
             if not entry.is_file:
                 raise RefusedError(f"{commit[:7]}: {entry.path} is a link or a submodule; candidates bring plain files")
-            if self.run.repository.trees.blob(entry.blob).startswith(LFS_POINTER):
+            content = trees.blob(entry.blob)
+            if content.startswith(LFS_POINTER):
                 raise RefusedError(f"{commit[:7]}: {entry.path} is a pointer of Git LFS; candidates bring whole files")
+            if not tokens(content) <= tokens(trees.blob(known[entry.path]) if entry.path in known else b""):
+                raise RefusedError(
+                    f"{commit[:7]}: {entry.path} brings what looks like a private key or token; take it out of the "
+                    "commit, as agents would see it"
+                )
 
     def add(self, commit: str, reason: str = "") -> Entry | None:
         """Journal the commit as a candidate that awaits its evaluation; None if its tree came from elsewhere first.

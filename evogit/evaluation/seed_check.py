@@ -6,6 +6,7 @@ from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.core import ConfigError
 from evogit.repository import GITLINK, Repository
 from evogit.repository.paths import named
+from evogit.text import one_line
 
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 """What a pointer begins with, of any version."""
@@ -27,6 +28,7 @@ def check_tree(task: Task, repository: Repository, tree: str) -> list[str]:
     entries = trees.whole(tree)
     used = [entry for entry in entries if task.is_visible(entry.path) or task.is_judged(entry.path)]
     plain = [entry for entry in used if entry.is_file]
+    task = task.screened(trees, tree)
     task.check_seed([entry.path for entry in entries if entry.is_file])
     sizes = {entry: trees.size(entry.blob) for entry in used if entry.mode != GITLINK}
     small = [entry for entry in plain if sizes[entry] <= LONGEST_POINTER]
@@ -43,9 +45,12 @@ def check_tree(task: Task, repository: Repository, tree: str) -> list[str]:
             f"{where}: the seed's files are {_megabytes(size)}, more than the {_megabytes(task.limits.disk)} that "
             f"sandbox.disk allows; raise that, or name in excluded what is not needed ({named(largest)})"
         )
+    hidden = "credentials, which no agent is shown or may change; name in shared the files that agents may see"
+    secret = [one_line(path) for path in task.withheld_for_credentials]
+    notes = [f"{named(secret)}: {hidden}"] if secret else []
     modules = [entry.path for entry in entries if entry.mode == GITLINK]
     absent = "submodules that were not fetched, so sandboxes lack them; `git submodule update --init` brings them"
-    return [f"{named(modules)}: {absent}"] if modules else []
+    return [*notes, *([f"{named(modules)}: {absent}"] if modules else [])]
 
 
 def _megabytes(size: int) -> str:

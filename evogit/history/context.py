@@ -8,12 +8,28 @@ from typing import TYPE_CHECKING, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
+from evogit.credentials import Redactor, SeedSecrets
 from evogit.history import snapshot
 from evogit.history.history import History
 from evogit.repository import BEGINNING, Journal, Repository, StaleError
 
 if TYPE_CHECKING:
     from evogit.config import Task
+
+
+def screened(task: Task, repository: Repository, history: History) -> Task:
+    """The task with the secret files of the run's seed, or of the commit that becomes its seed."""
+    if history.seed:
+        return task.screened(repository.trees, history.phylogeny[history.seed].tree)
+    return task if task.seed else task.screened(repository.trees, repository.tree_of(repository.head()))
+
+
+def redactor(task: Task, repository: Repository, history: History) -> Redactor:
+    """What removes the run's secrets from texts, where the task was `screened`."""
+    if not history.seed or not task.secret:
+        return Redactor()
+    contents = repository.trees.files(history.phylogeny[history.seed].tree, set(task.secret).__contains__)
+    return Redactor(contents.values())
 
 
 class StoredRun(Struct, frozen=True):
@@ -53,8 +69,8 @@ class StoredRun(Struct, frozen=True):
             snapshot.save(self.repository, self.history, position)
 
     def about(self, task: Task) -> RunContext:
-        """The same with the task that candidates are evaluated by."""
-        return RunContext(self.repository, self.history, self.journal, task)
+        """The same with the task that candidates are evaluated by, which knows the secret files of the seed."""
+        return RunContext(self.repository, self.history, self.journal, screened(task, self.repository, self.history))
 
 
 class RunContext(StoredRun, frozen=True):
@@ -62,6 +78,11 @@ class RunContext(StoredRun, frozen=True):
 
     task: Task
     engine: str = ""
+
+    def secrets(self) -> SeedSecrets | None:
+        """The files of the seed that hold credentials."""
+        seed = self.history.seed
+        return SeedSecrets(seed, self.task.secret) if seed else None
 
     def of(self, engine: str) -> Self:
         """The same for an engine."""

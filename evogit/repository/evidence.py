@@ -7,7 +7,10 @@ import traceback
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from evogit.core import Evidence
+from evogit.credentials import Redactor
 
 STDOUT = "stdout"
 STDERR = "stderr"
@@ -94,6 +97,17 @@ def files_of(evidence: Evidence) -> dict[str, bytes]:
     told = {STDOUT: evidence.stdout, STDERR: evidence.stderr, LOG: kept_text(evidence.log)}
     files = {**{mark + name: content for name, content in told.items()}, FEEDBACK: feedback}
     return {name: content for name, content in files.items() if content}
+
+
+def redacted(evidence: Evidence, redactor: Redactor) -> Evidence:
+    """The same without credentials."""
+    return replace(
+        evidence,
+        stdout=redactor.data(evidence.stdout),
+        stderr=redactor.data(evidence.stderr),
+        feedback={redactor.text(case): redactor.text(text) for case, text in evidence.feedback.items()},
+        log=redactor.text(evidence.log),
+    )
 
 
 def evidence_of(files: Mapping[str, bytes]) -> Evidence:

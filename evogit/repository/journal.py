@@ -15,6 +15,7 @@ import pygit2
 from msgspec import Struct
 
 from evogit.core import Entry, Event, RepositoryError, RunStarted
+from evogit.credentials import REDACTED, Redactor
 from evogit.repository import journal_records, refs
 from evogit.repository.backlog import CHUNK, Backlog, Record
 from evogit.repository.commit_text import committer_of, message_of
@@ -52,7 +53,8 @@ class Journal:
 
     Who subscribes later hears of each entry after `sink` has it. Where this clone has the run's key, our entries are
     sealed with it, and of other hosts' those count that are: up to the newest with a seal.
-    `secrets` are redacted from all that is written. They are ASCII, without quotes, so that JSON has them as they are.
+    `secrets`, and all that has the form of a key, are redacted from all that is written. `secrets` are ASCII, without
+    quotes, so that JSON has them as they are.
     What is `durable` survives a power loss.
     """
 
@@ -295,12 +297,12 @@ class Journal:
         redacted = {
             name: self._redacted(content.decode("latin-1")).encode("latin-1") for name, content in files.items()
         }
-        return self._trees.write(None, redacted if self._secrets else files)
+        return self._trees.write(None, redacted)
 
     def _redacted(self, text: str) -> str:
         for secret in self._secrets:
-            text = text.replace(secret, "[redacted]")
-        return text
+            text = text.replace(secret, REDACTED)
+        return Redactor().text(text)
 
     @cached_property
     def _empty(self) -> str:

@@ -20,12 +20,15 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from evogit.core import RepositoryError, UsageError
+from evogit.credentials import SeedSecrets
 from evogit.repository import refs
 from evogit.repository.arrivals import HOST, KINDS, Arrivals, Sealed, chain, latest
 from evogit.repository.contact import Contact, contact_file, read_contact
 from evogit.repository.keeping import is_link
+from evogit.repository.paths import named
 from evogit.repository.person_git import RemoteError, person_git, why
 from evogit.repository.signatures import Signatures
+from evogit.text import one_line
 
 PREFIXES = ("refs/evogit/", "refs/heads/evogit/")
 """Where a server may have the refs of hosts. Some refuse all but branches and tags."""
@@ -50,7 +53,17 @@ class _DeclinedError(RemoteError):
 class Remote:
     """One run on one server, which is named as for `git push`: a remote of the repository's, or an address."""
 
-    def __init__(self, repo: pygit2.Repository, common: Path, run: str, host: str, name: str, sealed: Sealed) -> None:
+    def __init__(
+        self,
+        repo: pygit2.Repository,
+        common: Path,
+        run: str,
+        host: str,
+        name: str,
+        sealed: Sealed,
+        secrets: Callable[[], SeedSecrets | None],
+    ) -> None:
+        """`secrets` is asked before the first push, which would publish them with the seed."""
         if name.startswith("-") or not name:
             raise UsageError(f"expected the name of a remote or an address, got {name!r}")
         self._repo = repo
@@ -62,6 +75,7 @@ class Remote:
         self._file = contact_file(common, run)
         self._staged = f"refs/evogit/{run}/fetched/{_folder_of(name)}/"
         self._sealed = sealed
+        self._secrets = secrets
         self._signatures = Signatures(repo, common, run)
         self._arrivals = Arrivals(repo, common, run, host, sealed, self._signed)
         self.shown = re.sub(r"://[^/@\s]+@", "://", name)
@@ -161,6 +175,8 @@ class Remote:
         journal = self._ours("journal")  # first, as all that it names is kept by now
         if journal is None:
             return 0
+        if not any(self._there(prefix, "journal") for prefix in PREFIXES):
+            await self._check_credentials(seconds, asks=asks)
         signed = await self._sign(journal, asks=asks)
         tips = {"keep": self._ours("keep"), "thinned": self._ours("thinned"), "signed": signed, "journal": journal}
         proven = self.contact.prefix
@@ -175,6 +191,32 @@ class Remote:
                     self._note(replace(self.contact, prefix=prefix))
                 return went
         return 0
+
+    async def _check_credentials(self, seconds: float | None, *, asks: bool) -> None:
+        """Refuse a push that would publish credentials of the seed, unless the server has that commit already.
+
+        Raises:
+            RemoteError: naming the files.
+        """
+        secrets = self._secrets()
+        if secrets is None or not secrets.paths:
+            return
+        done = await person_git(*self._where, "ls-remote", "--quiet", self._name, seconds=seconds, asks=asks)
+        if done.code:
+            raise RemoteError(f"asking {self.shown}: {why(done.stderr)}")
+        tips = {line.partition("\t")[0] for line in done.stdout.decode(errors="replace").splitlines()}
+        if not any(self._reaches(tip, secrets.seed) for tip in tips):
+            raise RemoteError(
+                f"pushing to {self.shown} would publish {one_line(named(secrets.paths), 300)} of {secrets.seed[:10]}, "
+                "which hold credentials; push that commit yourself, or name them in `shared` of the task's file"
+            )
+
+    def _reaches(self, tip: str, commit: str) -> bool:
+        """Whether the commit is one of the tip's history, as far as that is here."""
+        found = self._repo.get(tip) if re.fullmatch("[0-9a-f]{40}", tip) else None
+        if not isinstance(found, pygit2.Commit):
+            return False
+        return tip == commit or self._repo.descendant_of(tip, commit)
 
     async def _sign(self, journal: str, *, asks: bool) -> str | None:
         """The signature of our journal, made where the person's settings ask for it and it holds for less."""

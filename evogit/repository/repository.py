@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pygit2
 
 from evogit.core import Entry, Forked, NotFoundError, RefusedError, RepositoryError, UsageError
+from evogit.credentials import SeedSecrets
 from evogit.repository import engines, refs
 from evogit.repository.branches import Branches
 from evogit.repository.commit_writer import CommitWriter
@@ -210,15 +211,15 @@ class Repository:
 
         return forks.fork(self._repo, self.common, self.host, run, tips, event, seq, self.keys)
 
-    def remote(self, run: str, name: str) -> Remote:
-        """A run on a Git server, which is named as for `git push`."""
+    def remote(self, run: str, name: str, secrets: Callable[[], SeedSecrets | None] = lambda: None) -> Remote:
+        """A run on a Git server, which is named as for `git push`; `secrets` of its seed are not published there."""
         from evogit.repository.remote import Remote
 
         def sealed(host: str, commit: str) -> bool:
             key = self.keys.find(run)
             return not key or has_seal(self._repo, key, host, commit)
 
-        return Remote(self._repo, self.common, check_run_name(run), self.host, name, sealed)
+        return Remote(self._repo, self.common, check_run_name(run), self.host, name, sealed, secrets)
 
     def contact(self, run: str) -> Contact | None:
         """How a run stands with its Git server; None where it has none."""

@@ -6,6 +6,7 @@ import hashlib
 import io
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -151,6 +152,10 @@ class Trees:
     def whole(self, tree: str) -> tuple[TreeEntry, ...]:
         """The entries, with the files of a submodule in its place where its commit was fetched."""
         return tuple(inner for entry in self.entries(tree) for inner in self._opened(entry))
+
+    def readers(self, tree: str) -> dict[str, Callable[[], bytes]]:
+        """How to read each regular file of a tree, those of submodules too."""
+        return {entry.path: partial(self.blob, entry.blob) for entry in self.whole(tree) if entry.is_file}
 
     def _opened(self, entry: TreeEntry) -> Iterator[TreeEntry]:
         if entry.mode != GITLINK or not self._is_fetched(entry.blob):

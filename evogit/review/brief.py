@@ -11,6 +11,7 @@ from evogit.breeding.breeder import Breeder
 from evogit.config import Task
 from evogit.core import Candidate
 from evogit.history import History
+from evogit.history.context import screened
 from evogit.repository import Repository
 
 Reader = Literal["editor", "coder", "program"]
@@ -34,6 +35,6 @@ def written_brief(
     context: int,
 ) -> briefing.Written:
     """What an agent would be told to improve `parent`, in `context` tokens at most."""
-    told = Breeder(repository, task, history).brief(parent, donor)
+    told = Breeder(repository, screened(task, repository, history), history).brief(parent, donor)
     assert told.background is not None  # the breeder always gives one
     return WRITERS[reader](told, told.background(), context)

@@ -373,7 +373,6 @@ def test_what_only_looks_like_it_is_code_like_any(tiny: Callable[..., Task]) -> 
         "src/agents/x.py",
         "codex/a.md",
         "cursor.md",
-        ".github/workflows/x.yml",
         "conftest.py",
         "pi/x",
     )

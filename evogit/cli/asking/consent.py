@@ -22,8 +22,10 @@ from evogit.config import Task
 from evogit.config.run_settings import PROGRAM_CALLS, RunLimits, Settings, Total
 from evogit.core import Candidate, RefusedError
 from evogit.history import History
+from evogit.history.context import screened
 from evogit.llm import Model, TokenUsage
 from evogit.repository import Repository
+from evogit.repository.paths import named
 from evogit.review import EarlierStarts, used
 
 REPLY = 2000
@@ -39,16 +41,20 @@ FIRST = 5
 class SentFiles(Struct, frozen=True, kw_only=True):
     """What models would be sent: path -> bytes of the `files` that agents may see, and how many are `kept` back.
 
-    `brief` is about how many tokens a question has: that on the seed, or the average so far where that is more.
+    `secret` are the paths of those kept back that hold credentials. `brief` is about how many tokens a question has:
+    that on the seed, or the average so far where that is more.
     """
 
     files: Mapping[str, int]
     kept: int
     brief: int
+    secret: Sequence[str] = ()
 
 
 def reach(task: Task, repository: Repository | None, history: History, context: int) -> SentFiles:
     """What models of a run would be sent of its seed, or what becomes its seed; `context` tokens a question at most."""
+    if task.seed is None or history.seed is not None:
+        task = screened(task, repository or Repository.discover(task.folder), history)
     contents = _contents(task, repository, history)
     visible = {path: read for path, read in contents.items() if task.is_visible(path)}
     files = {path: len(read()) for path, read in visible.items()}
@@ -68,7 +74,10 @@ def reach(task: Task, repository: Repository | None, history: History, context: 
         templates=task.templates,
     )
     spent, told = history.spent, sum(briefing.write(brief, known, context).tokens.values())
-    return SentFiles(files=files, kept=len(contents) - len(files), brief=max(told, spent.prompt // max(spent.calls, 1)))
+    brief_tokens = max(told, spent.prompt // max(spent.calls, 1))
+    return SentFiles(
+        files=files, kept=len(contents) - len(files), brief=brief_tokens, secret=task.withheld_for_credentials
+    )
 
 
 def _contents(task: Task, repository: Repository | None, history: History) -> dict[str, Callable[[], bytes]]:
@@ -168,6 +177,8 @@ def lines(offer: CostForecast, *, short: bool) -> Iterator[Text]:
         yield _fact("model", f"{first_line(model.name)} {where}")
     if any(endpoint for _, endpoint in offer.models):
         yield _fact("sent", _sent(offer.reach))
+        if offer.reach.secret:
+            yield _fact("secret", _told_secret(offer.reach.secret))
     if not short:
         yield _fact("a call", _call(offer))
         yield from _forecast(offer)
@@ -190,6 +201,13 @@ def _sent(reach: SentFiles) -> str:
     names = ", ".join(map(first_line, first)) + (" ..." if len(reach.files) > FIRST else "")
     kept = f"; {count(reach.kept, 'withheld file')} {'is' if reach.kept == 1 else 'are'} not" if reach.kept else ""
     return f"{count(len(reach.files), 'file')} of {sum(reach.files.values()):,} bytes at most: {names}{kept}"
+
+
+def _told_secret(paths: Sequence[str]) -> str:
+    """A sentence on the files that hold credentials."""
+    return (
+        f"not sent, as they hold credentials: {first_line(named(paths))}; shared = [...] in the task's file sends them"
+    )
 
 
 def _call(offer: CostForecast) -> str:

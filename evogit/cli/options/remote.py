@@ -16,7 +16,10 @@ from evogit.cli.options.shared import Command
 from evogit.cli.run_target import RunTarget
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import escape
+from evogit.config import REPOSITORY_FILE, load_repository_task
+from evogit.config.values import matches
 from evogit.core import RefusedError, RepositoryError, UsageError
+from evogit.credentials import SeedSecrets, secret_files
 from evogit.history.context import StoredRun
 from evogit.repository import Repository
 from evogit.repository.remote import Exchanged
@@ -100,7 +103,16 @@ def exchange(repository: Repository, run: str, name: str) -> Exchanged:
     Raises:
         RepositoryError: the server was not reached, or refused something.
     """
-    remote = repository.remote(run, name)
+
+    def secrets() -> SeedSecrets | None:
+        seed = StoredRun.open(repository, run).history.seed
+        if seed is None:
+            return None
+        own = load_repository_task(repository.path) if (repository.path / REPOSITORY_FILE).is_file() else None
+        paths = secret_files(repository.trees.readers(repository.tree_of(seed)))
+        return SeedSecrets(seed, [path for path in paths if not matches(path, own.shared if own else ())])
+
+    remote = repository.remote(run, name, secrets)
 
     def known() -> Callable[[str], bool]:
         if run not in repository.runs():

@@ -1,0 +1,178 @@
+"""Credentials in files and texts: found by the exact names of files, and by the forms of keys and tokens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from evogit.text import folded_name
+
+MAX_SCANNED_BYTES, MAX_BINARY_BYTES = 8 << 20, 64 << 10
+"""The prefix of a file that is searched for tokens, and of one that is not text."""
+
+MAX_VALUES, MAX_VALUE_BYTES = 1000, 256 << 10
+"""Values of secret files that are redacted from texts, and the prefix of each file that they are read from."""
+
+MIN_VALUE_CHARS = 8
+"""Characters of a value that is redacted wherever it occurs; shorter ones occur by chance."""
+
+REDACTED = "[redacted]"
+
+_NAMES = re.compile(
+    r"(?:.*/)?(?:"
+    r"\.env(?:rc|[._-][^/]*)?|[^/]+\.env|"
+    r"id_(?:rsa|dsa|ecdsa|ed25519|ecdsa_sk|ed25519_sk)|"
+    r"\.npmrc|\.pypirc|[._]netrc|\.git-credentials|\.pgpass|\.my\.cnf|\.mylogin\.cnf|\.htpasswd|\.dockercfg|"
+    r"\.dockerconfigjson|\.vault-token|\.s3cfg|\.boto|\.passwd-s3fs|\.terraformrc|rclone\.conf|"
+    r"\.?credentials\.json|service[-_]?account[^/]*\.json|client_secrets?[^/]*\.json|"
+    r"application_default_credentials\.json|accesstokens\.json|msal_token_cache\.json|credentials\.tfrc\.json|"
+    r"\.?secrets\.(?:toml|ya?ml|json)|terraform\.tfvars(?:\.json)?|[^/]+\.tfstate(?:\.backup)?|kubeconfig|"
+    r"\.docker/config\.json|\.aws/(?:credentials|config)|\.kube/config|\.cargo/credentials(?:\.toml)?|"
+    r"\.gem/credentials|\.codex/auth\.json|\.config/gh/hosts\.yml|\.azure/[^/]*|"
+    r"(?:\.config/)?gcloud/(?:credentials\.db|access_tokens\.db|legacy_credentials/.*)|\.huggingface/token|"
+    r"\.ssh/(?!(?:config|known_hosts|authorized_keys)$|[^/]*\.pub$)[^/]*|\.gnupg/.*|"
+    r"[^/]+\.(?:pem|key|p12|pfx|kdbx|keystore|jks|ppk|kubeconfig)"
+    r")",
+    re.DOTALL,
+)
+"""Paths of files that hold credentials, folded."""
+
+_TEMPLATE = re.compile(r"(?:^|[._-])(?:example|sample|template|dist|defaults?)(?:[._-]|$)")
+"""A name such as `.env.example`, whose values are placeholders."""
+
+_BEGIN = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+_MATERIAL = r"(?=(?:\s|\\[nrt]){1,40}(?:Proc-Type|DEK-Info|Version|Comment|Charset|[A-Za-z0-9+/=_-]{16}))"
+_BODY = r"(?:[A-Za-z0-9+/=_:,.\s]|-(?!----)|\\[nrt]){16,32768}"
+
+_FORMS: Sequence[tuple[Sequence[str], str]] = [
+    # (texts of which each match has one; the form, of which a group is the credential alone)
+    (("PRIVATE KEY",), rf"{_BEGIN}{_MATERIAL}{_BODY}(?:-----END [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----)?"),
+    (("AGE-SECRET-KEY-",), r"AGE-SECRET-KEY-1[A-Z0-9]{40,80}"),
+    (("AKIA",), r"AKIA[A-Z0-9]{16}(?![A-Z0-9])"),
+    (("ASIA",), r"ASIA[A-Z0-9]{16}(?![A-Z0-9])"),
+    (
+        ("secret_access_key", "SECRET_ACCESS_KEY", "ecretAccessKey"),
+        r"(?:secret_access_key|SECRET_ACCESS_KEY|[sS]ecretAccessKey)[\"']?\s{0,9}[=:]\s{0,9}[\"']?"
+        r"([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])",
+    ),
+    (("AccountKey=",), r"AccountKey=[A-Za-z0-9+/]{40,100}={0,2}"),
+    (("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"gh[pousr]_[A-Za-z0-9]{20,255}"),
+    (("github_pat_",), r"github_pat_[A-Za-z0-9_]{20,255}"),
+    (("glpat-", "glptt-", "gldt-"), r"gl(?:pat|ptt|dt)-[A-Za-z0-9_.-]{16,255}"),
+    (("xox",), r"xox[abeoprs]-[A-Za-z0-9-]{10,255}"),
+    (("hooks.slack.com",), r"hooks\.slack\.com/services/[A-Za-z0-9/]{20,80}"),
+    (
+        ("sk-",),
+        r"sk-(?:(?<![A-Za-z0-9_-]sk-)|(?<=\\[nrt]sk-)|(?<=[0-9]msk-))(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{16,255}",
+    ),
+    (("sk-ant-", "sk-proj-", "sk-svcacct-", "sk-or-v1-"), r"sk-(?:ant|proj|svcacct|or-v1)-[A-Za-z0-9_-]{16,255}"),
+    (("sk_live_", "sk_test_", "rk_live_", "rk_test_"), r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,255}"),
+    (("whsec_",), r"whsec_[A-Za-z0-9+/=]{20,255}"),
+    (("gsk_",), r"gsk_(?=[A-Za-z]{0,60}[0-9])[A-Za-z0-9]{20,255}"),
+    (("xai-",), r"xai-(?=[A-Za-z]{0,60}[0-9])[A-Za-z0-9]{20,255}"),
+    (("AIza",), r"AIza[A-Za-z0-9_-]{30,60}"),
+    (("ya29.",), r"ya29\.[A-Za-z0-9_-]{20,400}"),
+    (("GOCSPX-",), r"GOCSPX-[A-Za-z0-9_-]{20,60}"),
+    (("npm_",), r"npm_(?=[A-Za-z]{0,60}[0-9])[A-Za-z0-9]{20,255}"),
+    (("pypi-",), r"pypi-(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{30,400}"),
+    (("hf_",), r"hf_(?=[A-Za-z]{0,60}[0-9])[A-Za-z0-9]{20,80}"),
+    (("SG.",), r"SG\.[A-Za-z0-9_-]{16,80}\.[A-Za-z0-9_-]{16,80}"),
+    (("dop_v1_",), r"dop_v1_[a-f0-9]{40,80}"),
+    (("hvs.",), r"hvs\.[A-Za-z0-9_-]{20,255}"),
+    (
+        (".eyJ",),
+        r"eyJ(?:(?<![A-Za-z0-9_-]eyJ)|(?<=\\[nrt]eyJ))[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]{20,2000}",
+    ),
+]
+
+_QUOTED_KEY = _BEGIN + r"(?:[\s\"'+,]|\\[nrt]){1,40}[A-Za-z0-9+/=_-]{16}"
+"""A private key in source code, in several strings; texts are not searched for it, as a quote may end a JSON string."""
+
+_IN_TEXT = [(needles, re.compile(form)) for needles, form in _FORMS]
+_IN_BYTES = [
+    ([needle.encode() for needle in needles], re.compile(form.encode()))
+    for needles, form in (*_FORMS, (("PRIVATE KEY",), _QUOTED_KEY))
+]
+
+_ASSIGNED = re.compile(r"""\s*(?:export\s+)?["']?([\w.-]{1,80})["']?\s*[=:]\s*["']?([^"']{4,4096}?)["']?,?\s*""")
+_SECRET_WORD = re.compile(r"pass|pwd|secret|token|key|auth|cred|private|salt|pin", re.IGNORECASE)
+_WORD = re.compile(r"""[^\s"'`=:,;<>(){}\[\]]{8,4096}""")
+
+
+def is_secret_name(path: str) -> bool:
+    """Whether files with this name hold credentials, in any folder and any spelling of the name."""
+    folded = "/".join(map(folded_name, path.split("/")))
+    return bool(_NAMES.fullmatch(folded)) and not _TEMPLATE.search(folded.rpartition("/")[2])
+
+
+def secret_files(contents: Mapping[str, Callable[[], bytes]]) -> Iterator[str]:
+    """The paths of files that hold credentials, by name or by content; the latter is read for all others."""
+    return (path for path, read in contents.items() if is_secret_name(path) or tokens(read()))
+
+
+def tokens(content: bytes) -> set[bytes]:
+    """The private keys and tokens in the beginning of a file, also of one in UTF-16."""
+    content = content[:MAX_SCANNED_BYTES]
+    if b"\0" in content[:256]:
+        content = content[:MAX_BINARY_BYTES].replace(b"\0", b"")
+    forms = (form for needles, form in _IN_BYTES if any(needle in content for needle in needles))
+    return {match[0] for form in forms for match in form.finditer(content)}
+
+
+def values(content: bytes) -> Iterator[str]:
+    """What a secret file holds that must not be printed: its tokens, its lines, and the values and words in them.
+
+    A value counts if its name says so, or if it is long or has both letters and digits.
+    """
+    text = content[:MAX_VALUE_BYTES].replace(b"\0", b"").decode("utf-8", "ignore")
+    for line in text.splitlines():
+        line = line.strip()
+        if assigned := _ASSIGNED.fullmatch(line):
+            name, value = assigned[1], assigned[2].strip()
+            if _SECRET_WORD.search(name) or _is_telling(value):
+                yield value
+        yield from filter(_is_telling, _WORD.findall(line))
+        if len(line) >= MIN_VALUE_CHARS and not line.startswith("-----"):
+            yield line
+
+
+def _is_telling(value: str) -> bool:
+    mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    return len(value) >= (MIN_VALUE_CHARS if mixed else 2 * MIN_VALUE_CHARS)
+
+
+class SeedSecrets(Struct, frozen=True):
+    """The files of a run's seed, a commit, that hold credentials."""
+
+    seed: str
+    paths: Sequence[str]
+
+
+class Redactor:
+    """Replaces tokens of known forms, and the values of secret files, in texts that leave this machine."""
+
+    def __init__(self, contents: Iterable[bytes] = ()) -> None:
+        """`contents` are those of the secret files."""
+        known = dict.fromkeys(value for content in contents for value in values(content))
+        self._values = sorted(list(known)[:MAX_VALUES], key=len, reverse=True)
+
+    def text(self, text: str) -> str:
+        """The text without them."""
+        for value in self._values:
+            text = text.replace(value, REDACTED)
+        for needles, form in _IN_TEXT:
+            if any(needle in text for needle in needles):
+                text = form.sub(_redacted, text)
+        return text
+
+    def data(self, content: bytes) -> bytes:
+        """The same for what a program printed, of any encoding."""
+        return self.text(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+
+
+def _redacted(match: re.Match[str]) -> str:
+    """A match without its credential; a quote before that may be one of JSON."""
+    start = match.start(1) - match.start() if match.lastindex else 0
+    return match[0][:start] + REDACTED
