@@ -18,6 +18,9 @@ MAX_VALUES, MAX_VALUE_BYTES = 1000, 256 << 10
 MIN_VALUE_CHARS = 8
 """Characters of a value that is redacted wherever it occurs; shorter ones occur by chance."""
 
+MIN_PASSPHRASE_CHARS = 12
+"""Letters of a password that is redacted; `postgres` or `changeme` occur in ordinary output."""
+
 REDACTED = "[redacted]"
 
 _NAMES = re.compile(
@@ -46,6 +49,12 @@ _BEGIN = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _MATERIAL = r"(?=(?:\s|\\[nrt]){1,40}(?:Proc-Type|DEK-Info|Version|Comment|Charset|[A-Za-z0-9+/=_-]{16}))"
 _BODY = r"(?:[A-Za-z0-9+/=_:,.\s]|-(?!----)|\\[nrt]){16,32768}"
 
+
+def _apart(literal: str) -> str:
+    """A form for the place after a literal that no word ends with; an escaped newline or a colour may precede it."""
+    return rf"(?:(?<![A-Za-z0-9_-]{literal})|(?<=\\[nrt]{literal})|(?<=[0-9]m{literal}))"
+
+
 _FORMS: Sequence[tuple[Sequence[str], str]] = [
     # (texts of which each match has one; the form, of which a group is the credential alone)
     (("PRIVATE KEY",), rf"{_BEGIN}{_MATERIAL}{_BODY}(?:-----END [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----)?"),
@@ -65,7 +74,7 @@ _FORMS: Sequence[tuple[Sequence[str], str]] = [
     (("hooks.slack.com",), r"hooks\.slack\.com/services/[A-Za-z0-9/]{20,80}"),
     (
         ("sk-",),
-        r"sk-(?:(?<![A-Za-z0-9_-]sk-)|(?<=\\[nrt]sk-)|(?<=[0-9]msk-))(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{16,255}",
+        rf"sk-{_apart('sk-')}(?=[A-Za-z_-]{{0,60}}[0-9])[A-Za-z0-9_-]{{16,255}}",
     ),
     (("sk-ant-", "sk-proj-", "sk-svcacct-", "sk-or-v1-"), r"sk-(?:ant|proj|svcacct|or-v1)-[A-Za-z0-9_-]{16,255}"),
     (("sk_live_", "sk_test_", "rk_live_", "rk_test_"), r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,255}"),
@@ -83,7 +92,7 @@ _FORMS: Sequence[tuple[Sequence[str], str]] = [
     (("hvs.",), r"hvs\.[A-Za-z0-9_-]{20,255}"),
     (
         (".eyJ",),
-        r"eyJ(?:(?<![A-Za-z0-9_-]eyJ)|(?<=\\[nrt]eyJ))[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]{20,2000}",
+        rf"eyJ{_apart('eyJ')}[A-Za-z0-9_-]{{10,2000}}\.eyJ[A-Za-z0-9_-]{{10,4000}}\.[A-Za-z0-9_-]{{20,2000}}",
     ),
 ]
 
@@ -96,8 +105,8 @@ _IN_BYTES = [
     for needles, form in (*_FORMS, (("PRIVATE KEY",), _QUOTED_KEY))
 ]
 
-_ASSIGNED = re.compile(r"""\s*(?:export\s+)?["']?([\w.-]{1,80})["']?\s*[=:]\s*["']?([^"']{4,4096}?)["']?,?\s*""")
-_SECRET_WORD = re.compile(r"pass|pwd|secret|token|key|auth|cred|private|salt|pin", re.IGNORECASE)
+_ASSIGNED = re.compile(r"""\s*(?:export\s+)?["']?([\w.-]{1,80})["']?\s*[=:]\s*["']?([^"']{6,4096}?)["']?,?\s*""")
+_SECRET_WORD = re.compile(r"pass|pwd|secret|token|key|auth|cred|private|salt", re.IGNORECASE)
 _WORD = re.compile(r"""[^\s"'`=:,;<>(){}\[\]]{8,4096}""")
 
 
@@ -124,14 +133,15 @@ def tokens(content: bytes) -> set[bytes]:
 def values(content: bytes) -> Iterator[str]:
     """What a secret file holds that must not be printed: its tokens, its lines, and the values and words in them.
 
-    A value counts if its name says so, or if it is long or has both letters and digits.
+    A value counts if its name says so, or if it is long or has both letters and digits; a common word never does.
     """
     text = content[:MAX_VALUE_BYTES].replace(b"\0", b"").decode("utf-8", "ignore")
     for line in text.splitlines():
         line = line.strip()
         if assigned := _ASSIGNED.fullmatch(line):
             name, value = assigned[1], assigned[2].strip()
-            if _SECRET_WORD.search(name) or _is_telling(value):
+            is_word = value.isalpha() and value.islower() and len(value) < MIN_PASSPHRASE_CHARS
+            if (_SECRET_WORD.search(name) and not is_word) or _is_telling(value):
                 yield value
         yield from filter(_is_telling, _WORD.findall(line))
         if len(line) >= MIN_VALUE_CHARS and not line.startswith("-----"):

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evogit.cli.text import escape
+from evogit.repository import clean_title
 from evogit.text import ends, escaped, one_line, plain
 
 from .clock import assert_grows_linearly
@@ -32,6 +33,8 @@ SMUGGLED = (
     "\ufe03",
     "\U000e0150",
     "\u034f",
+    "\u17b4",
+    "\u180b",
     "\u2800",
     "\u3164",
     "\u115f",
@@ -45,7 +48,7 @@ SMUGGLED = (
 @pytest.mark.parametrize("unseen", [*SMUGGLED, "\ufe0f", "\u200d"])
 def test_what_nobody_sees_reaches_nobody(unseen: str) -> None:
     for text in (f"a{unseen}b", unseen, f"a{unseen * 99}b"):
-        assert not {*plain(text), *one_line(text), *escaped(text), *escape(text)} & {unseen}
+        assert not {*plain(text), *one_line(text), *escaped(text), *escape(text), *clean_title(text)} & {unseen}
     assert escaped(f"a{unseen}") == "a" + unseen.encode("unicode_escape").decode()
 
 

@@ -347,6 +347,23 @@ OBEYED = (
     ".github/instructions/x.instructions.md",
     ".vscode/mcp.json",
     ".goosehints",
+    "CONVENTIONS.md",
+    "docs/conventions.MD",
+    ".augment-guidelines",
+    ".augment/rules/x.md",
+    ".openhands_instructions",
+    ".openhands/microagents/repo.md",
+    "replit.md",
+    ".replit",
+    ".devcontainer/devcontainer.json",
+    "mise.toml",
+    ".mise.toml",
+    "mise.local.toml",
+    ".tool-versions",
+    ".npmrc",
+    "skills/x/SKILL.md",
+    ".idea/workspace.xml",
+    "CLAUDE\u3164.md",
     "CLAUDE\u200b.md",
     "\uff23LAUDE.md",
     "CLAUDE.md.",
@@ -364,6 +381,52 @@ def test_what_coding_programs_obey_can_be_named(tiny: Callable[..., Task]) -> No
     task = replace(tiny(), editable=("CLAUDE.md", ".claude/agents/x.md"))
     paths = ("CLAUDE.md", ".claude/agents/x.md", "src/CLAUDE.md", ".claude/agents/y.md")
     assert [task.is_editable(path) for path in paths] == [True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [".github/workflows/x.yml", ".unknown-tool", "src/.unknown/rules.txt", ".pre-commit-config.yaml", "\uff0ex/y"],
+)
+def test_a_name_with_a_dot_has_to_stand_in_the_pattern(tiny: Callable[..., Task], path: str) -> None:
+    task = tiny()
+    for pattern in ("**", "*", "**/*"):
+        assert not replace(task, editable=(pattern,)).is_editable(path)
+    assert replace(task, editable=(path,)).is_editable(path)
+
+
+def test_a_folder_with_a_dot_can_be_named(tiny: Callable[..., Task]) -> None:
+    task = replace(tiny(), editable=(".github/**",))
+    paths = (".github/workflows/x.yml", ".github/copilot-instructions.md", ".github/.hidden")
+    assert [task.is_editable(path) for path in paths] == [True, False, False]
+
+
+def test_a_secret_file_is_neither_shown_nor_changed_unless_shared(tiny: Callable[..., Task]) -> None:
+    task = replace(tiny(), editable=("**", "deploy/.env"))
+    for path in ("id_rsa", "deploy/.env", "tls/server.pem"):
+        assert not task.is_visible(path)
+        assert not task.is_editable(path)
+        assert task.is_judged(path)
+        assert replace(task, shared=(path,)).is_visible(path)
+
+
+def test_a_seed_of_files_is_screened(tiny: Callable[..., Task]) -> None:
+    folder = tiny().folder
+    (folder / "seed" / "extra").mkdir()
+    (folder / "seed" / "extra" / "key.txt").write_text("AKIAQ7ZK2MWV9XTB4NLR")
+    task = load_task(folder)
+    assert task.secret == ("extra/key.txt",)
+    assert not task.is_editable("extra/key.txt")
+    toml = (folder / "task.toml").read_text()
+    (folder / "task.toml").write_text('shared = ["extra/*"]\n' + toml)
+    assert load_task(folder).is_editable("extra/key.txt")
+
+
+def test_what_is_secret_is_no_part_of_what_a_run_is_compared_by(tiny: Callable[..., Task]) -> None:
+    task = tiny()
+    screened = replace(task, secret=("program.py",))
+    assert (screened.digest, screened.parts) == (task.digest, task.parts)
+    assert not {"secret", "shared"} & task.parts.keys()
+    assert "shared" in replace(task, shared=("a",)).parts
 
 
 def test_what_only_looks_like_it_is_code_like_any(tiny: Callable[..., Task]) -> None:
