@@ -99,10 +99,11 @@ _FORMS: Sequence[tuple[Sequence[str], str]] = [
 _QUOTED_KEY = _BEGIN + r"(?:[\s\"'+,]|\\[nrt]){1,40}[A-Za-z0-9+/=_-]{16}"
 """A private key in source code, in several strings; texts are not searched for it, as a quote may end a JSON string."""
 
-_IN_TEXT = [(needles, re.compile(form)) for needles, form in _FORMS]
+_IN_TEXT = [(needle, re.compile(form)) for needles, form in _FORMS for needle in needles]
 _IN_BYTES = [
-    ([needle.encode() for needle in needles], re.compile(form.encode()))
+    (needle.encode(), re.compile(form.encode()))
     for needles, form in (*_FORMS, (("PRIVATE KEY",), _QUOTED_KEY))
+    for needle in needles
 ]
 
 _ASSIGNED = re.compile(r"""\s*(?:export\s+)?["']?([\w.-]{1,80})["']?\s*[=:]\s*["']?([^"']{6,4096}?)["']?,?\s*""")
@@ -126,8 +127,7 @@ def tokens(content: bytes) -> set[bytes]:
     content = content[:MAX_SCANNED_BYTES]
     if b"\0" in content[:256]:
         content = content[:MAX_BINARY_BYTES].replace(b"\0", b"")
-    forms = (form for needles, form in _IN_BYTES if any(needle in content for needle in needles))
-    return {match[0] for form in forms for match in form.finditer(content)}
+    return {match[0] for needle, form in _IN_BYTES if needle in content for match in form.finditer(content)}
 
 
 def values(content: bytes) -> Iterator[str]:
@@ -172,8 +172,8 @@ class Redactor:
         """The text without them."""
         for value in self._values:
             text = text.replace(value, REDACTED)
-        for needles, form in _IN_TEXT:
-            if any(needle in text for needle in needles):
+        for needle, form in _IN_TEXT:
+            if needle in text:
                 text = form.sub(_redacted, text)
         return text
 

@@ -28,8 +28,8 @@ def redactor(task: Task, repository: Repository, history: History) -> Redactor:
     """What removes the run's secrets from texts, where the task was `screened`."""
     if not history.seed or not task.secret:
         return Redactor()
-    contents = repository.trees.files(history.phylogeny[history.seed].tree, set(task.secret).__contains__)
-    return Redactor(contents.values())
+    readers = repository.trees.readers(history.phylogeny[history.seed].tree)
+    return Redactor(readers[path]() for path in task.secret if path in readers)
 
 
 class StoredRun(Struct, frozen=True):

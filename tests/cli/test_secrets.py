@@ -240,8 +240,8 @@ def test_a_candidate_brings_no_credentials(project: Project, change: str) -> Non
 
 
 @pytest.fixture
-def server(own: Own, tmp_path: Path) -> Path:
-    """A bare server, and a run whose seed has a key that agents are not shown."""
+def server(tmp_path: Path) -> Path:
+    """A bare server."""
     folder = tmp_path / "server.git"
     git(tmp_path, "init", "-q", "--bare", str(folder))
     return folder
@@ -278,6 +278,15 @@ def test_a_push_that_would_publish_a_secret_is_refused(cli: Cli, own: Own, serve
     assert refs_of(server) == ""
     git(folder, "push", "-q", str(server), "main")
     assert cli("sync", str(server), cwd=folder).code == 0
+    assert "refs/evogit/own/journal/" in refs_of(server)
+
+
+def test_a_run_with_a_server_publishes_no_secret(project: Project, server: Path) -> None:
+    options = ("--agent", "mutator:1", "--remote", str(server), "--host", "lab1", "--sync-every", "0.2")
+    assert project.run(*options, "--evaluations", "2").code == 0
+    assert refs_of(server) == ""
+    git(project.folder, "push", "-q", str(server), "main")
+    assert project.run(*options, "--evaluations", "3").code == 0
     assert "refs/evogit/own/journal/" in refs_of(server)
 
 
