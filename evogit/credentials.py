@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -135,7 +135,7 @@ def values(content: bytes) -> Iterator[str]:
 
     A value counts if its name says so, or if it is long or has both letters and digits; a common word never does.
     """
-    text = content[:MAX_VALUE_BYTES].replace(b"\0", b"").decode("utf-8", "ignore")
+    text = content[:MAX_VALUE_BYTES].replace(b"\0", b"").decode("utf-8", "ignore").replace("\\n", "\n")
     for line in text.splitlines():
         line = line.strip()
         if assigned := _ASSIGNED.fullmatch(line):
@@ -163,10 +163,11 @@ class SeedSecrets(Struct, frozen=True):
 class Redactor:
     """Replaces tokens of known forms, and the values of secret files, in texts that leave this machine."""
 
-    def __init__(self, contents: Iterable[bytes] = ()) -> None:
-        """`contents` are those of the secret files."""
-        known = dict.fromkeys(value for content in contents for value in values(content))
-        self._values = sorted(list(known)[:MAX_VALUES], key=len, reverse=True)
+    def __init__(self, files: Mapping[str, bytes] | None = None) -> None:
+        """`files` are the secret ones; of one that has an ordinary name only the tokens in it are redacted."""
+        held = (data if is_secret_name(path) else b"\n".join(tokens(data)) for path, data in (files or {}).items())
+        found = dict.fromkeys(value for content in held for value in values(content))
+        self._values = sorted(list(found)[:MAX_VALUES], key=len, reverse=True)
 
     def text(self, text: str) -> str:
         """The text without them."""

@@ -95,7 +95,7 @@ def test_values_of_secret_files_are_redacted_but_no_common_words() -> None:
     content = (
         b"export DB_PASSWORD='hunter2'\nDB_HOST=localhost\nDEBUG=true\nKEY=postgres\nSALT: correct horse battery\n"
     )
-    redactor = Redactor([content])
+    redactor = Redactor({".env": content})
     said = redactor.text("connecting to localhost with hunter2: true, postgres, correct horse battery")
     assert said == f"connecting to localhost with {REDACTED}: true, postgres, {REDACTED}"
 
@@ -104,8 +104,17 @@ def test_each_line_of_a_secret_file_is_a_value() -> None:
     assert {MIXED, f"MIIE{MIXED}"} <= {value.rstrip("=") for value in values(PEM.encode())}
 
 
+def test_of_an_ordinary_file_with_a_token_only_that_is_redacted() -> None:
+    key = PEM.replace("\n", "\\n")
+    redactor = Redactor(
+        {"src/settings.py": f"def settings_of_users():\n    return 'hf_{MIXED}'\nKEY = '{key}'\n".encode()}
+    )
+    assert redactor.text("    def settings_of_users(): boom") == "    def settings_of_users(): boom"
+    assert MIXED not in redactor.text(f"  1 | hf_{MIXED[:20]}\n  2 | MIIE{MIXED}\n  3 | {MIXED}==")
+
+
 def test_bytes_of_any_encoding_are_redacted_and_kept_otherwise() -> None:
-    redactor = Redactor([f"TOKEN={MIXED}".encode()])
+    redactor = Redactor({".env": f"TOKEN={MIXED}".encode()})
     assert redactor.data(b"\xff\0" + MIXED.encode() + b"\xfe") == b"\xff\0" + REDACTED.encode() + b"\xfe"
 
 
@@ -134,7 +143,7 @@ def test_looking_for_tokens_takes_linear_time(piece: str) -> None:
     def work(size: int) -> None:
         text = piece * size + ".eyJ PRIVATE KEY sk-"
         tokens(text.encode())
-        Redactor([text.encode()[:20_000]]).text(text)
+        Redactor({".env": text.encode()[:20_000]}).text(text)
 
     assert_grows_linearly(work, 1000)
 

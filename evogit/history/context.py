@@ -29,7 +29,7 @@ def redactor(task: Task, repository: Repository, history: History) -> Redactor:
     if not history.seed or not task.secret:
         return Redactor()
     readers = repository.trees.readers(history.phylogeny[history.seed].tree)
-    return Redactor(readers[path]() for path in task.secret if path in readers)
+    return Redactor({path: readers[path]() for path in task.secret if path in readers})
 
 
 class StoredRun(Struct, frozen=True):

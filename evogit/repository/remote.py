@@ -175,7 +175,7 @@ class Remote:
         journal = self._ours("journal")  # first, as all that it names is kept by now
         if journal is None:
             return 0
-        if not any(self._there(prefix, "journal") for prefix in PREFIXES):
+        if not self.contact.prefix:  # nothing was pushed there before
             await self._check_credentials(seconds, asks=asks)
         signed = await self._sign(journal, asks=asks)
         tips = {"keep": self._ours("keep"), "thinned": self._ours("thinned"), "signed": signed, "journal": journal}
