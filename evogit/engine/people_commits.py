@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from evogit.config.values import matches
 from evogit.core import HUMAN, Decision, Entry, FailedProposal, NotFoundError, Proposed, RefusedError, RepositoryError
-from evogit.credentials import tokens
+from evogit.credentials import is_secret_name, tokens
 from evogit.evaluation.seed_check import LFS_POINTER
 from evogit.history.context import StoredRun
 from evogit.repository import UnfitChangeError, check_path, clean, clean_title
@@ -70,10 +70,11 @@ class Adding(Struct, frozen=True):
             content = trees.blob(entry.blob)
             if content.startswith(LFS_POINTER):
                 raise RefusedError(f"{commit[:7]}: {entry.path} is a pointer of Git LFS; candidates bring whole files")
-            if not tokens(content) <= tokens(trees.blob(known[entry.path]) if entry.path in known else b""):
+            held = tokens(trees.blob(known[entry.path])) if entry.path in known else set[bytes]()
+            if is_secret_name(entry.path) or not tokens(content) <= held:
                 raise RefusedError(
                     f"{commit[:7]}: {entry.path} brings what looks like a private key or token; take it out of the "
-                    "commit, as agents would see it"
+                    "commit, as agents and servers would get it"
                 )
 
     def add(self, commit: str, reason: str = "") -> Entry | None:

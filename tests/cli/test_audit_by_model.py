@@ -107,6 +107,22 @@ def test_what_was_found_is_told_whatever_comes_later(cli: Cli, tmp_path: Path) -
     assert "could not be asked" in notes
 
 
+def test_a_model_that_attacks_is_shown_no_credentials(cli: Cli, tmp_path: Path) -> None:
+    folder = LEAKY["coins_only_sum"].write(tmp_path / "coins")
+    (folder / "seed" / ".env").write_text("PASSWORD=c4nary-of-the-seed\n")
+    (folder / "evaluator" / ".env").write_text("PASSWORD=c4nary-of-the-evaluator\n")
+    evaluator = folder / "evaluator" / "evaluate.py"
+    evaluator.write_text(evaluator.read_text() + "KEY = 'ghp_c4naryQ7Zk2mWv9XtB4nLr8PsDq7Zk2mWv'\n")
+    with serve([reply(NONE)]) as server:
+        settings = tmp_path / "settings.toml"
+        settings.write_text(f'[models.m]\nbase_url = "{server.url}"\n', encoding="utf-8")
+        done = cli("audit", "coins", "--model", "m", "--only", "model", "--json", EVOGIT_SETTINGS=str(settings))
+    assert done.code == 0, done.err
+    (request,) = server.requests
+    assert "evaluator/evaluate.py" in request.text
+    assert "c4nary" not in request.text
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -296,14 +296,15 @@ def test_a_shared_secret_is_pushed(cli: Cli, own: Own, server: Path, tmp_path: P
     assert "refs/evogit/own/journal/" in refs_of(server)
 
 
-def test_a_persons_commit_with_a_token_is_no_candidate(cli: Cli, own: Own) -> None:
+@pytest.mark.parametrize("path", ["src/key.py", "src/.env"])
+def test_a_persons_commit_with_credentials_is_no_candidate(cli: Cli, own: Own, path: str) -> None:
     git(own.folder, "switch", "-qc", "mine")
-    (own.folder / "src" / "key.py").write_text(f"KEY = 'ghp_{MIXED * 2}'\n")
-    own.git("add", "-A")
+    (own.folder / path).write_text("A = 1\n" if path.endswith(".env") else f"KEY = 'ghp_{MIXED * 2}'\n")
+    own.git("add", "-fA")
     own.git("commit", "-qm", "mine")
     done = cli("add", "mine", cwd=own.folder)
     assert done.code != 0
-    assert "src/key.py" in done.err
+    assert path in done.err
 
 
 def test_a_title_of_megabytes_fills_no_terminal(cli: Cli, tmp_path: Path) -> None:

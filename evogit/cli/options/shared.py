@@ -94,6 +94,7 @@ class Revision(click.ParamType):  # type: ignore[type-arg]  # generic from click
         """Names always, ids once a digit is typed."""
         from click.shell_completion import CompletionItem
 
+        from evogit.cli.lines.view import first_line
         from evogit.cli.locate_run import open_place
         from evogit.core import EvoGitError
         from evogit.review import agents
@@ -105,7 +106,7 @@ class Revision(click.ParamType):  # type: ignore[type-arg]  # generic from click
         history = place.history
         words = [CompletionItem(word) for word in ("best", "seed", *agents(history)) if word.startswith(incomplete)]
         found = history.phylogeny.starting_with(incomplete) if incomplete else []
-        return words + [CompletionItem(each.commit[:10], help=each.title) for each in found[-50:]]
+        return words + [CompletionItem(each.commit[:10], help=first_line(each.title)) for each in found[-50:]]
 
 
 class TaskName(click.ParamType):  # type: ignore[type-arg]
