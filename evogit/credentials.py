@@ -74,7 +74,7 @@ _FORMS: Sequence[tuple[Sequence[str], str]] = [
     (("hooks.slack.com",), r"hooks\.slack\.com/services/[A-Za-z0-9/]{20,80}"),
     (
         ("sk-",),
-        rf"sk-{_apart('sk-')}(?=[A-Za-z_-]{{0,60}}[0-9])[A-Za-z0-9_-]{{16,255}}",
+        rf"sk-{_apart('sk-')}(?!ecdsa-|ssh-)(?=[A-Za-z_-]{{0,60}}[0-9])[A-Za-z0-9_-]{{16,255}}",
     ),
     (("sk-ant-", "sk-proj-", "sk-svcacct-", "sk-or-v1-"), r"sk-(?:ant|proj|svcacct|or-v1)-[A-Za-z0-9_-]{16,255}"),
     (("sk_live_", "sk_test_", "rk_live_", "rk_test_"), r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,255}"),
