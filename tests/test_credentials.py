@@ -61,7 +61,8 @@ def test_tokens_of_known_forms_are_found_and_redacted_wherever_they_stand(token:
         "a `-----BEGIN RSA PRIVATE KEY-----` line, then the key, then its end",
         "-----BEGIN CERTIFICATE-----\nMIIEvQIBADANBgkqhkiG9w0\n-----END CERTIFICATE-----",
         "sk-estimator-doc-link sk-toggleable__content task-1234567890abcdefgh risk-based-approaches-2024-edition",
-        "sk-ecdsa-sha2-nistp256@openssh.com sk-ssh-ed25519@openssh.com npm_config_registry hf_hub_download hf_CausalLMOutputWithPast ghp_ AKIA AKIAIO sk-",
+        "sk-ecdsa-sha2-nistp256@openssh.com sk-ssh-ed25519@openssh.com",
+        "npm_config_registry hf_hub_download hf_CausalLMOutputWithPast ghp_ AKIA AKIAIO sk-",
         "3f786850e387550fdab836ed7e6dc881de23001b",
     ],
 )
