@@ -65,6 +65,45 @@ BROAD_EXCEPTS = {"evogit/engine/engine.py": "the agent boundary: an unknown exce
 """File that may have one broad `except` -> why."""
 
 
+STARTING_MODULES = {"_posixsubprocess", "multiprocessing", "posix", "pty", "subprocess", "webbrowser"}
+"""Modules that start processes, and are imported nowhere but where `STARTERS` says."""
+
+STARTING_CALLS = re.compile(
+    r"(?:.*\.)?(?:create_subprocess_(?:exec|shell)|subprocess_(?:exec|shell)|ProcessPoolExecutor)"
+    r"|os\.(?:exec[lv]p?e?|spawn[lv]p?e?|posix_spawnp?|system|popen|fork|forkpty|startfile)|sys\.executable"
+)
+"""Functions that do, whatever they are imported as, and the path of the Python that a command line would begin with."""
+
+JAIL = "it runs in a jail, or begins at / with our own environment"
+
+STARTERS: dict[str, tuple[set[str], str]] = {
+    "evogit/bench/processes.py": ({"multiprocessing"}, "sets PYTHONSAFEPATH for what multiprocessing starts"),
+    "evogit/bench/workers.py": ({"multiprocessing"}, "starts under bench/processes.py"),
+    "evogit/cli/background_process.py": ({"os.fork"}, "goes on in a fork: nothing is imported anew"),
+    "evogit/cli/commands/doctor.py": ({"sys.executable"}, "prints it"),
+    "evogit/cli/commands/serve.py": ({"webbrowser"}, "the browser of a user who typed --open"),
+    "evogit/evaluation/fork_server_main.py": ({"os.fork"}, "forks, as its name says"),
+    "evogit/library/forked_calls.py": ({"os.fork"}, "calls a function in a fork"),
+    "evogit/sandbox/interpreter.py": ({"sys.executable"}, "finds the Python of sandboxes"),
+    "evogit/subprocesses.py": ({"subprocess", "create_subprocess_exec", "sys.executable"}, "the one place"),
+    "sandbox/foreign/evaluate_container.py": ({"subprocess"}, JAIL),
+    "sandbox/foreign/evaluate_harbor.py": ({"subprocess"}, JAIL),
+    "sandbox/foreign/evaluate_shinka.py": ({"subprocess", "sys.executable"}, JAIL),
+    "sandbox/foreign/foreign_view.py": ({"sys.executable"}, JAIL),
+    "sandbox/foreign/one_user.py": ({"_posixsubprocess"}, JAIL),
+    "sandbox/foreign/shinka_eval.py": ({"ProcessPoolExecutor"}, JAIL),
+    "sandbox/jail_main.py": ({"os.execvp"}, JAIL),
+    "sandbox/jail_places.py": ({"os.fork"}, JAIL),
+    "sandbox/jail_program.py": ({"os.fork", "os.execvp"}, JAIL),
+    "sandbox/porter.py": ({"subprocess", "create_subprocess_exec"}, JAIL),
+    "sandbox/shell_server.py": ({"pty", "subprocess", "os.execvpe"}, JAIL),
+}
+"""File -> what it may use that starts a process, and why; nothing else of evogit/, sandbox/ and tasks/ may."""
+
+GIT_STARTERS = {"evogit/repository/git.py", "evogit/repository/person_git.py"}
+"""Files that write the command line of a git."""
+
+
 @dataclass(frozen=True)
 class Source:
     """One parsed file; `path` is relative to the root, with forward slashes."""
@@ -266,6 +305,48 @@ def nothing_is_global(sources: Sequence[Source]) -> Iterator[str]:
                     yield f"{source.path}:{node.lineno}: random.{name}; pass a random.Random in"
 
 
+def starting(source: Source) -> Iterator[tuple[int, str]]:
+    """Line and name of everything in a file that starts a process, or would be the Python of one that is started."""
+    aliases = {"os": "os", "sys": "sys"}
+    for node in source.nodes:
+        if isinstance(node, ast.Import):
+            aliases |= {alias.asname: alias.name for alias in node.names if alias.asname}
+    for line, name in source.imported:
+        if name.split(".")[0] in STARTING_MODULES:
+            yield line, name.split(".")[0]
+        elif STARTING_CALLS.fullmatch(name):
+            yield line, name
+    for node in source.nodes:
+        match node:
+            case ast.Attribute(attr=name):
+                module = ast.unparse(node.value)
+                if STARTING_CALLS.fullmatch(full := f"{aliases.get(module, module)}.{name}"):
+                    yield node.lineno, full
+            case (
+                ast.Call(func=ast.Name(id="getattr" | "__import__" | "import_module"))
+                | ast.Call(func=ast.Attribute(attr="import_module"))
+            ):
+                for text in (each.value for each in node.args if isinstance(each, ast.Constant)):
+                    if text in STARTING_MODULES or STARTING_CALLS.fullmatch(f"os.{text}"):
+                        yield node.lineno, str(text)
+
+
+def processes_start_in_one_place(sources: Sequence[Source]) -> Iterator[str]:
+    """Only evogit/subprocesses.py starts processes, and only repository/ a git; others are listed, with why."""
+    for source in sources:
+        if not source.path.startswith(("evogit/", "sandbox/", "tasks/")):
+            continue
+        allowed, _ = STARTERS.get(source.path, (set(), ""))
+        for line, name in starting(source):
+            if allowed.isdisjoint({name, name.rpartition(".")[2]}):
+                yield f"{source.path}:{line}: {name} starts a process; use evogit/subprocesses.py"
+        if source.in_package and source.path not in GIT_STARTERS:
+            for node in source.nodes:
+                words = [each for each in getattr(node, "elts", []) if not isinstance(each, ast.Starred)]
+                if words and isinstance(words[0], ast.Constant) and words[0].value == "git":
+                    yield f"{source.path}:{words[0].lineno}: starts git; use evogit/repository/git.py"
+
+
 def functions_are_short(sources: Sequence[Source]) -> Iterator[str]:
     """No function has more than LONGEST_FUNCTION lines besides its docstring."""
     for source in sources:
@@ -288,6 +369,7 @@ RULES: tuple[Rule, ...] = (
     references_are_never_forced,
     excepts_are_narrow,
     nothing_is_global,
+    processes_start_in_one_place,
     functions_are_short,
 )
 
@@ -355,6 +437,27 @@ BAD: Iterable[tuple[Rule, dict[str, str], list[str]]] = (
     (nothing_is_global, {"evogit/core.py": "def f():\n    global x"}, ["evogit/core.py:2"]),
     (nothing_is_global, {"evogit/core.py": "class A:\n    def __del__(self): ..."}, ["evogit/core.py:2"]),
     (nothing_is_global, {"evogit/core.py": "random.shuffle(x)"}, ["evogit/core.py:1"]),
+    (processes_start_in_one_place, {"evogit/core.py": "import subprocess as s"}, ["evogit/core.py:1"]),
+    (processes_start_in_one_place, {"tasks/t/evaluate.py": "from subprocess import run"}, ["tasks/t/evaluate.py:1"]),
+    (processes_start_in_one_place, {"evogit/a.py": "from multiprocessing import pool"}, ["evogit/a.py:1"]),
+    (processes_start_in_one_place, {"evogit/a.py": "import pty"}, ["evogit/a.py:1"]),
+    (processes_start_in_one_place, {"evogit/a.py": "\nasyncio.create_subprocess_exec('x')"}, ["evogit/a.py:2"]),
+    (processes_start_in_one_place, {"evogit/a.py": "loop.subprocess_shell(f, 'x')"}, ["evogit/a.py:1"]),
+    (processes_start_in_one_place, {"evogit/a.py": "from asyncio import create_subprocess_shell"}, ["evogit/a.py:1"]),
+    (processes_start_in_one_place, {"evogit/a.py": "import os as o\no.system('x')"}, ["evogit/a.py:2"]),
+    (processes_start_in_one_place, {"evogit/a.py": "from os import execv as run"}, ["evogit/a.py:1"]),
+    (processes_start_in_one_place, {"evogit/a.py": "os.posix_spawn(x, [], {})"}, ["evogit/a.py:1"]),
+    (
+        processes_start_in_one_place,
+        {"evogit/a.py": "import concurrent.futures as f\nf.ProcessPoolExecutor()"},
+        ["evogit/a.py:2"],
+    ),
+    (processes_start_in_one_place, {"evogit/a.py": "getattr(os, 'popen')('x')"}, ["evogit/a.py:1"]),
+    (processes_start_in_one_place, {"evogit/a.py": "importlib.import_module('subprocess')"}, ["evogit/a.py:1"]),
+    (processes_start_in_one_place, {"evogit/a.py": "x = [sys.executable, '-c', y]"}, ["evogit/a.py:1"]),
+    (processes_start_in_one_place, {"evogit/a.py": "start(['git', 'gc'], env={})"}, ["evogit/a.py:1"]),
+    (processes_start_in_one_place, {"evogit/bench/workers.py": "import subprocess"}, ["evogit/bench/workers.py:1"]),
+    (processes_start_in_one_place, {"sandbox/porter.py": "import pty"}, ["sandbox/porter.py:1"]),
     (functions_are_short, {"evogit/core.py": f"def f():\n{LONG_BODY}"}, ["evogit/core.py:1"]),
 )
 
@@ -376,6 +479,8 @@ GOOD: Iterable[tuple[Rule, dict[str, str]]] = (
     ),
     (nothing_is_global, {"evogit/core.py": "random.Random(1).shuffle(x)"}),
     (nothing_is_global, {"sandbox/jail_program.py": "random.seed(1)"}),
+    (processes_start_in_one_place, {"evogit/subprocesses.py": "import subprocess", "tests/t.py": "import subprocess"}),
+    (processes_start_in_one_place, {"evogit/a.py": "import asyncio\nserver.fork(x)\nplatform.system()\nos.path"}),
     (functions_are_short, {"evogit/core.py": 'def f():\n    """One.\n\n    Two.\n    """\n' + LONG_BODY[10:]}),
 )
 
@@ -397,6 +502,15 @@ def test_the_rule_leaves_good_code_alone(rule: Rule, files: dict[str, str]) -> N
 
 def test_every_rule_is_shown_to_fail() -> None:
     assert {rule for rule, _, _ in BAD} == set(RULES)
+
+
+def test_what_may_start_processes_does(ours: list[Source]) -> None:
+    """The list has nothing that is not needed any more."""
+    for source in ours:
+        if source.path in STARTERS:
+            used = {name for _, full in starting(source) for name in (full, full.rpartition(".")[2])}
+            assert STARTERS[source.path][0] <= used, source.path
+    assert STARTERS.keys() <= {source.path for source in ours}
 
 
 def test_what_is_imported_is_declared_and_nothing_else(ours: list[Source]) -> None:

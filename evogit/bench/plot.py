@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evogit.bench.comparison import Findings
 from evogit.bench.methods import is_control
-from evogit.review.figures import COLOURS, STYLE, band, new_figure, saved, whole_course
+from evogit.review.figures import COLOURS, band, new_figure, saved, whole_course
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,10 +25,7 @@ def pictures(findings: Findings) -> dict[str, bytes]:
     Raises:
         NotFoundError: matplotlib is not installed.
     """
-    figure = new_figure(8, 4.8)
-    import matplotlib
-
-    with matplotlib.rc_context(STYLE):
+    with new_figure(8, 4.8) as figure:
         _draw(figure.subplots(), findings)
         return {kind: saved(figure, kind) for kind in ("svg", "png")}
 

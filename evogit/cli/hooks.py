@@ -24,6 +24,7 @@ from evogit.cli.watch import Watch
 from evogit.core import Entry, UsageError
 from evogit.history import History
 from evogit.repository import Repository
+from evogit.subprocesses import DEVNULL, shell, start_beside
 
 NO_GAIN = 5
 """Exit code of a run that ended without an improvement, where that was asked for."""
@@ -202,13 +203,13 @@ class OnBest:
         while self._news():
             best = self._told = self._history.best or ""
             with tempfile.TemporaryFile() as output:
-                process = await asyncio.create_subprocess_shell(
-                    self._command,
+                process = await start_beside(
+                    shell(self._command),
                     env={**self._environment, **self._about(best)},
-                    stdin=asyncio.subprocess.DEVNULL,
+                    cwd=None,
+                    stdin=DEVNULL,
                     stdout=output,
                     stderr=output,
-                    start_new_session=True,
                 )
                 if code := await process.wait():
                     self._terminal.note(Text(complaint("--on-best", code, output), "yellow"))

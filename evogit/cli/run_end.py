@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,6 +15,7 @@ from evogit.cli.terminal import Terminal
 from evogit.core import EvoGitError
 from evogit.repository import Repository
 from evogit.review.run_list import RunList
+from evogit.subprocesses import DEVNULL, TimeoutExpired, shell, start
 
 
 class RunEnd:
@@ -46,18 +46,11 @@ class RunEnd:
     def _tell(self, command: str, code: int, reason: str) -> None:
         about = {"EVOGIT_RUN": self._run, "EVOGIT_REASON": reason, "EVOGIT_EXIT": str(code)}
         with tempfile.TemporaryFile() as output:
-            process = subprocess.Popen(
-                command,
-                shell=True,
-                env={**command_environment(self._repository, self._secrets), **about},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
+            environment = {**command_environment(self._repository, self._secrets), **about}
+            process = start(shell(command), env=environment, cwd=None, stdin=DEVNULL, stdout=output, stderr=output)
             try:
                 ended = process.wait(timeout=PATIENCE)
-            except subprocess.TimeoutExpired:
+            except TimeoutExpired:
                 self._terminal.note(f"--on-end has not ended after {PATIENCE:g} s, and goes on", "yellow")
                 return
             if ended:

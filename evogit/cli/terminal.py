@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -16,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, get_args
 from msgspec import Struct
 from rich.cells import cell_len
 from rich.text import Span, Text
+
+from evogit.subprocesses import PIPE, shell, start
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -242,11 +243,9 @@ def _pager() -> str | None:
 
 def _page(pager: str, text: str) -> None:
     environment = {"LESS": "FRX", "LV": "-c", **os.environ}
-    with subprocess.Popen(
-        pager, shell=True, stdin=subprocess.PIPE, text=True, env=environment, errors="replace"
-    ) as less:
+    with start(shell(pager), env=environment, cwd=None, session=False, stdin=PIPE) as less:
         try:
-            less.communicate(text)
+            less.communicate(text.encode(errors="replace"))
         except (BrokenPipeError, KeyboardInterrupt):  # the reader has seen enough
             less.wait()
 

@@ -13,7 +13,6 @@ import os
 import resource
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import threading
@@ -21,6 +20,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import BinaryIO, Self
+
+from evogit.subprocesses import DEVNULL, TimeoutExpired, python, start
 
 START = "import gc; gc.disable(); from evogit.evaluation.fork_server_main import main; main()"
 """Nobody looks for garbage among what is imported: it stays, and to look for it is a sixth of the start."""
@@ -147,14 +148,12 @@ class _Server:
         with theirs:
             for end in (self._socket, theirs):
                 end.setblocking(True)
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-u", "-c", START, str(theirs.fileno()), str(self.owner)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
+            self._process = start(
+                python("-u", "-c", START, str(theirs.fileno()), str(self.owner)),
+                env=environment,
+                stdin=DEVNULL,
+                stdout=DEVNULL,
                 stderr=self._stderr,
-                cwd="/",
-                env=dict(environment),
-                start_new_session=True,
                 pass_fds=[theirs.fileno()],
             )
 
@@ -177,7 +176,7 @@ class _Server:
 
     def why(self) -> str:
         """What it said, as far as it is there no more."""
-        with suppress(subprocess.TimeoutExpired):
+        with suppress(TimeoutExpired):
             self._process.wait(0.1)
         if self._process.returncode is None:
             return ""
@@ -193,7 +192,7 @@ class _Server:
         if self.owner == os.getpid():
             with suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
-            with suppress(subprocess.TimeoutExpired):
+            with suppress(TimeoutExpired):
                 self._process.wait(PATIENCE)
         self._socket.close()
         self._stderr.close()

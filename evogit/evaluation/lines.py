@@ -6,12 +6,12 @@ import asyncio
 import contextlib
 import os
 import signal
-from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import Process
 from collections.abc import Sequence
 from typing import Protocol
 
 from evogit.evaluation.worker_connection import WorkerLostError
-from evogit.repository.subprocesses import let_go
+from evogit.subprocesses import PIPE, let_go, start_beside
 
 LONGEST_SAID = 2000
 """Bytes of a command's stderr that are kept, from its end."""
@@ -58,11 +58,7 @@ class CommandLine:
             WorkerLostError: there is no such command.
         """
         try:
-            return cls(
-                await asyncio.create_subprocess_exec(
-                    *argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True
-                )
-            )
+            return cls(await start_beside(argv, env=os.environ, cwd=None, stdin=PIPE, stdout=PIPE, stderr=PIPE))
         except OSError as error:
             raise WorkerLostError(f"{argv[0]}: {error.strerror}") from error
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -17,6 +16,7 @@ from evogit.llm import TokenUsage
 from evogit.llm.readings import LONGEST_READING, UnreadableError, head
 from evogit.llm.replies import LostAttemptError, read_reply
 from evogit.llm.streams import UNREADABLE, StreamPiece
+from evogit.subprocesses import DEVNULL, PIPE, leash, let_go, python, start_beside
 
 INLINE = 32_768
 """Bytes that are read by the engine itself; the worst JSON of so many takes 2 ms."""
@@ -102,18 +102,11 @@ class ReaderProcess:
         return told, await coming.readexactly(told.pop("bytes"))
 
     async def _start(self) -> asyncio.subprocess.Process:
-        from evogit.repository.subprocesses import leash
-
-        pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-        command = (*leash(), sys.executable, "-I", "-m", "evogit.llm.reader_main")
-        return await asyncio.create_subprocess_exec(
-            *command, stdin=pipe, stdout=pipe, stderr=nothing, env={}, limit=LINE, start_new_session=True
-        )
+        command = (*leash(), *python("-m", "evogit.llm.reader_main"))
+        return await start_beside(command, env={}, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, limit=LINE)
 
     async def close(self) -> None:
         """End the process; another one begins when it is needed."""
-        from evogit.repository.subprocesses import let_go
-
         process, self._process = self._process, None
         if process:
             with suppress(ProcessLookupError):

@@ -6,7 +6,6 @@ import difflib
 import json
 import os
 import random
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from evogit.llm.prices import known_price
 from evogit.llm.reader import ReaderProcess
 from evogit.llm.recording import RecordedModel, Recorder, ReplayedModel, read_recording
 from evogit.llm.script import SCRIPT, ScriptedModel
+from evogit.subprocesses import PIPE, TimeoutExpired, shell, start
 
 if TYPE_CHECKING:
     from evogit.llm.endpoint import Client, Endpoint
@@ -234,12 +234,17 @@ def open_models(
 def _run(command: str) -> str:
     """What a shell command prints; it may talk to the person through the terminal."""
     try:
-        done = subprocess.run(command, shell=True, stdout=subprocess.PIPE, timeout=LONGEST_KEY_COMMAND)
-    except subprocess.TimeoutExpired:
+        with start(shell(command), env=os.environ, cwd=None, session=False, stdout=PIPE) as process:
+            try:
+                stdout, _ = process.communicate(timeout=LONGEST_KEY_COMMAND)
+            except BaseException:
+                process.kill()
+                raise
+    except TimeoutExpired:
         raise CredentialError(f"key_command took more than {LONGEST_KEY_COMMAND} s: {command}") from None
-    key = done.stdout.decode(errors="replace").strip()
-    if done.returncode or not key:
-        said = f"failed with {done.returncode}" if done.returncode else "printed nothing"
+    key = stdout.decode(errors="replace").strip()
+    if process.returncode or not key:
+        said = f"failed with {process.returncode}" if process.returncode else "printed nothing"
         raise CredentialError(f"expected a key from key_command, which {said}; run it to see why: {command}")
     return key
 

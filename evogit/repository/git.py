@@ -4,13 +4,28 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from evogit.core import RepositoryError
-from evogit.repository.subprocesses import PATIENCE, TooLongError, bound, end_group, leash, let_go, run_child, too_long
+from evogit.subprocesses import (
+    DEVNULL,
+    PATIENCE,
+    PIPE,
+    ROOT,
+    Popen,
+    TooLongError,
+    bound,
+    end_group,
+    leash,
+    let_go,
+    run_child,
+    start,
+    start_beside,
+    too_long,
+)
 
 USAGE = 129
 """Exit code of a git that does not know the command or option."""
@@ -47,17 +62,8 @@ async def git(git_dir: Path, *arguments: str) -> Output:
     """
     import asyncio  # which takes a while to load, and reading needs none of it
 
-    pipe = asyncio.subprocess.PIPE
-    if shutil.which("git") is None:
-        raise RepositoryError(MISSING)
-    process = await asyncio.create_subprocess_exec(
-        *(*leash(), "git", *arguments),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=pipe,
-        stderr=pipe,
-        env=environment(git_dir),
-        start_new_session=True,
-    )
+    command = git_command(*arguments)
+    process = await start_beside(command, env=environment(git_dir), stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
     bound(process.pid, LONGEST)
     try:
         stdout, stderr = await asyncio.wait_for(process.communicate(), PATIENCE * LONGEST)
@@ -97,6 +103,35 @@ def run_git(
     return _checked(arguments[0], done.returncode, done.stdout, done.stderr, ok)
 
 
+def resident_git(surroundings: Mapping[str, str], *arguments: str) -> Popen[bytes]:
+    """Start a git that answers on its stdout what it is asked on its stdin.
+
+    Raises:
+        RepositoryError: git is missing.
+    """
+    return start(git_command(*arguments), env=surroundings, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, bufsize=0)
+
+
+def git_command(*arguments: str) -> tuple[str, ...]:
+    """The command line of a git that ends with us.
+
+    Raises:
+        RepositoryError: git is missing.
+    """
+    if shutil.which("git") is None:
+        raise RepositoryError(MISSING)
+    return *leash(), "git", *arguments
+
+
+def git_version() -> str:
+    """The first line of `git --version`.
+
+    Raises:
+        RepositoryError: git is missing or does not work.
+    """
+    return run_git(ROOT, "--version").stdout.decode(errors="replace").strip()
+
+
 def passing() -> Path | None:
     """Where what lives for a moment is kept: in memory; None, where that cannot be had, for the system's own place."""
     return MEMORY if os.access(MEMORY, os.W_OK | os.X_OK) else None
@@ -113,6 +148,7 @@ def environment(git_dir: Path, objects: Path | None = None, elsewhere: Path | No
         "GIT_ATTR_NOSYSTEM": "1",
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ALLOW_PROTOCOL": "",  # no object comes from a server that the clone names as a promisor
     }
     if objects is not None:
         environment["GIT_OBJECT_DIRECTORY"] = str(objects)

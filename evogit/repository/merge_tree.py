@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import select
-import subprocess
 import time
 import weakref
 from collections.abc import Callable, Mapping
@@ -15,8 +14,8 @@ from pathlib import Path
 from evogit.core import RepositoryError
 from evogit.repository.conflicts import MergeImpossibleError
 from evogit.repository.faults import ATTEMPTS
-from evogit.repository.git import GitTooLongError, Output, environment, run_git
-from evogit.repository.subprocesses import leash
+from evogit.repository.git import GitTooLongError, Output, environment, resident_git, run_git
+from evogit.subprocesses import Popen
 
 MERGE_TREE = ("merge-tree", "--allow-unrelated-histories")
 
@@ -93,16 +92,7 @@ class _Resident:
     """
 
     def __init__(self, surroundings: Mapping[str, str]) -> None:
-        pipe = subprocess.PIPE
-        self._process = subprocess.Popen(
-            [*leash(), "git", *MERGE_TREE, "--stdin", "--messages"],
-            stdin=pipe,
-            stdout=pipe,
-            stderr=subprocess.DEVNULL,
-            env=dict(surroundings),
-            start_new_session=True,
-            bufsize=0,
-        )
+        self._process = resident_git(surroundings, *MERGE_TREE, "--stdin", "--messages")
         self.owner = os.getpid()
         self.answers = 0
         self.end = weakref.finalize(self, _end, self._process)
@@ -146,7 +136,7 @@ def _repeated(run: Callable[[], Output]) -> Output:
     return run()
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: Popen[bytes]) -> None:
     for pipe in (process.stdin, process.stdout):
         with suppress(OSError):
             pipe.close()  # type: ignore[union-attr]  # both were opened

@@ -8,12 +8,13 @@ import re
 import resource
 import shutil
 import signal
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from evogit.core import RepositoryError
-from evogit.repository.git import LONGEST_WAIT, MISSING, Output
-from evogit.repository.subprocesses import end_group, leash, let_go, run_child
+from evogit.repository.git import LONGEST_WAIT, MISSING, Output, git_command
+from evogit.subprocesses import DEVNULL, PIPE, end_group, let_go, run_child, start_beside
 from evogit.text import one_line
 
 MOST_TOLD = 1 << 20
@@ -29,6 +30,26 @@ SETTINGS = ("core.hooksPath=/dev/null", "gc.auto=0", "maintenance.auto=false", "
 """What of a person's settings must not take part: hooks are for their branches, and packing is ours to do."""
 
 
+ALLOWED = "GIT_ALLOW_PROTOCOL"
+
+PROTOCOLS = ("ssh", "https", "http", "git", "file")
+"""Ways to a server. Others, such as `ext`, run what the address names; the user's environment may allow them."""
+
+COMMANDS = re.compile(
+    r"core\.(?:sshcommand|gitproxy|askpass|alternaterefscommand)|credential\.(?:.*\.)?helper"
+    r"|gpg\.(?:.*\.)?program|gpg\.ssh\.defaultkeycommand|remote\..*\.(?:vcs|uploadpack|receivepack|proxy)"
+    r"|url\..*\.(?:push)?insteadof|http\.(?:.*\.)?(?:proxy|curloptresolve|cookiefile|savecookies)",
+    re.DOTALL,
+)
+"""Settings by which a repository has git run a command, ask another server, or write a file while it exchanges."""
+
+RECEIVE = (
+    "GIT_NO_LAZY_FETCH=1 git -c core.hooksPath=/dev/null -c core.alternateRefsCommand= -c core.fsmonitor=false "
+    "-c receive.autogc=false -c receive.denyCurrentBranch=refuse receive-pack"
+)
+"""What takes a push in a repository on this machine: nothing that it names is run, as an archive may bring it along."""
+
+
 class RemoteError(RepositoryError):
     """A server was not reached, or refused something."""
 
@@ -39,21 +60,19 @@ async def person_git(git_dir: Path, folder: Path, *arguments: str, seconds: floa
     What it writes into one file is at most half of what the disk has left. `asks`: somebody is there to be asked.
 
     Raises:
-        RemoteError: it took too long.
+        RemoteError: it took too long, or the clone would have it run a command.
         RepositoryError: git is missing.
     """
-    if shutil.which("git") is None:
-        raise RepositoryError(MISSING)
+    _check_settings(git_dir)
     options = [word for setting in SETTINGS for word in ("-c", setting)]
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        *(*leash(), "git", *options, *arguments),
-        stdin=None if asks else asyncio.subprocess.DEVNULL,
-        stdout=pipe,
-        stderr=pipe,
-        cwd=folder,
+    process = await start_beside(
+        git_command(*options, *arguments),
         env=_environment(git_dir, asks=asks),
-        start_new_session=not asks,  # with a terminal of its own nobody is asked
+        cwd=folder,
+        session=not asks,  # with a terminal of its own nobody is asked
+        stdin=None if asks else DEVNULL,
+        stdout=PIPE,
+        stderr=PIPE,
     )
     try:
         _bound(process.pid, git_dir)
@@ -66,7 +85,13 @@ async def person_git(git_dir: Path, folder: Path, *arguments: str, seconds: floa
         if process.returncode is None:
             await _end(process, alone=not asks)
         let_go(process)
-    return Output(code, stdout, stderr.decode(errors="replace").strip())
+    said = stderr.decode(errors="replace").strip()
+    if code and (refused := re.search(r"transport '([^']*)' not allowed", said)):
+        raise RemoteError(
+            f"expected a server by {', '.join(PROTOCOLS)} or a path, got the transport {one_line(refused[1], 40)}, "
+            f"which may run a command; the variable {ALLOWED} allows others"
+        )
+    return Output(code, stdout, said)
 
 
 def person_config(git_dir: Path, pattern: str) -> dict[str, str | None]:
@@ -75,15 +100,48 @@ def person_config(git_dir: Path, pattern: str) -> dict[str, str | None]:
     Raises:
         RepositoryError: git is missing, or cannot read them.
     """
-    command = ["git", "config", "--null", "--get-regexp", pattern]
+    return {name: value for _, name, value in _settings(git_dir) if re.search(pattern, name)}
+
+
+async def receiving(git_dir: Path, folder: Path, remote: str) -> list[str]:
+    """Options of a push to a remote, which keep a repository on this machine from running what it names."""
+    done = await person_git(git_dir, folder, "remote", "get-url", "--push", "--all", remote, seconds=LONGEST_WAIT)
+    addresses = [remote] if done.code else done.stdout.decode(errors="replace").splitlines()
+    local = any(re.match(r"file://|[^:]*(?:/|$)", address) for address in addresses)
+    return [f"--receive-pack={RECEIVE}"] * local
+
+
+def _check_settings(git_dir: Path) -> None:
+    """Refuse settings of the clone itself by which git would run a command, ask another server, or write a file.
+
+    Raises:
+        RemoteError: there is one.
+    """
+    for scope, name, _ in _settings(git_dir):
+        if scope in ("local", "worktree") and COMMANDS.fullmatch(name):
+            raise RemoteError(
+                "expected nothing in .git/config by which Git runs a command or asks another server, as an archive may "
+                f"bring it along, got {why(name)}; if it is yours, move it to ~/.gitconfig (`git config --global`)"
+            )
+
+
+def _settings(git_dir: Path) -> Iterator[tuple[str, str, str | None]]:
+    """Where each setting comes from, its name, and its value.
+
+    Raises:
+        RepositoryError: git is missing, or cannot read them.
+    """
+    command = ["git", "config", "--null", "--show-scope", "--list"]
     try:
         done = run_child(command, seconds=LONGEST_WAIT, env=_environment(git_dir, asks=False))
     except FileNotFoundError as error:
         raise RepositoryError(MISSING) from error
-    if done.returncode > 1:  # 1: there are none
+    if done.returncode:
         raise RepositoryError(f"reading the settings of Git: {why(done.stderr.decode(errors='replace'))}")
-    pairs = (entry.partition("\n") for entry in done.stdout.decode(errors="replace").split("\0") if entry)
-    return {name: value if equals else None for name, equals, value in pairs}
+    scopes_and_pairs = iter(done.stdout.decode(errors="replace").split("\0"))
+    for scope, pair in zip(scopes_and_pairs, scopes_and_pairs, strict=False):
+        name, equals, value = pair.partition("\n")
+        yield scope, name, value if equals else None
 
 
 def _environment(git_dir: Path, *, asks: bool) -> dict[str, str]:
@@ -91,7 +149,7 @@ def _environment(git_dir: Path, *, asks: bool) -> dict[str, str]:
     elsewhere = ("GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_NAMESPACE")
     environment = {name: value for name, value in os.environ.items() if name not in elsewhere}
     quiet = {} if asks else {"GIT_TERMINAL_PROMPT": "0", "SSH_ASKPASS_REQUIRE": "never"}
-    return {**environment, **quiet, "GIT_DIR": str(git_dir), "LC_ALL": "C"}
+    return {ALLOWED: ":".join(PROTOCOLS), **environment, **quiet, "GIT_DIR": str(git_dir), "LC_ALL": "C"}
 
 
 def _bound(process: int, folder: Path) -> None:

@@ -26,7 +26,7 @@ from evogit.repository.arrivals import HOST, KINDS, Arrivals, Sealed, chain, lat
 from evogit.repository.contact import Contact, contact_file, read_contact
 from evogit.repository.keeping import is_link
 from evogit.repository.paths import named
-from evogit.repository.person_git import RemoteError, person_git, why
+from evogit.repository.person_git import RemoteError, person_git, receiving, why
 from evogit.repository.signatures import Signatures
 from evogit.text import one_line
 
@@ -236,7 +236,7 @@ class Remote:
         options = ("--porcelain", "--no-verify", "--no-follow-tags")
         leases = [lease for kind, _ in moves for lease in self._lease(prefix, kind)]
         specs = [f"{tip}:{prefix}{self._run}/{kind}/{self._host}" for kind, tip in moves]
-        command = ("push", *options, *leases, self._name, *specs)
+        command = ("push", *options, *await receiving(*self._where, self._name), *leases, self._name, *specs)
         done = await person_git(*self._where, *command, seconds=seconds, asks=asks)
         refused = [line for line in done.stdout.decode(errors="replace").splitlines() if line.startswith("!")]
         if done.code and refused and all("[remote rejected]" in line for line in refused):

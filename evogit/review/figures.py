@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from evogit.core import NotFoundError
@@ -39,19 +40,24 @@ KINDS = ("svg", "pdf", "png")
 UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}
 
 
-def new_figure(width: float, height: float) -> Figure:
-    """An empty figure, in inches.
+@contextmanager
+def new_figure(width: float, height: float) -> Iterator[Figure]:
+    """An empty figure, in inches, and our style while it is drawn.
+
+    Matplotlib takes a `matplotlibrc` of the current folder, which may be a stranger's, and may have it run LaTeX.
 
     Raises:
         NotFoundError: matplotlib is not installed.
     """
     try:
         from matplotlib.figure import Figure
+        from matplotlib.style import context
     except ImportError as error:
         raise NotFoundError(
             f"no pictures: expected matplotlib ({error}); install the extra `plot`: pip install 'evogit[plot]'"
         ) from error
-    return Figure(figsize=(width, height), layout="constrained")
+    with context(["default", STYLE]):
+        yield Figure(figsize=(width, height), layout="constrained")
 
 
 def saved(figure: Figure, kind: str) -> bytes:

@@ -11,7 +11,7 @@ from evogit.history import History
 from evogit.history.phylogeny import Phylogeny
 from evogit.repository import Repository
 from evogit.review.contributors import contributions
-from evogit.review.figures import COLOURS, STYLE, band, new_figure, saved, whole_course
+from evogit.review.figures import COLOURS, band, new_figure, saved, whole_course
 from evogit.review.graph_skeleton import skeleton
 from evogit.review.json_records import interval
 from evogit.review.timeline import TimelinePoint, course, entries_of
@@ -63,10 +63,7 @@ def plot(runs: Sequence[PlottedRun], what: Kind, axis: Axis, ending: str, *, mea
         raise UsageError("expected runs with one metric, got several: their scores cannot be compared")
     if mean and axis != "evaluations":
         raise UsageError(f"expected --against evaluations with --mean, got {axis}")
-    figure = new_figure(8, 4.8)
-    import matplotlib
-
-    with matplotlib.rc_context(STYLE):
+    with new_figure(8, 4.8) as figure:
         axes = figure.subplots()
         axes.set_axisbelow(True)
         {"best": _best, "lineage": _lineage, "shares": _shares, "operators": _operators}[what](axes, runs, axis, mean)

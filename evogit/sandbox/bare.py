@@ -6,8 +6,6 @@ import contextlib
 import logging
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Literal
@@ -20,6 +18,7 @@ from evogit.sandbox.packages import lease, packages_folder
 from evogit.sandbox.pool import Pool, WorkerStart
 from evogit.sandbox.process import JailProcess
 from evogit.sandbox.supervisor import NAMES
+from evogit.subprocesses import run_child
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +91,10 @@ def _remove(folder: Path) -> None:
     with contextlib.suppress(OSError, RecursionError):
         shutil.rmtree(folder)
         return
-    remove = ["rm", "-rf", "--", str(folder)]
-    if subprocess.run(remove, stderr=subprocess.DEVNULL, check=False).returncode:  # folders that cannot be written to
-        subprocess.run(["chmod", "-R", "u+rwx", str(folder)], stderr=subprocess.DEVNULL, check=False)
-        subprocess.run(remove, stderr=sys.stderr, check=False)
+    env = {"PATH": os.environ.get("PATH", os.defpath)}
+    for make_writable in (False, True):
+        if make_writable:
+            run_child(["chmod", "-R", "u+rwx", str(folder)], seconds=None, env=env)
+        if run_child(["rm", "-rf", "--", str(folder)], seconds=None, env=env).returncode == 0:
+            return
+    logger.warning("cannot remove %s", folder)

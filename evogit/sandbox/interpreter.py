@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import stat
-import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -16,6 +15,8 @@ from msgspec import Struct
 
 from evogit.core import SandboxError
 from evogit.sandbox.cache import recall, remember
+from evogit.subprocesses import QUERY_SECONDS, TooLongError, python, run_child
+from evogit.text import one_line
 
 OLDEST = (3, 11)
 SYSTEM = Path("/usr/bin/python3")
@@ -99,11 +100,16 @@ def prepare(path: Path, folders: Iterable[Path], sources: Path) -> Interpreter:
 
 def _probed(path: Path, texts: Mapping[str, str]) -> dict[str, Any]:
     """What the interpreter itself says and compiles, with the digest of all that programs find in it."""
-    command = [str(path), "-s", "-E", "-c", PROBE]
+    command = python("-c", PROBE, program=str(path), isolated=True)
+    expected = f"expected a working Python at {path} for sandboxes, got"
     try:
-        probe = subprocess.run(command, input=json.dumps(texts).encode(), capture_output=True, check=True, timeout=60)
-    except (OSError, subprocess.SubprocessError) as error:
-        raise SandboxError(f"expected a working Python at {path} for sandboxes, got: {error}") from error
+        probe = run_child(command, seconds=QUERY_SECONDS, env={}, stdin=json.dumps(texts).encode())
+    except (OSError, TooLongError) as error:
+        raise SandboxError(f"{expected}: {error}") from error
+    if probe.returncode:
+        raise SandboxError(
+            f"{expected} exit code {probe.returncode}: {one_line(probe.stderr.decode(errors='replace'))}"
+        )
     found = json.loads(probe.stdout)
     if tuple(found["version"]) < OLDEST:
         raise SandboxError(f"expected Python 3.11 or newer for sandboxes, got {found['version']} at {path}")

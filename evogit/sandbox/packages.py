@@ -8,7 +8,6 @@ import logging
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,6 +19,7 @@ from msgspec import Struct
 from evogit.core import SandboxError
 from evogit.sandbox import Environment
 from evogit.sandbox.cache import Say, cache_folder, locked
+from evogit.subprocesses import python, run_child
 
 logger = logging.getLogger(__name__)
 
@@ -169,14 +169,17 @@ def _install(wanted: Sequence[str], platform: Platform, link: Path) -> None:
 
 
 def _pip(wanted: Sequence[str], platform: Platform, folder: Path) -> None:
-    """Let pip, with the user's own configuration, choose and unpack wheels; it builds nothing."""
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
+    """Let pip, with the user's own configuration, choose and unpack wheels; it builds nothing.
+
+    It does not begin in the folder: modules of what it has just unpacked there must not be its own.
+    """
+    command = [*python("-m", "pip", "install"), "--quiet", "--disable-pip-version-check", "--no-input"]
     command += ["--target", str(folder), "--only-binary=:all:", "--no-compile", "--implementation=cp"]
     command += ["--python-version", ".".join(map(str, platform.version))]
     command += [f"--platform={tag}" for tag in platform.tags()]
-    done = subprocess.run([*command, "--", *wanted], cwd=folder, capture_output=True, text=True, check=False)
+    done = run_child([*command, "--", *wanted], seconds=None, env=os.environ)
     if done.returncode:
-        lines = (done.stderr or done.stdout).splitlines()
+        lines = (done.stderr or done.stdout).decode(errors="replace").splitlines()
         said = "\n".join([line for line in lines if line.startswith("ERROR")] or lines[-SHOWN:])
         raise SandboxError(
             f"pip cannot get sandbox.packages ({', '.join(wanted)}) as wheels for Python "
@@ -201,9 +204,9 @@ def _compile(folder: Path) -> None:
 
     Not the tests that packages carry, half of NumPy's code, as programs import none of them.
     """
-    command = [sys.executable, "-m", "compileall", "-qq", "--invalidation-mode", "unchecked-hash"]
+    command = [*python("-m", "compileall", isolated=True), "-qq", "--invalidation-mode", "unchecked-hash"]
     command += ["-x", f"^{re.escape(str(folder))}/(.*/)?tests/", "-s", str(folder), "-p", "/packages", str(folder)]
-    subprocess.run(command, check=False, stdout=subprocess.DEVNULL)  # some packages carry files that do not compile
+    run_child(command, seconds=None, env={})  # some packages carry files that do not compile
 
 
 def _settle(folder: Path) -> None:

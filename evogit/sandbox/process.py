@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from evogit.core import SandboxError
 from evogit.sandbox.session import SILENCE
 from evogit.sandbox.wire import Wire
+from evogit.subprocesses import PIPE, SubprocessError, TimeoutExpired, start
 
 PATIENCE = 2.0
 """Seconds for a supervisor to end by itself once its pipe is closed."""
@@ -48,20 +48,18 @@ class JailProcess:
         self._cleanup = cleanup
         self._ran_out = ran_out
         try:
-            self._process = subprocess.Popen(
+            self._process = start(
                 command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd="/",
-                env=dict(environment),
+                env=environment,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
                 user=user,
                 group=user,
                 extra_groups=None if user is None else [],
                 pass_fds=pass_fds,
-                start_new_session=True,
             )
-        except (OSError, subprocess.SubprocessError) as error:
+        except (OSError, SubprocessError) as error:
             cleanup()
             raise SandboxError(f"cannot start {command[0]}: {error}") from error
         assert self._process.stdin
@@ -104,7 +102,7 @@ class JailProcess:
             self._process.stdin.close()
         try:
             self._process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
+        except TimeoutExpired:
             for pid in _children(self._process.pid):  # in a session of their own
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-import subprocess
+import os
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -18,6 +18,7 @@ from evogit.sandbox.bubblewrap import Bubblewrap
 from evogit.sandbox.docker.socket import AbsentError, address, knock
 from evogit.sandbox.limits import Limits
 from evogit.sandbox.packages import DEBIAN
+from evogit.subprocesses import QUERY_SECONDS, run_child
 
 logger = logging.getLogger(__name__)
 
@@ -169,7 +170,7 @@ def _absent(packages: Sequence[str]) -> list[str]:
         return []
     command = ["dpkg-query", "--show", "--showformat", "${binary:Package} ${db:Status-Status}\n", "--", *packages]
     try:
-        said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        said = run_child(command, seconds=QUERY_SECONDS, env=os.environ).stdout.decode(errors="replace")
     except OSError:  # no Debian
         return list(packages)
     here = {line.split()[0].partition(":")[0] for line in said.splitlines() if line.endswith(" installed")}

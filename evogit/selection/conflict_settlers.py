@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,12 +21,12 @@ from evogit.repository import (
     UnfitChangeError,
     UnsettledMerge,
 )
-from evogit.repository.subprocesses import TooLongError, run_child
 from evogit.repository.trees import Trees
 from evogit.selection.merge_strategies import FITTER, FUNCTION, RANDOM, STRATEGIES
 from evogit.source import definitions
 from evogit.source.pieces import MOST_SOURCE_BYTES, is_python
 from evogit.source.syntax_parts import MAX_SOURCE_BYTES
+from evogit.subprocesses import TooLongError, python, run_child
 
 SLOW = b"finally"
 """What takes exponential time to compile where it is nested."""
@@ -149,7 +148,7 @@ def _merge_definitions(*versions: bytes) -> tuple[bytes, int] | None:
     if _is_quick(versions):
         return definitions.merge_definitions(*versions)
     lengths = " ".join(str(len(version)) for version in versions).encode()
-    command = [sys.executable, "-I", "-S", definitions.__file__]
+    command = python("-S", definitions.__file__, isolated=True)
     try:
         done = run_child(command, seconds=definitions.SECONDS, env={}, stdin=b"\n".join([lengths, b"".join(versions)]))
     except TooLongError:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from evogit.repository.subprocesses import TooLongError, leash, run_child
+from evogit.subprocesses import TooLongError, leash, run_child
 
 ENV = {"PATH": os.environ["PATH"]}
 
@@ -19,7 +19,7 @@ BUSY = "while :; do :; done"
 
 HOST = """
 import os, sys
-from evogit.repository.subprocesses import run_child
+from evogit.subprocesses import run_child
 run_child(["sh", "-c", sys.argv[1]], seconds=60, env={"PATH": os.environ["PATH"]})
 """
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +18,9 @@ from evogit.cli.locate_run import find_repository
 from evogit.cli.options.shared import sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape
-from evogit.core import EvoGitError, NotFoundError
+from evogit.core import EvoGitError, NotFoundError, RepositoryError
 from evogit.repository import Repository
+from evogit.repository.git import git_version
 from evogit.sandbox import Environment
 
 OLDEST_GIT = (2, 38)
@@ -73,8 +73,8 @@ def _python() -> Finding:
 
 def _git() -> Finding:
     try:
-        said = subprocess.run(["git", "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
+        said = git_version()
+    except RepositoryError:
         return Finding("fail", "Git", "there is no git command on the PATH; install git 2.38 or newer")
     version = re.search(r"(\d+)\.(\d+)", said)
     if version is None or (int(version[1]), int(version[2])) < OLDEST_GIT:

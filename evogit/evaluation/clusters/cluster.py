@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import os
 import socket
-import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import Process
 from dataclasses import dataclass
 from importlib.util import find_spec
 
@@ -17,6 +17,7 @@ from msgspec.structs import asdict
 from evogit.config import Task
 from evogit.core import UsageError
 from evogit.evaluation.lines import PATIENCE, ended, last_of
+from evogit.subprocesses import DEVNULL, PIPE, python, start_beside
 
 EXTRAS = {"slurm": "submitit", "ray": "ray"}
 """Extra of EvoGit, called as the kind of cluster that needs it -> what it brings, which that kind's program imports."""
@@ -75,20 +76,8 @@ class ClusterProgram:
         """Start it."""
         control, theirs = socket.socketpair()
         with theirs:
-            process = await asyncio.create_subprocess_exec(
-                *(
-                    sys.executable,
-                    "-P",
-                    "-m",
-                    f"evogit.evaluation.clusters.{kind}_main",
-                    where,
-                    json.dumps(asdict(needs)),
-                ),
-                stdin=theirs.fileno(),
-                stdout=DEVNULL,
-                stderr=PIPE,
-                start_new_session=True,
-            )
+            program = python("-m", f"evogit.evaluation.clusters.{kind}_main", where, json.dumps(asdict(needs)))
+            process = await start_beside(program, env=os.environ, stdin=theirs.fileno(), stdout=DEVNULL, stderr=PIPE)
         return cls(process, control)
 
     @property

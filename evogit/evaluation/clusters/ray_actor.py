@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from asyncio import subprocess
+import os
 
 from evogit.evaluation.lines import PIECE
+from evogit.subprocesses import PIPE, python, start_beside
 
-WORKER = (sys.executable, "-P", "-c", "from evogit.evaluation.worker_main import main; main()")
+WORKER = python("-c", "from evogit.evaluation.worker_main import main; main()")
 
 
 class RayActor:
@@ -15,7 +15,7 @@ class RayActor:
 
     async def start(self) -> None:
         """Start the worker, which ends with this process: its stdin does."""
-        self._process = await subprocess.create_subprocess_exec(*WORKER, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._process = await start_beside(WORKER, env=os.environ, session=False, stdin=PIPE, stdout=PIPE)
 
     async def put(self, data: bytes) -> None:
         """Pass something on to the worker; nothing: no more comes."""

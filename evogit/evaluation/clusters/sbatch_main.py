@@ -15,6 +15,7 @@ from typing import Any
 from evogit.evaluation.clusters.shared_folder import shared_folder
 from evogit.evaluation.clusters.switchboard import Switchboard
 from evogit.evaluation.clusters.worker_lines import Far, Say, serve
+from evogit.subprocesses import python
 
 TEXT = """\
 #!/bin/sh
@@ -31,7 +32,7 @@ def text(needs: dict[str, Any], call_file: Path) -> str:
     """A job that works for the run with this file."""
     more = f"\n#SBATCH --gpus={needs['gpus']}" if needs["gpus"] else ""
     more += "\n#SBATCH --exclusive" if needs["exclusive"] else ""
-    command = shlex.join([sys.executable, "-P", "-m", "evogit.evaluation.clusters.calling", str(call_file)])
+    command = shlex.join(python("-m", "evogit.evaluation.clusters.calling", str(call_file)))
     size = -(-needs["memory"] // (1 << 20))
     return TEXT.format(cpus=needs["cpus"], megabytes=size, more=more, folder=call_file.parent, command=command)
 

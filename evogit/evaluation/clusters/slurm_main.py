@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
+import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,6 +18,7 @@ from evogit.evaluation.clusters.calling import call
 from evogit.evaluation.clusters.shared_folder import shared_folder
 from evogit.evaluation.clusters.switchboard import CalledFar, Switchboard
 from evogit.evaluation.clusters.worker_lines import ClusterError, Far, Say, serve
+from evogit.subprocesses import QUERY_SECONDS, TooLongError, run_child
 
 LOOK = 3.0
 """Seconds between two looks at the queue while a job has not called yet."""
@@ -69,8 +70,11 @@ class Queue:
 
 def _is_queued(job: str) -> bool:
     """Whether Slurm still has a job, or does not answer for now."""
-    told = subprocess.run(["squeue", "--noheader", "--jobs", job], capture_output=True, text=True)
-    return bool(told.stdout.strip()) if told.returncode == 0 else "Invalid job id" not in told.stderr
+    try:
+        told = run_child(["squeue", "--noheader", "--jobs", job], seconds=QUERY_SECONDS, env=os.environ)
+    except TooLongError:
+        return True
+    return bool(told.stdout.strip()) if told.returncode == 0 else b"Invalid job id" not in told.stderr
 
 
 def _last(said: str) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 from evogit.core import SandboxError
+from evogit.subprocesses import PIPE, start
 
 SUITE = "bookworm"
 EPOCH = "1700000000"
@@ -32,7 +32,7 @@ def make_archive(archive: Path) -> None:
     command += [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in LEFT_OUT]
     command += ["--customize-hook=rm -f " + " ".join(f'"$1/{name}"' for name in COPIED)]
     environment = {**os.environ, "SOURCE_DATE_EPOCH": EPOCH}
-    process = subprocess.Popen([*command, SUITE, str(archive)], stderr=subprocess.PIPE, text=True, env=environment)
+    process = start([*command, SUITE, str(archive.absolute())], env=environment, session=False, stderr=PIPE)
     try:
         _, said = process.communicate()
     except BaseException:
@@ -40,7 +40,8 @@ def make_archive(archive: Path) -> None:
         process.wait()
         raise
     if process.returncode:
-        raise SandboxError("mmdebstrap failed" + _advice() + ":\n" + "\n".join(said.splitlines()[-SHOWN:]))
+        last = said.decode(errors="replace").splitlines()[-SHOWN:]
+        raise SandboxError("mmdebstrap failed" + _advice() + ":\n" + "\n".join(last))
 
 
 def _advice() -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import docker
 from evogit.core import SandboxError
 from evogit.sandbox.docker.daemon import plainly
 from evogit.sandbox.docker.worker import remove
+from evogit.subprocesses import QUERY_SECONDS, run_child
 
 MARK = "evogit.worker"
 """The label of all our containers, in every version of EvoGit, with the value 1; images made from them have another."""
@@ -85,5 +85,5 @@ def _born(pid: int) -> str:
         return ""
     except PermissionError:
         return "unknown"
-    told = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return told.stdout.strip() or "unknown"
+    told = run_child(["ps", "-o", "lstart=", "-p", str(pid)], seconds=QUERY_SECONDS, env=os.environ)
+    return told.stdout.decode(errors="replace").strip() or "unknown"
