@@ -77,6 +77,17 @@ def join(tmp_path: Path, server: Path) -> Join:
     return make
 
 
+@pytest.fixture
+def far(tmp_path: Path, server: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The server's address by an ssh that leads to this machine: what it names is run by itself, not by us."""
+    ssh = tmp_path / "ssh"
+    ssh.write_text('#!/bin/sh\nfor command; do :; done\nexec sh -c "$command"\n')
+    ssh.chmod(0o755)
+    monkeypatch.setenv("GIT_SSH_COMMAND", str(ssh))
+    monkeypatch.setenv("GIT_SSH_VARIANT", "ssh")
+    return f"host:{server}"
+
+
 def refuse(server: Path, refs: str) -> None:
     hook = server / "hooks/update"
     hook.parent.mkdir(exist_ok=True)
@@ -107,9 +118,10 @@ def test_what_one_host_writes_reaches_the_others(join: Join) -> None:
     assert alpha.sync() == Exchanged(0, 0, [])
 
 
-def test_a_server_that_takes_branches_alone_has_the_refs_there(join: Join, server: Path) -> None:
+def test_a_server_that_takes_branches_alone_has_the_refs_there(join: Join, server: Path, far: str) -> None:
     refuse(server, "refs/evogit/*")
     alpha, beta = join("alpha"), join("beta")
+    alpha.server = beta.server = far
     seed = alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
     alpha.sync()
     assert refs_of(server) == ["refs/heads/evogit/r/journal/alpha", "refs/heads/evogit/r/keep/alpha"]
@@ -124,9 +136,10 @@ def test_a_server_that_takes_branches_alone_has_the_refs_there(join: Join, serve
     assert alpha.repository.contact("r").prefix == "refs/heads/evogit/"  # type: ignore[union-attr]
 
 
-def test_a_server_that_takes_nothing_is_told_with_its_words(join: Join, server: Path) -> None:
+def test_a_server_that_takes_nothing_is_told_with_its_words(join: Join, server: Path, far: str) -> None:
     refuse(server, "*")
     alpha = join("alpha")
+    alpha.server = far
     alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
     with pytest.raises(RemoteError, match=r"takes no refs below refs/heads/evogit/: .*hook declined"):
         alpha.sync()

@@ -1,0 +1,198 @@
+"""What the `.git/config` of a clone names, which an archive may bring along, is not run by an exchange."""
+
+from __future__ import annotations
+
+import asyncio
+import http.server
+import os
+import subprocess
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from evogit.repository import Repository
+from evogit.repository.git import run_git
+from evogit.repository.person_git import RemoteError
+from evogit.testing import RecordedRun
+from tests.plain_git import git
+
+SIGNED = {"evogit.sign": "true", "gpg.format": "ssh"}
+
+SETTINGS = {
+    "a transport": ("fetch origin", {"remote.origin.url": "ext::EVIL", "protocol.ext.allow": "always"}),
+    "a transport for pushes": (
+        "push origin HEAD:x",
+        {"remote.origin.pushurl": "ext::EVIL", "protocol.ext.allow": "always"},
+    ),
+    "a transport by name": (
+        "fetch origin",
+        {"remote.origin.vcs": "ext", "remote.origin.url": "EVIL", "protocol.ext.allow": "always"},
+    ),
+    "another address": (
+        "fetch origin",
+        {"remote.origin.url": "https://x", "url.ext::EVIL.insteadOf": "https://x", "protocol.ext.allow": "always"},
+    ),
+    "uploadpack": ("fetch origin", {"remote.origin.uploadpack": "EVIL"}),
+    "receivepack": ("push origin HEAD:x", {"remote.origin.receivepack": "EVIL"}),
+    "an included file": ("fetch origin", {"include.path": "more.cfg"}),
+    "ssh": ("fetch origin", {"remote.origin.url": "ssh://localhost/x", "core.sshCommand": "EVIL"}),
+    "a proxy of git": ("fetch origin", {"remote.origin.url": "git://localhost/x", "core.gitProxy": "EVIL"}),
+    "a question": ("fetch origin", {"remote.origin.url": "HTTP/x", "core.askPass": "EVIL"}),
+    "credentials": ("fetch origin", {"remote.origin.url": "HTTP/x", "credential.helper": "!EVIL"}),
+    "credentials of a server": ("fetch origin", {"remote.origin.url": "HTTP/x", "credential.HTTP.helper": "!EVIL"}),
+    "alternates": ("fetch origin refs/heads/new", {"core.alternateRefsCommand": "EVIL"}),
+    "signatures": (
+        "commit-tree -S -m x HEAD^{tree}",
+        {**SIGNED, "user.signingKey": "key::ssh-ed25519 AAAA", "gpg.ssh.program": "EVIL"},
+    ),
+    "the key of signatures": ("commit-tree -S -m x HEAD^{tree}", {**SIGNED, "gpg.ssh.defaultKeyCommand": "EVIL"}),
+}
+"""What it is -> how plain git runs it, and the settings. EVIL leaves a canary; HTTP asks for a password."""
+
+
+class Locked(http.server.BaseHTTPRequestHandler):
+    """A server that lets nobody in."""
+
+    def do_GET(self) -> None:
+        self.send_response(401)
+        self.send_header("WWW-Authenticate", "Basic realm=x")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture
+def locked() -> Iterator[str]:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Locked) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+@dataclass
+class Clone:
+    """A clone with a run, of a server on the disk; a `program` leaves the `canary`."""
+
+    folder: Path
+    server: Path
+    program: Path
+    canary: Path
+
+    def set(self, name: str, value: str, file: str = "--local") -> None:
+        git(self.folder, "config", *([file] if file == "--local" else ["--file", file]), name, value)
+
+    def sync(self) -> None:
+        remote = Repository.open(self.folder).remote("r", "origin")
+        asyncio.run(remote.exchange(lambda: lambda commit: True, seconds=30))
+
+    def plainly(self, command: str) -> bool:
+        """Whether plain git runs the program."""
+        words = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *command.split()]
+        subprocess.run(words, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        return self.canary.exists()
+
+
+def canary_program(program: Path, canary: Path) -> None:
+    program.write_text(f"#!/bin/sh\n: > {canary}\nexit 1\n")
+    program.chmod(0o755)
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clone:
+    for name in ("GIT_ALLOW_PROTOCOL", "GIT_SSH_COMMAND", "GIT_ASKPASS", "SSH_ASKPASS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    for name in ("server.git", "other.git"):
+        git(tmp_path, "init", "-q", "--bare", name)
+    tree = git(tmp_path / "server.git", "hash-object", "-t", "tree", "-w", "--stdin", input="").strip()
+    commit = git(tmp_path / "server.git", "commit-tree", "-m", "x", tree).strip()
+    git(tmp_path / "server.git", "update-ref", "refs/heads/new", commit)
+    run = RecordedRun(tmp_path / "clone", "r")
+    seed = run.add_files({"main.py": b"1\n"}, value=1.0)
+    found = Clone(tmp_path / "clone", tmp_path / "server.git", tmp_path / "evil", tmp_path / "canary")
+    git(found.folder, "update-ref", "HEAD", seed)
+    (found.folder / ".git/objects/info/alternates").write_text(f"{tmp_path}/other.git/objects\n")
+    found.set("remote.origin.url", str(found.server))
+    canary_program(found.program, found.canary)
+    found.set("remote.origin.uploadpack", str(found.program), str(found.folder / ".git/more.cfg"))
+    return found
+
+
+@pytest.mark.parametrize("kind", SETTINGS)
+def test_a_command_that_the_clone_names_is_not_run(clone: Clone, locked: str, kind: str) -> None:
+    command, settings = SETTINGS[kind]
+    for name, value in settings.items():
+        name, value = (text.replace("EVIL", str(clone.program)).replace("HTTP", locked) for text in (name, value))
+        clone.set(name, value)
+    with pytest.raises(RemoteError):
+        clone.sync()
+    assert not clone.canary.exists()
+    assert clone.plainly(command)
+
+
+def test_a_transport_that_reads_what_is_open_is_refused_at_once(clone: Clone) -> None:
+    clone.set("remote.origin.url", "fd::0")
+    with pytest.raises(RemoteError):
+        clone.sync()
+
+
+def test_settings_of_a_worktree_are_the_clones_too(clone: Clone) -> None:
+    clone.set("extensions.worktreeConfig", "true")
+    git(clone.folder, "config", "--worktree", "remote.origin.uploadpack", str(clone.program))
+    with pytest.raises(RemoteError):
+        clone.sync()
+    assert not clone.canary.exists()
+    assert clone.plainly("fetch origin")
+
+
+def test_the_hooks_of_a_server_on_this_machine_are_not_run(clone: Clone) -> None:
+    hooks = ("pre-receive", "update", "post-receive", "post-update", "reference-transaction", "push-to-checkout")
+    for hook in hooks:
+        canary_program(clone.server / "hooks" / hook, clone.canary)
+    clone.sync()
+    assert git(clone.server, "for-each-ref", "refs/evogit")
+    assert not clone.canary.exists()
+    assert clone.plainly("push origin HEAD:refs/heads/x")
+
+
+def test_the_alternates_command_of_a_server_on_this_machine_is_not_run(clone: Clone) -> None:
+    (clone.server / "objects/info/alternates").write_text(f"{clone.server.parent}/other.git/objects\n")
+    git(clone.server, "config", "core.alternateRefsCommand", str(clone.program))
+    clone.sync()
+    assert not clone.canary.exists()
+    assert clone.plainly("push origin HEAD:refs/heads/x")
+
+
+def test_the_users_own_settings_hold(clone: Clone) -> None:
+    clone.set("core.sshCommand", str(clone.program), os.environ["GIT_CONFIG_GLOBAL"])
+    clone.set("remote.origin.url", "ssh://localhost/x")
+    with pytest.raises(RemoteError):
+        clone.sync()  # the program is no ssh
+    assert clone.canary.exists()
+
+
+def test_the_users_environment_allows_a_transport(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    clone.set("remote.origin.url", f"ext::{clone.program}")
+    monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "ext:file")
+    with pytest.raises(RemoteError):
+        clone.sync()
+    assert clone.canary.exists()
+
+
+def test_no_object_is_fetched_from_where_the_clone_promises_it(clone: Clone) -> None:
+    """A merge or `evogit gc` would read objects that are missing: by our own git, without any server."""
+    for name, value in {
+        "core.repositoryFormatVersion": "1",
+        "extensions.partialClone": "origin",
+        "remote.origin.promisor": "true",
+        "remote.origin.uploadpack": str(clone.program),
+    }.items():
+        clone.set(name, value)
+    missing = "1" * 40
+    run_git(clone.folder / ".git", "cat-file", "-e", missing, ok=(1, 128))
+    assert not clone.canary.exists()
+    assert clone.plainly(f"cat-file -e {missing}")
