@@ -38,10 +38,10 @@ PROTOCOLS = ("ssh", "https", "http", "git", "file")
 COMMANDS = re.compile(
     r"core\.(?:sshcommand|gitproxy|askpass|alternaterefscommand)|credential\.(?:.*\.)?helper"
     r"|gpg\.(?:.*\.)?program|gpg\.ssh\.defaultkeycommand|remote\..*\.(?:vcs|uploadpack|receivepack|proxy)"
-    r"|url\..*\.(?:push)?insteadof|http\.(?:.*\.)?(?:proxy|curloptresolve|cookiefile|savecookies)",
+    r"|url\..*\.(?:push)?insteadof|http\.(?:.*\.)?(?:proxy|curloptresolve|cookiefile|savecookies|delegation)",
     re.DOTALL,
 )
-"""Settings by which a repository has git run a command, ask another server, or write a file while it exchanges."""
+"""Settings by which a repository has git run a command, ask another server, write a file or hand on a login."""
 
 RECEIVE = (
     "GIT_NO_LAZY_FETCH=1 git -c core.hooksPath=/dev/null -c core.alternateRefsCommand= -c core.fsmonitor=false "

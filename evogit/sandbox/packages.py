@@ -26,6 +26,18 @@ logger = logging.getLogger(__name__)
 DEBIAN = "apt:"
 REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\s*(\[[^]/@]*\])?[^/@]*")
 """A name with extras, versions and markers; what a path or an address leads to may have to be built."""
+PIP = """
+import os, runpy, sys
+
+def refuse(event, about):
+    if event == "subprocess.Popen" and os.fsdecode(about[0]) == sys.executable:
+        print("ERROR: a dependency comes as an address of sources, and its own code would build it", file=sys.stderr)
+        raise PermissionError("nothing is built")
+
+sys.addaudithook(refuse)
+runpy.run_module("pip", run_name="__main__", alter_sys=True)
+"""
+"""pip that builds nothing: `--only-binary` does not hold for dependencies of wheels that are addresses."""
 SHOWN = 20
 """Last lines of a failed command's output that an error tells."""
 
@@ -173,7 +185,7 @@ def _pip(wanted: Sequence[str], platform: Platform, folder: Path) -> None:
 
     It does not begin in the folder: modules of what it has just unpacked there must not be its own.
     """
-    command = [*python("-m", "pip", "install"), "--quiet", "--disable-pip-version-check", "--no-input"]
+    command = [*python("-c", PIP, "install"), "--quiet", "--disable-pip-version-check", "--no-input"]
     command += ["--target", str(folder), "--only-binary=:all:", "--no-compile", "--implementation=cp"]
     command += ["--python-version", ".".join(map(str, platform.version))]
     command += [f"--platform={tag}" for tag in platform.tags()]

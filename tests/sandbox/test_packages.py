@@ -20,6 +20,12 @@ from .wheels import only_from, write_wheel
 
 HERE = sys.version_info[:2]
 TINY = Environment(packages=("tiny_wheel", "apt:gcc"))
+BUILDING = """\
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+"""
 DEBIAN = Platform(version=(3, 11), machine="x86_64", libc="glibc 2.36")
 
 
@@ -61,6 +67,32 @@ def test_a_folder_is_made_once_named_by_its_content_and_kept_while_it_is_needed_
     other = packages_folder(TINY, HERE)
     assert other
     assert other.name != folder.name
+
+
+@pytest.mark.slow
+def test_a_dependency_that_would_be_built_is_not(tmp_path: Path) -> None:
+    """pip builds what a wheel names by its address, `--only-binary` or not."""
+    sources, canary = tmp_path / "sources", tmp_path / "canary"
+    sources.mkdir()
+    (sources / "pyproject.toml").write_text(BUILDING)
+    (sources / "backend.py").write_text(f"open({str(canary)!r}, 'w')\n")
+    write_wheel(tmp_path / "wheels", "needy", "", needs=f"sources @ {sources.as_uri()}")
+    with pytest.raises(SandboxError, match="pip cannot get"):
+        packages_folder(Environment(packages=("needy",)), HERE)
+    assert not canary.exists()
+    plain = [sys.executable, "-m", "pip", "install", "--target", tmp_path / "site", "--only-binary=:all:", "needy"]
+    subprocess.run(plain, capture_output=True, check=False)
+    assert canary.exists()
+
+
+@pytest.mark.slow
+def test_a_module_that_was_just_unpacked_is_not_pips_own(tmp_path: Path) -> None:
+    write_wheel(tmp_path / "wheels", "compileall", f"open({str(tmp_path / 'canary')!r}, 'w')\n")
+    write_wheel(tmp_path / "wheels", "glob", f"open({str(tmp_path / 'canary')!r}, 'w')\n")
+    folder = packages_folder(Environment(packages=("compileall", "glob")), HERE)
+    assert folder
+    assert (folder / "glob.py").exists()
+    assert not (tmp_path / "canary").exists()
 
 
 def check_that_clean_leaves_what_is_needed_or_in_use(folder: Path, tmp_path: Path) -> None:

@@ -12,13 +12,13 @@ KIND = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-non
 COMMANDS = "[console_scripts]\n{name} = {name}:main\n"
 
 
-def write_wheel(folder: Path, name: str, source: str, platform: str = "any") -> None:
-    """A wheel with one module and a command."""
+def write_wheel(folder: Path, name: str, source: str, platform: str = "any", needs: str = "") -> None:
+    """A wheel with one module and a command, which perhaps needs another package."""
     folder.mkdir(exist_ok=True)
     info = f"{name}-1.0.dist-info"
     files = {
         f"{name}.py": source,
-        f"{info}/METADATA": METADATA.format(name=name),
+        f"{info}/METADATA": METADATA.format(name=name) + (f"Requires-Dist: {needs}\n" if needs else ""),
         f"{info}/WHEEL": KIND.format(platform=platform),
         f"{info}/entry_points.txt": COMMANDS.format(name=name),
     }
