@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from evogit.subprocesses import TooLongError, leash, run_child
+from evogit.subprocesses import TooLongError, leash, python, run_child
 
 ENV = {"PATH": os.environ["PATH"]}
 
@@ -79,3 +79,25 @@ def test_ctrl_c_ends_it(tmp_path: Path) -> None:
     host.send_signal(signal.SIGINT)
     assert host.wait() != 0
     await_end(child)
+
+
+@pytest.mark.parametrize("isolated", [True, False])
+def test_nothing_of_the_current_folder_takes_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isolated: bool
+) -> None:
+    for name in ("glob.py", "sitecustomize.py"):
+        (tmp_path / name).write_text(f"open({str(tmp_path / 'canary')!r}, 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    env = {**ENV, "PYTHONPATH": "."}  # as many have it
+    done = run_child(python("-c", "import glob, os; print(os.getcwd())", isolated=isolated), seconds=20, env=env)
+    assert done.stdout == b"/\n"
+    assert not (tmp_path / "canary").exists()
+
+
+def test_an_isolated_python_takes_nothing_of_the_environment(tmp_path: Path) -> None:
+    (tmp_path / "glob.py").write_text("raise SystemExit(3)\n")
+    env = {**ENV, "PYTHONPATH": str(tmp_path)}
+    codes = [
+        run_child(python("-c", "import glob", isolated=it), seconds=20, env=env).returncode for it in (True, False)
+    ]
+    assert codes == [0, 3]
