@@ -39,6 +39,9 @@ LONGEST = 600.0
 LONGEST_WAIT = 60.0
 """Seconds of CPU for what somebody waits for; who reads what a candidate wrote has less."""
 
+UNUSED = {"core.fsmonitor": "false", "core.hooksPath": os.devnull}
+"""Settings of the repository itself by which git would run its commands: an archive may bring them along."""
+
 MISSING = "expected the git command (2.38 or newer) on the PATH; install git"
 
 
@@ -149,7 +152,10 @@ def environment(git_dir: Path, objects: Path | None = None, elsewhere: Path | No
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_ALLOW_PROTOCOL": "",  # no object comes from a server that the clone names as a promisor
+        "GIT_CONFIG_COUNT": str(len(UNUSED)),
     }
+    for number, (name, value) in enumerate(UNUSED.items()):
+        environment |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
     if objects is not None:
         environment["GIT_OBJECT_DIRECTORY"] = str(objects)
     if elsewhere is not None:

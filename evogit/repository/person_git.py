@@ -26,7 +26,13 @@ END_IN = 3.0
 LONGEST_WHY = 200
 """Characters of what a server says that are passed on."""
 
-SETTINGS = ("core.hooksPath=/dev/null", "gc.auto=0", "maintenance.auto=false", "push.recurseSubmodules=no")
+SETTINGS = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "push.recurseSubmodules=no",
+)
 """What of a person's settings must not take part: hooks are for their branches, and packing is ours to do."""
 
 

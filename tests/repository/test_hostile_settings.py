@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from evogit.repository import Repository
+from evogit.repository import Repository, tracked_below
 from evogit.repository.git import run_git
 from evogit.repository.person_git import RemoteError
 from evogit.testing import RecordedRun
@@ -196,3 +196,15 @@ def test_no_object_is_fetched_from_where_the_clone_promises_it(clone: Clone) -> 
     run_git(clone.folder / ".git", "cat-file", "-e", missing, ok=(1, 128))
     assert not clone.canary.exists()
     assert clone.plainly(f"cat-file -e {missing}")
+
+
+def test_a_monitor_of_files_that_the_clone_names_is_not_asked(clone: Clone) -> None:
+    """An index that asks for one comes along, too."""
+    (clone.folder / "main.py").write_text("2\n")
+    git(clone.folder, "add", "main.py")
+    git(clone.folder, "update-index", "--fsmonitor")
+    clone.set("core.fsmonitor", str(clone.program))
+    listed = asyncio.run(tracked_below(clone.folder / ".git", clone.folder))
+    assert "main.py" in listed
+    assert not clone.canary.exists()
+    assert clone.plainly("ls-files --others")
