@@ -72,7 +72,7 @@ class UntrustedError(RefusedError):
 def state_folder(environ: Mapping[str, str]) -> Path:
     """The folder of the user's own files that are not settings: evogit/ in $XDG_STATE_HOME or ~/.local/state."""
     named = Path(environ.get("XDG_STATE_HOME", ""))
-    home = Path(environ.get("HOME", "~")).expanduser()
+    home = Path(environ.get("HOME") or "~").expanduser()
     return (named if named.is_absolute() else home / ".local" / "state") / "evogit"
 
 

@@ -14,7 +14,16 @@ from pathlib import Path
 
 from evogit.core import RepositoryError
 from evogit.repository.git import LONGEST_WAIT, MISSING, Output, git_command
-from evogit.subprocesses import DEVNULL, PIPE, end_group, let_go, run_child, start_beside
+from evogit.subprocesses import (
+    DEVNULL,
+    PIPE,
+    QUERY_SECONDS,
+    TooLongError,
+    end_group,
+    let_go,
+    run_child,
+    start_beside,
+)
 from evogit.text import one_line
 
 MOST_TOLD = 1 << 20
@@ -135,13 +144,15 @@ def _settings(git_dir: Path) -> Iterator[tuple[str, str, str | None]]:
     """Where each setting comes from, its name, and its value.
 
     Raises:
-        RepositoryError: git is missing, or cannot read them.
+        RepositoryError: git is missing, or cannot read them in time.
     """
     command = ["git", "config", "--null", "--show-scope", "--list"]
     try:
-        done = run_child(command, seconds=LONGEST_WAIT, env=_environment(git_dir, asks=False))
+        done = run_child(command, seconds=QUERY_SECONDS, env=_environment(git_dir, asks=False))
     except FileNotFoundError as error:
         raise RepositoryError(MISSING) from error
+    except TooLongError as error:
+        raise RepositoryError(f"reading the settings of Git: {error}") from error
     if done.returncode:
         raise RepositoryError(f"reading the settings of Git: {why(done.stderr.decode(errors='replace'))}")
     scopes_and_pairs = iter(done.stdout.decode(errors="replace").split("\0"))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from evogit.config.names import state_folder
 from evogit.config.user_settings import UserSettings, load_user_settings, settings_file
 from evogit.core import ConfigError
 
@@ -46,6 +47,9 @@ def test_where_settings_are(tmp_path: Path) -> None:
     home = {"HOME": "/home/x"}
     assert settings_file(home) == Path("/home/x/.config/evogit/settings.toml")
     assert settings_file({**home, "XDG_CONFIG_HOME": "/c"}) == Path("/c/evogit/settings.toml")
+    assert settings_file({**home, "XDG_CONFIG_HOME": "c"}) == Path("/home/x/.config/evogit/settings.toml")
+    assert settings_file({"HOME": ""}).is_absolute()  # the current folder may be a stranger's
+    assert state_folder({"HOME": "", "XDG_STATE_HOME": "s"}).is_absolute()
     assert settings_file({**home, "XDG_CONFIG_HOME": "/c", "EVOGIT_SETTINGS": "/s.toml"}) == Path("/s.toml")
     assert load_user_settings({"HOME": str(tmp_path)}) == UserSettings()
     with pytest.raises(ConfigError, match="which EVOGIT_SETTINGS names"):
