@@ -201,9 +201,9 @@ def settings_file(environ: Mapping[str, str]) -> Path:
     """Where a person's settings are: $EVOGIT_SETTINGS, else evogit/settings.toml in the XDG folder."""
     if named := environ.get("EVOGIT_SETTINGS"):
         return Path(named)
-    named = Path(environ.get("XDG_CONFIG_HOME", ""))
-    folder = named if named.is_absolute() else Path(environ.get("HOME") or "~").expanduser() / ".config"
-    return folder / "evogit" / "settings.toml"
+    folder = Path(environ.get("XDG_CONFIG_HOME", ""))
+    home = Path(environ.get("HOME") or "~").expanduser()
+    return (folder if folder.is_absolute() else home / ".config") / "evogit" / "settings.toml"
 
 
 def load_user_settings(environ: Mapping[str, str]) -> UserSettings:

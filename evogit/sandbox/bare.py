@@ -92,9 +92,9 @@ def _remove(folder: Path) -> None:
         shutil.rmtree(folder)
         return
     env = {"PATH": os.environ.get("PATH", os.defpath)}
-    for make_writable in (False, True):
-        if make_writable:
-            run_child(["chmod", "-R", "u+rwx", str(folder)], seconds=None, env=env)
-        if run_child(["rm", "-rf", "--", str(folder)], seconds=None, env=env).returncode == 0:
+    remove, open_up = ["rm", "-rf", "--", str(folder)], ["chmod", "-R", "u+rwx", str(folder)]
+    for command in (remove, open_up, remove):  # some folders cannot be written to
+        done = run_child(command, seconds=None, env=env)
+        if command is remove and done.returncode == 0:
             return
     logger.warning("cannot remove %s", folder)
