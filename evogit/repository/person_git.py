@@ -52,7 +52,7 @@ PROTOCOLS = ("ssh", "https", "http", "git", "file")
 
 COMMANDS = re.compile(
     r"core\.(?:sshcommand|gitproxy|askpass|alternaterefscommand)|credential\.(?:.*\.)?helper"
-    r"|gpg\.(?:.*\.)?program|gpg\.ssh\.defaultkeycommand|remote\..*\.(?:vcs|uploadpack|receivepack|proxy)"
+    r"|hook\..*\.command|gpg\.(?:.*\.)?program|gpg\.ssh\.defaultkeycommand|remote\..*\.(?:vcs|uploadpack|receivepack|proxy)"
     r"|url\..*\.(?:push)?insteadof|http\.(?:.*\.)?(?:proxy|curloptresolve|cookiefile|savecookies|delegation)",
     re.DOTALL,
 )

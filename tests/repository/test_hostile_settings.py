@@ -134,6 +134,35 @@ def test_a_command_that_the_clone_names_is_not_run(clone: Clone, locked: str, ki
     assert clone.plainly(command)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("http.proxy", "http.https://x.proxy", "remote.origin.proxy", "http.curloptResolve", "http.cookieFile"),
+        *("http.saveCookies", "http.delegation", "hook.mine.command", "url.https://y.pushInsteadOf"),
+    ],
+)
+def test_what_leads_elsewhere_or_writes_a_file_is_refused(clone: Clone, name: str) -> None:
+    clone.set(name, "x")
+    with pytest.raises(RemoteError):
+        clone.sync()
+
+
+def test_plain_settings_of_a_clone_are_its_own(clone: Clone) -> None:
+    for name, value in {
+        "user.name": "Ada",
+        "http.https://x/.extraHeader": "AUTHORIZATION: basic eA==",
+        "http.postBuffer": "1000000",
+        "http.sslVerify": "true",
+        "remote.origin.pushurl": str(clone.server),
+        "branch.main.remote": "origin",
+        "gpg.format": "ssh",
+        "credential.username": "ada",
+    }.items():
+        clone.set(name, value)
+    clone.sync()
+    assert git(clone.server, "for-each-ref", "refs/evogit")
+
+
 def test_a_transport_that_reads_what_is_open_is_refused_at_once(clone: Clone) -> None:
     clone.set("remote.origin.url", "fd::0")
     with pytest.raises(RemoteError):
