@@ -16,6 +16,7 @@ from evogit.history.context import RunContext
 
 if TYPE_CHECKING:
     from evogit.repository.remote import Remote
+from evogit.trust import UntrustedError
 
 PATIENCE = 60.0
 """Seconds that one fetch or push may take at first; each that takes longer doubles it, as a run may be large."""
@@ -75,18 +76,18 @@ class Exchange:
     async def _attend(self) -> None:
         while True:
             await self._once()
-            with suppress(RepositoryError, OSError):
+            with suppress(RepositoryError, UntrustedError, OSError):
                 self._migrants.look()
             await asyncio.sleep(self._pause)
 
     async def _once(self) -> None:
         try:
             await self._remote.exchange(self._known, seconds=self._patience)
-        except (RepositoryError, OSError) as error:  # a full disk, perhaps
+        except (RepositoryError, UntrustedError, OSError) as error:  # a full disk, perhaps
             self._failed(error)
         else:
             self._pause = self._every
-            with suppress(RepositoryError, OSError):  # damage of ours is for the engine to tell
+            with suppress(RepositoryError, UntrustedError, OSError):  # damage of ours is for the engine to tell
                 self._succeeded()
 
     def _known(self) -> Callable[[str], bool]:

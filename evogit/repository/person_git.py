@@ -25,6 +25,7 @@ from evogit.subprocesses import (
     start_beside,
 )
 from evogit.text import one_line
+from evogit.trust import Claim, Trust, UntrustedError
 
 MOST_TOLD = 1 << 20
 """Bytes of what git prints that are read: a server may say anything, for ever."""
@@ -75,10 +76,11 @@ async def person_git(git_dir: Path, folder: Path, *arguments: str, seconds: floa
     What it writes into one file is at most half of what the disk has left. `asks`: somebody is there to be asked.
 
     Raises:
-        RemoteError: it took too long, or the clone would have it run a command.
+        RemoteError: it took too long.
+        UntrustedError: settings of the clone would have it run a command.
         RepositoryError: git is missing.
     """
-    _check_settings(git_dir)
+    _check_settings(git_dir, folder)
     options = [word for setting in SETTINGS for word in ("-c", setting)]
     process = await start_beside(
         git_command(*options, *arguments),
@@ -126,18 +128,16 @@ async def receiving(git_dir: Path, folder: Path, remote: str) -> list[str]:
     return [f"--receive-pack={RECEIVE}"] * local
 
 
-def _check_settings(git_dir: Path) -> None:
-    """Refuse settings of the clone itself by which git would run a command, ask another server, or write a file.
+def _check_settings(git_dir: Path, folder: Path) -> None:
+    """Refuse settings of a clone by which Git would run a command, ask another server, or write a file.
 
     Raises:
-        RemoteError: there is one.
+        UntrustedError: there are some, and the user does not trust the clone.
     """
-    for scope, name, _ in _settings(git_dir):
-        if scope in ("local", "worktree") and COMMANDS.fullmatch(name):
-            raise RemoteError(
-                "expected nothing in .git/config by which Git runs a command or asks another server, as an archive may "
-                f"bring it along, got {why(name)}; if it is yours, move it to ~/.gitconfig (`git config --global`)"
-            )
+    own = [name for scope, name, _ in _settings(git_dir) if scope in ("local", "worktree")]
+    if (names := list(filter(COMMANDS.fullmatch, own))) and not Trust.of_user().covers(folder):
+        effect = f"its .git/config has Git run a command or ask another server: {why(', '.join(names))}"
+        raise UntrustedError([Claim("folder", str(folder.resolve()), effect)])
 
 
 def _settings(git_dir: Path) -> Iterator[tuple[str, str, str | None]]:
