@@ -9,7 +9,8 @@ from pathlib import Path
 
 from evogit.adopt.foreign_task import IMPORTS, File, reached
 from evogit.adopt.neighbours import QUOTED
-from evogit.adopt.sources import file_at, files_below
+from evogit.adopt.sources import MAX_SOURCE_BYTES, files_below, shared_folder
+from evogit.contained import file_at, has_file
 
 UP = re.compile(r"parent|\bdirname\(\s*(?:os\.path\.)?dirname\(|[\"']\.\.")
 """How a source leaves its folder, as far as words tell."""
@@ -21,14 +22,16 @@ def above(folder: Path, files: Mapping[str, File], evaluator: str) -> dict[str, 
     Of a folder with a part for each task, only what the evaluator names comes along.
     """
     own = [files[path][0].decode(errors="replace") for path in reached(files, {evaluator})]
-    root = folder.resolve().parent
+    if (root := shared_folder(folder)) is None:
+        return {}
     modules = dict(_modules(root, files, own)) if any(map(UP.search, own)) else {}
     texts = [data.decode(errors="replace") for data, _ in modules.values()]
     named = {name for text in texts for name in QUOTED.findall(text)}
     meant = {name for text in own for name in QUOTED.findall(text)}
     for place in sorted(root.iterdir()) if modules else ():
-        if place.name in named and place.is_dir() and place.name != folder.resolve().name:
-            modules |= {f"{place.name}/{path}": file for path, file in _data(place, meant)}
+        is_task = place.name == folder.resolve().name
+        if place.name in named and place.is_dir() and not is_task and not place.name.startswith("."):
+            modules |= {f"{place.name}/{path}": file for path, file in _data(root, place.name, meant)}
     return modules
 
 
@@ -38,17 +41,17 @@ def _modules(root: Path, files: Mapping[str, File], texts: Sequence[str]) -> Ite
     while left:
         names = {name.partition(".")[0] for name in IMPORTS.findall(left.pop())} - sys.stdlib_module_names
         for path in sorted(f"{name}.py" for name in names if name):
-            if path not in known and (root / path).is_file():
+            if path not in known and has_file(root, path):
                 known.add(path)
-                file = file_at(root / path)
+                file = file_at(root, path, MAX_SOURCE_BYTES)
                 left.append(file[0].decode(errors="replace"))
                 yield path, file
 
 
-def _data(place: Path, meant: set[str]) -> Iterator[tuple[str, File]]:
+def _data(root: Path, name: str, meant: set[str]) -> Iterator[tuple[str, File]]:
     """The files of a folder, of several folders in it those that are meant, where any is."""
-    inner = [each for each in sorted(place.iterdir()) if each.is_dir() and each.name in meant]
+    inner = [each.name for each in sorted((root / name).iterdir()) if each.is_dir() and each.name in meant]
     for each in inner:
-        yield from ((f"{each.name}/{path}", file) for path, file in files_below(each).items())
+        yield from ((f"{each}/{path}", file) for path, file in files_below(root, f"{name}/{each}").items())
     if not inner:
-        yield from files_below(place).items()
+        yield from files_below(root, name).items()

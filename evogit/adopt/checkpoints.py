@@ -9,7 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from evogit.adopt.openevolve import FEATURES
-from evogit.adopt.past import Past, PastRun, finite, in_order, list_of, moment, numbers_of, object_of, only_one, text_of
+from evogit.adopt.past import (
+    MAX_PROGRAM_BYTES,
+    MAX_RUN_BYTES,
+    Past,
+    PastRun,
+    finite,
+    in_order,
+    list_of,
+    moment,
+    numbers_of,
+    object_of,
+    only_one,
+)
+from evogit.contained import find_text
 from evogit.core import NotFoundError
 
 SKYDISCOVER = "SkyDiscover"
@@ -29,7 +42,9 @@ def find_checkpoints(path: Path) -> Sequence[Path]:
     """
     if (path / "programs").is_dir():
         return [path]
-    found = [each for each in path.glob("**/checkpoint_*") if (each / "programs").is_dir()] if path.is_dir() else []
+    below = path.glob("**/checkpoint_*") if path.is_dir() else ()
+    root = path.resolve()
+    found = [each for each in below if (each / "programs").is_dir() and each.resolve().is_relative_to(root)]
     only_one(path, {each.parent for each in found})
     return sorted(found, key=_iteration, reverse=True)
 
@@ -62,11 +77,14 @@ def _programs(folders: Sequence[Path]) -> tuple[dict[str, dict[str, Any]], set[s
     """Name of a file -> the latest that is said of a program; and files that are whole in no checkpoint."""
     found: dict[str, dict[str, Any]] = {}
     unread = set()
+    room = MAX_RUN_BYTES
     for folder in folders:
         for file in sorted((folder / "programs").glob("*.json")):
             if file.name in found:
                 continue
-            about = object_of(text_of(file))
+            text = find_text(folder, f"programs/{file.name}", min(room, MAX_PROGRAM_BYTES))
+            room -= len(text)
+            about = object_of(text)
             if isinstance(about.get(_code(about)), str) and "id" in about:
                 found[file.name] = about
             else:
@@ -83,7 +101,8 @@ def _what_came(folder: Path, unread: Collection[str]) -> str:
     if not unread:
         return f"{folder} has no program yet; give an earlier checkpoint, or import it once there is a later one"
     first = min(unread)
-    names = ", ".join(object_of(text_of(folder / first))) or "no JSON object that is whole"
+    about = object_of(find_text(folder.parent, f"programs/{first}", MAX_PROGRAM_BYTES))
+    names = ", ".join(about) or "no JSON object that is whole"
     return (
         f"{folder} has {len(unread)} files, and none has a program: expected id, and code (OpenEvolve) or solution "
         f"(SkyDiscover), got in {first}: {names}"
@@ -93,7 +112,7 @@ def _what_came(folder: Path, unread: Collection[str]) -> str:
 def _features(folders: Sequence[Path]) -> Collection[str]:
     """Metrics by which programs are told apart, not ranked; SkyDiscover has none."""
     for folder in folders:
-        if stats := object_of(text_of(folder / "metadata.json")).get("feature_stats"):
+        if stats := object_of(find_text(folder, "metadata.json", MAX_PROGRAM_BYTES)).get("feature_stats"):
             return frozenset(stats)
     return FEATURES
 

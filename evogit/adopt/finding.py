@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -14,7 +15,7 @@ from evogit.adopt.harbor_config import steps
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task, gallery, load_repository_task, load_task
 from evogit.config.values import nearest
 from evogit.content import content
-from evogit.core import NotFoundError
+from evogit.core import ConfigError, NotFoundError
 from evogit.trust import Trust
 
 logger = logging.getLogger(__name__)
@@ -65,7 +66,7 @@ def unknown(path: Path) -> NotFoundError:
     if names := steps(path):
         return NotFoundError(_steps(path, names))
     what = "\n".join(f"  {expected}" for expected in (TASK_FILE, REPOSITORY_FILE, *FORMATS))
-    below = [str(each) for each in sorted(path.iterdir()) if each.is_dir() and recognise(each)] if path.is_dir() else []
+    below = [str(each) for each in sorted(path.iterdir()) if each.is_dir() and _is_task(each)] if path.is_dir() else []
     perhaps = f"\nperhaps you mean {', '.join(below[:5])}" if below else ""
     reasons = (system.lacking(path) for system in (autoresearch, openevolve, shinka))
     lacks = "".join(f"; {reason}" for reason in reasons if reason)
@@ -77,7 +78,7 @@ def unknown(path: Path) -> NotFoundError:
 
 def _steps(path: Path, names: Sequence[str]) -> str:
     """What a person is told of a Harbor task of several steps."""
-    readable = [str(path / "steps" / name) for name in names if recognise(path / "steps" / name)]
+    readable = [str(path / "steps" / name) for name in names if _is_task(path / "steps" / name)]
     instead = f"; take one step as a task: {', '.join(readable)}" if readable else ""
     return (
         f"{path} is a Harbor task of {len(names)} steps ({', '.join(names)}), each of which begins with what the one "
@@ -86,8 +87,22 @@ def _steps(path: Path, names: Sequence[str]) -> str:
 
 
 def recognise(path: Path) -> ForeignTask | None:
-    """The task of another system at a path, None where it is in no known format."""
-    return next(filter(None, (read(path) for read in FORMATS.values())), None) if path.exists() else None
+    """The task of another system at a path, None where it is in no known format.
+
+    Raises:
+        ConfigError: a file that it names is none of its folder's.
+    """
+    if not path.exists():
+        return None
+    place = path.resolve() if path.is_dir() else path.parent.resolve() / path.name
+    return next(filter(None, (read(place) for read in FORMATS.values())), None)
+
+
+def _is_task(path: Path) -> bool:
+    """Whether there is a task of another system that can be read."""
+    with suppress(ConfigError):
+        return recognise(path) is not None
+    return False
 
 
 def _is_foreign(file: Path) -> bool:

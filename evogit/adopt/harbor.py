@@ -25,6 +25,7 @@ from evogit.adopt.image_places import Places, arranged, is_below
 from evogit.adopt.installs import commands, installed, lists
 from evogit.adopt.sources import all_below, merged, packages, repeats, requirements_of, too_large_of_all
 from evogit.adopt.yaml_subset import at
+from evogit.contained import text_at
 
 EXPECTED = "instruction.md with tests/test.sh (Harbor)"
 WORKDIR = "/app"
@@ -46,13 +47,13 @@ TAKEN = ("tests", "logs")
 def read_harbor(folder: Path) -> ForeignTask | None:
     """The task in a folder, or the step of one with several, None where it is neither."""
     whole = whole_of(folder)
-    tests = all_below(whole / "tests") | all_below(folder / "tests")
+    tests = all_below(whole, "tests") | all_below(folder, "tests")
     if steps(folder) or not (folder / "instruction.md").is_file() or "test.sh" not in tests:
         return None
-    instruction = (folder / "instruction.md").read_text(encoding="utf-8", errors="replace").strip()
+    instruction = text_at(folder, "instruction.md").strip()
     config = config_of(folder)
-    built = (folder if (folder / "environment").is_dir() else whole) / "environment"
-    beside = all_below(built)
+    home = folder if (folder / "environment").is_dir() else whole
+    beside = all_below(home, "environment")
     recipe = _in(read_dockerfile(beside, WORKDIR), at(config, "environment", "workdir"))
     verifier = _verifier(config, tests, recipe.workdir)
     named = _named(instruction, recipe.workdir)
@@ -66,7 +67,7 @@ def read_harbor(folder: Path) -> ForeignTask | None:
         **{f"tests/{path}": tests[path] for path in tests},
     }
     needed = merged(verifier.packages, *_asked(tests, recipe))
-    left = too_large_of_all(built, beside) + too_large_of_all(folder / "tests", tests)
+    left = too_large_of_all(home, "environment", beside) + too_large_of_all(folder, "tests", tests)
     return ForeignTask(
         system="Harbor",
         name=name_of(folder),

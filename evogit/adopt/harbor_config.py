@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from evogit.adopt.dockerfile_text import expanded
 from evogit.adopt.foreign_task import PLAIN, File
 from evogit.adopt.yaml_subset import at
+from evogit.contained import find_text
 
 MAIN = "main"
 """The service of a composition in which agents work."""
@@ -18,7 +20,7 @@ MAIN = "main"
 
 def steps(folder: Path) -> list[str]:
     """Names of the steps of a task that has several, each in a folder below steps/."""
-    told = at(_read(folder / "task.toml"), "steps")
+    told = at(_read(folder), "steps")
     tables = told if isinstance(told, list) and (folder / "steps").is_dir() else []
     return [str(at(step, "name")) for step in tables if at(step, "name")]
 
@@ -32,7 +34,7 @@ def whole_of(folder: Path) -> Path:
 def config_of(folder: Path) -> dict[str, Any]:
     """What a task.toml says, for a step with what it says of that one alone."""
     whole = whole_of(folder)
-    config = _read(whole / "task.toml")
+    config = _read(whole)
     told = at(config, "steps") if whole != folder else None
     for step in told if isinstance(told, list) else ():
         if at(step, "name") == folder.resolve().name and isinstance(at(step, "verifier"), dict):
@@ -40,11 +42,10 @@ def config_of(folder: Path) -> dict[str, Any]:
     return config
 
 
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-        return {}
+def _read(folder: Path) -> dict[str, Any]:
+    with suppress(tomllib.TOMLDecodeError, RecursionError):
+        return tomllib.loads(find_text(folder, "task.toml"))
+    return {}
 
 
 def variables(config: Mapping[str, Any]) -> dict[str, str]:

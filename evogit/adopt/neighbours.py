@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from evogit.adopt.foreign_task import File
-from evogit.adopt.sources import LEFT_OUT, file_at
+from evogit.adopt.sources import LEFT_OUT
+from evogit.contained import file_at, has_file
+from evogit.core import ConfigError
 
 LARGEST = 16 << 20
 """Bytes of files that come along with a script."""
@@ -79,23 +81,23 @@ def beside(script: Path) -> tuple[dict[str, File], tuple[str, ...]]:
     large: list[str] = []
 
     def get(path: str) -> File | None:
-        place = root / path
-        try:
-            if path != script.name and (_is_hidden(path) or not place.resolve().is_relative_to(root)):
-                return None
-            size = place.stat().st_size if place.is_file() else -1
-            if 0 <= size <= room[0] and room[1] or path == script.name:
-                room[:] = room[0] - size, room[1] - 1
-                return file_at(place)
-        except (OSError, ValueError):  # no name that a file can have
+        nonlocal large
+        if path == script.name:
+            return file_at(root, path, LARGEST)
+        if _is_hidden(path) or not has_file(root, path):
             return None
-        if size >= 0 and path not in large:
-            large.append(path)
-        return None
+        try:
+            file = file_at(root, path, room[0] if room[1] else 0)
+        except ConfigError:
+            large += [path] if path not in large else []
+            return None
+        room[:] = room[0] - len(file[0]), room[1] - 1
+        return file
 
     def inside(folder: str) -> Iterator[str]:
         try:
-            names = sorted(each.name for each in (root / folder).iterdir())
+            place = (root / folder).resolve()
+            names = sorted(each.name for each in place.iterdir()) if place.is_relative_to(root) else []
         except (OSError, ValueError):
             return iter(())
         return (f"{folder}/{name}" if folder else name for name in names)

@@ -19,8 +19,18 @@ from evogit.adopt.above import above
 from evogit.adopt.foreign_task import SHIMS, File, ForeignTask, name_of, reached
 from evogit.adopt.needs import told_needs
 from evogit.adopt.outside import openevolve_outside
-from evogit.adopt.sources import SOURCES, file_at, files_below, marked, packages, repeats, requirements, too_large
+from evogit.adopt.sources import (
+    SOURCES,
+    files_below,
+    marked,
+    packages,
+    repeats,
+    requirements,
+    shared_folder,
+    too_large,
+)
 from evogit.adopt.yaml_subset import at, read_yaml
+from evogit.contained import file_at, find_text, has_file, text_at
 from evogit.source.marks import blocks
 
 EXPECTED = "initial_program.* with evaluator.py (OpenEvolve, SkyDiscover)"
@@ -29,7 +39,7 @@ SLACK = 30.0
 """Seconds for what is no stage, and for one that cannot be broken off at once."""
 INNER = ("evaluator", "eval")
 """Folders in which SkyDiscover's tasks have their evaluator, in newer versions and in older ones."""
-EVALUATE = re.compile(rb"^(?:async )?def evaluate\(", re.MULTILINE)
+EVALUATE = re.compile(r"^(?:async )?def evaluate\(", re.MULTILINE)
 MEAN = ", the mean of all numbers that the evaluator gives,"
 NO_SCORE = (
     "the evaluator names no combined_score, so that the mean of all numbers that it gives ranks, as it does there: a "
@@ -61,7 +71,7 @@ def read_openevolve(place: Path) -> ForeignTask | None:
     program = first.name
     found = _theirs(folder, evaluators[0])
     theirs, evaluator = found.files, found.evaluator
-    seed = {program: file_at(first)}
+    seed = {program: file_at(folder, program)}
     said = at(config, "evaluator", "cascade_thresholds")
     features = at(config, "database", "feature_dimensions")
     thresholds = said if isinstance(said, list) and said else SKYDISCOVER_THRESHOLDS if is_skydiscover else THRESHOLDS
@@ -112,12 +122,12 @@ def _notes(place: Path, config: Mapping[str, Any], ranked: str) -> Iterator[str]
 
 def _standing(folder: Path, evaluator: str) -> dict[str, str]:
     """`below`: the folder as the evaluator's relative paths name it, where they begin in a folder above."""
-    text = (folder / evaluator).read_text(encoding="utf-8", errors="replace")
+    text = text_at(folder, evaluator)
     parts = folder.resolve().parts[1:]
     for first in range(len(parts)):
         below = "/".join(parts[first:])
         named = re.findall(rf"[\"'](?:\./)?{re.escape(below)}/([^\"'\n]+)[\"']", text)
-        if any((folder / each).is_file() for each in named):
+        if any(has_file(folder, each) for each in named):
             return {"below": below}
     return {}
 
@@ -133,7 +143,7 @@ class _Theirs(Struct, frozen=True):
 
 def _theirs(folder: Path, evaluator: str) -> _Theirs:
     """All that an evaluator may need, with what it reaches above the task's folder where there is such."""
-    files = {**files_below(folder), evaluator: file_at(folder / evaluator)}
+    files = {**files_below(folder), evaluator: file_at(folder, evaluator)}
     shared = above(folder, files, evaluator)
     home = folder.resolve().name if shared else "."
     within = {posixpath.normpath(f"{home}/{path}"): file for path, file in files.items()}
@@ -151,7 +161,7 @@ def _programs(place: Path, folder: Path) -> list[Path]:
     programs = initial_programs(folder)
     if not place.is_file() or _evaluates(place) or place.suffix in YAML:
         return programs
-    is_script = SOURCES.search(place.name) and not blocks(place.read_bytes())
+    is_script = SOURCES.search(place.name) and not blocks(file_at(folder, place.name)[0])
     return [place] if place in programs or (_is_program(place) and not is_script) else []
 
 
@@ -180,7 +190,7 @@ def _evaluators(place: Path) -> list[str]:
 
 
 def _evaluates(file: Path) -> bool:
-    return "evaluat" in file.name and EVALUATE.search(file.read_bytes()) is not None
+    return "evaluat" in file.name and EVALUATE.search(find_text(file.parent, file.name)) is not None
 
 
 def lacking(folder: Path) -> str:
@@ -213,14 +223,16 @@ def _without_program(folder: Path, evaluator: str) -> str:
 def read_config(place: Path) -> dict[str, Any]:
     """What the file says that a person names, else the first one of the folder."""
     files = [place] if place.is_file() and place.suffix in YAML else configs(place.parent if place.is_file() else place)
-    return read_yaml(files[0].read_text(encoding="utf-8", errors="replace")) if files else {}
+    return read_yaml(text_at(files[0].parent, files[0].name)) if files else {}
 
 
 def configs(folder: Path) -> list[Path]:
     """Configuration files of a folder, the plainest name first; at last that of the folder above."""
     patterns = ("config.yaml", "config*.yaml", "config*.yml", "*config*.yaml", "*config*.yml")
     found = [file for pattern in patterns for file in sorted(folder.glob(pattern), key=_plainness)]
-    return [each for each in dict.fromkeys((*found, folder.resolve().parent / "config.yaml")) if each.is_file()]
+    shared = shared_folder(folder)
+    above = [shared / "config.yaml"] if shared else []
+    return [each for each in dict.fromkeys((*found, *above)) if each.is_file()]
 
 
 def _plainness(file: Path) -> tuple[int, str]:
@@ -252,6 +264,5 @@ def _system_message(config: Mapping[str, Any], folder: Path) -> str:
         return said
     name = said.strip() if isinstance(said, str) and said.strip() else "system_message"
     templates = Path(str(at(config, "prompt", "template_dir") or ""))
-    files = (folder / each / f"{name}.txt" for each in (templates, templates.name) if templates.name)
-    found = next((file for file in files if file.resolve().is_relative_to(folder.resolve()) and file.is_file()), None)
-    return found.read_text(encoding="utf-8", errors="replace") if found else ""
+    paths = (f"{each}/{name}.txt" for each in (templates, templates.name) if templates.name)
+    return next(filter(None, (find_text(folder, path) for path in paths)), "")

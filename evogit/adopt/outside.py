@@ -96,6 +96,6 @@ def unfit(program: str, evaluator: File) -> str:
         return f"the evaluator reads a text ({found[0]}): if it is the program's, a stand-in has another one"
     try:
         ast.parse(text)
-    except (SyntaxError, ValueError):
-        return "the evaluator is no Python"
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return "the evaluator is no Python that can be read"
     return ""

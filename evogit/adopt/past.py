@@ -13,6 +13,10 @@ from msgspec import Struct, field
 
 from evogit.core import UsageError
 
+MAX_RUN_BYTES = 1 << 30
+"""Bytes of the files of a run, or of its database."""
+MAX_PROGRAM_BYTES = 32 << 20
+"""Bytes of a file about a program, or of a value in a database."""
 LATEST = 1 << 33
 """Seconds since the epoch, beyond which a number is no time: it may be one of milliseconds."""
 
@@ -112,11 +116,6 @@ def moment(value: object) -> int:
     return int(found) if 0 <= found < LATEST else 0
 
 
-def text_of(file: Path) -> str:
-    """What a file says; empty where there is none."""
-    return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
-
-
 def object_of(value: object) -> dict[str, Any]:
     """An object, or JSON that is one; empty where it is none, or not whole."""
     found = _parsed(value)
@@ -130,6 +129,6 @@ def list_of(value: object) -> list[Any]:
 
 
 def _parsed(value: object) -> object:
-    with suppress(ValueError, RecursionError):
+    with suppress(ValueError, RecursionError, MemoryError):
         return json.loads(value) if isinstance(value, str) else value
     return None

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from evogit.adopt.past import Past, PastRun, finite, in_order
+from evogit.adopt.past import MAX_PROGRAM_BYTES, Past, PastRun, finite, in_order
+from evogit.contained import has_file, text_at
 from evogit.core import NotFoundError
 from evogit.repository import Repository
 
@@ -28,7 +29,7 @@ AUTORESEARCH = "autoresearch"
 def find_table(path: Path) -> Path | None:
     """The table in a folder, or the file itself."""
     files = [path / name for name in NAMES] if path.is_dir() else [path] if path.name in NAMES else []
-    return next((file for file in files if file.is_file()), None)
+    return next((file for file in files if has_file(file.parent, file.name)), None)
 
 
 def read_table(file: Path, program: str, metric: str) -> PastRun:
@@ -37,7 +38,7 @@ def read_table(file: Path, program: str, metric: str) -> PastRun:
     Raises:
         NotFoundError: there is none.
     """
-    table = _Table.of(file.read_text(encoding="utf-8", errors="replace"), metric)
+    table = _Table.of(text_at(file.parent, file.name, MAX_PROGRAM_BYTES), metric)
     if not table.rows:
         raise NotFoundError(f"{file} has no rows yet; expected one for each experiment, with its commit")
     git = _Git(file, program)

@@ -18,9 +18,10 @@ from msgspec import Struct
 from evogit.adopt.foreign_task import SHIMS, File, ForeignTask, name_of, reached
 from evogit.adopt.needs import told_needs
 from evogit.adopt.outside import shinka_outside
-from evogit.adopt.sources import all_below, file_at, files_below, marked, packages, repeats, requirements, too_large
+from evogit.adopt.sources import all_below, files_below, marked, packages, repeats, requirements, too_large
 from evogit.adopt.yaml_subset import at, read_yaml
 from evogit.config.values import matches
+from evogit.contained import file_at, find_text
 
 EXPECTED = "initial.* or seed_repo/ with evaluate.py (ShinkaEvolve)"
 TIMEOUT = 600.0
@@ -59,6 +60,7 @@ def read_shinka(folder: Path) -> ForeignTask | None:
     if not (folder / "evaluate.py").is_file() or (begin := _program(folder) or _repository(folder)) is None:
         return None
     found = {path: file for path, file in files_below(folder).items() if not _is_inside(path, begin.folder)}
+    found["evaluate.py"] = file_at(folder, "evaluate.py")
     evaluated_with = reached(found, {"evaluate.py", begin.what})
     used = {path: file for path, file in found.items() if path in evaluated_with}
     theirs = {path: file for path, file in found.items() if path in used or not _starts(path, file)}
@@ -95,7 +97,7 @@ def _program(folder: Path) -> _Begin | None:
     if not programs:
         return None
     first = next((path for path in programs if path.suffix == ".py"), programs[0])
-    return _Begin(first.name, {first.name: file_at(first)}, (first.name,))
+    return _Begin(first.name, {first.name: file_at(folder, first.name)}, (first.name,))
 
 
 def _repository(folder: Path) -> _Begin | None:
@@ -106,7 +108,7 @@ def _repository(folder: Path) -> _Begin | None:
     place = folder / str(said.get("seed_repo_path", "seed_repo"))
     if not place.is_dir() or folder.resolve() not in place.resolve().parents:
         return None
-    seed = all_below(place)
+    seed = all_below(folder, place.resolve().relative_to(folder.resolve()).as_posix())
     mutable, immutable = (_globs(place, said.get(key)) for key in ("mutable_paths", "immutable_paths"))
     kept = [path for path in seed if matches(path, mutable or ("**",)) and not matches(path, immutable)]
     inner = place.resolve().relative_to(folder.resolve()).as_posix()
@@ -115,7 +117,7 @@ def _repository(folder: Path) -> _Begin | None:
 
 def _evolution(file: Path) -> dict[str, Any]:
     """What a configuration says of the evolution."""
-    said = at(read_yaml(file.read_text(encoding="utf-8", errors="replace")), "evo")
+    said = at(read_yaml(find_text(file.parent, file.name)), "evo")
     return said if isinstance(said, dict) else {}
 
 
@@ -130,8 +132,7 @@ def _is_inside(path: str, folder: str) -> bool:
 
 
 def _takes_repository(folder: Path) -> bool:
-    evaluator = folder / "evaluate.py"
-    return evaluator.is_file() and b"--repo_path" in evaluator.read_bytes()
+    return "--repo_path" in find_text(folder, "evaluate.py")
 
 
 def lacking(folder: Path) -> str:
@@ -139,7 +140,7 @@ def lacking(folder: Path) -> str:
     evaluator, program = folder / "evaluate.py", next(iter(sorted(folder.glob("initial.*"))), None)
     if program and not evaluator.is_file():
         return f"{program.name} has no evaluate.py beside it"
-    if evaluator.is_file() and b"--program_path" in evaluator.read_bytes() and not program:
+    if "--program_path" in find_text(folder, "evaluate.py") and not program:
         return "its evaluate.py has no initial.* beside it, such as initial.py"
     if program or not _takes_repository(folder):
         return ""
@@ -158,7 +159,7 @@ def _in_python(files: Mapping[str, File]) -> Iterator[str]:
             continue
         try:
             tree = ast.parse(data)
-        except (SyntaxError, ValueError):
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         texts = _Texts(files)
         for node in ast.walk(tree):

@@ -25,7 +25,8 @@ from evogit.adopt.openevolve import (
     timeout_of,
 )
 from evogit.adopt.outside import openevolve_outside
-from evogit.adopt.sources import file_at, files_below, merged, packages, repeats, requirements
+from evogit.adopt.sources import files_below, merged, packages, repeats, requirements
+from evogit.contained import file_at
 
 EXPECTED = "initial_program.* with evaluator/evaluate.sh (SkyDiscover)"
 WORKDIR = "/benchmark"
@@ -41,9 +42,9 @@ def read_skydiscover(folder: Path) -> ForeignTask | None:
     config = read_config(folder)
     first = begun_with(programs, config)
     program = first.name
-    seed = {program: file_at(first)}
+    seed = {program: file_at(folder, program)}
     theirs = files_below(folder)
-    recipe = read_dockerfile(files_below(folder / inner), WORKDIR)
+    recipe = read_dockerfile(files_below(folder, inner), WORKDIR)
     places = arranged(recipe, f"{VIEW}/{inner}")
     theirs |= {**places.elsewhere, **{f"{inner}/{path}": file for path, file in places.files.items()}}
     seconds = timeout_of(config, SKYDISCOVER_TIMEOUT)

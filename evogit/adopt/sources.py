@@ -11,13 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from evogit.adopt.foreign_task import EXECUTABLE, NOISY, PLAIN, File, reached
+from evogit.adopt.foreign_task import NOISY, File, reached
 from evogit.adopt.yaml_subset import at
+from evogit.contained import file_at, find_text, has_file
+from evogit.core import ConfigError
 from evogit.source.marks import END, START, blocks
 
 LARGEST = 32 << 20
 """Bytes of files beside an evaluator, beyond which they are left out: what is larger belongs into an image."""
-LONGEST_SOURCE = 1 << 20
+MAX_SOURCE_BYTES = 1 << 20
 """Bytes of a file that may name others."""
 MOST = 10_000
 """Files beside an evaluator."""
@@ -79,27 +81,30 @@ UNSTEADY = re.compile(
 )
 
 
-def files_below(folder: Path) -> dict[str, File]:
-    """Path -> file of all that an evaluator may need; what is too large, and what runs left behind, is passed over."""
-    walked = list(_walk(folder, LEFT_OUT))
-    sources = "\n".join(_text(path) for name, path in walked if not UNLESS_NAMED.search(name))
-    return _fitting((name, path) for name, path in walked if _is_meant(name, sources))
+def files_below(root: Path, below: str = "") -> dict[str, File]:
+    """Path -> file of all that an evaluator may need of a task's folder, or of one `below` it.
+
+    Files that are too large and those that runs left behind are passed over.
+    """
+    names = list(_walk(root, below, LEFT_OUT))
+    folder = (root / below).resolve()
+    sources = "\n".join(find_text(folder, name, MAX_SOURCE_BYTES) for name in names if not UNLESS_NAMED.search(name))
+    return _fitting(folder, [name for name in names if _is_meant(name, sources)])
 
 
-def all_below(folder: Path) -> dict[str, File]:
-    """Path -> file of all below a folder, as far as it is not too large."""
-    return _fitting(_walk(folder, NEVER))
+def all_below(root: Path, below: str = "") -> dict[str, File]:
+    """Path -> file of all in a task's folder, or in one `below` it, as far as it is not too large."""
+    return _fitting((root / below).resolve(), _walk(root, below, NEVER))
 
 
-def too_large(folder: Path, files: Mapping[str, File]) -> tuple[str, ...]:
+def too_large(root: Path, files: Mapping[str, File]) -> tuple[str, ...]:
     """A sentence for a person where files of a folder are not among those taken, as they are too large."""
-    walked = _walk(folder, LEFT_OUT)
-    return _told([name for name, _ in walked if name not in files and not UNLESS_NAMED.search(name)])
+    return _told([name for name in _walk(root, "", LEFT_OUT) if name not in files and not UNLESS_NAMED.search(name)])
 
 
-def too_large_of_all(folder: Path, files: Mapping[str, File]) -> tuple[str, ...]:
+def too_large_of_all(root: Path, below: str, files: Mapping[str, File]) -> tuple[str, ...]:
     """The same where all files are to be taken."""
-    return _told([name for name, _ in _walk(folder, NEVER) if name not in files])
+    return _told([name for name in _walk(root, below, NEVER) if name not in files])
 
 
 def _told(missing: Sequence[str]) -> tuple[str, ...]:
@@ -109,16 +114,16 @@ def _told(missing: Sequence[str]) -> tuple[str, ...]:
     return (f"{named}: left out, as no more than {LARGEST >> 20} MB and {MOST} files come along with a task",)
 
 
-def _fitting(walked: Iterable[tuple[str, Path]]) -> dict[str, File]:
+def _fitting(folder: Path, names: Iterable[str]) -> dict[str, File]:
     """The files of these that there is room for."""
-    found: dict[str, File] = {}
-    total = 0
-    for name, path in walked:
-        size = path.stat().st_size
-        if total + size <= LARGEST and len(found) < MOST:
-            total += size
-            found[name] = file_at(path)
-    return found
+    files: dict[str, File] = {}
+    room = LARGEST
+    for name in names:
+        if len(files) < MOST:
+            with suppress(ConfigError):  # it is larger than the room that is left
+                files[name] = file_at(folder, name, room)
+                room -= len(files[name][0])
+    return files
 
 
 def _is_meant(name: str, sources: str) -> bool:
@@ -130,31 +135,26 @@ def _is_meant(name: str, sources: str) -> bool:
     return any(word in sources and re.search(rf"(?<![\w-]){re.escape(word)}(?!\w)", sources) for word in words if word)
 
 
-def _text(path: Path) -> str:
-    """What a source says that may name other files; nothing for what is no text, or long."""
-    if path.stat().st_size > LONGEST_SOURCE:
-        return ""
-    data = path.read_bytes()
-    return "" if b"\0" in data else data.decode(errors="replace")
-
-
-def _walk(folder: Path, without: re.Pattern[str]) -> Iterator[tuple[str, Path]]:
-    """Path below the folder -> file of what is not left out, in order; links that lead out of it are passed over."""
-    root = folder.resolve()
-    if not root.is_relative_to(folder.parent.resolve()):
+def _walk(root: Path, inside: str, without: re.Pattern[str]) -> Iterator[str]:
+    """Yield the paths of what is not left out, in order; links that lead out of the folder are passed over."""
+    folder = (root / inside).resolve()
+    if not folder.is_relative_to(root.resolve()):
         return
-    for place, folders, files in os.walk(root):
-        below = "" if Path(place) == root else f"{Path(place).relative_to(root).as_posix()}/"
+    for place, folders, files in os.walk(folder):
+        below = "" if Path(place) == folder else f"{Path(place).relative_to(folder).as_posix()}/"
         folders[:] = sorted(name for name in folders if not without.search(f"{below}{name}/"))
-        for name in sorted(files):
-            path = Path(place) / name
-            if not without.search(below + name) and path.is_file() and path.resolve().is_relative_to(root):
-                yield below + name, path
+        names = (below + name for name in sorted(files))
+        yield from (name for name in names if not without.search(name) and has_file(folder, name))
 
 
-def file_at(path: Path) -> File:
-    """A file's content and mode."""
-    return path.read_bytes(), EXECUTABLE if path.stat().st_mode & 0o100 else PLAIN
+def shared_folder(folder: Path) -> Path | None:
+    """Return the folder above, in which tasks have what they share; None where that is none of the task's author's.
+
+    The home of the user, folders above it, and what is around a repository are the user's own.
+    """
+    task, home = folder.resolve(), Path.home().resolve()
+    is_own = home.is_relative_to(task.parent) or (task / ".git").exists()
+    return None if is_own else task.parent
 
 
 def packages(files: Mapping[str, File], *, listed: bool = True) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from evogit.audit.attack import Attack, Finding, Hit
 from evogit.audit.attacks import ATTACKS
 from evogit.audit.laboratory import Laboratory, NotAskedError, NoTimeError, speaks_of_time
 from evogit.config import Task
+from evogit.contained import find_text, has_file
 from evogit.core import UsageError
 
 QUICK = ("memo", "kept-on-disk", "hard-coded", "memo-inside")
@@ -72,8 +73,8 @@ def source_of(task: Task, line: str) -> tuple[str, str]:
     """A line `file:number` of the evaluator's folder, or of the task's, as the task's; and its text, if it is there."""
     name, _, number = line.rpartition(":")
     for folder in (task.evaluator_folder, task.folder):
-        if name and (folder / name).is_file():
-            lines = (folder / name).read_text(encoding="utf-8", errors="replace").splitlines()
+        if name and has_file(folder, name):
+            lines = find_text(folder, name).splitlines()
             text = lines[int(number) - 1].strip() if 0 < int(number) <= len(lines) else ""
             return f"{(folder / name).relative_to(task.folder)}:{number}", text
     return line, ""

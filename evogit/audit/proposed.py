@@ -24,6 +24,7 @@ from evogit.audit.auditing import MODEL
 from evogit.audit.candidate import AttackCandidate
 from evogit.audit.laboratory import CONFIRMED, Laboratory, NotAskedError, NoTimeError, WatchedEvaluation
 from evogit.audit.spending import AuditAccount
+from evogit.contained import find_text
 from evogit.core import EvoGitError
 from evogit.credentials import Redactor, is_secret_name
 from evogit.llm import (
@@ -259,8 +260,7 @@ class _Attacker:
 
     def _described(self) -> str:
         lab, seed = self._lab, self._lab.seed.evaluation
-        toml = lab.task.folder / "task.toml"
-        keys = toml.read_text(encoding="utf-8") if toml.is_file() else ""
+        keys = find_text(lab.task.folder, "task.toml")
         feedback = "\n".join(f"{name}: {text}" for name, text in lab.seed.evidence.feedback.items())
         cases = "\n".join(f"{name}: {dict(values)}" for name, values in seed.cases.items())
         parts = [

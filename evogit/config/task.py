@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property, partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
@@ -15,6 +15,7 @@ from msgspec.structs import asdict, replace
 from evogit.config.instructions import instructs, names_dots
 from evogit.config.names import REPOSITORY_FILE, TASK_FILE, TEMPLATES
 from evogit.config.values import EvaluationCommand, Gate, MetricReader, Pairwise, is_safe_path, matches
+from evogit.contained import file_at, walk
 from evogit.core import HOLDOUT, ConfigError, Judged, Metric, NotFoundError, UsageError
 from evogit.credentials import is_secret_name, secret_files
 from evogit.sandbox import Environment
@@ -100,7 +101,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         Raises:
             ConfigError: when a symbolic link leads out of the folder.
         """
-        return dict(_files(self.evaluator_folder))
+        return dict(_files(self.folder, self.evaluator_folder))
 
     @property
     def templates(self) -> Path:
@@ -209,7 +210,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         """
         if self.seed is None:
             raise UsageError(f"the seed of {self.name} is a commit of {self.folder}, not a folder; read it from there")
-        return dict(_files(self.seed))
+        return dict(_files(self.folder, self.seed))
 
     @cached_property
     def evaluator_digest(self) -> str:
@@ -219,7 +220,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         entry: Any = self.command.way if self.command else self.evaluator.name
         if self.pairwise:  # other judges are weighed by what they say, other criteria make other strengths
             entry = [entry, self.pairwise.criteria]
-        return _digest([metrics, gates, self.splits, entry], _files(self.evaluator_folder))
+        return _digest([metrics, gates, self.splits, entry], _files(self.folder, self.evaluator_folder))
 
     @cached_property
     def digest(self) -> str:
@@ -234,9 +235,8 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
             self.evaluator_digest,
         ]
         metrics = [asdict(metric) for metric in self.metrics]
-        return _digest(
-            [values, metrics, asdict(self.limits), self.environment.described], _files(self.seed) if self.seed else ()
-        )
+        seed = _files(self.folder, self.seed) if self.seed else ()
+        return _digest([values, metrics, asdict(self.limits), self.environment.described], seed)
 
     @cached_property
     def parts(self) -> dict[str, str]:
@@ -255,20 +255,29 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         if self.environment.links:
             values["links"] = list(self.environment.links)
         if self.seed:
-            values["seed"] = list(_files(self.seed))
-        for name, file in _files(self.evaluator_folder):
+            values["seed"] = list(_files(self.folder, self.seed))
+        for name, file in _files(self.folder, self.evaluator_folder):
             values.setdefault(f"{self.evaluator_folder.name}/{name.split('/')[0]}", []).append((name, file))
         return {name: hashlib.sha256(repr(value).encode()).hexdigest()[:12] for name, value in values.items()}
 
 
-def _files(root: Path) -> Iterator[tuple[str, tuple[bytes, int]]]:
-    for path in sorted(root.rglob("*")):
-        name = path.relative_to(root).as_posix()
-        if "__pycache__" in name.split("/") or (path.is_dir() and not path.is_symlink()):
+def _files(task: Path, root: Path) -> Iterator[tuple[str, tuple[bytes, int]]]:
+    """Yield path -> content and Git mode of the files of a folder of a task's.
+
+    Raises:
+        ConfigError: a link leads out of the folder, the folder is a link that leads out of the task's, or a file is
+            not a regular one.
+    """
+    if not root.is_dir():
+        return
+    if not root.resolve().is_relative_to(task.resolve()):
+        raise ConfigError(f"{root}: expected a folder of {task}, got a link that leads out of it; put a copy there")
+    for name in sorted(walk(root), key=PurePosixPath):
+        if "__pycache__" in name.split("/"):
             continue
-        if not path.resolve().is_relative_to(root.resolve()) or not path.is_file() or not is_safe_path(name):
-            raise ConfigError(f"{path}: expected a regular file of {root.name}/ or a link to one; remove it")
-        yield name, (path.read_bytes(), 0o100755 if path.stat().st_mode & 0o100 else 0o100644)
+        if not is_safe_path(name):
+            raise ConfigError(f"{root / name}: expected a path that every system can have; rename it")
+        yield name, file_at(root, name)
 
 
 def _digest(values: Any, files: Iterable[tuple[str, tuple[bytes, int]]]) -> str:

@@ -22,6 +22,7 @@ from pydantic import (
 from evogit.config.fields import Duration, Glob, Module, Package, Place, Size, Word
 from evogit.config.names import SYSTEM
 from evogit.config.values import STRENGTH, Gate, MetricReader, is_safe_path, nearest, problem
+from evogit.contained import MAX_TEXT_BYTES, file_at, has_file
 from evogit.core import ConfigError, Direction
 
 COMMANDS = ("command", "directory", "folder", "prepare", "tests", "retry", "profile")
@@ -124,6 +125,8 @@ class EvaluatorTable(_TaskTable):
             raise ValueError(f'expected a file in a folder of its own, such as "evaluator/evaluate.py", got "{value}"')
         if not _beside(info, value).is_file():
             raise ValueError(f'there is no file "{value}" in the folder of this file; create it')
+        if not has_file(_beside(info, ""), value):
+            raise ValueError(f'"{value}" is a link that leads out of the folder of this file; put a copy in its place')
         return value
 
     @field_validator("read")
@@ -268,10 +271,9 @@ class TaskTable(_TaskTable):
     @field_validator("goal")
     @classmethod
     def _from_file(cls, value: str, info: ValidationInfo) -> str:
-        file = _beside(info, "goal.md")
-        if not value and not file.is_file():
+        if not value and not _beside(info, "goal.md").is_file():
             raise ValueError("expected a text, or a file goal.md beside this one, that tells agents what to improve")
-        return (value or file.read_text(encoding="utf-8")).strip()
+        return (value or file_at(_beside(info, ""), "goal.md", MAX_TEXT_BYTES)[0].decode()).strip()
 
     @field_validator("metrics")
     @classmethod
@@ -308,10 +310,12 @@ def read(file: Path, folder: Path) -> TaskTable:
         ConfigError: naming every problem and where it is.
     """
     try:
-        raw = tomllib.loads(file.read_text(encoding="utf-8"))
+        raw = tomllib.loads(file_at(file.parent, file.name, MAX_TEXT_BYTES)[0].decode())
         return TaskTable.model_validate(raw, context={"folder": folder})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file}: not TOML: {error}") from error
+    except RecursionError:
+        raise ConfigError(f"{file}: not TOML that can be read: its brackets are too deep") from None
     except ValidationError as error:
         problems = [f"{file}: {problem(each['loc'], each, _known_keys(each['loc'][:-1]))}" for each in error.errors()]
         raise ConfigError("\n".join(problems)) from None

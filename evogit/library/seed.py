@@ -11,8 +11,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from evogit.config.values import is_safe_path
+from evogit.contained import file_at
 from evogit.core import UsageError
-from evogit.repository import EXECUTABLE, FILE
+from evogit.repository import FILE
 
 SeedLike = str | Path | Mapping[str, str | bytes]
 """The path of a file or a folder, a text of more than one line, or files: path -> content."""
@@ -51,9 +52,11 @@ class Seed(Struct, frozen=True):
             return cls(Path(single).stem, {single: (_encoded(given, "a seed"), FILE)}, single, Path.cwd())
         path = Path(given)
         if path.is_file():
-            return cls(_name(path.stem), {path.name: _read(path)}, path.name, path.parent.resolve())
+            file = file_at(path.resolve().parent, path.resolve().name)  # the caller's own, so a link may lead anywhere
+            return cls(_name(path.stem), {path.name: file}, path.name, path.parent.resolve())
         if path.is_dir() and given != "":
-            files = {each.relative_to(path).as_posix(): _read(each) for each in _files(path)}
+            names = (each.relative_to(path).as_posix() for each in _files(path))
+            files = {name: file_at(path, name) for name in names}
             return cls(_name(path.resolve().name), _checked(files, str(path)), "", path.resolve())
         raise UsageError(
             f"expected a seed: a file, a folder, a text of more than one line, or a dict of files; got {str(given)!r}, "
@@ -100,10 +103,6 @@ def _name(stem: str) -> str:
     """What can name a run."""
     plain = unicodedata.normalize("NFKD", stem).encode("ascii", "ignore").decode()
     return re.sub(r"[^a-zA-Z0-9]+", "_", plain).strip("_").lower()[:60] or "program"
-
-
-def _read(path: Path) -> tuple[bytes, int]:
-    return path.read_bytes(), EXECUTABLE if path.stat().st_mode & 0o100 else FILE
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from evogit.config import Task
+from evogit.contained import file_at
 from evogit.core import Evaluation, Evidence, Files, RefusedError
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import Inputs
@@ -33,12 +34,15 @@ class Work(Struct, frozen=True, kw_only=True):
 class _Found(Struct, frozen=True):
     """A file or link; its content, which may be huge, is read when it is asked for."""
 
-    file: Path
+    folder: Path
+    path: str
     mode: int
     size: int
 
     def content(self) -> bytes:
-        return os.fsencode(self.file.readlink()) if self.mode == LINK else self.file.read_bytes()
+        if self.mode == LINK:
+            return os.fsencode((self.folder / self.path).readlink())
+        return file_at(self.folder, self.path)[0]
 
 
 async def read_work(repository: Repository, task: Task, seed: str, folder: Path) -> Work:
@@ -97,22 +101,22 @@ def _differences(
     for path in paths:
         parent = (folder / path).parent
         inside = real.setdefault(parent, parent.resolve() == parent)  # links to folders are not followed
-        old, new = before.get(path), _look(folder / path) if inside else None
+        old, new = before.get(path), _look(folder, path) if inside else None
         if (old or new) and not _same(repository, old, new):
             yield path, old, new
 
 
-def _look(file: Path) -> _Found | None:
+def _look(folder: Path, path: str) -> _Found | None:
     """What is there: a regular file, or a link, which is not followed; None for anything else."""
     try:
-        about = file.lstat()
+        about = (folder / path).lstat()
     except (FileNotFoundError, NotADirectoryError):
         return None
     if stat.S_ISLNK(about.st_mode):
-        return _Found(file, LINK, about.st_size)
+        return _Found(folder, path, LINK, about.st_size)
     if not stat.S_ISREG(about.st_mode):
         return None
-    return _Found(file, EXECUTABLE if about.st_mode & 0o100 else FILE, about.st_size)
+    return _Found(folder, path, EXECUTABLE if about.st_mode & 0o100 else FILE, about.st_size)
 
 
 def _same(repository: Repository, old: TreeEntry | None, new: _Found | None) -> bool:

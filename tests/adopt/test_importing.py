@@ -248,7 +248,7 @@ def test_a_database_that_is_none_of_shinkaevolve_or_not_whole_is_told_what_it_ha
             read_past(tmp_path / "programs.sqlite", "initial.py", "combined_score")
         return str(error.value)
 
-    assert "no such table: programs" in refused("CREATE TABLE x (a)")
+    assert "no plain table" in refused("CREATE TABLE x (a)")
     table = "CREATE TABLE programs (id, source, combined_score)"
     assert "has no program yet" in refused(table)
     newer = refused(table, "INSERT INTO programs VALUES (1, 2, 3)")

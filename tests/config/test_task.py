@@ -265,7 +265,7 @@ def test_the_seed_keeps_modes_and_follows_no_link_out(tmp_path: Path) -> None:
     assert files["run.sh"][1] == 0o100755
     assert files["same.py"] == files["answer.py"]
     (tmp_path / "seed" / "out.py").symlink_to("../evaluator/evaluate.py")
-    with pytest.raises(ConfigError, match=r"out\.py: expected a regular file"):
+    with pytest.raises(ConfigError, match=r"out\.py"):
         load_task(tmp_path)
 
 

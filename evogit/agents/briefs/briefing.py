@@ -17,6 +17,7 @@ from evogit.agents import Background, Brief
 from evogit.agents.briefs import digest
 from evogit.agents.briefs.directions import direction
 from evogit.agents.briefs.excerpt import INSTRUCTIONS, excerpt
+from evogit.contained import text_at
 from evogit.core import ConfigError
 from evogit.llm import Message, estimate_tokens
 from evogit.text import cut, fence, marker_length, plain
@@ -253,8 +254,10 @@ def _markers(length: int) -> dict[str, str]:
 
 
 def _template(name: str, background: Background) -> str:
-    own = background.templates / name
-    return (own if own.is_file() else TEMPLATES / name).read_text(encoding="utf-8")
+    folder = background.templates
+    if (folder / name).is_file():
+        return text_at(folder.parent, f"{folder.name}/{name}")
+    return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
 def _sections(template: str, values: Mapping[str, str]) -> list[str]:

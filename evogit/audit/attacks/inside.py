@@ -13,6 +13,7 @@ from evogit.audit.attack import Attack, Hit
 from evogit.audit.candidate import AttackCandidate, above, helpers, title, wrapped_all
 from evogit.audit.laboratory import Laboratory, NoTimeError, WatchedEvaluation, words_of
 from evogit.config.values import EvaluationCommand
+from evogit.contained import find_text
 
 FAMILY = "inside"
 MOST_FILES = 40
@@ -235,7 +236,7 @@ async def _same_again(lab: Laboratory, candidate: AttackCandidate, trial: Watche
 def _command_line(lab: Laboratory) -> str:
     if not lab.task.command:
         return harness(lab)[0].line if harness(lab) else ""
-    for number, line in enumerate(lab.task.evaluator.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(find_text(lab.task.folder, lab.task.evaluator.name).splitlines(), 1):
         if re.match(r"\s*command\s*=", line):
             return f"{lab.task.evaluator.name}:{number}"
     return ""

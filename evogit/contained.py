@@ -1,0 +1,155 @@
+"""Reads files of a folder that a stranger may have made: nothing outside of it, and nothing without an end.
+
+Git and archives keep symbolic links, so a path in such a folder may lead to any file of this machine.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from evogit.core import ConfigError
+
+MAX_FILE_BYTES = 256 << 20
+MAX_TEXT_BYTES = 4 << 20
+"""Bytes of a file that is read as text."""
+MAX_LINKS = 40
+"""Links that a path may lead through, as in Linux."""
+MAX_LINE_CHARS = 2000
+"""Characters of a line that patterns are looked for in."""
+EXECUTABLE, PLAIN = 0o100755, 0o100644
+"""Git modes."""
+_IRREGULAR = "{}: expected a regular file, got a folder, pipe or device; remove it"
+
+
+def file_at(root: Path, path: str, limit: int = MAX_FILE_BYTES) -> tuple[bytes, int]:
+    """Read a file below a folder: its content and Git mode. Links are followed only as far as they stay below `root`.
+
+    Raises:
+        ConfigError: it leads out of the folder, is not a regular file, cannot be read or has more bytes than `limit`.
+    """
+    try:
+        with open_at(root, path) as file:
+            about = os.fstat(file.fileno())
+            data = file.read(limit + 1) if about.st_size <= limit else b""  # it may grow meanwhile
+    except OSError as error:
+        raise ConfigError(f"{root / path}: cannot be read: {error.strerror}") from None
+    if max(len(data), about.st_size) > limit:
+        raise ConfigError(f"{root / path}: expected at most {limit:,} bytes, got more; make it smaller or remove it")
+    return data, EXECUTABLE if about.st_mode & 0o100 else PLAIN
+
+
+def open_at(root: Path, path: str) -> BinaryIO:
+    """Open a file below a folder for reading. Links are followed only as far as they stay below `root`.
+
+    Raises:
+        ConfigError: it leads out of the folder, is not a regular file or cannot be opened.
+    """
+    try:
+        file = os.fdopen(_opened(root, path), "rb")
+    except (OSError, ValueError) as error:  # no such file, or no name that a file can have
+        raise ConfigError(f"{root / path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise ConfigError(_IRREGULAR.format(root / path))
+    return file
+
+
+def text_at(root: Path, path: str, limit: int = MAX_TEXT_BYTES) -> str:
+    """Read a file below a folder as UTF-8, with a replacement for all that is not.
+
+    Raises:
+        ConfigError: as `file_at` does.
+    """
+    return file_at(root, path, limit)[0].decode(errors="replace")
+
+
+def find_text(root: Path, path: str, limit: int = MAX_TEXT_BYTES) -> str:
+    """Read a file below a folder as text; return nothing if it may not be read or is not there."""
+    with suppress(ConfigError):
+        return text_at(root, path, limit)
+    return ""
+
+
+def has_file(root: Path, path: str) -> bool:
+    """Return whether `file_at` may read the file, if it is not too long."""
+    try:
+        open_at(root, path).close()
+    except ConfigError:
+        return False
+    return True
+
+
+def walk(root: Path) -> Iterator[str]:
+    """Yield the paths of all that is below a folder except folders, in order; links to folders are not followed."""
+    for place, folders, files in os.walk(root):
+        below = Path(place).relative_to(root)
+        links = [name for name in folders if (Path(place) / name).is_symlink()]
+        folders[:] = sorted(set(folders) - set(links))
+        yield from ((below / name).as_posix() for name in sorted([*files, *links]))
+
+
+def lines_of(text: str) -> Iterator[str]:
+    """Yield the lines that say something, each as far as patterns look: the longest lines are those of made files."""
+    yield from (line[:MAX_LINE_CHARS] for line in text.splitlines() if line[:MAX_LINE_CHARS].strip())
+
+
+def _opened(root: Path, path: str) -> int:
+    """Open a file for reading, one component after the other, so that no link is followed unseen.
+
+    Raises:
+        ConfigError: the path leads out of the folder.
+        OSError: there is no such file.
+    """
+    left, links = path.split("/")[::-1], 0
+    with ExitStack() as stack:
+        places = [_folder(stack, root)]
+        while left:
+            name = left.pop()
+            if name == "..":
+                if len(places) == 1:
+                    raise ConfigError(_outside(root, path))
+                places.pop()
+            if name in ("", ".", ".."):
+                continue
+            mode = os.stat(name, dir_fd=places[-1], follow_symlinks=False).st_mode
+            if stat.S_ISLNK(mode):
+                links += 1
+                target = os.readlink(name, dir_fd=places[-1])
+                if target.startswith("/"):
+                    target = _below(root, path, target)
+                    places = places[:1]
+                left += target.split("/")[::-1]
+                if links > MAX_LINKS:
+                    raise ConfigError(f"{root / path}: expected at most {MAX_LINKS} links, got more; remove it")
+            elif any(part not in ("", ".") for part in left):
+                places.append(_folder(stack, Path(name), places[-1]))
+            else:
+                if not stat.S_ISREG(mode):
+                    raise ConfigError(_IRREGULAR.format(root / path))
+                return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=places[-1])
+    raise ConfigError(_IRREGULAR.format(root / path))
+
+
+def _folder(stack: ExitStack, name: Path, below: int | None = None) -> int:
+    """Open a folder; below another one, not through a link."""
+    follow = 0 if below is None else os.O_NOFOLLOW
+    found = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | follow, dir_fd=below)
+    stack.callback(os.close, found)
+    return found
+
+
+def _below(root: Path, path: str, target: str) -> str:
+    """The path below the folder that an absolute link leads to."""
+    real = f"{root.resolve()}/"
+    if not target.startswith(real):
+        raise ConfigError(_outside(root, path))
+    return target.removeprefix(real)
+
+
+def _outside(root: Path, path: str) -> str:
+    return f"{root / path}: expected a file of {root}, got a link that leads out of it; put a copy in its place"
