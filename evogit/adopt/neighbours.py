@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from itertools import islice
 from pathlib import Path
 
 from evogit.adopt.foreign_task import File
 from evogit.adopt.sources import LEFT_OUT
-from evogit.contained import file_at, has_file
+from evogit.contained import file_at, has_file, lines_of
 from evogit.core import ConfigError
 
 LARGEST = 16 << 20
@@ -33,17 +36,24 @@ ENDINGS: dict[str, tuple[str, ...]] = {
 """Ending of a source -> what is put behind the name of a module to get its file."""
 ENDINGS |= {"mjs": ENDINGS["js"], "cjs": ENDINGS["js"], "mts": ENDINGS["ts"], "pm": ENDINGS["pl"]}
 IMPORT = re.compile(
-    r"^\s*(?:pub\s+)?(?:from|import|use|mod)\s+([\w.:]+)(?:\s+import\s+\(?([\w, ]+))?|"
-    r"\b(?:require(?:_relative)?|import|from)\b\s*\(?\s*[\"']([^\"'\n]+)[\"']",
+    r"^[ \t]*(?:pub[ \t]{1,8})?(?:from|import|use|mod)[ \t]{1,8}([\w.:]{1,200})"
+    r"(?:[ \t]{1,8}import[ \t]{1,8}\(?([\w, ]{1,1000}))?|"
+    r"\b(?:require(?:_relative)?|import|from)\b[ \t]{0,8}\(?[ \t]{0,8}[\"']([^\"'\n]{1,200})[\"']",
     re.MULTILINE,
 )
-SEVERAL = re.compile(r"^\s*import\s+([\w.]+(?:\s+as\s+\w+)?(?:\s*,\s*[\w.]+(?:\s+as\s+\w+)?)+)", re.MULTILINE)
+SEVERAL = re.compile(
+    r"^[ \t]*import[ \t]{1,8}([\w.]{1,200}(?:[ \t]{1,8}as[ \t]{1,8}\w{1,80})?,[\w., \t]*)", re.MULTILINE
+)
 """Modules that a line of Python imports."""
-MODULE = re.compile(r"\bpython[\d.]*\s+(?:-[A-Za-z]+\s+)*-m\s+([A-Za-z_][\w.]*\w)")
+MODULE = re.compile(r"\bpython[\d.]{0,8}[ \t]{1,8}(?:-[A-Za-z]{1,8}[ \t]{1,8}){0,8}-m[ \t]{1,8}([A-Za-z_][\w.]{0,200})")
 """A module that a command starts."""
 QUOTED = re.compile(r"[\"'`]([^\"'`\n]{1,200})[\"'`]")
-VARIABLE = re.compile(r"\$(?:\{\w+\}|\w+)/")
+VARIABLE = re.compile(r"\$(?:\{\w{1,80}\}|\w{1,80})/")
 """A folder in front of a path that only a run knows, mostly the script's own."""
+MAX_DEPTH = 20
+"""Modules within each other."""
+MAX_NAMES = 5000
+"""Names in a source that may mean files."""
 WHOLE = re.compile(r"\b(listdir|scandir|iterdir|glob|rglob|walk|readdir\w*|read_dir|list\.files|Dir)\b")
 """What reads all files of a folder."""
 SAFE = re.compile(r"\.(png|jpe?g|gif|pdf|sqlite|db)$")
@@ -112,30 +122,32 @@ def is_source(path: str) -> bool:
 
 def named(path: str, text: str, inside: Callable[[str], Iterable[str]]) -> Iterator[str]:
     """The paths that a source's text may mean, whether there is something or not."""
-    here = path.rpartition("/")[0]
-    words = {word.lstrip("/") for word in re.findall(r"[\w.@+/-]*\w", VARIABLE.sub(" ", text))}
-    quoted = set(QUOTED.findall(text))
+    here, text = path.rpartition("/")[0], "\n".join(lines_of(text))
+    words = {word.lstrip("/") for word in words_of(text)}
+    quoted = set(islice(dict.fromkeys(QUOTED.findall(text)), MAX_NAMES))
+    words, whole = words | quoted, WHOLE.search(text) is not None
+    inside = cache(lambda folder, look=inside: list(look(folder)))
     for folder in dict.fromkeys(("", here)):
-        known = set(inside(folder))
         prefix = f"{folder}/" if folder else ""
-        yield from sorted(each for each in known if each.removeprefix(prefix) in words | quoted)
-        far = sorted(each.removeprefix("./") for each in words | quoted if "/" in each)
+        yield from sorted(each for each in inside(folder) if each.removeprefix(prefix) in words)
+        far = sorted(each.removeprefix("./") for each in words if "/" in each)
         yield from (clean for each in far if (clean := _joined(folder, each)))
         for name in sorted(each.strip("/").removeprefix("./") for each in quoted):
-            if folders := _joined(folder, name):
-                yield from _in_folder(folders, text, words | quoted, inside)
+            place, _, pattern = _joined(folder, name).rpartition("/")
+            if "*" in pattern and re.search(r"\w", pattern):
+                yield from fnmatch.filter(
+                    inside(place), f"{place}/" * bool(place) + re.sub(r"([\[?])", r"[\1]", pattern)
+                )
+            elif pattern and "*" not in place + pattern:
+                files = inside(f"{place}/{pattern}".lstrip("/"))
+                yield from (each for each in files if whole or each.rpartition("/")[2] in words)
     yield from _modules(path, text)
 
 
-def _in_folder(folder: str, text: str, words: set[str], inside: Callable[[str], Iterable[str]]) -> Iterator[str]:
-    """Files of a folder that a text names: by their names, by a pattern, or all where all are read."""
-    place, _, pattern = folder.rpartition("/")
-    if "*" in pattern and re.search(r"\w", pattern):
-        match = re.compile(re.escape(pattern).replace(r"\*", ".*"))
-        yield from (each for each in inside(place) if match.fullmatch(each.rpartition("/")[2]))
-    elif "*" not in folder:
-        whole = WHOLE.search(text)
-        yield from (each for each in inside(folder) if whole or each.rpartition("/")[2] in words)
+def words_of(text: str) -> list[str]:
+    """The words of a text that may be paths, without the folders that only a run knows."""
+    words = (word.rstrip(".@+/-") for word in re.findall(r"[\w.@+/-]+", VARIABLE.sub(" ", text)))
+    return list(islice(dict.fromkeys(filter(None, words)), MAX_NAMES))
 
 
 def _modules(path: str, text: str) -> Iterator[str]:
@@ -143,12 +155,12 @@ def _modules(path: str, text: str) -> Iterator[str]:
     here, endings = path.rpartition("/")[0], ENDINGS.get(path.rpartition(".")[2], ())
     yield from modules_started(text)
     for match in SEVERAL.finditer(text):
-        names = (each.split()[0] for each in match[1].split(","))
+        names = (each.split()[0] for each in match[1].split(",") if each.strip())
         yield from (_joined(here, f"{name.replace('.', '/')}.py") for name in names)
     for match in IMPORT.finditer(text):
         name = match[3] or re.sub(r"^\.+", "", match[1]).replace("::", "/").replace(".", "/")
         parts = [f"{name}/{each.split()[0]}".lstrip("/") for each in (match[2] or "").split(",") if each.split()]
-        parents = ["/".join(name.split("/")[:depth]) for depth in range(1, name.count("/") + 1)]
+        parents = ["/".join(name.split("/")[:depth]) for depth in range(1, min(name.count("/"), MAX_DEPTH) + 1)]
         for module in (*parents, name, *parts):
             for folder in dict.fromkeys((here, "")):
                 yield from (clean for ending in ("", *endings) if (clean := _joined(folder, module + ending)))
@@ -156,7 +168,7 @@ def _modules(path: str, text: str) -> Iterator[str]:
 
 def modules_started(text: str) -> Iterator[str]:
     """The files that modules may be which commands start: `python -m bench.run`."""
-    for name in MODULE.findall(text):
+    for name in (found.rstrip(".") for found in MODULE.findall(text)):
         yield from (f"{name.replace('.', '/')}{end}" for end in (*ENDINGS["py"], "/__main__.py"))
 
 

@@ -8,13 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from evogit.adopt.foreign_task import File, ForeignTask, name_of
-from evogit.adopt.labels import IN_UNIT, best_label, time_of
-from evogit.adopt.neighbours import VARIABLE, beside, is_source, modules_started
+from evogit.adopt.labels import best_label, time_of
+from evogit.adopt.neighbours import beside, is_source, modules_started, words_of
 from evogit.adopt.sources import marked, packages, repeats
-from evogit.adopt.wanted import direction_stated
 from evogit.config.printed_numbers import (
     GROUPED,
     NUMBER,
@@ -23,6 +21,7 @@ from evogit.config.printed_numbers import (
     read_of_time,
     standing,
 )
+from evogit.contained import lines_of
 from evogit.core import Direction
 
 EXPECTED = "a file: a script that prints a number (the last one counts; METRIC name=value, JSON, name: value)"
@@ -43,12 +42,10 @@ COMMANDS = {
     ".sh": "bash {}",
 }
 """How a file with this ending is started."""
-METRIC = re.compile(r"METRIC\s+([A-Za-z_][\w.-]*)\s*=(\d?)")
+METRIC = re.compile(r"METRIC[ \t]{1,8}([A-Za-z_][\w.µμ-]{0,100})[ \t]{0,8}=(\d?)")
 """A line METRIC name=value, and the first digit where the value is always the same."""
-GROUPS = re.compile(r"\{[^{}\n]*:[^{}\n\"']*,[^{}\n]*\}|toLocaleString|%'")
+GROUPS = re.compile(r"\{[^{}\n]{0,60}:[^{}\n\"',]{0,60},[^{}\n]{0,60}\}|toLocaleString|%'")
 """What prints a number with commas between its thousands."""
-COMMENT = re.compile(r"\"{3}(.*?)\"{3}|'{3}(.*?)'{3}|(?:#|//)([^\n]*)", re.DOTALL)
-"""What a source says to people."""
 LAST, LAST_GROUPED = (rf"regex:(?<![\w.]){number}" for number in (NUMBER, GROUPED))
 """How the last number is read."""
 TIMEOUT = 300.0
@@ -70,39 +67,38 @@ def read_script(file: Path) -> ForeignTask | None:
     seed, large = beside(file)
     texts = texts_of(seed)
     number = number_of(texts)
-    comments = "\n".join(map("".join, COMMENT.findall(texts[0] if texts else "")))
-    stated = direction_stated(comments, number.metric)
     editable = (file.name, *started(file.name, seed))
     left_out = f"{', '.join(large)} did not come along, as it is too large; what reads it will fail"
     return ForeignTask(
         system="a script",
         name=name_of(file),
-        goal=goal_of(editable, seed, replace(number, direction=stated or number.direction)),
+        goal=goal_of(editable, seed, number),
         editable=editable,
         seed=seed,
         theirs={},
         command=command,
         read=number.read,
         metric=number.metric,
-        direction=stated or number.direction or "maximize",
+        direction=number.direction or "maximize",
         timeout=TIMEOUT,
         packages=packages(seed),
         repeats=repeats(seed),
-        notes=(*notes_of(number, stated), *([left_out] if large else [])),
+        notes=(*notes_of(number), *([left_out] if large else [])),
     )
 
 
 def texts_of(files: Mapping[str, File]) -> list[str]:
-    """The texts of those files that are sources."""
-    return [data.decode(errors="replace") for path, (data, _) in files.items() if is_source(path)]
+    """The texts of those files that are sources, without what no pattern looks at."""
+    return ["\n".join(lines_of(data.decode(errors="replace"))) for path, (data, _) in files.items() if is_source(path)]
 
 
 def started(script: str, seed: Mapping[str, File]) -> tuple[str, ...]:
     """The program that a shell script starts, where it is the only one that it names."""
     if not script.endswith((".sh", ".bash")):
         return ()
-    text = re.sub(r"^\s*#.*", "", seed[script][0].decode(errors="replace"), flags=re.MULTILINE)
-    words = {word.lstrip("./") for word in re.findall(r"[\w.+/-]*\w", VARIABLE.sub(" ", text))}
+    lines = (line for line in lines_of(seed[script][0].decode(errors="replace")) if not line.lstrip().startswith("#"))
+    text = "\n".join(lines)
+    words = {word.lstrip("./") for word in words_of(text)}
     words |= set(modules_started(text))
     programs = [path for path in seed if path in words and Path(path).suffix in COMMANDS and path != script]
     return tuple(programs) if len(programs) == 1 else ()
@@ -117,17 +113,12 @@ def goal_of(editable: Sequence[str], seed: Mapping[str, File], number: Number) -
     return "\n\n".join(filter(None, [said, "What it computes must stay what it is now.", marked(seed)]))
 
 
-def notes_of(number: Number, stated: Direction | None = None) -> tuple[str, ...]:
-    """What a person should know where a number or its way is a guess, or `stated` otherwise than its name tells."""
-    if stated and number.direction not in (None, stated):
-        way = "lower" if stated == "minimize" else "higher"
-        return (f"{number.metric} is taken to be better the {way} it is, as a comment states, whatever its name tells",)
+def notes_of(number: Number) -> tuple[str, ...]:
+    """What a person should know where a number or its way is a guess."""
     told, change = list[str](), "`evogit adopt` writes a task in which you can change that"
-    if IN_UNIT in number.read and number.metric != "seconds":
-        told.append(f"{number.metric} is read in seconds, whatever unit is printed behind it")
     if number.read in (LAST, LAST_GROUPED):
         told.append("no label tells which number counts: the last one that is printed is read")
-    if stated or number.direction:
+    if number.direction:
         return (f"{told[0]}; {change}",) if told else ()
     told.append(f"{number.metric} is taken to be better the higher it is")
     return (f"{'; '.join(told)}; {change}",)

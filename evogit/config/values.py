@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from msgspec import Struct, to_builtins
@@ -60,12 +60,41 @@ def is_safe_path(path: str) -> bool:
 
 def matches(path: str, globs: Iterable[str]) -> bool:
     """Whether a glob covers `path`, from the root on: `*` and `?` stop at a slash, `**` does not."""
-    return any(re.fullmatch(_regex(glob), path, re.DOTALL) for glob in globs)
+    return any(_covers(glob, path) for glob in globs)
 
 
-def _regex(glob: str) -> str:
-    tokens = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    return "".join(tokens.get(part) or re.escape(part) for part in re.split(r"(\*\*/|\*\*|\*|\?)", glob))
+MAX_BACKTRACKING = 2
+"""Wildcards of any length in a glob that is matched by `re`, whose time grows with each of them."""
+
+
+def _covers(glob: str, path: str) -> bool:
+    parts = [part for part in re.split(r"(\*\*/|\*\*|\*|\?)", glob) if part]
+    if sum(part[0] == "*" for part in parts) <= MAX_BACKTRACKING:
+        tokens = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+        return re.fullmatch("".join(tokens.get(part) or re.escape(part) for part in parts), path, re.DOTALL) is not None
+    starts = {0}  # the places of the path up to which the parts so far may reach
+    for part in parts:
+        if part == "**":
+            starts = set(range(min(starts, default=len(path) + 1), len(path) + 1))
+        elif part == "**/":
+            first = min(starts, default=len(path) + 1)
+            starts |= {place for place in range(first + 1, len(path) + 1) if path[place - 1] == "/"}
+        elif part == "*":
+            starts = set(_to_ends_of_names(path, starts))
+        elif part == "?":
+            starts = {place + 1 for place in starts if place < len(path) and path[place] != "/"}
+        else:
+            starts = {place + len(part) for place in starts if path.startswith(part, place)}
+    return len(path) in starts
+
+
+def _to_ends_of_names(path: str, starts: set[int]) -> Iterator[int]:
+    """Yield the places from each start up to the end of the name of a file or folder in which it is."""
+    end = -1
+    for place in sorted(starts):
+        if place > end:
+            end = slash if (slash := path.find("/", place)) >= 0 else len(path)
+            yield from range(place, end + 1)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

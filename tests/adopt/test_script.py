@@ -25,7 +25,6 @@ from tests.adopt.evaluating import evaluated, metrics, write
             2.5,
             "maximize",
         ),
-        ("stated.py", '"""Prints a score (lower is better)."""\nprint(f"score: {1 + 1}")\n', "score", 2.0, "minimize"),
         ("all.py", "x = 3\nprint(f'avg_score: {x}')\nprint(f'worst_score: {x - 1}')\n", "avg_score", 3.0, "maximize"),
         ("error.py", "m = 1.5\nprint(f'MAE: {m:.4f}')\nprint('Done in 0.5 s')\n", "mae", 1.5, "minimize"),
         ("words.py", "x = 4\nprint(f'Tour length (km): {x}')\nprint(f'Time: {9}')\n", "tour_length", 4.0, "minimize"),
@@ -42,7 +41,6 @@ from tests.adopt.evaluating import evaluated, metrics, write
             0.5,
             "minimize",
         ),
-        ("behind.py", "x = 4\nprint('N=%d: %d s (%d GFlops)' % (9, 8, x))\n", "gflops", 4.0, "maximize"),
         ("took.py", "t = 5\nprint(7)\nprint('--- %s seconds ---' % t)\n", "seconds", 5.0, "minimize"),
         ("ms.js", "const t = 6;\nconsole.log('Solved in', t, 'ms', 'by 9');\n", "milliseconds", 6.0, "minimize"),
         (
@@ -52,7 +50,6 @@ from tests.adopt.evaluating import evaluated, metrics, write
             4.0,
             "minimize",
         ),
-        ("debug.sh", "echo 'Time: 850µs' # {:?}\n", "seconds", 0.00085, "minimize"),
         (
             "sieve.py",
             "import time\nn, t = 0, time.perf_counter()\nwhile time.perf_counter() - t < 0:\n    n += 1\n"
@@ -83,10 +80,9 @@ def test_a_script_that_prints_a_number_is_a_task(tmp_path: Path, name, text, met
         ('print "regret = " . $x;', "regret"),
         ('fmt.Println("makespan:", x)', "makespan"),
         ('fprintf(stderr, "error: %s", message); printf("val_acc=%.3f\\n", x);', "val_acc"),
-        ('printf("%.3f GFLOPS\\n", x);', "gflops"),
         ('println!("Time: {:?}", start.elapsed());', "time"),
-        ('println!("Time elapsed in f() is: {:?}", duration);', "seconds"),
-        ("console.time('sudoku');\nconsole.timeEnd('sudoku');", "seconds"),
+        ('println!("Time elapsed in f() is: {:?}", duration);', "time"),
+        ("console.time('sudoku');\nconsole.timeEnd('sudoku');", "time"),
         ("print(time.time() - begun)", "time"),
         ('cout << "Taken by f(): " << d.count() << " microseconds" << endl;', "microseconds"),
         ('printf("%d loss\\n", x);', None),
