@@ -19,7 +19,7 @@ def test_it_tells_packages_places_and_the_working_folder() -> None:
         'RUN apt-get update \\\n  # a comment\n  && apt-get install -y --no-install-recommends gcc "g++" > /dev/null\n'
         "RUN pip3 install -q --index-url https://example.org/simple 'numpy>=2' -r requirements.txt scipy; echo done\n"
         "RUN --mount=type=cache,target=/x DEBIAN_FRONTEND=no apt-get install jq 2>&1  # pip install no\n"
-        'RUN ["pip", "install", "rich"]\nARG V=1.2\nRUN <<EOF\npip install "pandas==${V}" $OTHER\nEOF\n'
+        'RUN ["pip", "install", "rich"]\nARG V=1.2\nRUN pip install "pandas==${V}" $OTHER\n'
     )
     assert recipe.workdir == "/a/b"
     assert recipe.packages == ("numpy>=2", "scipy", "rich", "pandas==1.2")
@@ -47,25 +47,11 @@ def test_it_tells_packages_places_and_the_working_folder() -> None:
         ("COPY [!f]it.py [^u]it.py f?t.py here/", "/app/here/fit.py"),
         ("COPY data/*.csv x/", "/app/x/a.csv /app/x/b.csv"),
         ("COPY d*/ x/", "/app/x/a.csv /app/x/b.csv /app/x/deep/c.csv"),
-        ("COPY --exclude=b.* --exclude=deep data x", "/app/x/a.csv"),
-        ("COPY --exclude=**/*.csv . .", "/app/fit.py /app/util.py /app/words.txt /app/src/main.py"),
-        ("COPY --parents data/deep ./src/main.py /x/", "/x/data/deep/c.csv /x/src/main.py"),
-        ("COPY --parents ./data/./deep/c.csv /x/", "/x/deep/c.csv"),
         ("ENV HOME_OF=/srv\nWORKDIR ${HOME_OF}\nCOPY fit.py .", "/srv/fit.py"),
         ("ENV A /one two\nCOPY fit.py $A/", "/one two/fit.py"),
         ("ENV A=/one B=$A/two\nENV C=$A/three\nCOPY fit.py $B/\nCOPY fit.py $C/", "/two/fit.py /one/three/fit.py"),
-        ("ARG A=/x\nCOPY fit.py ${A}/${B:-${A}}${A:+/y}/", "/x/x/y/fit.py"),
-        (
-            "COPY <<EOF <<'two.txt' /x/\n# one\nCOPY fit.py /no/\nEOF\n2\ntwo.txt\nCOPY fit.py /x/",
-            "/x/EOF /x/two.txt /x/fit.py",
-        ),
         ("RUN echo $((1<<3)) <<never\nCOPY fit.py .", "/app/fit.py"),
         ("WORKDIR /b\nCOPY . .\nFROM y\nCOPY fit.py .", "/app/fit.py"),
-        (
-            "COPY src /out\nFROM y\nWORKDIR /z\nCOPY --from=one /out/main.py .\nCOPY --from=0 /out /o",
-            "/z/main.py /o/main.py",
-        ),
-        ("WORKDIR /w\nCOPY fit.py .\nFROM one\nCOPY util.py .", "/w/fit.py /w/util.py"),
     ],
 )
 def test_what_it_copies_is_where_docker_has_it(text: str, paths: str) -> None:
@@ -81,7 +67,7 @@ def test_it_tells_the_variables_of_the_image_and_no_others() -> None:
     )
     path = "/own/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     assert recipe.environment == {"B": "2", "PATH": path, "PYTHONPATH": "/src:"}
-    assert (read("FROM debian:13 AS one\nENV A=1\nFROM one").environment, recipe.notes) == ({"A": "1"}, ())
+    assert "several stages" in "".join(recipe.notes)
 
 
 @pytest.mark.parametrize(
@@ -89,27 +75,11 @@ def test_it_tells_the_variables_of_the_image_and_no_others() -> None:
     [
         ("RUN python3 -m venv --prompt x /opt/v && /opt/v/bin/pip install y", ["/opt/v"]),
         ("RUN uv venv -p 3.12 && uv venv --seed tools", ["/app/.venv", "/app/tools"]),
-        ("RUN python -m venv /opt/v\nFROM ubuntu\nCOPY --from=one /opt/v /opt/w", ["/opt/w"]),
-        ("RUN python -m venv /opt/v\nFROM ubuntu", []),
     ],
 )
 def test_it_tells_the_virtual_environments_of_the_image(text: str, places: list[str]) -> None:
     recipe = read(f"FROM python AS one\n{text}\n")
     assert (sorted(recipe.virtual), recipe.files, recipe.notes) == (places, {}, ())
-
-
-def test_an_argument_before_the_stages_is_a_default_of_theirs() -> None:
-    recipe = read("ARG A=/one\nFROM node\nARG A\nENV B=$A\nARG B=/no\nWORKDIR $B\nCOPY fit.py .\n")
-    assert (recipe.workdir, list(recipe.files)) == ("/one", ["/one/fit.py"])
-    assert not recipe.notes
-
-
-def test_a_here_document_is_a_file_with_the_values_of_variables() -> None:
-    recipe = read(
-        "FROM rust\nARG A=1\nCOPY <<one <<-'two' /x/\n$A\none\n\t$A\n\ttwo\nCOPY --from=example.org/uv /uv /bin/\n"
-    )
-    assert {path: data for path, (data, _) in recipe.files.items()} == {"/x/one": b"1\n", "/x/two": b"$A\n"}
-    assert not recipe.notes
 
 
 @pytest.mark.parametrize(
@@ -122,8 +92,6 @@ def test_a_here_document_is_a_file_with_the_values_of_variables() -> None:
         ("RUN git init && git config user.name x && git add -A", '"git init", "git add -A"'),
         ("RUN npm ci  --omit dev 2>/dev/null || true", '"npm ci --omit dev 2>/dev/null"'),
         ("RUN curl -sSf https://example.org/x.sh | sh -s -- -y", '"curl -sSf https://example.org/x.sh | sh -s -- -y"'),
-        ("RUN python3 <<EOF\nopen('x', 'w')\nEOF", '"python3 <<EOF"'),
-        ("RUN <<EOF\nmake all\nEOF", '"make all"'),
         ("RUN a; b; c; d; e; f", '"a", "b", "c", "d" and 2 more'),
         (f"RUN make {'x' * 90}", f'"make {"x" * 55}..."'),
     ],
@@ -152,13 +120,6 @@ def test_of_commands_that_leave_nothing_to_miss_nothing_is_told(text: str) -> No
     [
         ("RUN echo 'a; $b' \\\n  c > x.txt && echo -n \"d\\te\" >> x.txt", {"/app/x.txt": "a; $b c\nd\te"}),
         ("ENV A=1\nRUN cd /srv; printf '%s-%d\\n' $A 2 \"$A\" 3 > x; : > y", {"/srv/x": "1-2\n1-3\n", "/srv/y": ""}),
-        ("ARG A=1\nRUN cat > x << 'END' && cat <<E >> x\n$A && rm x\nEND\n$A\nE", {"/app/x": "$A && rm x\n1\n"}),
-        (
-            "COPY data /d\nRUN cp -r /d/deep . && mv /d/a.csv x && rm -rf /d",
-            {"/app/deep/c.csv": "data/deep/c.csv", "/app/x": "data/a.csv"},
-        ),
-        ("COPY fit.py .\nRUN mkdir /k && cp fit.py /k && rm -f *.py no", {"/k/fit.py": "fit.py"}),
-        ("COPY fit.py .\nRUN cp fit.py old.py 2>/dev/null || cp util.py old.py", {"/app/fit.py": "fit.py"}),
         ('RUN echo "$(date)" > x; echo `date` > y; echo a | cat > z; echo $B > u; (echo v > v); cp no x', {}),
         ("RUN echo a > /dev/null && echo b > /etc/apt/x", {}),
     ],
@@ -177,7 +138,7 @@ def test_files_are_those_that_simple_commands_leave(text: str, files: dict[str, 
     ],
 )
 def test_an_image_that_begins_as_somebodys_is_told(base: str, known: bool) -> None:
-    notes = read(f"ARG BASE={base}\nFROM gone AS no\nFROM $BASE AS one\nFROM one\n").notes
+    notes = read(f"ARG BASE={base}\nFROM $BASE AS one\n").notes
     assert notes == (() if known else (f"its image begins as {base}: what that brings is not known here, and missing",))
 
 
@@ -223,3 +184,26 @@ def test_what_cannot_be_read_is_told() -> None:
     assert "$WHERE" in said
     assert "`uvx never-heard-of`" in said
     assert recipe.packages == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("COPY <<EOF /x\nCOPY fit.py /no\nEOF", "here-documents"),
+        ("RUN <<-EOF\n\tmake\n\tEOF", "here-documents"),
+        ("COPY --exclude=*.csv data x", "--exclude"),
+        ("COPY --parents data x", "--parents"),
+        ("FROM debian\nCOPY --from=0 fit.py .", "several stages"),
+        ("COPY --from=0 fit.py .", "of 0"),
+        ("RUN cp fit.py /k", '"cp fit.py /k"'),
+    ],
+)
+def test_what_takes_docker_is_told_and_not_guessed(text: str, note: str) -> None:
+    recipe = read(f"FROM python\n{text}\nCOPY util.py .\n")
+    assert note in "\n".join(recipe.notes)
+    assert "/no" not in recipe.files
+    assert "/app/util.py" in recipe.files
+
+
+def test_a_file_that_it_removes_is_not_there() -> None:
+    assert list(read("FROM python\nCOPY *.py ./\nRUN rm -f fit.py\n").files) == ["/app/util.py"]
