@@ -43,6 +43,7 @@ OWNERS = {
     "tree_sitter": "source",
     "tree_sitter_language_pack": "source",
     "uvicorn": "page",
+    "yaml": "adopt",
 }
 """Third-party module -> the only part that imports it."""
 
@@ -51,6 +52,7 @@ BROUGHT = {
     "pydantic_core": "pydantic",
     "requests": "docker",
     "resvg_py": "resvg-py",
+    "yaml": "PyYAML",
     "tree_sitter": "tree-sitter-language-pack",
     "tree_sitter_language_pack": "tree-sitter-language-pack",
 }

@@ -24,7 +24,7 @@ from evogit.adopt.harbor_notes import told_all_lost, told_missing, told_of_verif
 from evogit.adopt.image_places import Places, arranged, is_below
 from evogit.adopt.installs import commands, installed, lists
 from evogit.adopt.sources import all_below, merged, packages, repeats, requirements_of, too_large_of_all
-from evogit.adopt.yaml_subset import at
+from evogit.adopt.yaml_text import at, seconds
 from evogit.contained import text_at
 
 EXPECTED = "instruction.md with tests/test.sh (Harbor)"
@@ -78,7 +78,7 @@ def read_harbor(folder: Path) -> ForeignTask | None:
         command=_command(config, recipe, verifier, places, (*named, *(f"./{path}" for path in asked))),
         read="json:combined_score",
         metric="reward",
-        timeout=float(at(config, "verifier", "timeout_sec") or TIMEOUT),
+        timeout=seconds(at(config, "verifier", "timeout_sec"), TIMEOUT),
         memory=megabytes(config, "memory", MEMORY),
         disk=megabytes(config, "storage", DISK),
         packages=merged(needed, *_used(theirs, recipe.files), recipe.packages),

@@ -11,9 +11,10 @@ from typing import Any
 
 from evogit.adopt.dockerfile_text import expanded
 from evogit.adopt.foreign_task import PLAIN, File
-from evogit.adopt.yaml_subset import at
+from evogit.adopt.yaml_text import at
 from evogit.contained import find_text
 
+MAX_MEGABYTES = 1 << 24
 MAIN = "main"
 """The service of a composition in which agents work."""
 
@@ -71,12 +72,12 @@ def megabytes(config: Mapping[str, Any], what: str, least: int) -> int:
     """How much of `memory` or `storage` a task asks for, or its verifier; no less than the `least`."""
     tables = [at(config, "environment"), at(config, "verifier", "environment")]
     told = [at(table, f"{what}_mb") for table in tables] + [_in_megabytes(at(table, what)) for table in tables]
-    return max([least, *(each for each in told if isinstance(each, int))])
+    return min(max([least, *(each for each in told if isinstance(each, int))]), MAX_MEGABYTES)
 
 
 def _in_megabytes(size: object) -> int:
     """A size such as "2G" or "512M"; 0 for what is none."""
-    match = re.fullmatch(r"(\d+)([GM])[iB]*", str(size), re.IGNORECASE)
+    match = re.fullmatch(r"(\d{1,9})([GM])i?B?", str(size)[:40], re.IGNORECASE)
     return int(match[1]) * (1024 if match[2] in "gG" else 1) if match else 0
 
 

@@ -14,7 +14,7 @@ from evogit.adopt.image_places import Places, told_lost
 from evogit.adopt.installs import commands, told_unknown
 from evogit.adopt.sources import requirement
 from evogit.adopt.undone import told_base
-from evogit.adopt.yaml_subset import at, read_yaml
+from evogit.adopt.yaml_text import at, read_yaml
 
 TABLES = (("environment",), ("verifier", "environment"))
 """Where a task.toml tells of machines."""

@@ -29,7 +29,7 @@ from evogit.adopt.sources import (
     shared_folder,
     too_large,
 )
-from evogit.adopt.yaml_subset import at, read_yaml
+from evogit.adopt.yaml_text import at, read_yaml, seconds
 from evogit.contained import file_at, find_text, has_file, text_at
 from evogit.source.marks import blocks
 
@@ -83,13 +83,13 @@ def read_openevolve(place: Path) -> ForeignTask | None:
         "features": features if isinstance(features, list) else [] if is_skydiscover else FEATURES,
         **_standing(folder, evaluators[0]),
     }
-    seconds = timeout_of(config, SKYDISCOVER_TIMEOUT if is_skydiscover else TIMEOUT)
+    timeout = timeout_of(config, SKYDISCOVER_TIMEOUT if is_skydiscover else TIMEOUT)
     used = {path: file for path, file in theirs.items() if path in reached(theirs, {evaluator})}
     stages = sum(any(f"def evaluate_stage{n}".encode() in data for data, _ in used.values()) for n in (1, 2, 3))
     ranked = "" if any(b"combined_score" in data for data, _ in used.values()) else MEAN
     outside, why = openevolve_outside(program, json.dumps(about), theirs[evaluator])
     command = shlex.join(
-        ["python3", f"{SHIMS}/evaluate_openevolve.py", program, json.dumps({**about, "timeout": seconds})]
+        ["python3", f"{SHIMS}/evaluate_openevolve.py", program, json.dumps({**about, "timeout": timeout})]
     )
     return ForeignTask(
         system="SkyDiscover" if is_skydiscover else "OpenEvolve",
@@ -99,7 +99,7 @@ def read_openevolve(place: Path) -> ForeignTask | None:
         seed=seed,
         theirs=theirs,
         command=command,
-        timeout=seconds * max(1, stages if about["cascade"] else 1) + SLACK,
+        timeout=timeout * max(1, stages if about["cascade"] else 1) + SLACK,
         packages=packages(theirs),
         repeats=repeats(seed, used),
         notes=(*found.notes, *_notes(place, config, ranked), *told_needs({**used, **seed}, theirs)),
@@ -241,8 +241,7 @@ def _plainness(file: Path) -> tuple[int, str]:
 
 def timeout_of(config: Mapping[str, Any], default: float = TIMEOUT) -> float:
     """Seconds of one evaluation, or of one stage of it."""
-    said = at(config, "evaluator", "timeout")
-    return float(said) if isinstance(said, int | float) and said > 0 else default
+    return seconds(at(config, "evaluator", "timeout"), default)
 
 
 def goal_of(config: Mapping[str, Any], folder: Path, seed: Mapping[str, File], ranked: str = "") -> str:

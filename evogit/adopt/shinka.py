@@ -19,7 +19,7 @@ from evogit.adopt.foreign_task import SHIMS, File, ForeignTask, name_of, reached
 from evogit.adopt.needs import told_needs
 from evogit.adopt.outside import shinka_outside
 from evogit.adopt.sources import all_below, files_below, marked, packages, repeats, requirements, too_large
-from evogit.adopt.yaml_subset import at, read_yaml
+from evogit.adopt.yaml_text import at, read_yaml
 from evogit.config.values import matches
 from evogit.contained import file_at, find_text
 

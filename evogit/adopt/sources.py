@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from evogit.adopt.foreign_task import NOISY, File, reached
-from evogit.adopt.yaml_subset import at
+from evogit.adopt.yaml_text import at
 from evogit.contained import file_at, find_text, has_file
 from evogit.core import ConfigError
 from evogit.source.marks import END, START, blocks
