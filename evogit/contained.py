@@ -6,11 +6,13 @@ Git and archives keep symbolic links, so a path in such a folder may lead to any
 from __future__ import annotations
 
 import os
+import re
 import stat
+import tomllib
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from evogit.core import ConfigError
 
@@ -23,6 +25,8 @@ MAX_LINE_CHARS = 2000
 """Characters of a line that patterns are looked for in."""
 EXECUTABLE, PLAIN = 0o100755, 0o100644
 """Git modes."""
+_DEEP = re.compile(r"(?:[\w\"'-]{1,80}[ \t]{0,4}\.[ \t]{0,4}){33}[\w\"'-]")
+"""A dotted key whose tables are so deep that reading it takes longer than anybody waits."""
 _IRREGULAR = "{}: expected a regular file, got a folder, pipe or device; remove it"
 
 
@@ -96,6 +100,25 @@ def walk(root: Path) -> Iterator[str]:
 def lines_of(text: str) -> Iterator[str]:
     """Yield the lines that say something, each as far as patterns look: the longest lines are those of made files."""
     yield from (line[:MAX_LINE_CHARS] for line in text.splitlines() if line[:MAX_LINE_CHARS].strip())
+
+
+def joined_lines(text: str) -> str:
+    """Return what `lines_of` yields as one text."""
+    return "\n".join(lines_of(text))
+
+
+def toml_of(text: str) -> dict[str, Any]:
+    """Read TOML that a stranger may have written.
+
+    Raises:
+        tomllib.TOMLDecodeError: it is none, or its keys or brackets are too deep to be read.
+    """
+    if _DEEP.search(text):
+        raise tomllib.TOMLDecodeError("its keys are too deep")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise tomllib.TOMLDecodeError("its brackets are too deep") from None
 
 
 def _opened(root: Path, path: str) -> int:

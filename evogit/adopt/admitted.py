@@ -6,11 +6,12 @@ import re
 
 from evogit.adopt.foreign_task import kept_folder
 from evogit.config import Task
+from evogit.contained import joined_lines
 from evogit.text import one_line
 
 LONGEST = 200
 """Characters of it that are shown."""
-_SPEAKS = r"\w*(?:error|traceback|timeout|crash)\w*|failure(?:_(?:reason|stage))?"
+_SPEAKS = r"\w{0,40}?(?:error|traceback|timeout|crash)\w{0,40}|failure(?:_(?:reason|stage))?"
 ADMITTED = re.compile(
     rf"^(?:\[(?P<name>{_SPEAKS})\][ \t]+|\[(?P<block>{_SPEAKS})\]\n|(?P<same>error|traceback):[ \t]+|"
     r"(?:\[\w+\]|\w+:)[ \t]+\{[\"'](?P<key>error)[\"']:[ \t]+[\"'])"
@@ -31,6 +32,7 @@ def is_scored(task: Task) -> bool:
 
 def admitted(text: str) -> str:
     """The failure that what an evaluation printed tells of, such as `error: no cargo here`; empty where it is none."""
+    text = joined_lines(text)
     found, printed = ADMITTED.search(text), TRACEBACK.search(text)
     if found and not found["said"].startswith("Traceback ("):
         name, said = found["name"] or found["block"] or found["same"] or found["key"], " ".join(found["said"].split())

@@ -149,7 +149,7 @@ def _moved(about: Mapping[str, Any]) -> dict[str, Any]:
 
 def _title(said: str) -> str:
     """What a change is said to be: of one that is told as lines to replace, the first new one."""
-    new = re.match(r"Change \d+: Replace:\n(?:.*\n)*?with:\s+(.+)", said)
+    new = re.match(r"Change \d+: Replace:\n(?:.*\n)*?with:\s{1,80}(.+)", said)
     if new:
         return new[1].strip()
     return said if "Change 2:" in said else said.removeprefix("Change 1: ")

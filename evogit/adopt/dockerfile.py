@@ -10,6 +10,7 @@ import posixpath
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from msgspec import Struct, field
 
@@ -26,6 +27,7 @@ USUAL = frozenset(_USUAL.split())
 """Folders that images have."""
 PROGRAMS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """PATH of images that do not say another one."""
+MAX_INSTRUCTIONS = 500
 ELSEWHERE = ("/dev/", "/etc/apt/")
 """Where what is written is of no use here."""
 BUILD = "for that, build it with Docker and name it as [sandbox] image of a task of your own (`evogit adopt`)"
@@ -71,7 +73,7 @@ def read_dockerfile(context: Mapping[str, File], workdir: str = "/", whose: str 
     files = {path: file for path, file in sent(context).items() if path != "Dockerfile"}
     image = _Image(whose, files, workdir, workdir)
     image.add_folder(workdir)
-    for each in instructions(text):
+    for each in islice(instructions(text), MAX_INSTRUCTIONS):
         image.take(each)
     system = tuple(image.system)
     needs = (f"{whose} installs {', '.join(system)}, which bubblewrap takes from this machine",) if system else ()

@@ -41,7 +41,7 @@ CORES = 4
 """CPU seconds per second of wall clock that an evaluation may take: these systems limit the latter alone."""
 MEMORY, DISK = 4096, 512
 """MB that an evaluation may take where nothing says more."""
-IMPORTS = re.compile(r"^\s*(?:from|import)\s+([\w.]+)", re.MULTILINE)
+IMPORTS = re.compile(r"^[ \t]*(?:from|import)[ \t]+([\w.]{1,500})", re.MULTILINE)
 """The module that a line of Python imports."""
 NOISY = 3
 """How often what seems best is evaluated again where scores may be noisy, as far as the sources tell."""

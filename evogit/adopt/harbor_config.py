@@ -12,7 +12,7 @@ from typing import Any
 from evogit.adopt.dockerfile_text import expanded
 from evogit.adopt.foreign_task import PLAIN, File
 from evogit.adopt.yaml_text import at
-from evogit.contained import find_text
+from evogit.contained import find_text, toml_of
 
 MAX_MEGABYTES = 1 << 24
 MAIN = "main"
@@ -44,8 +44,8 @@ def config_of(folder: Path) -> dict[str, Any]:
 
 
 def _read(folder: Path) -> dict[str, Any]:
-    with suppress(tomllib.TOMLDecodeError, RecursionError):
-        return tomllib.loads(find_text(folder, "task.toml"))
+    with suppress(tomllib.TOMLDecodeError):
+        return toml_of(find_text(folder, "task.toml"))
     return {}
 
 

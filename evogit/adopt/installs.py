@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from evogit.adopt.sources import KNOWN, requirement
+from evogit.contained import joined_lines
 
 _VALUED = """
 -b -c -C -f -i -o -p -P -r -t -w --abi --branch --build-constraints --cache-dir --color --config-file --config-setting
@@ -95,15 +96,14 @@ def commands(script: str) -> Iterator[list[str]]:
     """The words of each command, without comments, redirections, and what may stand before it."""
     for command in (part for text in statements(script) for part in text.split("|")):
         found = words(re.sub(r"(?<!\S)\d?>>?\s*[^\s=<>]+|(?<!\S)\d>&\d", "", command))
-        while found and LEADING.fullmatch(found[0]):
-            del found[0]
-        if found:
-            yield found
+        begin = next((at for at, word in enumerate(found) if not LEADING.fullmatch(word)), len(found))
+        if found[begin:]:
+            yield found[begin:]
 
 
 def statements(script: str) -> Iterator[str]:
     """Each command, or commands that are piped into each other, without comments."""
-    plain = re.sub(r"(?m)(^|\s)#.*$", "", script.replace("\\\n", " "))
+    plain = re.sub(r"(?m)(^|\s)#.*$", "", joined_lines(script.replace("\\\n", " ")))
     yield from (text.strip() for text in re.split(r"&&|\|\||[;\n]", plain) if text.strip())
 
 

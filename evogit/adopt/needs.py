@@ -7,27 +7,30 @@ import shutil
 from collections.abc import Iterator, Mapping
 
 from evogit.adopt.foreign_task import File
+from evogit.contained import joined_lines
 
 GPU = re.compile(
-    r"^\s*(?:import|from)\s+(triton|cupy|pycuda)\b|\b(torch\.cuda)\.(?:synchronize|Event)\b|\b(__global__)\s|"
-    r"^\s*from\s+(numba)\s+import\s+cuda\b|\bdevice\s*=\s*[\"'](cuda)\b",
+    r"^[ \t]*(?:import|from)[ \t]{1,8}(triton|cupy|pycuda)\b|\b(torch\.cuda)\.(?:synchronize|Event)\b|\b(__global__)\s|"
+    r"^[ \t]*from[ \t]{1,8}(numba)[ \t]{1,8}import[ \t]{1,8}cuda\b|\bdevice[ \t]{0,8}=[ \t]{0,8}[\"'](cuda)\b",
     re.MULTILINE,
 )
-WITHOUT = re.compile(r"\bis_available\(|^\s*except (ImportError|ModuleNotFoundError)", re.MULTILINE)
+WITHOUT = re.compile(r"\bis_available\(|^[ \t]*except (ImportError|ModuleNotFoundError)", re.MULTILINE)
 """What sources say that do without something where it is not there."""
 MODEL = re.compile(
-    r"^\s*(?:import|from)\s+(openai|anthropic|litellm|dspy|google\.(?:genai|generativeai)|ollama|shinka\.llm)\b|"
-    r"[\"'](\w+_API_KEY)[\"']",
+    r"^[ \t]*(?:import|from)[ \t]{1,8}"
+    r"(openai|anthropic|litellm|dspy|google\.(?:genai|generativeai)|ollama|shinka\.llm)\b|"
+    r"[\"'](\w{1,80}_API_KEY)[\"']",
     re.MULTILINE,
 )
 _PROGRAMS = r"docker|julia|lean|gfortran|cargo|rustc|ghc|iverilog|verilator|yosys|swiftc|wolframscript|nvcc|javac"
 STARTED = re.compile(
-    rf"(?:[\[(]\s*|\bjoin\([^()\n]*,\s*)[\"'](?:({_PROGRAMS})[\"']|(go)[\"'],\s*[\"'](?:run|build|test))"
+    rf"(?:[\[(]\s{{0,40}}|\bjoin\([^()\n]{{0,200}},\s{{0,40}})"
+    rf"[\"'](?:({_PROGRAMS})[\"']|(go)[\"'],\s{{0,40}}[\"'](?:run|build|test))"
 )
 """A program that comes first in a list or a call, or last in a path that is put together."""
 DOCKER = re.compile(r"^[ \t]*(?:sudo[ \t]+)?docker[ \t]+\w", re.MULTILINE)
 """A command of a shell script."""
-FETCHED = re.compile(r"[\w.-]+\.(?:csv|tsv|jsonl?|npz|npy|parquet|pkl|h5|gz|zip|txt)\b")
+FETCHED = re.compile(r"[\w.-]{1,100}\.(?:csv|tsv|jsonl?|npz|npy|parquet|pkl|h5|gz|zip|txt)\b")
 """Files that a script may download."""
 REQUIREMENTS = re.compile(r"(^|/)requirements[^/]*\.txt$")
 CODE = re.compile(r"\.(py|sh|cu)$")
@@ -37,7 +40,8 @@ LONGEST = 60
 
 def told_needs(sources: Mapping[str, File], beside: Mapping[str, File]) -> Iterator[str]:
     """What a person is told: of the sources that an evaluation runs, and of all files `beside` them."""
-    texts = {path: data.decode(errors="replace") for path, (data, _) in sources.items() if CODE.search(path)}
+    code = (path for path in sources if CODE.search(path))
+    texts = {path: joined_lines(sources[path][0].decode(errors="replace")) for path in code}
     if found := _first({path: text for path, text in texts.items() if not WITHOUT.search(text)}, GPU):
         yield (
             f"it seems to need a graphics processor ({found}), which its sandbox does not have; `evogit adopt` writes "
@@ -64,7 +68,9 @@ def _told_missing(files: Mapping[str, File]) -> Iterator[str]:
     """Data that a script would download, and packages that have an address instead of a name."""
     known = {path.rpartition("/")[2] for path in files}
     for path, (data, _) in files.items():
-        text = data.decode(errors="replace")
+        if not (path.endswith(".sh") and "download" in path or REQUIREMENTS.search(path)):
+            continue
+        text = joined_lines(data.decode(errors="replace"))
         if path.endswith(".sh") and "download" in path and (lacks := sorted(set(FETCHED.findall(text)) - known)):
             named = f"{lacks[0]}{' and others' if lacks[1:] else ''}"
             yield f"{path} downloads {named}, not there yet: run it first, as there is no network in its sandbox"

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from evogit.adopt.past import MAX_PROGRAM_BYTES, Past, PastRun, finite, in_order
-from evogit.contained import has_file, text_at
+from evogit.contained import has_file, lines_of, text_at
 from evogit.core import NotFoundError
 from evogit.repository import Repository
 
@@ -21,6 +21,7 @@ SCORES = ("score", "metric", "metric_value", "value")
 COMMIT = re.compile(r"[0-9a-f]{7,40}")
 FAILED = frozenset({"crash", "crashed", "error", "fail", "failed", "oom", "timeout"})
 DISCARDED = frozenset({"abort", "aborted", "discard", "discarded", "reject", "rejected", "revert", "reverted"})
+MAX_COLUMNS = 100
 FARTHEST = 500
 """Commits above one of a row among which it is looked for the program that was changed, where some row's is near."""
 AUTORESEARCH = "autoresearch"
@@ -78,7 +79,7 @@ class _Table(Struct, frozen=True):
     @classmethod
     def of(cls, text: str, metric: str) -> _Table:
         """Read it; the first line is a header unless it names a commit."""
-        lines = [line.split("\t") for line in text.split("\n") if line.strip()]
+        lines = [line.split("\t", MAX_COLUMNS)[:MAX_COLUMNS] for line in lines_of(text)]
         rows = [[cell.strip() for cell in row] for row in lines if not row[0].startswith("#") or _is_header(row)]
         header = rows[0] if rows and not any(map(COMMIT.fullmatch, rows[0])) else []
         rows = rows[bool(header) :]

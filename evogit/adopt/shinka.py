@@ -10,6 +10,7 @@ import inspect
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from evogit.contained import file_at, find_text
 EXPECTED = "initial.* or seed_repo/ with evaluate.py (ShinkaEvolve)"
 TIMEOUT = 600.0
 """Seconds of one evaluation where nothing is said."""
-SAID = re.compile(r"\btime\s*[=:]\s*[\"']?(\d+):(\d\d):(\d\d)")
+SAID = re.compile(r"\btime[ \t]{0,8}[=:][ \t]{0,8}[\"']?(\d+):(\d\d):(\d\d)")
 MESSAGE = "task_sys_msg"
 """What they call the instructions."""
 STARTS = re.compile(r"(^|/)run[^/]*\.py$")
@@ -157,15 +158,16 @@ def _in_python(files: Mapping[str, File]) -> Iterator[str]:
     for path, (data, _) in sorted(files.items()):
         if not path.endswith(".py") or MESSAGE.encode() not in data:
             continue
-        try:
-            tree = ast.parse(data)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
-        texts = _Texts(files)
-        for node in ast.walk(tree):
-            texts.take(node)
-        yield from filter(None, (texts.of(value) for node in ast.walk(tree) for value in _given(node)))
-        yield from (text for name, text in texts.known.items() if MESSAGE in name)
+        with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+            yield from list(_in_tree(ast.parse(data), files))
+
+
+def _in_tree(tree: ast.Module, files: Mapping[str, File]) -> Iterator[str]:
+    texts = _Texts(files)
+    for node in ast.walk(tree):
+        texts.take(node)
+    yield from filter(None, (texts.of(value) for node in ast.walk(tree) for value in _given(node)))
+    yield from (text for name, text in texts.known.items() if MESSAGE in name)
 
 
 def _given(node: ast.AST) -> Iterator[ast.expr]:

@@ -6,14 +6,13 @@ import ast
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from evogit.adopt.foreign_task import NOISY, File, reached
 from evogit.adopt.yaml_text import at
-from evogit.contained import file_at, find_text, has_file
+from evogit.contained import MAX_LINE_CHARS, file_at, find_text, has_file, lines_of, toml_of
 from evogit.core import ConfigError
 from evogit.source.marks import END, START, blocks
 
@@ -21,6 +20,8 @@ LARGEST = 32 << 20
 """Bytes of files beside an evaluator, beyond which they are left out: what is larger belongs into an image."""
 MAX_SOURCE_BYTES = 1 << 20
 """Bytes of a file that may name others."""
+MAX_NAMED = 1000
+"""Files of which it is looked for whether a source names them."""
 MOST = 10_000
 """Files beside an evaluator."""
 LEFT_OUT = re.compile(
@@ -67,9 +68,8 @@ Any other name is left alone: whoever registered it may not be whom the author m
 COMMON = frozenset({"networkx", "numpy", "pandas", "scipy", "sklearn", "sympy", "yaml"})
 """Modules that are there with other systems as a rule, so that even a guarded import of them works there."""
 IMPORTED = re.compile(
-    r"^[ \t]*(?:from[ \t]+([A-Za-z_]\w*)[\w.]*[ \t]+import[ \t(]+[\w*, ]+|"
-    r"import[ \t]+([A-Za-z_]\w*)[\w.]*(?:[ \t]+as[ \t]+\w+)?)[ \t\\(]*(?:#.*)?$",
-    re.MULTILINE,
+    r"[ \t]*(?:from[ \t]{1,8}([A-Za-z_]\w*)(?:\.\w+)*[ \t]{1,8}import[ \t(][\w*, \t\\(]*|"
+    r"import[ \t]{1,8}([A-Za-z_]\w*)(?:\.\w+)*(?:[ \t]{1,8}as[ \t]{1,8}\w+)?[ \t]*)(?:#.*)?"
 )
 """An import that takes a line of its own."""
 SOURCES = re.compile(r"\.(py|[rR]|rs|c|cc|cpp|cxx|h|hpp|sh|bash|jl|go|[cm]?js|ts|rb|pl|lua|java)$")
@@ -87,9 +87,9 @@ def files_below(root: Path, below: str = "") -> dict[str, File]:
     Files that are too large and those that runs left behind are passed over.
     """
     names = list(_walk(root, below, LEFT_OUT))
-    folder = (root / below).resolve()
+    folder, room = (root / below).resolve(), [MAX_NAMED]
     sources = "\n".join(find_text(folder, name, MAX_SOURCE_BYTES) for name in names if not UNLESS_NAMED.search(name))
-    return _fitting(folder, [name for name in names if _is_meant(name, sources)])
+    return _fitting(folder, [name for name in names if _is_meant(name, sources, room)])
 
 
 def all_below(root: Path, below: str = "") -> dict[str, File]:
@@ -126,11 +126,12 @@ def _fitting(folder: Path, names: Iterable[str]) -> dict[str, File]:
     return files
 
 
-def _is_meant(name: str, sources: str) -> bool:
-    """Whether an evaluator may need the file, as far as its sources tell."""
+def _is_meant(name: str, sources: str, room: list[int]) -> bool:
+    """Whether an evaluator may need the file, as far as its sources tell; `room` is for how many that is looked for."""
     match = UNLESS_NAMED.search(name)
-    if match is None:
-        return True
+    if match is None or room[0] <= 0:
+        return match is None
+    room[0] -= 1
     words = match["folder"] or match["ending"], name.rpartition("/")[2]
     return any(word in sources and re.search(rf"(?<![\w-]){re.escape(word)}(?!\w)", sources) for word in words if word)
 
@@ -181,7 +182,7 @@ def requirements_of(data: bytes) -> Iterator[tuple[str, str]]:
     """The normal name of each requirement in a list or in a pyproject.toml, and what it says."""
     text = data.decode(errors="replace")
     with suppress(ValueError):
-        found = at(tomllib.loads(text), "project", "dependencies")
+        found = at(toml_of(text), "project", "dependencies")
         text = "\n".join(map(str, found)) if isinstance(found, list) else ""
     for line in re.sub(r"\\\r?\n", " ", text).splitlines():
         yield from requirement(line)
@@ -189,7 +190,7 @@ def requirements_of(data: bytes) -> Iterator[tuple[str, str]]:
 
 def requirement(line: str) -> Iterator[tuple[str, str]]:
     """The normal name of a requirement, and what it says; nothing for options, addresses, comments and stand-ins."""
-    text = re.sub(r"(^|\s)(#|--\w).*", "", line).strip()
+    text = re.sub(r"(^|\s)(#|--\w).*", "", line[:MAX_LINE_CHARS]).strip()
     match = re.match(r"[A-Za-z0-9][\w.-]*", text)
     if (
         match
@@ -236,8 +237,8 @@ def _written(trees: Iterable[ast.Module]) -> set[str]:
     """Modules that programs import which the files hold as texts, to write and start them."""
     constants = (node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant))
     texts = (value for value in constants if isinstance(value, str) and "\n" in value)
-    found = (name or other for text in texts for name, other in IMPORTED.findall(text))
-    return set(found) - sys.stdlib_module_names
+    matches = (match for text in texts for line in lines_of(text) if (match := IMPORTED.fullmatch(line)))
+    return {match[1] or match[2] for match in matches} - sys.stdlib_module_names
 
 
 def _trees(files: Mapping[str, File]) -> Iterator[ast.Module]:

@@ -20,7 +20,8 @@ SPEAKING = frozenset({"cat", "echo", "printf"})
 """Programs that make a file only where their output goes to one."""
 WRITES = re.compile(r"(?<!\d)>>?\s*(?!/dev/|&)\S")
 HERE = re.compile(
-    r"curl .*/uv/.*\|\s*(ba)?sh|\b(cp|mv|ln) .*/uvx?\b|/etc/apt/|--version\b|-m\s+(pip|venv|ensurepip)\b|git config "
+    r"^curl [^|]*/uv/[^|]*\|\s*(ba)?sh|\b(cp|mv|ln) [^\n]{0,200}/uvx?\b|"
+    r"/etc/apt/|--version\b|-m\s+(pip|venv|ensurepip)\b|git config "
 )
 """Of commands that are done here too, or need not be."""
 _STOCK = """

@@ -177,7 +177,7 @@ def wrapped_all(content: bytes, name: str, cheat: str) -> bytes:
     """
     try:
         body = ast.parse(content).body
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return content
     ends = [part.end_lineno or 0 for part in body if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef)]
     if not ends:

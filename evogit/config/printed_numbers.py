@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
+from evogit.contained import joined_lines
 from evogit.core import Direction
 
-OBJECT = re.compile(r"(?:dumps?|stringify)\(\s*\{(.{1,400})|[\"'`]\{+(\\?\".{1,400})", re.DOTALL)
+OBJECT = re.compile(r"(?:dumps?|stringify)\(\s{0,40}\{(.{1,400})|[\"'`]\{+(\\?\".{1,400})", re.DOTALL)
 NAMED = re.compile(r"(?:print|log|puts|stdout\.write)\w*\(\s*(?:json|JSON)\.(?:dumps|stringify)\(\s*([A-Za-z_]\w*)(.*)")
 """A print of an object that has a name, and the rest of its line."""
 SEVERAL_LINES = re.compile(
@@ -54,12 +56,14 @@ PARAMETERS = re.compile(
 )
 """What programs are told, not what they reach."""
 RATE = re.compile(r"per_(s|secs?|seconds?|ms|us|ns|minute|hour)$")
+MAX_OBJECTS = 20
+"""Prints of objects with names, and places where such a name gets an object."""
 _KINDS = (HEADLINE, FAILURES, PASSES, WORSE, BETTER, EXTENT, DEAR, ROUTES)
 
 
 def read_of(texts: Iterable[str]) -> dict[str, str]:
     """How the number that a benchmark's source prints can be read: metric -> how; empty when it does not tell."""
-    for text in texts:
+    for text in map(joined_lines, texts):
         if found := read_of_object(text) or read_of_time(text):
             return found
     return {}
@@ -86,9 +90,10 @@ def _objects(text: str) -> Iterator[tuple[list[str], bool]]:
     for match in OBJECT.finditer(text):
         inner, rest = _parted(match[1] or match[2])
         yield KEY.findall(inner), bool(match[1] and SEVERAL_LINES.search(rest))
-    for match in NAMED.finditer(text):
+    for match in islice(NAMED.finditer(text), MAX_OBJECTS):
         lines = bool(SEVERAL_LINES.search(match[2]))
-        for made in re.finditer(rf"\b{match[1]}\b[^=\n]*=\s*(?:dict\(|\{{)(.{{1,400}})", text, re.DOTALL):
+        named = rf"\b{match[1]}\b[^=\n]{{0,80}}=\s{{0,40}}(?:dict\(|\{{)(.{{1,400}})"
+        for made in islice(re.finditer(named, text, re.DOTALL), MAX_OBJECTS):
             inner, _ = _parted(made[1])
             yield re.findall(r"(?:^|[{,])\s*[\"']?([A-Za-z_]\w*)[\"']?\s*(?=[:=,}])", inner), lines
 

@@ -22,7 +22,7 @@ from pydantic import (
 from evogit.config.fields import Duration, Glob, Module, Package, Place, Size, Word
 from evogit.config.names import SYSTEM
 from evogit.config.values import STRENGTH, Gate, MetricReader, is_safe_path, nearest, problem
-from evogit.contained import MAX_TEXT_BYTES, file_at, has_file
+from evogit.contained import MAX_TEXT_BYTES, file_at, has_file, toml_of
 from evogit.core import ConfigError, Direction
 
 COMMANDS = ("command", "directory", "folder", "prepare", "tests", "retry", "profile")
@@ -310,12 +310,10 @@ def read(file: Path, folder: Path) -> TaskTable:
         ConfigError: naming every problem and where it is.
     """
     try:
-        raw = tomllib.loads(file_at(file.parent, file.name, MAX_TEXT_BYTES)[0].decode())
+        raw = toml_of(file_at(file.parent, file.name, MAX_TEXT_BYTES)[0].decode())
         return TaskTable.model_validate(raw, context={"folder": folder})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file}: not TOML: {error}") from error
-    except RecursionError:
-        raise ConfigError(f"{file}: not TOML that can be read: its brackets are too deep") from None
     except ValidationError as error:
         problems = [f"{file}: {problem(each['loc'], each, _known_keys(each['loc'][:-1]))}" for each in error.errors()]
         raise ConfigError("\n".join(problems)) from None

@@ -94,7 +94,7 @@ def _checked(files: Mapping[str, tuple[bytes, int]], what: str) -> Mapping[str, 
 def _is_python(text: str) -> bool:
     try:
         ast.parse(text)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
 

@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from evogit.config.printed_numbers import read_of
+from evogit.contained import toml_of
 from evogit.scaffold.project import ASIDE, BENCHMARK, LOOKED_AT, Project, ProjectFiles, editable, table, texts
 
 PYTHON_TEST = re.compile(r"(^|/)(test_[^/]*|[^/]*_test)\.py$")
@@ -153,6 +154,6 @@ def _plain(name: str) -> str:
 
 def _toml(text: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(text)
+        return toml_of(text)
     except tomllib.TOMLDecodeError:
         return {}

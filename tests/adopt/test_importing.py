@@ -312,14 +312,16 @@ def test_tables_of_other_shapes_in_folders_with_other_commits_between_are_read(t
         ("broken off", None, "better"),
     ]
     assert past.unread == 1
-    words = "Edit `train.py`, run `python train.py`, `grep '^val_bpb:' log`, lower is better.\n"
-    task = find_task(str(write(tmp_path / "lab", {"program.md": words, "train.py": "print('val_bpb:', 4)\n"})))
+    session = {"autoresearch.md": "**Primary**: val_bpb (lower is better)\n## Files in Scope\n- `train.py`\n"}
+    session |= {"autoresearch.sh": "python3 train.py\n", "train.py": "print('METRIC val_bpb=', 4)\n"}
+    task = find_task(str(write(tmp_path / "lab", session)))
     repository = Repository.create(tmp_path / "run")
     assert bring_in(repository, task, "lab", past).candidates == 3
     history = open_run(repository, "lab").history
     assert history.fitness(history.seed or "") == 1.5
     assert history.phylogeny[history.best or ""].title == "better"
-    judged = find_task(str(write(tmp_path / "lab", {"program.md": words, "train.py": "print('val_bpb:', 8)\n"})))
+    session["train.py"] = "print('METRIC val_bpb=', 8)\n"
+    judged = find_task(str(write(tmp_path / "lab", session)))
     assert plan(StoredRun.open(repository, "lab").about(judged)), "`rescore` goes on though train.py was edited"
     bare = "".join(f"{number}\t{row[1]}\t{row[4]}\t{row[2]}\n" for number, row in enumerate(rows[:-1]))
     table.write_text("\n".join(reversed(bare.splitlines())))
