@@ -9,14 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from evogit.adopt.foreign_task import EXECUTABLE, PLAIN, File
 
-MAX_RULES = 1000
+MAX_RULES = 200
 """Lines of a .dockerignore that count."""
+MAX_RULE_CHARS = 500
 
 
 def sent(files: Mapping[str, File]) -> dict[str, File]:
     """The files of a folder that a build gets of it: those that its .dockerignore does not leave out."""
     said = files.get(".dockerignore", (b"", PLAIN))[0].decode(errors="replace").splitlines()
-    rules = [line.strip() for line in said if line.strip() and not line.startswith("#")][:MAX_RULES]
+    rules = [line[:MAX_RULE_CHARS].strip() for line in said if line.strip() and not line.startswith("#")][:MAX_RULES]
     patterns = [(normal(f"/{rule.removeprefix('!')}").split("/")[1:], rule.startswith("!")) for rule in rules]
     return {path: file for path, file in files.items() if _is_sent(path, patterns)}
 

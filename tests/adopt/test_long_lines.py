@@ -32,6 +32,7 @@ PUMPS = {
     "instruction.md": ["a/", "`a.", '"a.py" ', " "],
     "tests/test.sh": ["a,", "! ", "pip install ", "uvx --from a,", "> ", "curl /uv/ "],
     "environment/Dockerfile": ["$a/", "${a:-", "a ", "\\\n", "<<a ", "RUN a\n", "COPY a ", "**/", "printf '%s' "],
+    "environment/.dockerignore": ["[", "*a"],
     "task.toml": ["[", "a.", "{a=", "#"],
     "autoresearch.md": ["1", " ", "**primary**: ", "`a` ", "- ", "#"],
     "autoresearch.sh": ["METRIC ", " ", "\n", "echo ", "$a/"],
@@ -51,11 +52,11 @@ def measured(work: Callable[[str], object], pump: Callable[[int], str]) -> tuple
 
 @pytest.mark.parametrize(("place", "atom"), [(place, atom) for place, atoms in PUMPS.items() for atom in atoms])
 def test_a_long_line_of_a_task_takes_a_time_that_grows_with_it(tmp_path: Path, place: str, atom: str) -> None:
-    name = next(name for name, files in FORMATS.items() if place in files)
+    name = next((name for name, files in FORMATS.items() if place in files), "harbor")
     folder = write(tmp_path / "task", FORMATS[name])
 
     def read(text: str) -> None:
-        (folder / place).write_text(FORMATS[name][place] + text + "\n")
+        (folder / place).write_text(FORMATS[name].get(place, "") + text + "\n")
         with suppress(EvoGitError):
             find_task(str(folder / place if name == "script" else folder))
 
