@@ -25,7 +25,9 @@ MAX_LINE_CHARS = 2000
 """Characters of a line that patterns are looked for in."""
 EXECUTABLE, PLAIN = 0o100755, 0o100644
 """Git modes."""
-_DEEP = re.compile(r"(?:[\w\"'-]{1,80}[ \t]{0,4}\.[ \t]{0,4}){33}[\w\"'-]")
+_DEEP = re.compile(
+    r"(?<![\w.-])(?:(?:[\w-]{1,80}|\"[^\"\n]{0,80}\"|'[^'\n]{0,80}')[ \t]{0,40}\.[ \t]{0,40}){33}[\w\"'-]"
+)
 """A dotted key whose tables are so deep that reading it takes longer than anybody waits."""
 _IRREGULAR = "{}: expected a regular file, got a folder, pipe or device; remove it"
 

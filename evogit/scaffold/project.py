@@ -97,7 +97,7 @@ def json_of(text: str) -> Any:
     """What the text is as JSON, an empty table where it is none."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
 
 

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from evogit.config.printed_numbers import read_of
-from evogit.contained import toml_of
+from evogit.contained import MAX_LINE_CHARS, toml_of
 from evogit.scaffold.project import ASIDE, BENCHMARK, LOOKED_AT, Project, ProjectFiles, editable, table, texts
 
 PYTHON_TEST = re.compile(r"(^|/)(test_[^/]*|[^/]*_test)\.py$")
@@ -101,7 +101,7 @@ def _requirements(source: ProjectFiles) -> tuple[str, ...]:
     pyproject = _toml(source.text("pyproject.toml"))
     name, locked = str(table(pyproject, "project").get("name", "")), _locked(source)
     named = dict[str, str]()
-    for line in _said(source, pyproject):
+    for line in (line[:MAX_LINE_CHARS] for line in _said(source, pyproject)):
         found = REQUIREMENT.fullmatch(line)
         if found and line.isprintable() and _plain(found[1]) != _plain(name):
             version = locked.get(_plain(found[1]))

@@ -15,6 +15,8 @@ from evogit.config.printed_numbers import read_of
 from evogit.config.values import matches
 from evogit.contained import toml_of
 from evogit.core import EvoGitError
+from evogit.scaffold.detect import detect
+from evogit.scaffold.project import ProjectFiles
 from tests.adopt.evaluating import write
 from tests.adopt.test_links import FORMATS
 from tests.clock import cpu_seconds
@@ -80,7 +82,30 @@ def test_other_readers_of_foreign_text_take_a_time_that_grows_with_it(read, atom
     assert long < MOST * max(short, 0.002)
 
 
-@pytest.mark.parametrize("text", ["a = " + "[" * 60_000, "a." * 30_000 + "b = 1", f"[{'a.' * 30_000}b]"])
+@pytest.mark.parametrize(
+    ("name", "atom"),
+    [
+        ("requirements.txt", "a"),
+        ("package.json", "["),
+        ("pyproject.toml", "a."),
+        ("Makefile", "a "),
+        ("CMakeLists.txt", "include "),
+        ("bench.py", "\n"),
+        ("uv.lock", "[a"),
+    ],
+)
+def test_files_of_a_repository_are_looked_through_in_a_time_that_grows_with_them(name: str, atom: str) -> None:
+    def found(text: str) -> object:
+        texts = {"setup.py": "", "a.py": "", "test_a.py": "", name: f"{text}/\n"}
+        return detect(ProjectFiles(list(texts), texts.__getitem__))
+
+    short, long = measured(found, lambda size: atom * (size // len(atom)))
+    assert long < MOST * max(short, 0.002)
+
+
+@pytest.mark.parametrize(
+    "text", ["a = " + "[" * 60_000, '"a b" . ' * 5_000 + "c = 1", "a." * 30_000 + "b = 1", f"[{'a.' * 30_000}b]"]
+)
 def test_toml_that_is_too_deep_is_refused_as_none(text: str) -> None:
     with pytest.raises(ValueError, match="too deep"):
         toml_of(text)
