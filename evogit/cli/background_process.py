@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from types import FrameType
 
 from rich.text import Text
@@ -23,6 +22,7 @@ from evogit.history.context import StoredRun
 from evogit.repository import Repository
 from evogit.review import SCHEMA
 
+MAX_READ_BYTES = 1 << 20
 LOOK_EVERY = 0.1
 """Seconds between two looks at what a beginning run says."""
 
@@ -65,17 +65,14 @@ def detach(terminal: Terminal, repository: Repository, run: str) -> BackgroundPr
         OSError: the log cannot be written.
         SystemExit: in the process that was called.
     """
-    log = repository.log_file(run)
-    log.parent.mkdir(parents=True, exist_ok=True)
-    writing = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    writing = repository.open_log(run)
     beginning = os.fstat(writing).st_size
     hearing, telling = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
     if child := os.fork():
         os.close(telling)
-        os.close(writing)
-        sys.exit(_await(terminal, Waiting(child, hearing, log, beginning), repository, run))
+        sys.exit(_await(terminal, Waiting(child, hearing, writing, beginning), repository, run))
     os.setsid()
     signal.signal(signal.SIGHUP, lambda *_: None)  # ignored by the run, and not by the programs that it starts
     os.close(hearing)
@@ -97,14 +94,14 @@ def _turn_to(log: int) -> None:
 
 @dataclass(slots=True)
 class Waiting:
-    """A run that begins in a `child`; `hearing` is where that tells so, and the `log` is said from `at` on.
+    """A run that begins in a `child`; `hearing` is where that tells so, and the open `log` is said from `at` on.
 
     `stopping`: a signal was passed on, so that what has begun ends.
     """
 
     child: int
     hearing: int
-    log: Path
+    log: int
     at: int
     stopping: bool = False
 
@@ -118,11 +115,9 @@ class Waiting:
 
     def say(self) -> None:
         """Say what is new in the log."""
-        with self.log.open("rb") as file:
-            file.seek(self.at)
-            news = file.read()
-        self.at += len(news)
-        sys.stderr.write(news.decode(errors="backslashreplace"))
+        while news := os.pread(self.log, MAX_READ_BYTES, self.at):
+            self.at += len(news)
+            sys.stderr.write(news.decode(errors="backslashreplace"))
         sys.stderr.flush()
 
     def pass_on(self, number: int, frame: FrameType | None) -> None:
@@ -144,12 +139,12 @@ def _await(terminal: Terminal, waiting: Waiting, repository: Repository, run: st
     if not waiting.until_begun() or waiting.stopping:
         return waiting.exit_code()
     if terminal.json:
-        where = {"repository": str(repository.path), "log": str(waiting.log)}
+        where = {"repository": str(repository.path), "log": str(repository.log_file(run))}
         terminal.data({"schema": SCHEMA, "run": run, "pid": waiting.child, **where})
         return 0
     name = f" --name {run}" if len(repository.runs()) > 1 else ""
     look, state, stop = (typed(repository, each + name) for each in ("attach", "status", "stop"))
-    facts = {"look": f"{look}, or {state}", "stop": stop, "log": escape(str(waiting.log))}
+    facts = {"look": f"{look}, or {state}", "stop": stop, "log": escape(str(repository.log_file(run)))}
     goes_on = f" goes on as process {waiting.child}, also when this terminal is closed"
     terminal.print([Text.assemble((run, "bold"), goes_on)])
     terminal.print([Text.assemble((f"{what:<6}", "dim"), said) for what, said in facts.items()])

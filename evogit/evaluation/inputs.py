@@ -52,7 +52,7 @@ def of_person(environ: Mapping[str, str], *about: object) -> Inputs:
     Raises:
         RepositoryError: the person's own secret can be neither read nor made.
     """
-    own = kept(state_folder(environ) / "input-key", os.urandom(LENGTH))
+    own = kept(state_folder(environ) / "input-key")
     return Inputs(hashlib.sha256(own + repr(about).encode()).digest())
 
 

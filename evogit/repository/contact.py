@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from contextlib import suppress
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert
+from msgspec.structs import asdict
+
+from evogit.repository.state_folder import StateFolder
+
+MAX_CONTACT_BYTES = 1 << 20
 
 
 class Contact(Struct, frozen=True):
@@ -28,15 +33,21 @@ class Contact(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def contact_file(common: Path, run: str) -> Path:
-    """Where it is noted how a run stands with its server."""
-    return common / "evogit" / "remotes" / f"{run}.json"
+def contact_folder(state: StateFolder) -> StateFolder:
+    """Where it is noted how runs stand with their servers: RUN.json, and RUN.lock."""
+    return state.below("remotes")
 
 
-def read_contact(common: Path, run: str) -> Contact | None:
+def read_contact(state: StateFolder, run: str) -> Contact | None:
     """How a run stands with its server; None where it has none, or nothing was noted."""
     try:
-        told = json.loads(contact_file(common, run).read_text(encoding="utf-8"))
-        return Contact(**{name: told[name] for name in Contact.__struct_fields__} | {"notes": tuple(told["notes"])})
-    except (OSError, ValueError, KeyError, TypeError):
+        with contact_folder(state).opened() as folder:
+            return convert(json.loads(folder.read(f"{run}.json", MAX_CONTACT_BYTES)), Contact)
+    except (OSError, ValueError, RecursionError, ValidationError):
         return None
+
+
+def note_contact(state: StateFolder, run: str, contact: Contact) -> None:
+    """Note how a run stands; a full disk is no error, as the note is for people to read."""
+    with suppress(OSError), contact_folder(state).opened(make=True) as folder:
+        folder.replace(f"{run}.json", [json.dumps(asdict(contact)).encode()])

@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import re
-import shutil
 import socket
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -14,19 +13,40 @@ from pathlib import Path
 from typing import Any
 
 from evogit.core import RefusedError, RepositoryError, UsageError
+from evogit.repository.state_folder import OpenFolder, StateFolder
+
+HOST = re.compile(r"[a-z0-9][a-z0-9-]{0,46}")
+"""Names of clones."""
+ENGINE = re.compile(rf"{HOST.pattern}-[0-9a-f]{{6}}")
+"""Names of engines; nothing else in their folder is looked at or removed."""
+
+MAX_HOST_BYTES = 200
+MAX_NOTE_BYTES = 1 << 20
 
 
-def host_name(common: Path) -> str:
+def host_name(state: StateFolder) -> str:
     """The name of this clone, made once: its machine's name plus six hex digits.
 
     Raises:
-        RepositoryError: it has none yet, and may not be given one.
+        RepositoryError: it has none yet, and may not be given one; or the file holds something else.
     """
-    file = common / "evogit" / "host"
-    if not file.exists():
-        with _permitted():
-            _name_host(file)
-    return file.read_text().strip()
+    if (name := _known_host(state)) is None:
+        machine = re.sub(r"[^a-z0-9-]+", "-", socket.gethostname().lower()).strip("-")[:40] or "host"
+        with _permitted(), state.opened(make=True) as folder:
+            folder.write_once("host", f"{machine}-{os.urandom(3).hex()}\n".encode())
+        name = _known_host(state)
+    if not name or not HOST.fullmatch(name):
+        raise RepositoryError(
+            f"expected the name of this clone in {state.path / 'host'} (small letters, digits, dashes), "
+            f"got {(name or '')[:60]!r}; remove the file, and a name is made"
+        )
+    return name
+
+
+def _known_host(state: StateFolder) -> str | None:
+    with suppress(FileNotFoundError), state.opened() as folder:
+        return folder.read("host", MAX_HOST_BYTES).decode(errors="replace").strip()
+    return None
 
 
 @contextmanager
@@ -37,30 +57,16 @@ def _permitted() -> Iterator[None]:
         raise RepositoryError(f"expected to be allowed to write to {error.filename}; ask its owner") from error
 
 
-def _name_host(file: Path) -> None:
-    machine = re.sub(r"[^a-z0-9-]+", "-", socket.gethostname().lower()).strip("-")[:40] or "host"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    draft = file.with_name(f"host.{os.urandom(4).hex()}")
-    draft.write_text(f"{machine}-{os.urandom(3).hex()}\n")
-    try:
-        os.link(draft, file)  # atomic, and the first one wins
-    except FileExistsError:
-        pass
-    finally:
-        draft.unlink()
-
-
-def name_clone(common: Path, name: str, journals: Collection[str]) -> None:
+def name_clone(state: StateFolder, name: str, journals: Collection[str]) -> None:
     """Let the clone have this name, as the machine's says nothing; `journals` are the hosts that have one here.
 
     Raises:
         UsageError: it cannot be one.
         RefusedError: it has another one that a journal has by now.
     """
-    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,46}", name):
+    if not HOST.fullmatch(name):
         raise UsageError(f"expected --host of small letters, digits and dashes, got {name!r}")
-    file = common / "evogit" / "host"
-    known = file.read_text().strip() if file.exists() else ""
+    known = _known_host(state) or ""
     if known == name:
         return
     if known in journals or name in journals:
@@ -68,21 +74,19 @@ def name_clone(common: Path, name: str, journals: Collection[str]) -> None:
             f"this clone cannot be the host {name}, as runs have a journal of "
             f"{'it as ' + known if known in journals else 'another one of that name'}; leave --host out"
         )
-    with _permitted():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        draft = file.with_name(f"host.{os.urandom(4).hex()}")
-        draft.write_text(f"{name}\n")
-        draft.replace(file)
+    with _permitted(), state.opened(make=True) as folder:
+        folder.replace("host", [f"{name}\n".encode()])
 
 
-def forget_clone(common: Path) -> None:
+def forget_clone(state: StateFolder) -> None:
     """Remove the clone's name, its scratch folder and secrets, unless an engine begins a run just now."""
     with suppress(OSError):
-        (common / "evogit" / "engines").rmdir()
-        for folder in ("scratch", "keys", "holdouts", "logs", "remotes"):
-            shutil.rmtree(common / "evogit" / folder, ignore_errors=True)
-        (common / "evogit" / "host").unlink(missing_ok=True)
-        (common / "evogit").rmdir()
+        with state.opened() as folder:
+            folder.remove_folder("engines")
+            for name in ("scratch", "keys", "holdouts", "logs", "remotes"):
+                folder.remove_tree(name)
+            folder.remove("host")
+        state.path.rmdir()
 
 
 OWN: set[tuple[Path, str]] = set()
@@ -92,9 +96,12 @@ OWN: set[tuple[Path, str]] = set()
 class Engines:
     """The engines of one run in this clone. A lock dies with its process, however that ends."""
 
-    def __init__(self, common: Path, run: str, host: str) -> None:
-        self._folder = common / "evogit" / "engines" / run
-        self._gate = self._folder.parent / f".{run}.starting"
+    def __init__(self, state: StateFolder, run: str, host: str) -> None:
+        self._all = state.below("engines")
+        self._files = self._all.below(run)
+        self._folder = self._files.path
+        self._gate = f".{run}.starting"
+        self._run = run
         self._host = host
 
     @contextmanager
@@ -108,16 +115,18 @@ class Engines:
         with self._starting():
             if not join:
                 self.check_idle()
-            for dead in {file.name for file in self._folder.glob("*")} - set(self.alive()):
-                (self._folder / dead).unlink()
-            descriptor = os.open(self._folder / name, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+            with _permitted(), self._files.opened(make=True) as folder:
+                for dead in [each for each in _engines_in(folder) if not _is_locked(folder, each)]:
+                    folder.remove(dead)
+                descriptor = folder.open(name, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o644)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             OWN.add((self._folder, name))
         try:
             yield name
         finally:
             OWN.discard((self._folder, name))
-            (self._folder / name).unlink(missing_ok=True)
+            with suppress(FileNotFoundError), self._files.opened() as folder:
+                folder.remove(name)
             os.close(descriptor)
 
     def check_idle(self) -> None:
@@ -141,54 +150,66 @@ class Engines:
     @contextmanager
     def _starting(self) -> Iterator[None]:
         """One engine looks around at a time."""
-        with _permitted():
-            self._folder.mkdir(parents=True, exist_ok=True)
-            gate = self._gate.open("w")
-        with gate:
+        with _permitted(), self._all.opened(make=True) as folder:
+            gate = folder.open(self._gate, os.O_CREAT | os.O_RDWR)
+        try:
             fcntl.flock(gate, fcntl.LOCK_EX)
             yield
+        finally:
+            os.close(gate)
 
     def forget(self) -> None:
         """Remove the files of a run that is gone; what another engine holds stays."""
-        with suppress(OSError):
-            self._folder.rmdir()
-            self._gate.unlink()
+        with suppress(OSError), self._all.opened() as folder:
+            folder.remove_folder(self._run)
+            folder.remove(self._gate)
 
     def alive(self) -> list[str]:
         """Names of the engines at work; takes no more than the right to read."""
-        return [file.name for file in sorted(self._folder.glob("*")) if _locked(file)]
+        with suppress(FileNotFoundError), self._files.opened() as folder:
+            return [name for name in _engines_in(folder) if _is_locked(folder, name)]
+        return []
 
     def note(self, engine: str, told: Sequence[Mapping[str, Any]]) -> None:
         """Let others see what an engine at work says of itself, until it ends; nothing where there is no room."""
-        file = self._folder / engine
-        with suppress(OSError), file.open("r+b", buffering=0) as handle:
-            began = os.fstat(handle.fileno()).st_mtime_ns
-            handle.write(json.dumps(told).encode() + b"\n")
-            handle.truncate()
-            os.utime(file, ns=(began, began))
+        with suppress(OSError), self._files.opened() as folder:
+            descriptor = folder.open(engine, os.O_RDWR)
+            with os.fdopen(descriptor, "r+b", buffering=0) as handle:
+                began = os.fstat(descriptor).st_mtime_ns
+                handle.write(json.dumps(told).encode() + b"\n")
+                handle.truncate()
+                os.utime(descriptor, ns=(began, began))
 
     def noted(self) -> list[dict[str, Any]]:
         """What engines at work say of themselves, one after the other."""
         found: list[dict[str, Any]] = []
         for name in self.alive():
-            with suppress(OSError, ValueError):  # it ended just now, or says something else just now
-                found += json.loads((self._folder / name).read_bytes() or b"[]")
+            with suppress(OSError, ValueError), self._files.opened() as folder:  # it ends or writes just now
+                found += json.loads(folder.read(name, MAX_NOTE_BYTES) or b"[]")
         return found
 
     def since(self) -> float | None:
         """When the first of the engines at work began, in seconds since 1970; None where none is."""
-        files = [self._folder / name for name in self.alive()]
-        with suppress(FileNotFoundError):  # it ended just now
-            return min((file.stat().st_mtime for file in files), default=None)
+        names = self.alive()
+        with suppress(FileNotFoundError), self._files.opened() as folder:  # it ended just now
+            return min((folder.modified(name) for name in names), default=None)
         return None
 
 
-def _locked(file: Path) -> bool:
+def _engines_in(folder: OpenFolder) -> list[str]:
+    return [name for name in folder.names() if ENGINE.fullmatch(name)]
+
+
+def _is_locked(folder: OpenFolder, name: str) -> bool:
+    """Whether an engine at work holds its file."""
     try:
-        with file.open() as handle:
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared, so that who looks is not taken for an engine
+        descriptor = folder.open(name)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: a reader must not look like an engine
     except BlockingIOError:
         return True
-    except FileNotFoundError:
-        pass
+    finally:
+        os.close(descriptor)
     return False

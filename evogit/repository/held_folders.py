@@ -29,21 +29,23 @@ def held_folder(parent: Path, prefix: str) -> Iterator[Path]:
 
 
 def _remove_left(folder: Path) -> None:
-    with contextlib.suppress(OSError), _locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB):
-        if time.time() - folder.stat().st_mtime > OLD:  # else it may be about to be held
+    with contextlib.suppress(OSError), _locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB) as about:
+        if about.st_uid == os.geteuid() and time.time() - about.st_mtime > OLD:  # else it may be about to be held
             shutil.rmtree(folder)
 
 
 @contextlib.contextmanager
-def _locked(folder: Path, how: int) -> Iterator[None]:
-    """Hold a folder, which ends with this process however that ends.
+def _locked(folder: Path, how: int) -> Iterator[os.stat_result]:
+    """Hold a folder, which ends with this process however that ends; yields what is known of it.
+
+    Anybody may have made the name in a shared folder: neither a link nor a pipe is opened.
 
     Raises:
-        OSError: another process holds it and `how` is not to wait, or it is another person's.
+        OSError: another process holds it and `how` is not to wait, it is another person's, or not a folder.
     """
-    held = os.open(folder, os.O_RDONLY)
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(held, how)
-        yield
+        yield os.fstat(held)
     finally:
         os.close(held)

@@ -6,10 +6,12 @@ What a candidate saw can stay in the machine (the page cache, names looked up), 
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
 from evogit.core import RepositoryError
+from evogit.repository.state_folder import StateFolder
 
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 
@@ -17,8 +19,8 @@ BOOT = Path("/proc/sys/kernel/random/boot_id")
 class Holdouts:
     """Those of one clone."""
 
-    def __init__(self, common: Path) -> None:
-        self._folder = common / "evogit" / "holdouts"
+    def __init__(self, state: StateFolder) -> None:
+        self._state = state.below("holdouts")
 
     def show(self, task: str) -> None:
         """Remember that a candidate is shown a task's holdout from now on.
@@ -26,23 +28,25 @@ class Holdouts:
         Raises:
             RepositoryError: it cannot be remembered.
         """
-        mark = self._mark(task)
         try:
-            mark.parent.mkdir(parents=True, exist_ok=True)
-            mark.touch()
+            with self._marks.opened(make=True) as folder:
+                folder.write_once(_mark(task), b"")
         except OSError as error:
             raise RepositoryError(
-                f"expected to be allowed to note in {mark} that a holdout was shown: {error.strerror}"
+                f"expected to be allowed to note in {error.filename} that a holdout was shown: {error.strerror}"
             ) from error
 
     def shown(self, task: str) -> bool:
         """Whether one was, since this machine was started."""
-        return self._mark(task).exists()
+        with suppress(FileNotFoundError), self._marks.opened() as folder:
+            return folder.holds(_mark(task))
+        return False
 
     @cached_property
-    def _marks(self) -> Path:
+    def _marks(self) -> StateFolder:
         """The folder for as long as this machine is up, and so this process."""
-        return self._folder / (BOOT.read_text().strip() if BOOT.exists() else "unknown")
+        return self._state.below(BOOT.read_text().strip() if BOOT.exists() else "unknown")
 
-    def _mark(self, task: str) -> Path:
-        return self._marks / hashlib.sha256(task.encode()).hexdigest()
+
+def _mark(task: str) -> str:
+    return hashlib.sha256(task.encode()).hexdigest()

@@ -7,9 +7,10 @@ on its guesses; such pairs are merged path by path instead, so that every outcom
 from __future__ import annotations
 
 import os
-import time
+import weakref
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 
 import pygit2
@@ -30,9 +31,11 @@ from evogit.repository.conflicts import (
 )
 from evogit.repository.faults import WAIT_FOR_ROOM, found_tree
 from evogit.repository.git import Output
+from evogit.repository.held_folders import held_folder
 from evogit.repository.hunks import SHORTEST_MARKER, choose_hunks, ends_of, marked_hunks, marker_size, merge_hunks
 from evogit.repository.merge_sizes import is_quick, merge_room
 from evogit.repository.merge_tree import MergeTree
+from evogit.repository.state_folder import StateFolder
 from evogit.repository.trees import Trees
 
 _BY_PATH = {"Auto-merging", "CONFLICT (contents)", "CONFLICT (modify/delete)", "CONFLICT (binary)"}
@@ -41,9 +44,6 @@ _BY_PATH = {"Auto-merging", "CONFLICT (contents)", "CONFLICT (modify/delete)", "
 
 MOST_DRAFTS = 1_000
 """Merges that are remembered before their conflicts are settled."""
-
-OLD = 86_400.0
-"""Seconds after which nobody merges any more what was written for one merge."""
 
 CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\twarnAmbiguousRefs = false\n"
 """The last line keeps Git from looking, by a dozen questions to the system, for refs called like a commit."""
@@ -88,10 +88,8 @@ class Merged(Struct, frozen=True):
 class Merger:
     """Merges in a scratch Git directory that shares the repository's objects and none of its settings."""
 
-    def __init__(self, common: Path, repo: pygit2.Repository, trees: Trees) -> None:
-        self._scratch = common / "evogit" / "scratch"
-        self._git = MergeTree(self._scratch, common / "objects")
-        self._commits: pygit2.Odb | None = None
+    def __init__(self, state: StateFolder, repo: pygit2.Repository, trees: Trees) -> None:
+        self._state = state.below("scratch")
         self._drafts: dict[tuple[str | None, str, str], UnsettledMerge] = {}
         self._repo = repo
         self._trees = trees
@@ -126,12 +124,10 @@ class Merger:
 
     def _by_git(self, base: str | None, ours: str, theirs: str) -> UnsettledMerge:
         try:
-            if self._commits is None:
-                self._commits = self._prepared()
             parents = [_passing_commit(self._commits, base)] if base else []
             one, other = (_passing_commit(self._commits, tree, *parents) for tree in (ours, theirs))
         except (OSError, pygit2.GitError) as error:
-            raise RepositoryError(f"cannot write to {self._scratch}: {error}; make room, then run again") from error
+            raise RepositoryError(f"cannot write to {self._state.path}: {error}; make room, then run again") from error
         return self._read(self._git.merge(one, other, ours), ours, theirs)
 
     def _read(self, output: Output, ours: str, theirs: str) -> UnsettledMerge:
@@ -164,22 +160,29 @@ class Merger:
         draft = self._path_by_path(trees, "")
         return replace(draft, conflicts=tuple(replace(each, whole=True) for each in draft.conflicts))
 
-    def _prepared(self) -> pygit2.Odb:
-        """The scratch directory: the least that git takes for a repository, and nothing of yesterday's merges."""
-        objects = self._scratch / "objects"
-        objects.mkdir(parents=True, exist_ok=True)
-        (self._scratch / "refs").mkdir(exist_ok=True)
+    @cached_property
+    def _scratch(self) -> Path:
+        """The least that Git takes for a repository, made by this process and removed at its end.
+
+        Git would obey a configuration that somebody else left there: a merge driver is a command.
+        """
+        stack = ExitStack()
+        with self._state.opened(make=True):
+            folder = stack.enter_context(held_folder(self._state.path, "merge-"))
+        weakref.finalize(self, _close, stack, os.getpid())
+        (folder / "objects").mkdir()
+        (folder / "refs").mkdir()
         for name, text in LEAST.items():
-            file = self._scratch / name
-            if not file.exists() or file.read_text() != text:  # whoever wrote it may have been killed half-way
-                draft = file.with_name(f"{name}.{os.urandom(4).hex()}")
-                draft.write_text(text)
-                draft.replace(file)
-        for commit in objects.glob("??/*"):
-            with suppress(FileNotFoundError):
-                if time.time() - commit.stat().st_mtime > OLD:
-                    commit.unlink()
-        return loose_objects(objects)
+            (folder / name).write_text(text)
+        return folder
+
+    @cached_property
+    def _commits(self) -> pygit2.Odb:
+        return loose_objects(self._scratch / "objects")
+
+    @cached_property
+    def _git(self) -> MergeTree:
+        return MergeTree(self._scratch, self._state.common / "objects")
 
     # --- settling -----------------------------------------------------------------------------------------------
 
@@ -244,6 +247,11 @@ class Merger:
         """The text with its conflicts between markers, and how many characters a marker has."""
         size = marker_size(*texts)
         return marked_hunks(self._scratch, *texts, size), size
+
+
+def _close(stack: ExitStack, owner: int) -> None:
+    if os.getpid() == owner:  # a fork of the process ends earlier
+        stack.close()
 
 
 def _passing_commit(odb: pygit2.Odb, tree: str, *parents: str) -> str:

@@ -8,26 +8,27 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import json
+import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pygit2
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from evogit.core import RepositoryError, UsageError
 from evogit.credentials import SeedSecrets
 from evogit.repository import refs
 from evogit.repository.arrivals import HOST, KINDS, Arrivals, Sealed, chain, latest
-from evogit.repository.contact import Contact, contact_file, read_contact
+from evogit.repository.contact import Contact, contact_folder, note_contact, read_contact
 from evogit.repository.keeping import is_link
 from evogit.repository.paths import named
 from evogit.repository.person_git import RemoteError, person_git, receiving, why
 from evogit.repository.signatures import Signatures
+from evogit.repository.state_folder import StateFolder
 from evogit.text import one_line
 
 PREFIXES = ("refs/evogit/", "refs/heads/evogit/")
@@ -72,7 +73,7 @@ class Remote:
         self._run = run
         self._host = host
         self._name = name
-        self._file = contact_file(common, run)
+        self._state = StateFolder(common)
         self._staged = f"refs/evogit/{run}/fetched/{_folder_of(name)}/"
         self._sealed = sealed
         self._secrets = secrets
@@ -83,7 +84,7 @@ class Remote:
     @property
     def contact(self) -> Contact:
         """How it stands, as far as anybody noted that here."""
-        found = read_contact(self._common, self._run)
+        found = read_contact(self._state, self._run)
         return found if found and found.remote == self.shown else Contact(self.shown)
 
     # --- exchanging -----------------------------------------------------------------------------------------------
@@ -287,27 +288,24 @@ class Remote:
         self._note(replace(past, failing=since, tries=past.tries + 1, why=reason))
 
     def _note(self, contact: Contact) -> None:
-        with suppress(OSError):  # a full disk, perhaps; it is for people to read
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            draft = self._file.with_suffix(".draft")
-            draft.write_text(json.dumps(asdict(contact)), encoding="utf-8")
-            draft.replace(self._file)
+        note_contact(self._state, self._run, contact)
 
     @contextmanager
     def _alone(self, *, wait: bool) -> Iterator[bool]:
         """One process of this clone exchanges at a time; yields whether it is this one."""
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            lock = self._file.with_suffix(".lock").open("w")
+            with contact_folder(self._state).opened(make=True) as folder:
+                lock = folder.open(f"{self._run}.lock", os.O_RDWR | os.O_CREAT)
         except OSError as error:
             raise RemoteError(f"cannot write {error.filename}: {error.strerror}") from error
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            except BlockingIOError:
-                yield False
-            else:
-                yield True
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+        finally:
+            os.close(lock)
 
 
 def _folder_of(name: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import os
 import re
-import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -25,6 +24,7 @@ from evogit.repository.journal import BEGINNING, Journal, Position, has_seal
 from evogit.repository.messages import candidate_message, clean, clean_title
 from evogit.repository.run_keys import RunKeys
 from evogit.repository.snapshot_file import SnapshotFile
+from evogit.repository.state_folder import StateFolder
 from evogit.repository.trees import Trees
 from evogit.trust import Trust
 
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
 RESERVED = frozenset({"best", "seed", "human", "land", "minimize"})
 """Names that no agent may have."""
+
+MARKER = "created"
+"""The file that says that EvoGit created the repository."""
 
 CACHE = 64_000_000
 """Bytes of objects that libgit2 may keep after they were read: a journal is read once, and would fill what there is."""
@@ -65,8 +68,9 @@ class Repository:
         self.branches = Branches(repo, self.common)
         self._commits = CommitWriter(repo, self.common)
         self.trust = Trust.of_user()
+        self.state = StateFolder(self.common)
         self.keys = RunKeys(self.common, self.trust)
-        self.holdouts = Holdouts(self.common)
+        self.holdouts = Holdouts(self.state)
         self._keepings: dict[str, Keeping] = {}
 
     @cached_property
@@ -74,7 +78,7 @@ class Repository:
         """What merges here; loaded with all that merging takes when something is merged."""
         from evogit.repository.merge import Merger
 
-        return Merger(self.common, self._repo, self.trees)
+        return Merger(self.state, self._repo, self.trees)
 
     # --- finding ------------------------------------------------------------------------------------------------
 
@@ -121,8 +125,8 @@ class Repository:
         except pygit2.GitError as error:
             raise RepositoryError(f"cannot create a repository at {path}: {error}; choose another folder") from error
         repository = cls.open(path)
-        repository._marker.parent.mkdir(exist_ok=True)
-        repository._marker.touch()
+        with repository.state.opened(make=True) as folder:
+            folder.write_once(MARKER, b"")
         return repository
 
     @classmethod
@@ -140,13 +144,11 @@ class Repository:
         return borrowed
 
     @property
-    def _marker(self) -> Path:
-        return self.common / "evogit" / "created"
-
-    @property
     def created(self) -> bool:
         """Whether EvoGit created this repository, so that agents may have plain branches in it."""
-        return self._marker.exists()
+        with suppress(FileNotFoundError), self.state.opened() as folder:
+            return folder.holds(MARKER)
+        return False
 
     def runs(self) -> list[str]:
         """Names of the runs that have a journal here."""
@@ -156,7 +158,7 @@ class Repository:
     @property
     def host(self) -> str:
         """The name of this clone."""
-        return engines.host_name(self.common)
+        return engines.host_name(self.state)
 
     @property
     def user(self) -> str:
@@ -188,15 +190,24 @@ class Repository:
 
     def snapshot(self, run: str) -> SnapshotFile:
         """The file for what was made of a run's journals."""
-        return SnapshotFile(self.common, check_run_name(run))
+        return SnapshotFile(self.state, check_run_name(run))
 
     def engines(self, run: str) -> engines.Engines:
         """The engines at work on a run."""
-        return engines.Engines(self.common, run, self.host)
+        return engines.Engines(self.state, check_run_name(run), self.host)
 
     def log_file(self, run: str) -> Path:
         """Where what a run says goes while no terminal shows it."""
-        return self.common / "evogit" / "logs" / f"{check_run_name(run)}.log"
+        return self.state.path / "logs" / f"{check_run_name(run)}.log"
+
+    def open_log(self, run: str) -> int:
+        """Open that file to append to it and to read it; return its descriptor.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        with self.state.below("logs").opened(make=True) as folder:
+            return folder.open(self.log_file(run).name, os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o600)
 
     def population(self, run: str) -> str:
         """The prefix of a run's refs of agents: plain branches in a repository of EvoGit's own alone.
@@ -225,7 +236,7 @@ class Repository:
         """How a run stands with its Git server; None where it has none."""
         from evogit.repository.contact import read_contact
 
-        return read_contact(self.common, check_run_name(run))
+        return read_contact(self.state, check_run_name(run))
 
     async def runs_there(self, name: str) -> list[str]:
         """Names of the runs that a Git server has; a person may be asked for their password.
@@ -245,7 +256,7 @@ class Repository:
             RefusedError: it has another one that a journal has by now.
         """
         journals = {host for run in self.runs() for host in self.keeping(run).tips("journal")}
-        engines.name_clone(self.common, name, journals)
+        engines.name_clone(self.state, name, journals)
 
     def chains(self, run: str) -> list[Chain]:
         """The journals of a run as they are, damaged or not: of each host one."""
@@ -297,21 +308,29 @@ class Repository:
 
     def landing_text(self, run: str, commit: str) -> Path:
         """The file for what a pull request of a candidate says."""
-        return self.common / "evogit" / "land" / run / f"{commit[:7]}.md"
+        return self.state.path / "land" / run / f"{commit[:7]}.md"
+
+    def keep_landing_text(self, run: str, commit: str, text: str) -> None:
+        """Write that file."""
+        file = self.landing_text(run, commit)
+        with self.state.below("land", run).opened(make=True) as folder:
+            folder.replace(file.name, [text.encode()])
 
     def forget_run(self, run: str) -> None:
         """Remove what is kept of a run beside the refs; of the last one all but the mark of a repository of our own."""
         self.snapshot(run).forget()
-        for end in ("json", "lock", "draft"):
-            (self.common / "evogit" / "remotes" / f"{run}.{end}").unlink(missing_ok=True)
         self.keys.forget(run)
-        self.log_file(run).unlink(missing_ok=True)
-        texts = self.landing_text(run, "").parent
-        shutil.rmtree(texts, ignore_errors=True)
-        with suppress(OSError):
-            texts.parent.rmdir()
+        files = {"remotes": (f"{run}.json", f"{run}.lock"), "logs": (self.log_file(run).name,)}
+        for place, names in files.items():
+            with suppress(FileNotFoundError), self.state.below(place).opened() as folder:
+                for name in names:
+                    folder.remove(name)
+        with suppress(OSError), self.state.below("land").opened() as folder:
+            folder.remove_tree(run)
+        with suppress(OSError), self.state.opened() as folder:
+            folder.remove_folder("land")
         if not self.runs():
-            engines.forget_clone(self.common)
+            engines.forget_clone(self.state)
 
     def check_room(self, run: str) -> None:
         """Refuse a run whose branches and notes Git could not hold beside what is there.

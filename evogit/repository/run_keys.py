@@ -18,11 +18,13 @@ import msgspec
 
 from evogit.core import RepositoryError, RunStarted
 from evogit.repository import journal_records
+from evogit.repository.state_folder import OpenFolder, StateFolder, open_folder
 from evogit.text import one_line
 from evogit.trust import Claim, Kind, Trust, UntrustedError
 
 LENGTH = 32
 """Bytes of a key. A file that has more has a key of its own for seals, since deterministic runs share the first one."""
+MAX_KEY_BYTES = 4096
 ENGINE_CHARS = 60
 """Characters of an engine's name that are shown, which may be a stranger's choice."""
 SEAL = 32
@@ -40,35 +42,26 @@ def seal(key: bytes, host: str, before: str | None, record: str) -> str:
     return hmac.digest(key, text.encode(), "sha256").hex()[:SEAL]
 
 
-def kept(file: Path, key: bytes) -> bytes:
-    """Return the key in a file that its owner alone can read; the first caller keeps `key` there.
+def kept(file: Path) -> bytes:
+    """Return the key in a file of the user's state folder, which its owner alone can read; the first caller makes it.
 
     Raises:
         RepositoryError: it can be neither read nor made.
     """
-    with _draft(file, key) as draft:
-        with suppress(FileExistsError):
-            os.link(draft, file)  # atomic, and the first one wins
-        return file.read_bytes()
+    with _secret(file), open_folder(file.parent, mode=0o700) as folder:
+        return _made(folder, file.name, os.urandom(LENGTH))
+
+
+def _made(folder: OpenFolder, name: str, key: bytes) -> bytes:
+    """Return the key in this file, which is made if it is absent."""
+    folder.write_once(name, key, 0o600)
+    return folder.read(name, MAX_KEY_BYTES)
 
 
 @contextmanager
-def _draft(file: Path, key: bytes) -> Iterator[Path]:
-    """A file with the key that is to be named `file`, and is gone at the end.
-
-    Raises:
-        RepositoryError: it cannot be made, or what is done with it fails.
-    """
-    draft = file.with_name(f"{file.name}~{os.urandom(4).hex()}")  # which is no run's name
+def _secret(file: Path) -> Iterator[None]:
     try:
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        try:
-            os.write(descriptor, key)
-            os.close(descriptor)
-            yield draft
-        finally:
-            draft.unlink(missing_ok=True)
+        yield
     except OSError as error:
         raise RepositoryError(f"expected to be allowed to keep a secret in {file}: {error.strerror}") from error
 
@@ -80,7 +73,8 @@ class RunKeys:
     """
 
     def __init__(self, common: Path, trust: Trust) -> None:
-        self.folder = common / "evogit" / "keys"
+        self._files = StateFolder(common, ("keys",))
+        self.folder = self._files.path
         self._common = common
         self.trust = trust
 
@@ -93,7 +87,8 @@ class RunKeys:
         """
         drawn = os.urandom(LENGTH)
         self.trust.add(_claim(run, drawn))  # before another engine can find the file
-        key = kept(self.folder / run, drawn)
+        with _secret(self.folder / run), self._files.opened(make=True, mode=0o700) as folder:
+            key = _made(folder, run, drawn)
         self.trust.check([_claim(run, key)])
         return key
 
@@ -103,10 +98,9 @@ class RunKeys:
         Raises:
             RepositoryError: it cannot be kept.
         """
-        file = self.folder / run
         self.trust.add(_claim(run, key))
-        with _draft(file, key) as draft:
-            draft.replace(file)
+        with _secret(self.folder / run), self._files.opened(make=True, mode=0o700) as folder:
+            folder.replace(run, [key], 0o600)
 
     def share(self, run: str, key: bytes) -> None:
         """Keep a key that other runs have too, with one of this run's own behind it, so that no other's entries count.
@@ -165,7 +159,8 @@ class RunKeys:
 
     def _read(self, run: str) -> bytes:
         try:
-            return (self.folder / run).read_bytes()
+            with self._files.opened() as folder:
+                return folder.read(run, MAX_KEY_BYTES)
         except FileNotFoundError:
             return b""
         except OSError as error:
@@ -173,7 +168,8 @@ class RunKeys:
 
     def forget(self, run: str) -> None:
         """Remove the key of a run that is removed."""
-        (self.folder / run).unlink(missing_ok=True)
+        with suppress(FileNotFoundError), self._files.opened() as folder:
+            folder.remove(run)
 
 
 def _claim(run: str, key: bytes) -> Claim:

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from evogit.cli.commands.serve import write_passage
+from evogit.repository.state_folder import StateFolder
 from evogit.testing import RecordedRun
 from tests.cli.conftest import Cli, cli  # noqa: F401
 from tests.clock import wait_until
@@ -95,9 +96,9 @@ def test_the_browser_is_started_without_the_key_in_its_command_line(tmp_path: Pa
 @pytest.mark.slow
 def test_a_file_leads_to_the_page(browser: Browser, tmp_path: Path) -> None:
     with serving(small_run(tmp_path / "own")) as served:
-        write_passage(tmp_path / "page.html", served.url)
+        write_passage(StateFolder(tmp_path), served.url)
         page = window(browser).new_page()
-        page.goto((tmp_path / "page.html").as_uri())
+        page.goto((tmp_path / "evogit" / "page.html").as_uri())
         expect(page.locator("#facts")).to_contain_text("6 candidates")
         assert served.token not in page.url
         page.close()

@@ -116,9 +116,8 @@ class _Landing(Struct, frozen=True, kw_only=True):
             confirm(self.terminal)
         entry = make(self.place, plan, text.message(squash=self.squash), self.reason, squash=self.squash)
         if self.pr:
-            file = self.place.repository.landing_text(self.place.history.run, plan.candidate.commit)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text.pull_request())
+            run, commit = self.place.history.run, plan.candidate.commit
+            self.place.repository.keep_landing_text(run, commit, text.pull_request())
         return entry
 
     def _tell(self, lines: Iterator[Text]) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import webbrowser
-from pathlib import Path
+from contextlib import suppress
 
 import click
 
@@ -13,9 +12,11 @@ from evogit.cli.locate_run import find_repository
 from evogit.cli.options.shared import name_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.core import EvoGitError, NotFoundError
+from evogit.repository.state_folder import StateFolder
 from evogit.review import SCHEMA, open_run
 
 PORT = 8765
+PASSAGE = "page.html"
 
 
 @click.command()
@@ -45,8 +46,6 @@ def serve(
             f"expected the package {error.name}, which the page needs: pip install 'evogit[web]'"
         ) from error
 
-    passage = repository.common / "evogit" / "page.html"
-
     def ready(address: serving.Address) -> None:
         if terminal.json:
             terminal.data({"schema": SCHEMA, "url": address.url, "port": address.port})
@@ -55,18 +54,18 @@ def serve(
             click.echo(address.url)
             terminal.note("the page is at this address until Ctrl-C", "dim")
         if opens:
-            write_passage(passage, address.url)
-            webbrowser.open(passage.as_uri())
+            write_passage(repository.state, address.url)
+            webbrowser.open((repository.state.path / PASSAGE).as_uri())
 
     try:
         serving.serve(repository, name, host, port, read_only=read_only, ready=ready)
     finally:
-        passage.unlink(missing_ok=True)
+        with suppress(FileNotFoundError), repository.state.opened() as folder:
+            folder.remove(PASSAGE)
 
 
-def write_passage(file: Path, url: str) -> None:
+def write_passage(state: StateFolder, url: str) -> None:
     """A file that leads to the page: who else is on this machine sees what a browser is started with, but not this."""
-    file.parent.mkdir(exist_ok=True)
     text = f'<!doctype html><meta http-equiv="refresh" content="0; url={url}"><a href="{url}">EvoGit</a>\n'
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as opened:
-        opened.write(text)
+    with state.opened(make=True) as folder:
+        folder.replace(PASSAGE, [text.encode()], 0o600)

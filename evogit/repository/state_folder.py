@@ -1,0 +1,221 @@
+"""EvoGit's own files beside the refs, opened by descriptor: no symbolic link below `.git/evogit` is followed.
+
+An unpacked archive brings its `.git/evogit` along, so a stranger may have made any name there. Folders and regular
+files are used; links, pipes, sockets and devices are refused with a sentence, and nothing waits for them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from evogit.core import RepositoryError
+
+FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FILE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""`O_NONBLOCK`: opening a pipe must not wait for its other end."""
+
+_FOREIGN = (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO, errno.ENODEV)
+"""Errors from opening what is neither a folder nor a regular file as one."""
+
+
+class OpenFolder(Struct, frozen=True):
+    """An open folder; every name is that of an entry in it, never a path."""
+
+    path: Path
+    descriptor: int
+
+    def names(self) -> list[str]:
+        """Names of all entries, sorted."""
+        return sorted(os.listdir(self.descriptor))  # noqa: PTH208 - a descriptor
+
+    def open(self, name: str, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
+        """Open a regular file that has no other name; return its descriptor.
+
+        Raises:
+            RepositoryError: it is something else.
+            OSError: it is absent, or cannot be opened.
+        """
+        with _named(self.path / plain(name)):
+            descriptor = os.open(name, flags | FILE_FLAGS, mode, dir_fd=self.descriptor)
+        about = os.fstat(descriptor)
+        writable = flags & (os.O_WRONLY | os.O_RDWR)
+        if not stat.S_ISREG(about.st_mode) or (writable and about.st_nlink > 1):
+            os.close(descriptor)
+            raise _foreign(self.path / name, "a regular file of its own")
+        return descriptor
+
+    def holds(self, name: str) -> bool:
+        """Return whether the entry exists, whatever it is."""
+        try:
+            os.stat(plain(name), dir_fd=self.descriptor, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def modified(self, name: str) -> float:
+        """Return when a file was written last, in seconds since 1970."""
+        return os.stat(plain(name), dir_fd=self.descriptor, follow_symlinks=False).st_mtime
+
+    def read(self, name: str, limit: int) -> bytes:
+        """Return the content of a file of at most `limit` bytes.
+
+        Raises:
+            RepositoryError: it is not a regular file, or larger.
+            OSError: it is absent, or cannot be read.
+        """
+        with os.fdopen(self.open(name), "rb", buffering=0) as file:
+            content = file.read(limit + 1)
+        if len(content) > limit:
+            raise RepositoryError(
+                f"expected at most {limit} bytes in {self.path / name}, found more: EvoGit did not write this file; "
+                "look at it, then remove it"
+            )
+        return content
+
+    def replace(self, name: str, content: Iterable[bytes | memoryview], mode: int = 0o666) -> None:
+        """Write a file, in the place of whatever had the name, which is not opened."""
+        with self._draft(name, content, mode) as draft:
+            os.rename(draft, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)  # noqa: PTH104 - below it
+
+    def write_once(self, name: str, content: bytes, mode: int = 0o666) -> None:
+        """Write a file unless the name is taken: of several processes the first one wins."""
+        with self._draft(name, [content], mode) as draft, suppress(FileExistsError):
+            os.link(draft, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+
+    @contextmanager
+    def _draft(self, name: str, content: Iterable[bytes | memoryview], mode: int) -> Iterator[str]:
+        """Write a file under a name of its own, which is removed at the end."""
+        draft = f"{plain(name)}~{os.urandom(4).hex()}"  # no run, host or engine has such a name
+        with _named(self.path / name):
+            try:
+                with os.fdopen(self.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+                    file.writelines(content)
+                yield draft
+            finally:
+                self.remove(draft)
+
+    def remove(self, name: str) -> None:
+        """Remove a file, or the link of that name and not what it leads to; an absent one is no error."""
+        with suppress(FileNotFoundError):
+            os.unlink(plain(name), dir_fd=self.descriptor)
+
+    def remove_folder(self, name: str) -> None:
+        """Remove an empty folder.
+
+        Raises:
+            OSError: it is not empty, or not a folder.
+        """
+        os.rmdir(plain(name), dir_fd=self.descriptor)
+
+    def remove_tree(self, name: str) -> None:
+        """Remove a folder with all that lies in it, as far as that goes; of a link nothing."""
+        with suppress(OSError):
+            shutil.rmtree(plain(name), dir_fd=self.descriptor)
+
+
+class StateFolder(Struct, frozen=True):
+    """`.git/evogit`, or a folder below it.
+
+    Attributes:
+        common: the Git folder that all worktrees share, as it was resolved.
+        parts: names of the folders below `.git/evogit`.
+    """
+
+    common: Path
+    parts: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> Path:
+        """Where it is, for messages and for programs that are given a path."""
+        return Path(self.common, "evogit", *self.parts)
+
+    def below(self, *parts: str) -> StateFolder:
+        """A folder in this one."""
+        return StateFolder(self.common, self.parts + parts)
+
+    @contextmanager
+    def opened(self, *, make: bool = False, mode: int = 0o777) -> Iterator[OpenFolder]:
+        """Open the folder; with `make` it and those above it come to be, the last one with this mode.
+
+        Raises:
+            RepositoryError: it, or a folder above it up to `.git/evogit`, is something else.
+            OSError: it is absent, or cannot be opened or made.
+        """
+        path = self.common / "evogit"
+        descriptor = _open_folder(None, path, make=make, mode=mode if not self.parts else 0o777)
+        try:
+            for part in self.parts:
+                path = path / plain(part)
+                below = _open_folder(descriptor, path, make=make, mode=mode if part is self.parts[-1] else 0o777)
+                os.close(descriptor)
+                descriptor = below
+            yield OpenFolder(path, descriptor)
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def open_folder(path: Path, *, mode: int = 0o777) -> Iterator[OpenFolder]:
+    """Open a folder at a path that the user chose, where links are theirs; made if it is absent."""
+    path.mkdir(parents=True, exist_ok=True, mode=mode)
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield OpenFolder(path, descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def plain(name: str) -> str:
+    """Return a name that is one step of a path, and neither `.` nor `..`.
+
+    Raises:
+        RepositoryError: it is not.
+    """
+    if not name or name in (".", "..") or "/" in name or "\0" in name:
+        raise RepositoryError(f"expected the name of a file or folder below .git/evogit, got {name[:100]!r}")
+    return name
+
+
+def _open_folder(above: int | None, path: Path, *, make: bool, mode: int) -> int:
+    name = str(path) if above is None else path.name
+    with _named(path, "a folder"):
+        try:
+            return os.open(name, FOLDER_FLAGS, dir_fd=above)
+        except FileNotFoundError:
+            if not make:
+                raise
+        with suppress(FileExistsError):
+            os.mkdir(name, mode, dir_fd=above)
+        return os.open(name, FOLDER_FLAGS, dir_fd=above)
+
+
+@contextmanager
+def _named(path: Path, kind: str = "a regular file of its own") -> Iterator[None]:
+    """Let an error name the whole path; one about the kind of file becomes a sentence."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FOREIGN:
+            raise _foreign(path, kind) from error
+        error.filename = str(path)
+        raise
+
+
+def _foreign(path: Path, kind: str) -> RepositoryError:
+    """The error for what EvoGit did not make."""
+    try:
+        found = f"a link to {str(path.readlink())!r}"
+    except OSError:
+        found = "something else"
+    return RepositoryError(
+        f"expected {path} to be {kind}, found {found}: EvoGit makes none here, so somebody else did; look at it, then "
+        f"remove it (`rm {path}` removes a link, not what it leads to)"
+    )
