@@ -139,6 +139,8 @@ def unpacked(header: Mapping[str, Any], body: bytes, folder: Path) -> Task:
     task = replace(task, folder=folder, evaluator=home / task.evaluator.name)
     for path, mode, size in header["files"]:
         file = task.evaluator_folder / path
+        if ".." in file.parts or not file.is_relative_to(folder):
+            raise EvaluatorError(f"expected files below the evaluator's folder, got {path!r}")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(body[at : at + size])
         file.chmod(mode & 0o777)

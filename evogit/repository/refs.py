@@ -155,7 +155,7 @@ def break_lock(common: Path, name: str, older_than: float) -> bool:
     """Remove the lock of one ref when it is older than `older_than` seconds; says whether it did."""
     lock = common / f"{name}.lock"
     try:
-        if time.time() - lock.stat().st_mtime > older_than:
+        if time.time() - lock.lstat().st_mtime > older_than and _is_own(common, lock):
             lock.unlink()
             return True
     except (FileNotFoundError, NotADirectoryError):
@@ -166,9 +166,9 @@ def break_lock(common: Path, name: str, older_than: float) -> bool:
 def stale_locks(common: Path, folders: Iterable[str]) -> list[str]:
     """The refs below some folders with a lock that is too old to be of a process at work."""
     found = []
-    for lock in (each for folder in folders for each in (common / folder).rglob("*.lock")):
+    for lock in (each for folder in folders for each in _locks(common, folder)):
         with suppress(FileNotFoundError):
-            if time.time() - lock.stat().st_mtime > STALE_AFTER:
+            if time.time() - lock.lstat().st_mtime > STALE_AFTER:
                 found.append(lock.relative_to(common).as_posix().removesuffix(".lock"))
     return sorted(found)
 
@@ -178,10 +178,21 @@ def clear_locks(common: Path, folder: str, older_than: float = 2.0) -> None:
 
     Only for the one engine that holds the run: others keep such a lock for a moment only.
     """
-    for lock in sorted((common / folder).rglob("*.lock")):
+    for lock in _locks(common, folder):
         name = lock.relative_to(common).as_posix().removesuffix(".lock")
         seen = time.monotonic()
-        while lock.exists() and not break_lock(common, name, older_than):
+        while os.path.lexists(lock) and not break_lock(common, name, older_than):
             if time.monotonic() - seen > older_than:  # whatever the clocks say: it is from the future
                 lock.unlink(missing_ok=True)
             time.sleep(0.05)
+
+
+def _locks(common: Path, folder: str) -> list[Path]:
+    """The lock files below a folder of refs, none through a link: what lies there is not Git's."""
+    return [lock for lock in sorted((common / folder).rglob("*.lock")) if _is_own(common, lock)]
+
+
+def _is_own(common: Path, lock: Path) -> bool:
+    """Return whether no folder between Git's `refs`, which may be a link, and the lock is one."""
+    below = lock.relative_to(common / "refs").parent
+    return (common / "refs").resolve() / below == lock.parent.resolve()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import re
+import stat
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -22,6 +23,7 @@ from evogit.repository.faults import advice
 from evogit.repository.holdout_marks import Holdouts
 from evogit.repository.journal import BEGINNING, Journal, Position, has_seal
 from evogit.repository.messages import candidate_message, clean, clean_title
+from evogit.repository.paths import parts_of
 from evogit.repository.run_keys import RunKeys
 from evogit.repository.snapshot_file import SnapshotFile
 from evogit.repository.state_folder import StateFolder
@@ -472,12 +474,31 @@ class Repository:
         return refs.target(self._repo, ref)
 
     def plant(self, commit: str) -> None:
-        """Make `commit` the first one of `main` and check it out; only in a new repository of EvoGit's own."""
-        if self.created and self._repo.head_is_unborn:
+        """Make `commit` the first one of `main` and check it out; only in a new repository of EvoGit's own.
+
+        Its checkout is the folder around it: `core.worktree` of an unpacked archive may name any other.
+
+        Raises:
+            RefusedError: something is in the way that libgit2 would write through.
+        """
+        if self.created and self._repo.head_is_unborn and self.path == self.common.parent:
+            self._check_way(commit)
             force = pygit2.enums.CheckoutStrategy.FORCE
             self._repo.checkout_tree(self._repo[commit], strategy=force)  # type: ignore[no-untyped-call]
             with suppress(pygit2.AlreadyExistsError):  # another run began at the same time
                 self._repo.create_reference("refs/heads/main", commit)  # last: until then it is done again
+
+    def _check_way(self, commit: str) -> None:
+        for entry in self.trees.entries(self.tree_of(commit)):
+            for part in parts_of(entry.path):
+                place, isdir = self.path / part, part != entry.path
+                with suppress(FileNotFoundError, NotADirectoryError):
+                    kind = stat.S_IFMT(place.lstat().st_mode)
+                    if kind != (stat.S_IFDIR if isdir else stat.S_IFMT(entry.mode)):
+                        raise RefusedError(
+                            f"expected room for {entry.path} of the seed in {self.path}, found something else at "
+                            f"{place}; remove it, then run again"
+                        )
 
     def write_notes(self, run: str, texts: Mapping[str, str]) -> None:
         """Show the texts (commit id -> note) under `refs/notes/evogit/<run>`."""

@@ -49,7 +49,7 @@ class OpenFolder(Struct, frozen=True):
         writable = flags & (os.O_WRONLY | os.O_RDWR)
         if not stat.S_ISREG(about.st_mode) or (writable and about.st_nlink > 1):
             os.close(descriptor)
-            raise _foreign(self.path / name, "a regular file of its own")
+            raise _foreign(self.path / name, "a regular file")
         return descriptor
 
     def holds(self, name: str) -> bool:
@@ -198,7 +198,7 @@ def _open_folder(above: int | None, path: Path, *, make: bool, mode: int) -> int
 
 
 @contextmanager
-def _named(path: Path, kind: str = "a regular file of its own") -> Iterator[None]:
+def _named(path: Path, kind: str = "a regular file") -> Iterator[None]:
     """Let an error name the whole path; one about the kind of file becomes a sentence."""
     try:
         yield
@@ -211,11 +211,18 @@ def _named(path: Path, kind: str = "a regular file of its own") -> Iterator[None
 
 def _foreign(path: Path, kind: str) -> RepositoryError:
     """The error for what EvoGit did not make."""
-    try:
-        found = f"a link to {str(path.readlink())!r}"
-    except OSError:
-        found = "something else"
+    found = "something else"
+    with suppress(OSError):
+        mode = path.lstat().st_mode
+        found = f"a link to {str(path.readlink())!r}" if stat.S_ISLNK(mode) else _KINDS.get(stat.S_IFMT(mode), found)
     return RepositoryError(
-        f"expected {path} to be {kind}, found {found}: EvoGit makes none here, so somebody else did; look at it, then "
-        f"remove it (`rm {path}` removes a link, not what it leads to)"
+        f"expected {path} to be {kind}, found {found}: EvoGit did not make it; look at it, then remove it with `rm`"
     )
+
+
+_KINDS = {
+    stat.S_IFREG: "a file that has other names, too",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+}

@@ -73,9 +73,9 @@ def sweep(repo: pygit2.Repository, common: Path, given_up: Collection[str]) -> S
 
 
 def _packs(common: Path) -> list[Path]:
-    """The packs that may be written anew; none where some objects are at a server."""
+    """The packs that may be written anew; none where some objects are at a server, or a link leads to other packs."""
     folder = common / "objects" / "pack"
-    if any(folder.glob("*.promisor")):
+    if folder.is_symlink() or any(folder.glob("*.promisor")):
         return []
     return [pack for pack in folder.glob("pack-*.pack") if not pack.with_suffix(".keep").exists()]
 

@@ -6,22 +6,40 @@ import fcntl
 import hashlib
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from evogit.core import SandboxError
+
 Say = Callable[[str], None]
 """Takes sentences about what goes on, for a person who waits."""
 
 
 def cache_folder() -> Path:
-    """EvoGit's folder in the user's cache; root's own home is closed to the users that sandboxes run as."""
+    """EvoGit's folder in the user's cache; root's own home is closed to the users that sandboxes run as.
+
+    Raises:
+        SandboxError: another user made it or may write to it, so that its content is theirs.
+    """
     home = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if home.is_absolute():
-        return home / "evogit"
-    return Path("/var/cache/evogit") if os.geteuid() == 0 else Path.home() / ".cache" / "evogit"
+        folder = home / "evogit"
+    else:
+        folder = Path("/var/cache/evogit") if os.geteuid() == 0 else Path.home() / ".cache" / "evogit"
+    with suppress(OSError):
+        for about in (folder.lstat(), folder.stat()):
+            open_to_all = about.st_mode & 0o002 and not stat.S_ISLNK(about.st_mode)
+            if about.st_uid not in (0, os.geteuid()) or open_to_all:
+                raise SandboxError(
+                    f"expected {folder} to be yours alone, as programs are started from it, found it "
+                    f"{'writable for everybody' if open_to_all else f'to belong to the user {about.st_uid}'}; "
+                    "remove it, or name a folder of yours with XDG_CACHE_HOME"
+                )
+    return folder
 
 
 @contextmanager

@@ -11,6 +11,8 @@ from evogit.sandbox.cache import cache_folder
 
 SOURCES = ("/usr/src", "/usr/local/src")
 """Where projects are put, which no program needs."""
+MAX_POINTER_CHARS = 8192
+"""Of a `.git` file, which names a folder."""
 SYSTEM = ("/usr/bin", "/usr/lib")
 """What no program runs without."""
 
@@ -30,7 +32,8 @@ def projects(places: Iterable[Path]) -> Iterator[Path]:
 def _git_folders(marker: Path) -> Iterator[Path]:
     """Where `.git` is a file, it names the folder, which lies in or beside the common one."""
     if marker.is_file():
-        named = marker.read_text(errors="replace").partition("gitdir:")[2].strip()
+        with marker.open(errors="replace") as file:
+            named = file.read(MAX_POINTER_CHARS).partition("gitdir:")[2].strip()
         folder = (marker.parent / named).resolve()
         yield folder
         if folder.parent.name == "worktrees":

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from evogit.agents.population import check_kind
 from evogit.agents.programs.presets import PRESETS
 from evogit.agents.programs.registry import Programs, define
+from evogit.cli.options.output import OutputFile
 from evogit.cli.options.shared import Command
 from evogit.config.custom_classes import is_own
 from evogit.config.run_settings import CALLS, AgentSpec, RunLimits, Settings, Total
@@ -59,7 +60,7 @@ def with_agents(command: Command) -> Command:
     @click.option("--dollars", type=float, metavar="D", help="Stop when models have cost this much, in all.")
     @click.option("--tokens", type=int, metavar="N", help="Stop when models have read and written this many, in all.")
     @click.option("--yes", is_flag=True, help="Agree to what models cost and are sent, without being asked.")
-    @click.option("--record", type=FILE, metavar="FILE", help="Write all questions and replies to FILE.")
+    @click.option("--record", type=OutputFile(), metavar="FILE", help="Write all questions and replies to FILE.")
     @click.option("--replay", type=FILE, metavar="FILE", help="Take replies from a recording; no model is asked.")
     @functools.wraps(command)
     def wrapped(

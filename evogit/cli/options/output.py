@@ -1,0 +1,38 @@
+"""Files that commands write where the user says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+class OutputFile(click.Path):
+    """A file to write; a repository's own link must not lead the writing out of the repository.
+
+    Git keeps links: `report.html` of a clone may be one to `~/.bashrc`.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, dir_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path; fail where a link in a repository leads out of it."""
+        path: Path = super().convert(value, param, ctx)
+        for link in _links_out(path):
+            target = os.path.realpath(link)
+            self.fail(f"{link} is a link out of the repository, to {target}; name that file itself", param, ctx)
+        return path
+
+
+def _links_out(path: Path) -> Iterator[Path]:
+    """Links on the way to `path` that lie in the working tree of a repository and lead out of it."""
+    way = [path := Path(os.path.abspath(path)), *path.parents]  # noqa: PTH100 - resolve() would follow the links
+    for link in filter(Path.is_symlink, way):
+        tops = (top for top in link.parents if os.path.lexists(top / ".git"))
+        target = Path(os.path.realpath(link))
+        if not all(target.is_relative_to(os.path.realpath(top)) for top in tops):
+            yield link
