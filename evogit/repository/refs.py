@@ -196,3 +196,13 @@ def _is_own(common: Path, lock: Path) -> bool:
     """Return whether no folder between Git's `refs`, which may be a link, and the lock is one."""
     below = lock.relative_to(common / "refs").parent
     return (common / "refs").resolve() / below == lock.parent.resolve()
+
+
+def first_link(common: Path, folders: Iterable[str]) -> Path | None:
+    """A symbolic link among these folders below `refs`, those around them and all that is in them."""
+    for folder in folders:
+        way = [common / folder, *(common / folder).parents][: folder.count("/")]
+        for path in (*reversed(way), *(common / folder).rglob("*")):
+            if path.is_symlink():
+                return path
+    return None

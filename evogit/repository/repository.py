@@ -338,8 +338,12 @@ class Repository:
         """Refuse a run whose branches and notes Git could not hold beside what is there.
 
         Raises:
-            RefusedError: naming the ref in the way.
+            RefusedError: naming the ref in the way, or a link that Git would follow out of its folder.
         """
+        if link := refs.first_link(
+            self.common, (f"refs/evogit/{run}", f"refs/heads/evogit/{run}", "refs/notes/evogit")
+        ):
+            raise RefusedError(f"expected folders and files of Git's at {link}, found a link; remove it with `rm`")
         for ref in ("refs/heads/evogit", f"refs/heads/evogit/{run}", "refs/notes/evogit"):
             if self.target(ref) is not None:
                 kind, name = ref.removeprefix("refs/").split("/", 1)

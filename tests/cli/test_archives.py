@@ -1,0 +1,166 @@
+"""An unpacked archive with links in its `.git`, and the real command: nothing of the user's changes through them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from evogit.repository import Repository
+from tests import plain_git
+
+from .conftest import Cli, Small
+
+RUN = ("run", "sine", "--evaluations", "3", "--sandbox", "none")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home whose files are called like those that EvoGit writes and removes."""
+    home = tmp_path / "victim"
+    for name in (".bashrc", "toy", "toy.log", "toy.lock", "poetry.lock", "keys/a", "logs/a", "flat/.netrc"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(f"mine: {name}")
+        os.utime(home / name, (1e9, 1e9))
+    return home
+
+
+def content(home: Path) -> dict[Path, object]:
+    return {path: path.read_bytes() if path.is_file() else "folder" for path in home.rglob("*")}
+
+
+def put_link(folder: Path, place: str, target: Path) -> None:
+    link = folder / ".git" / place
+    if link.is_dir() and not link.is_symlink():
+        shutil.rmtree(link)
+    link.unlink(missing_ok=True)
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(target)
+
+
+@pytest.mark.parametrize(
+    ("command", "place", "target", "code"),
+    [
+        (("rm", "toy", "--yes"), "evogit/keys", ".", 1),
+        (("rm", "toy", "--yes"), "evogit/logs", ".", 1),
+        (("rm", "toy", "--yes"), "evogit/cache", ".", 0),
+        (("rm", "toy", "--yes"), "evogit/remotes", ".", 1),
+        (("rm", "toy", "--yes"), "evogit", ".", 1),
+        (("rm", "toy", "--yes"), "evogit/engines/toy", "flat", 1),
+        (("fsck", "--repair"), "evogit/cache", ".", 0),
+        (("fsck", "--repair"), "evogit/engines", ".", 1),
+        (("gc", "--yes"), "evogit/engines/toy", "flat", 1),
+        (("status",), "evogit/engines/toy", "flat", 1),
+        (("status",), "evogit/host", ".bashrc", 1),
+        (("stop",), "evogit/engines/toy", "flat", 1),
+        (("sync", "server.git"), "evogit/remotes", ".", 1),
+        (("sync", "server.git"), "evogit/remotes/toy.lock", ".bashrc", 1),
+        (("sync", "server.git"), "evogit/remotes/toy.draft", ".bashrc", 0),
+        (("sync", "server.git"), "evogit/remotes/toy.json", ".bashrc", 1),
+    ],
+)
+def test_a_link_of_an_archive_is_not_followed(
+    small: Small, cli: Cli, home: Path, tmp_path: Path, command: tuple[str, ...], place: str, target: str, code: int
+) -> None:
+    plain_git.git(tmp_path, "init", "-q", "--bare", "server.git")
+    put_link(small.folder, place, home / target)
+    before = content(home)
+    done = cli(
+        "-C", small.folder, *command[:1], *(str(tmp_path / word) if "." in word else word for word in command[1:])
+    )
+    assert content(home) == before
+    assert (done.code, place.rpartition("/")[2] in done.err) == (code, code != 0), done.err
+
+
+@pytest.mark.parametrize("place", ["evogit/host", "evogit/keys/toy", "evogit/engines/toy/h-123456", "evogit/cache/toy"])
+def test_nothing_waits_for_a_pipe_of_an_archive(small: Small, cli: Cli, place: str) -> None:
+    pipe = small.folder / ".git" / place
+    pipe.parent.mkdir(parents=True, exist_ok=True)
+    pipe.unlink(missing_ok=True)
+    os.mkfifo(pipe)
+    assert cli("-C", small.folder, "status").code == int("cache" not in place)
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "target"),
+    [
+        (("graph", "--format", "dot", "-o", "graph.dot"), "graph.dot", ".bashrc"),
+        (("graph", "--format", "dot", "-o", "out/toy"), "out", "."),
+        (("plot", "best", "-o", "toy.svg"), "toy.svg", ".bashrc"),
+        (("run", "sine", "--log", "toy.log"), "toy.log", "toy.log"),
+        (("run", "sine", "--record", "calls"), "calls", ".bashrc"),
+    ],
+)
+def test_a_committed_link_does_not_say_where_output_goes(
+    small: Small, cli: Cli, home: Path, words: tuple[str, ...], name: str, target: str
+) -> None:
+    (small.folder / name).symlink_to(home / target)
+    before = content(home)
+    done = cli(*words, cwd=small.folder)
+    assert (done.code, content(home)) == (2, before)
+    assert name in done.err
+
+
+def test_output_goes_where_a_link_within_the_repository_or_of_the_users_leads(
+    small: Small, cli: Cli, tmp_path: Path
+) -> None:
+    (small.folder / "pictures").mkdir()
+    (small.folder / "out").symlink_to("pictures")
+    assert cli("graph", "--format", "dot", "-o", "out/a.dot", cwd=small.folder).code == 0
+    (tmp_path / "mine").symlink_to(small.folder / "pictures")
+    assert cli("graph", "--format", "dot", "-o", tmp_path / "mine" / "b.dot", cwd=small.folder).code == 0
+    assert {path.name for path in (small.folder / "pictures").iterdir()} == {"a.dot", "b.dot"}
+
+
+# --- runs -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def archive(cli: Cli, tmp_path: Path) -> Path:
+    """A repository of EvoGit's own that has no run yet, as it comes out of an archive; and a task beside it."""
+    cli("new", "sine")
+    return Repository.create(tmp_path / "archive").path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "place", "target"),
+    [
+        ((), "evogit", "."),
+        ((), "evogit/engines/toy", "flat"),
+        ((), "evogit/engines/.toy.starting", ".bashrc"),
+        ((), "evogit/keys", "."),
+        ((), "refs/evogit/toy", "."),
+        ((), "refs/evogit", "."),
+        (("--detach",), "evogit/logs", "."),
+        (("--detach",), "evogit/logs/toy.log", ".bashrc"),
+        ((), "../solution.py", ".bashrc"),
+    ],
+)
+def test_a_run_refuses_links_of_an_archive(
+    cli: Cli, archive: Path, home: Path, words: tuple[str, ...], place: str, target: str
+) -> None:
+    put_link(archive, place, home / target)
+    before = content(home)
+    done = cli("-C", archive, *RUN, "--name", "toy", *words)
+    assert content(home) == before
+    assert (done.code in (1, 4), place.rpartition("/")[2] in done.err) == (True, True), done.err
+
+
+@pytest.mark.slow
+def test_a_run_works_in_a_worktree_and_through_the_users_own_links(cli: Cli, tmp_path: Path) -> None:
+    cli("new", "sine")
+    plain_git.git(tmp_path, "init", "-q", "repo")
+    plain_git.git(tmp_path / "repo", "commit", "-q", "--allow-empty", "-m", "first")
+    plain_git.git(tmp_path / "repo", "worktree", "add", "-q", "../tree")
+    (tmp_path / "short").symlink_to(tmp_path / "tree")
+    for name in ("repo", "tree", "short"):
+        done = cli("-C", name, *RUN, "--name", f"in-{name}")
+        assert done.code == 0, done.err
+        assert cli("-C", name, "status", "--name", f"in-{name}", "--json").json["run"] == f"in-{name}"
+    assert {path.name for path in (tmp_path / "repo/.git/evogit/keys").iterdir()} == {"in-repo", "in-tree", "in-short"}
+    for name in ("repo", "tree", "short"):
+        assert cli("-C", "short", "rm", f"in-{name}", "--yes").code == 0
+    assert not (tmp_path / "repo/.git/evogit").exists()
