@@ -59,6 +59,14 @@ def evaluate(program, split):
         yield Case(f"x={x}", score=-abs(y - 20))
 """
 
+@pytest.fixture(scope="session", autouse=True)
+def own_state(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
+    """A state folder for these tests: that of the person who runs them stays as it is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 collect_ignore = ["projects"]
 """Small projects of other people, as it were: their tests are for sandboxes."""
 

@@ -1,12 +1,15 @@
 """The state of a run as it was read last, so that a command reads what came since and not the whole journal.
 
 It is a copy, not a source: it can be behind, but not wrong, as it is bound to the journals' entries, to the code that
-made it and to a checksum over all of it.
+made it and to a seal over all of it. The key of the seal is the user's, outside of the repository: an unpacked archive
+brings a snapshot along, which may say anything.
 """
 
 from __future__ import annotations
 
+import hmac
 import json
+import os
 import zlib
 from dataclasses import fields
 from functools import cache, partial
@@ -17,10 +20,13 @@ from typing import get_type_hints
 from msgspec.structs import asdict
 
 import evogit.core
+from evogit.config.names import state_folder
+from evogit.core import RepositoryError
 from evogit.history.columns import Known, Texts, codec
 from evogit.history.history import History
 from evogit.history.pages import Content
 from evogit.repository import Position, Repository
+from evogit.repository.run_keys import kept
 
 LEAST = 500
 """Entries that are not worth the writing."""
@@ -39,7 +45,7 @@ def load(repository: Repository, run: str) -> tuple[History, Position] | None:
     """
     content = repository.snapshot(run).read()
     head, rest = bytes(content[:HEAD]), content[HEAD:]
-    if head != _head(_code(), rest):
+    if not head or not (key := _key()) or not hmac.compare_digest(head, _head(key, _code(), rest)):
         return None
     size = int.from_bytes(rest[:8])
     about = json.loads(bytes(rest[8 : 8 + size]))
@@ -55,6 +61,8 @@ def load(repository: Repository, run: str) -> tuple[History, Position] | None:
 
 def save(repository: Repository, history: History, position: Position) -> None:
     """Write the state that these entries make, in the place of an earlier one."""
+    if not (key := _key()):
+        return
     pages: list[Content] = []
     kinds, phylogeny = get_type_hints(History), history.phylogeny
     parts = {
@@ -65,7 +73,7 @@ def save(repository: Repository, history: History, position: Position) -> None:
     about = {"position": asdict(position), "parts": list(parts), "sizes": list(map(len, sections))}
     told = json.dumps(about, separators=(",", ":")).encode()
     rest = [len(told).to_bytes(8), told, *sections]
-    repository.snapshot(history.run).write([_head(_code(), *rest), *rest])
+    repository.snapshot(history.run).write([_head(key, _code(), *rest), *rest])
 
 
 def worth_it(before: int, now: int) -> bool:
@@ -83,12 +91,23 @@ def _ids(content: memoryview) -> list[str]:
     return [digits[at : at + DIGITS] for at in range(0, len(digits), DIGITS)]
 
 
-def _head(code: int, *rest: Content) -> bytes:
+def _head(key: bytes, code: int, *rest: Content) -> bytes:
     """What the file begins with, which is nothing else's beginning."""
-    checksum = 0
+    seal = hmac.new(key, digestmod="sha256")
     for each in rest:
-        checksum = zlib.crc32(each, checksum)
-    return b"evogit snapshot %08x %08x\n" % (code, checksum)
+        seal.update(each)
+    return b"evogit snapshot %08x %b\n" % (code, seal.hexdigest().encode())
+
+
+def _key() -> bytes:
+    """The user's key for snapshots; empty where none can be kept, and there are no snapshots."""
+    try:
+        return _kept_key(state_folder(os.environ) / "snapshot-key")
+    except (RepositoryError, RuntimeError):  # the latter: this user has no home
+        return b""
+
+
+_kept_key = cache(kept)
 
 
 @cache
@@ -98,5 +117,5 @@ def _code() -> int:
     return zlib.crc32(b"".join(each.read_bytes() for each in files))
 
 
-HEAD = len(_head(0))
-"""Bytes before what the checksum is of."""
+HEAD = len(_head(b"", 0))
+"""Bytes before what the seal is of."""

@@ -54,7 +54,8 @@ def kept(file: Path) -> bytes:
 
 def _made(folder: OpenFolder, name: str, key: bytes) -> bytes:
     """Return the key in this file, which is made if it is absent."""
-    folder.write_once(name, key, 0o600)
+    if not folder.holds(name):
+        folder.write_once(name, key, 0o600)
     return folder.read(name, MAX_KEY_BYTES)
 
 

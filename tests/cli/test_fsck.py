@@ -183,7 +183,10 @@ def test_a_lock_of_a_dead_process_is_found_and_removed(small: Small, cli: Cli) -
     assert not lock.exists()
 
 
-def test_a_snapshot_that_says_otherwise_is_found_and_removed(small: Small, cli: Cli) -> None:
+def test_a_snapshot_that_says_otherwise_is_found_and_removed(
+    small: Small, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / ".local" / "state"))  # the same user's as the command's
     repository = Repository.open(small.folder)
     run = open_run(repository, "toy")
     assert (position := run.journal.position)

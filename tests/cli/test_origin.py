@@ -171,6 +171,7 @@ def test_a_key_of_another_run_costs_nobody_a_journal(ours: Ours, cli: Cli) -> No
 def test_deterministic_runs_draw_the_same_inputs_and_believe_no_entries_of_each_other(
     ours: Ours, cli: Cli, tmp_path: Path
 ) -> None:
+    (tmp_path / "clone").mkdir()
     keys = RunKeys(tmp_path / "clone", Trust.of_user())
     for name in ("one", "two"):
         keys.share(name, ours.key)

@@ -267,6 +267,28 @@ def test_a_damaged_snapshot_does_no_harm_and_is_replaced(long: Repository, damag
     assert file(long).read_bytes() == whole
 
 
+def test_a_snapshot_that_somebody_else_sealed_is_not_used(
+    long: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = StoredRun.open(long, RUN)
+    assert run.journal.position
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "strangers"))
+    run.history.heads["a2"] = commit(7)
+    snapshot.save(long, run.history, run.journal.position)
+    assert opened(long).heads == {"a2": commit(7)}, "it could be read"
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "own"))
+    assert opened(long).heads == {}
+
+
+def test_there_is_no_snapshot_where_no_key_can_be_kept(
+    long: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    assert told(opened(long)) == told(rebuilt(long))
+    assert not file(long).exists()
+
+
 def test_a_snapshot_of_another_chain_is_not_used(long: Repository) -> None:
     opened(long)
     other = Repository.create(long.path.parent / "other")
