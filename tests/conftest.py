@@ -59,6 +59,7 @@ def evaluate(program, split):
         yield Case(f"x={x}", score=-abs(y - 20))
 """
 
+
 @pytest.fixture(scope="session", autouse=True)
 def own_state(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
     """A state folder for these tests: that of the person who runs them stays as it is."""

@@ -43,8 +43,10 @@ class OpenFolder(Struct, frozen=True):
             RepositoryError: it is something else.
             OSError: it is absent, or cannot be opened.
         """
-        with _named(self.path / plain(name)):
-            descriptor = os.open(name, flags | FILE_FLAGS, mode, dir_fd=self.descriptor)
+        try:
+            descriptor = os.open(plain(name), flags | FILE_FLAGS, mode, dir_fd=self.descriptor)
+        except OSError as error:
+            raise _explained(error, self.path / name, "a regular file") from error
         about = os.fstat(descriptor)
         writable = flags & (os.O_WRONLY | os.O_RDWR)
         if not stat.S_ISREG(about.st_mode) or (writable and about.st_nlink > 1):
@@ -94,13 +96,14 @@ class OpenFolder(Struct, frozen=True):
     def _draft(self, name: str, content: Iterable[bytes | memoryview], mode: int) -> Iterator[str]:
         """Write a file under a name of its own, which is removed at the end."""
         draft = f"{plain(name)}~{os.urandom(4).hex()}"  # no run, host or engine has such a name
-        with _named(self.path / name):
-            try:
-                with os.fdopen(self.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-                    file.writelines(content)
-                yield draft
-            finally:
-                self.remove(draft)
+        try:
+            with os.fdopen(self.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+                file.writelines(content)
+            yield draft
+        except OSError as error:
+            raise _explained(error, self.path / name, "a regular file") from error
+        finally:
+            self.remove(draft)
 
     def remove(self, name: str) -> None:
         """Remove a file, or the link of that name and not what it leads to; an absent one is no error."""
@@ -186,7 +189,7 @@ def plain(name: str) -> str:
 
 def _open_folder(above: int | None, path: Path, *, make: bool, mode: int) -> int:
     name = str(path) if above is None else path.name
-    with _named(path, "a folder"):
+    try:
         try:
             return os.open(name, FOLDER_FLAGS, dir_fd=above)
         except FileNotFoundError:
@@ -195,18 +198,15 @@ def _open_folder(above: int | None, path: Path, *, make: bool, mode: int) -> int
         with suppress(FileExistsError):
             os.mkdir(name, mode, dir_fd=above)
         return os.open(name, FOLDER_FLAGS, dir_fd=above)
-
-
-@contextmanager
-def _named(path: Path, kind: str = "a regular file") -> Iterator[None]:
-    """Let an error name the whole path; one about the kind of file becomes a sentence."""
-    try:
-        yield
     except OSError as error:
-        if error.errno in _FOREIGN:
-            raise _foreign(path, kind) from error
-        error.filename = str(path)
-        raise
+        raise _explained(error, path, "a folder") from error
+
+
+def _explained(error: OSError, path: Path, kind: str) -> Exception:
+    """The error with the whole path; a sentence if it is about the kind of file."""
+    if error.errno in _FOREIGN:
+        return _foreign(path, kind)
+    return OSError(error.errno, error.strerror, str(path))
 
 
 def _foreign(path: Path, kind: str) -> RepositoryError:

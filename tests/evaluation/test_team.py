@@ -21,6 +21,7 @@ from evogit.core import BaseFiles, EvaluatorError, Files, UsageError
 from evogit.evaluation import worker_main
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.machine import Capacity, machine
+from evogit.evaluation.remote_worker import greeting
 from evogit.evaluation.team import Team
 from evogit.evaluation.version import own_version
 from evogit.sandbox.archive import pack
@@ -304,3 +305,16 @@ async def test_a_cache_gives_what_was_put_there_only(folder: Path) -> None:
         worker_main.remember(hashlib.sha256(archive).hexdigest(), archive)
     kept = os.listdir(folder / "cache" / "evogit" / "worker-bases")  # noqa: PTH208
     assert len(kept) == worker_main.KEPT_BASES
+
+
+@pytest.mark.parametrize("path", ["../out.py", "/OUT/out.py", "a/../../out.py"])
+async def test_a_run_writes_no_files_beside_those_of_its_task_on_a_worker(tmp_path: Path, path: str) -> None:
+    task = load_task(write_task(tmp_path / "task"))
+    header, body = greeting(task, provider="none", secret=b"", jobs=1)
+    folder, out = tmp_path / "worker" / "own", tmp_path / "worker" / "out"
+    folder.mkdir(parents=True)
+    changed = {**header, "files": [*header["files"], [path.replace("/OUT", str(out)), 0o644, 0]]}
+    assert worker_main.unpacked(header, body, folder).evaluator.is_file()
+    with pytest.raises(EvaluatorError, match="out.py"):
+        worker_main.unpacked(changed, body, folder)
+    assert not list(tmp_path.rglob("out.py"))

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
 from evogit.content import content
-from evogit.sandbox.cache import recall, remember
+from evogit.core import SandboxError
+from evogit.sandbox.cache import cache_folder, recall, remember
 from evogit.sandbox.interpreter import prepare
 
 
@@ -49,3 +51,25 @@ def test_a_remembered_interpreter_is_the_one_that_was_asked(cache: Path) -> None
     asked = prepare(python, (), content("sandbox"))
     assert len([*cache.iterdir()]) == 1
     assert prepare(python, (), content("sandbox")) == asked
+
+
+def test_a_cache_that_everybody_may_write_to_is_refused(cache: Path) -> None:
+    cache.parent.mkdir()
+    assert cache_folder() == cache.parent
+    cache.parent.chmod(0o777)
+    with pytest.raises(SandboxError, match="XDG_CACHE_HOME"):
+        cache_folder()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a folder to another user")
+@pytest.mark.parametrize("kind", ["folder", "link"])
+def test_a_cache_that_another_user_made_is_refused(cache: Path, tmp_path: Path, kind: str) -> None:
+    if kind == "folder":
+        cache.parent.mkdir()
+    else:
+        (tmp_path / "mine").mkdir()
+        cache.parent.symlink_to(tmp_path / "mine")
+    assert cache_folder() == cache.parent
+    os.chown(cache.parent, 12345, 12345, follow_symlinks=False)
+    with pytest.raises(SandboxError, match="12345"):
+        cache_folder()
