@@ -10,6 +10,7 @@ import pygit2
 from evogit.core import NotFoundError, RefusedError
 from evogit.repository import refs
 from evogit.repository.faults import written
+from evogit.repository.state_folder import read_line
 
 HEADS = "refs/heads/"
 
@@ -75,9 +76,9 @@ class Branches:
         heads = [] if self._repo.is_bare else [self._common / "HEAD"]
         for head in (*heads, *sorted(linked.glob("*/HEAD") if linked.is_dir() else ())):
             with suppress(FileNotFoundError):  # it is removed just now
-                if head.read_text().strip() == f"ref: {ref}":
+                if read_line(head) == f"ref: {ref}":
                     pointer = head.with_name("gitdir")  # of a linked one
-                    return Path(pointer.read_text().strip()).parent if pointer.exists() else self._common.parent
+                    return Path(read_line(pointer)).parent if pointer.exists() else self._common.parent
         return None
 
     def below(self, folder: str) -> dict[str, str]:

@@ -26,7 +26,7 @@ from evogit.repository.messages import candidate_message, clean, clean_title
 from evogit.repository.paths import parts_of
 from evogit.repository.run_keys import RunKeys
 from evogit.repository.snapshot_file import SnapshotFile
-from evogit.repository.state_folder import StateFolder
+from evogit.repository.state_folder import StateFolder, read_line
 from evogit.repository.trees import Trees
 from evogit.trust import Trust
 
@@ -540,7 +540,7 @@ def check_run_name(name: str) -> str:
 def _common_dir(git_dir: Path) -> Path:
     """The folder that all worktrees share."""
     pointer = git_dir / "commondir"
-    return (git_dir / pointer.read_text().strip()).resolve() if pointer.exists() else git_dir.resolve()
+    return (git_dir / read_line(pointer)).resolve() if pointer.exists() else git_dir.resolve()
 
 
 def _login() -> str:

@@ -22,6 +22,8 @@ FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """`O_NONBLOCK`: opening a pipe must not wait for its other end."""
 
+MAX_LINE_BYTES = 8192
+
 _FOREIGN = (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO, errno.ENODEV)
 """Errors from opening what is neither a folder nor a regular file as one."""
 
@@ -174,6 +176,23 @@ def open_folder(path: Path, *, mode: int = 0o777) -> Iterator[OpenFolder]:
         yield OpenFolder(path, descriptor)
     finally:
         os.close(descriptor)
+
+
+def read_line(path: Path) -> str:
+    """Return what one of Git's own small files says, such as `HEAD` of a worktree; links are Git's affair.
+
+    Raises:
+        RepositoryError: it is not a regular file, or a large one.
+        OSError: it is absent, or cannot be read.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise _foreign(path, "a regular file")
+        content = file.read(MAX_LINE_BYTES + 1)
+    if len(content) > MAX_LINE_BYTES:
+        raise RepositoryError(f"expected one line in {path}, found more than {MAX_LINE_BYTES} bytes; see `git fsck`")
+    return os.fsdecode(content).strip()
 
 
 def plain(name: str) -> str:

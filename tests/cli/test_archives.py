@@ -83,6 +83,12 @@ def test_nothing_waits_for_a_pipe_of_an_archive(small: Small, cli: Cli, place: s
     assert cli("-C", small.folder, "status").code == int("cache" not in place)
 
 
+def test_nothing_waits_for_a_pipe_among_the_worktrees_of_an_archive(small: Small, cli: Cli) -> None:
+    (small.folder / ".git" / "worktrees" / "x").mkdir(parents=True)
+    os.mkfifo(small.folder / ".git" / "worktrees" / "x" / "HEAD")
+    assert cli("-C", small.folder, "rm", "toy", "--yes").code == 1
+
+
 @pytest.mark.parametrize(
     ("words", "name", "target"),
     [
@@ -91,16 +97,22 @@ def test_nothing_waits_for_a_pipe_of_an_archive(small: Small, cli: Cli, place: s
         (("plot", "best", "-o", "toy.svg"), "toy.svg", ".bashrc"),
         (("run", "sine", "--log", "toy.log"), "toy.log", "toy.log"),
         (("run", "sine", "--record", "calls"), "calls", ".bashrc"),
+        (("bench", "sine"), "evogit-bench", "."),
+        (("bench", "sine", "-o", "results"), "results/evaluations.txt", ".bashrc"),
+        (("bench", "sine", "-o", "results"), "results/repositories/tournament-0.git", "."),
+        (("export", "best", "out/flat"), "out", "."),
+        (("audit", "sine", "--out", "out/flat"), "out", "."),
     ],
 )
 def test_a_committed_link_does_not_say_where_output_goes(
     small: Small, cli: Cli, home: Path, words: tuple[str, ...], name: str, target: str
 ) -> None:
+    (small.folder / name).parent.mkdir(parents=True, exist_ok=True)
     (small.folder / name).symlink_to(home / target)
     before = content(home)
     done = cli(*words, cwd=small.folder)
     assert (done.code, content(home)) == (2, before)
-    assert name in done.err
+    assert Path(name).name in done.err
 
 
 def test_output_goes_where_a_link_within_the_repository_or_of_the_users_leads(

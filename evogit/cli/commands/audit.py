@@ -22,6 +22,7 @@ from evogit.audit.auditing import MODEL, Audited, audited, chosen, task_problems
 from evogit.audit.laboratory import Laboratory
 from evogit.audit.proposed import BY_MODEL, attack_by
 from evogit.audit.spending import AuditAccount
+from evogit.cli.options.output import OutputPath
 from evogit.cli.options.shared import TASK, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape, number
@@ -39,7 +40,7 @@ LINES = 14
 @click.option(
     "--out",
     metavar="DIR",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=OutputPath(file_okay=False),
     help="Write the files of each candidate that cheats into this folder.",
 )
 @click.option("--split", metavar="NAME", default="train", show_default=True, help="The split that is attacked.")

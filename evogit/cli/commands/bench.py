@@ -26,6 +26,7 @@ from evogit.bench.worker_run import BenchTask
 from evogit.cli.asking.consent import confirm_costs
 from evogit.cli.bench_progress import race, race_paid
 from evogit.cli.options.agents import AgentOptions, AgentSetup, population, resolve_agents, with_agents
+from evogit.cli.options.output import OutputPath
 from evogit.cli.options.shared import TASK, sandbox_option, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape
@@ -39,7 +40,7 @@ from evogit.selection.descriptors import traits_of
 from evogit.selection.registry import open_selector
 
 ALL = ",".join([DEFAULT, *(method.name for method in CONTROLS)])
-FOLDER = click.Path(path_type=Path, file_okay=False)
+FOLDER = OutputPath(file_okay=False)
 
 
 @click.command()

@@ -9,6 +9,7 @@ import click
 
 from evogit.cli.lines.view import SHORT
 from evogit.cli.locate_run import Place
+from evogit.cli.options.output import OutputPath
 from evogit.cli.options.shared import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count, escape
@@ -21,7 +22,7 @@ from evogit.review.front import front_record
 
 @click.command()
 @click.argument("rev", type=REVISION)
-@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.argument("folder", type=OutputPath(), metavar="DIR")
 @with_run
 @with_terminal
 def export(place: Place, terminal: Terminal, rev: str, folder: Path) -> None:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from evogit.cli.lines.phylogeny import draw, selection
 from evogit.cli.lines.view import SHORT, View, first_line
 from evogit.cli.locate_run import Place
-from evogit.cli.options.output import OutputFile
+from evogit.cli.options.output import OutputPath
 from evogit.cli.options.shared import REVISION, with_run, with_terminal
 from evogit.cli.page_file import page_file
 from evogit.cli.terminal import Terminal
@@ -49,7 +49,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     show_default=True,
     help="html: one file with all of the run, to send to somebody.",
 )
-@click.option("-o", "--output", type=OutputFile(), help="A file to write, instead of standard output.")
+@click.option("-o", "--output", type=OutputPath(dir_okay=False), help="A file to write, instead of standard output.")
 @click.option("--against", type=click.Choice(AXES), default="evaluations", show_default=True, help="Of svg and png.")
 @click.option(
     "--colour",

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from evogit.cli.locate_run import find_repository
-from evogit.cli.options.output import OutputFile
+from evogit.cli.options.output import OutputPath
 from evogit.cli.options.shared import with_repo, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.core import UsageError
@@ -20,7 +20,7 @@ from evogit.review.figures import KINDS
 @click.command()
 @click.argument("what", type=click.Choice(["best", "lineage", "shares", "operators"]))
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
-@click.option("-o", "--output", type=OutputFile(), required=True, help="The file: .svg, .pdf or .png.")
+@click.option("-o", "--output", type=OutputPath(dir_okay=False), required=True, help="The file: .svg, .pdf or .png.")
 @click.option(
     "--against",
     type=click.Choice(["evaluations", "seconds", "dollars"]),

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from evogit.agents.population import check_kind
 from evogit.agents.programs.presets import PRESETS
 from evogit.agents.programs.registry import Programs, define
-from evogit.cli.options.output import OutputFile
+from evogit.cli.options.output import OutputPath
 from evogit.cli.options.shared import Command
 from evogit.config.custom_classes import is_own
 from evogit.config.run_settings import CALLS, AgentSpec, RunLimits, Settings, Total
@@ -34,6 +34,7 @@ DOLLARS, TOKENS, PROPOSALS = 5.0, 2_000_000, 200
 """What a run may use of models that cost money, by default: dollars where all prices are known."""
 
 FILE = click.Path(path_type=Path, dir_okay=False)
+RECORDING = OutputPath(dir_okay=False)
 
 
 class AgentOptions(Struct, frozen=True, kw_only=True):
@@ -60,7 +61,9 @@ def with_agents(command: Command) -> Command:
     @click.option("--dollars", type=float, metavar="D", help="Stop when models have cost this much, in all.")
     @click.option("--tokens", type=int, metavar="N", help="Stop when models have read and written this many, in all.")
     @click.option("--yes", is_flag=True, help="Agree to what models cost and are sent, without being asked.")
-    @click.option("--record", type=OutputFile(), metavar="FILE", help="Write all questions and replies to FILE.")
+    @click.option(
+        "--record", type=OutputPath(dir_okay=False), metavar="FILE", help="Write all questions and replies to FILE."
+    )
     @click.option("--replay", type=FILE, metavar="FILE", help="Take replies from a recording; no model is asked.")
     @functools.wraps(command)
     def wrapped(

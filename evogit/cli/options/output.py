@@ -1,4 +1,4 @@
-"""Files that commands write where the user says."""
+"""Files and folders that commands write where the user says."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from typing import Any
 import click
 
 
-class OutputFile(click.Path):
-    """A file to write; a repository's own link must not lead the writing out of the repository.
+class OutputPath(click.Path):
+    """A file or folder to write; a repository's own link must not lead the writing out of the repository.
 
-    Git keeps links: `report.html` of a clone may be one to `~/.bashrc`.
+    Git keeps links: `report.html` of a clone may be one to `~/.bashrc`. In a folder the same holds for what is there.
     """
 
-    def __init__(self) -> None:
-        super().__init__(path_type=Path, dir_okay=False)
+    def __init__(self, **kinds: bool) -> None:
+        super().__init__(path_type=Path, **kinds)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path; fail where a link in a repository leads out of it."""
         path: Path = super().convert(value, param, ctx)
-        for link in _links_out(path):
+        below = (*path.glob("*"), *path.glob("*/*")) if path.is_dir() else ()
+        for link in (link for each in (path, *below) for link in _links_out(each)):
             target = os.path.realpath(link)
-            self.fail(f"{link} is a link out of the repository, to {target}; name that file itself", param, ctx)
+            self.fail(f"{link} is a link out of the repository, to {target}; name that place itself", param, ctx)
         return path
 
 
