@@ -72,7 +72,9 @@ def detach(terminal: Terminal, repository: Repository, run: str) -> BackgroundPr
     sys.stderr.flush()
     if child := os.fork():
         os.close(telling)
-        sys.exit(_await(terminal, Waiting(child, hearing, writing, beginning), repository, run))
+        os.close(writing)
+        reading = repository.open_log(run, reading=True)
+        sys.exit(_await(terminal, Waiting(child, hearing, reading, beginning), repository, run))
     os.setsid()
     signal.signal(signal.SIGHUP, lambda *_: None)  # ignored by the run, and not by the programs that it starts
     os.close(hearing)

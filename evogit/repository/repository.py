@@ -202,14 +202,15 @@ class Repository:
         """Where what a run says goes while no terminal shows it."""
         return self.state.path / "logs" / f"{check_run_name(run)}.log"
 
-    def open_log(self, run: str) -> int:
-        """Open that file to append to it and to read it; return its descriptor.
+    def open_log(self, run: str, *, reading: bool = False) -> int:
+        """Open that file to append to it, or to read it; return its descriptor.
 
         Raises:
             OSError: it cannot be written.
         """
+        flags = os.O_RDONLY if reading else os.O_CREAT | os.O_WRONLY | os.O_APPEND
         with self.state.below("logs").opened(make=True) as folder:
-            return folder.open(self.log_file(run).name, os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o600)
+            return folder.open(self.log_file(run).name, flags, 0o600)
 
     def population(self, run: str) -> str:
         """The prefix of a run's refs of agents: plain branches in a repository of EvoGit's own alone.

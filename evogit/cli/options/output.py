@@ -21,7 +21,7 @@ class OutputPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path; fail where a link in a repository leads out of it."""
-        path: Path = super().convert(value, param, ctx)
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
         below = (*path.glob("*"), *path.glob("*/*")) if path.is_dir() else ()
         for link in (link for each in (path, *below) for link in _links_out(each)):
             target = os.path.realpath(link)
