@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import sys
-import tempfile
 from collections.abc import Callable, Generator
 from functools import cache
 from pathlib import Path
@@ -62,9 +61,10 @@ def evaluate(program, split):
 
 @pytest.fixture(scope="session", autouse=True)
 def own_state(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
-    """A state folder for these tests: that of the person who runs them stays as it is."""
+    """Give the tests a state folder that trusts what they write; the user's own stays as it is."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        Trust.of_user().add(EVERYTHING)
         yield
 
 
@@ -120,8 +120,6 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("repeatable", deadline=None, derandomize=True)
     settings.load_profile("repeatable")
     compile_once()
-    os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="evogit-tests-state-")  # the user's own stays as it is
-    Trust.of_user().add(EVERYTHING)
     gc.set_threshold(50_000, 20, 20)
     if config.option.basetemp is None and "TMPDIR" not in os.environ and roomy(MEMORY):
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))

@@ -270,7 +270,7 @@ def _files(task: Path, root: Path) -> Iterator[tuple[str, tuple[bytes, int]]]:
     """
     if not root.is_dir():
         return
-    if not root.resolve().is_relative_to(task.resolve()):
+    if root.is_relative_to(task) and not root.resolve().is_relative_to(task.resolve()):
         raise ConfigError(f"{root}: expected a folder of {task}, got a link that leads out of it; put a copy there")
     for name in sorted(walk(root), key=PurePosixPath):
         if "__pycache__" in name.split("/"):

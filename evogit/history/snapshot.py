@@ -20,13 +20,13 @@ from typing import get_type_hints
 from msgspec.structs import asdict
 
 import evogit.core
-from evogit.config.names import state_folder
 from evogit.core import RepositoryError
 from evogit.history.columns import Known, Texts, codec
 from evogit.history.history import History
 from evogit.history.pages import Content
 from evogit.repository import Position, Repository
 from evogit.repository.run_keys import kept
+from evogit.trust import state_folder
 
 LEAST = 500
 """Entries that are not worth the writing."""
