@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 import os
-import re
 import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -20,7 +19,8 @@ from evogit.repository.branches import Branches
 from evogit.repository.commit_writer import CommitWriter
 from evogit.repository.faults import advice
 from evogit.repository.holdout_marks import Holdouts
-from evogit.repository.journal import BEGINNING, Journal, Position, has_seal
+from evogit.repository.journal import BEGINNING, Journal, Position, counts
+from evogit.repository.journal_records import RUN_NAME
 from evogit.repository.messages import candidate_message, clean, clean_title
 from evogit.repository.run_keys import RunKeys
 from evogit.repository.snapshot_file import SnapshotFile
@@ -42,7 +42,6 @@ RESERVED = frozenset({"best", "seed", "human", "land", "minimize"})
 CACHE = 64_000_000
 """Bytes of objects that libgit2 may keep after they were read: a journal is read once, and would fill what there is."""
 
-_RUN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.|lock$|$))*")
 LONGEST_RUN_NAME = 100
 """Characters; files of an engine are called after it, with some more."""
 
@@ -213,8 +212,7 @@ class Repository:
         from evogit.repository.remote import Remote
 
         def sealed(host: str, commit: str) -> bool:
-            key = self.keys.find(run)
-            return not key or has_seal(self._repo, key, host, commit)
+            return counts(self._repo, self.keys.find(run), host, commit)
 
         return Remote(self._repo, self.common, check_run_name(run), self.host, name, sealed)
 
@@ -483,7 +481,7 @@ def check_run_name(name: str) -> str:
     Raises:
         UsageError: it cannot.
     """
-    if not _RUN_NAME.fullmatch(name) or len(name) > LONGEST_RUN_NAME:
+    if not RUN_NAME.fullmatch(name) or len(name) > LONGEST_RUN_NAME:
         raise UsageError(
             f"expected a run's name of at most {LONGEST_RUN_NAME} letters, digits, `-`, `_`, single dots, got {name!r}"
         )

@@ -55,7 +55,7 @@ def started(judged: str = "outside", repeats: int = 0) -> RunStarted:
         provider="none",
         image="",
         agents=("a1", "a2"),
-        population="p/",
+        population="refs/heads/evogit/r/",
         metrics=(metric,),
         judged=judged,  # type: ignore[arg-type]
         repeats=repeats,
@@ -134,7 +134,7 @@ def happening(known: int) -> st.SearchStrategy[Event]:
         ),
         st.just(TaskChanged(by="me", metrics=started().metrics, **ABOUT)),
         st.just(Stopped(engine="e", reason="asked")),
-        st.just(Forked(run="o", entry=commit(3), population="q/")),
+        st.just(Forked(run="o", entry=commit(3), population="refs/heads/evogit/q/")),
     )
 
 
