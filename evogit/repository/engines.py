@@ -81,7 +81,8 @@ def forget_clone(common: Path) -> None:
         (common / "evogit" / "engines").rmdir()
         for folder in ("scratch", "keys", "holdouts", "logs", "remotes"):
             shutil.rmtree(common / "evogit" / folder, ignore_errors=True)
-        (common / "evogit" / "host").unlink(missing_ok=True)
+        for file in ("host", "evaluated"):
+            (common / "evogit" / file).unlink(missing_ok=True)
         (common / "evogit").rmdir()
 
 

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING
 
 import pygit2
 
-from evogit.core import Entry, Forked, NotFoundError, RefusedError, RepositoryError, UsageError
+from evogit.core import Entry, Event, Forked, NotFoundError, RefusedError, RepositoryError, UsageError
 from evogit.repository import engines, refs
 from evogit.repository.branches import Branches
+from evogit.repository.commit_text import message_of
 from evogit.repository.commit_writer import CommitWriter
 from evogit.repository.faults import advice
 from evogit.repository.holdout_marks import Holdouts
 from evogit.repository.journal import BEGINNING, Journal, Position, counts
-from evogit.repository.journal_records import RUN_NAME
+from evogit.repository.journal_records import RUN_NAME, decode
 from evogit.repository.messages import candidate_message, clean, clean_title
 from evogit.repository.run_keys import RunKeys
 from evogit.repository.snapshot_file import SnapshotFile
@@ -241,6 +242,16 @@ class Repository:
         """
         journals = {host for run in self.runs() for host in self.keeping(run).tips("journal")}
         engines.name_clone(self.common, name, journals)
+
+    def event(self, entry: str) -> Event | None:
+        """The fact that a journal entry holds; None if it is gone or cannot be read."""
+        from evogit.repository.keeping import read_commit
+
+        found = read_commit(self._repo, entry)
+        if not isinstance(found, str):
+            with suppress(RefusedError, RepositoryError):
+                return decode(message_of(found))[0]
+        return None
 
     def chains(self, run: str) -> list[Chain]:
         """The journals of a run as they are, damaged or not: of each host one."""
