@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, get_args
 
@@ -56,6 +56,12 @@ MAX_DOLLARS = 1e9
 
 MAX_SETTING = 1e30
 """Numbers among a run's settings are smaller, in either direction."""
+
+MAX_AGENTS = 10_000
+"""Of one kind."""
+
+LIMITS = ("evaluations", "proposals", "minutes", "dollars", "tokens")
+"""Settings that bound a run."""
 
 MAX_REPEATS = 1_000
 """As in a task's settings."""
@@ -163,7 +169,7 @@ def _decoded(message: str) -> tuple[Event, int, int]:
     if wrong := _too_large(text):
         raise RepositoryError(f"damaged journal record {message[:80]!r}: {wrong}")
     record: dict[str, Any] = _parsed(text)
-    if len(text) > MAX_NAME_CHARS:
+    if _has_long_text(text):
         record = _shortened(record, MAX_NAME_CHARS)
     version, seq, name = record.pop("evogit"), int(record.pop("seq")), str(record.get("event"))
     ms = int(record.pop("ms", 0))
@@ -194,6 +200,13 @@ def _too_large(text: str) -> str:
         if depth > MAX_DEPTH:
             return f"expected at most {MAX_DEPTH} brackets within each other"
     return ""
+
+
+def _has_long_text(text: str) -> bool:
+    """Whether a text in this JSON may be longer than names may be: between two quotes, or with quotes in it."""
+    if len(text) <= MAX_NAME_CHARS:
+        return False
+    return '\\"' in text or max(map(len, text.split('"'))) > MAX_NAME_CHARS
 
 
 def _shortened(value: Any, limit: int) -> Any:
@@ -229,36 +242,24 @@ def _wrong(event: Event, record: dict[str, Any]) -> str:
             for each in (value,) if isinstance(value, str) else value:
                 if not _IS_ID(each):
                     return f"expected ids of 40 hex digits as {field}, got {each!r}"
-    return next(_faults(event), "")
+    check = _CHECKS.get(type(event))
+    return check(event) if check else ""
 
 
-def _faults(event: Event) -> Iterator[str]:
-    match event:
-        case RunStarted() | TaskChanged() if sum(metric.primary for metric in event.metrics) != 1:
-            yield "expected one primary metric"
-        case RunStarted() | Forked() if not run_of_population(event.population):
-            yield f"expected refs/heads/evogit/RUN/ or refs/evogit/RUN/agents/ as population, got {event.population!r}"
-        case RunStarted():
-            if event.repeats > MAX_REPEATS:
-                yield f"expected at most {MAX_REPEATS} repeats, got {event.repeats}"
-            if not _is_plain(event.settings, MAX_DEPTH):
-                yield "expected settings of texts and finite numbers"
-        case Proposed():
-            yield from _odd_parents(event)
-        case Adopted() if not AGENT_NAME.fullmatch(event.agent):
-            yield f"expected letters, digits, - and _ as an agent's name, got {event.agent!r:.80}"
-        case Decision(kind="promote" | "prune" | "land") if not event.candidates:
-            yield f"expected a candidate to {event.kind}, got none"
-        case Decision(kind="land") if not event.branch.startswith("refs/heads/evogit/"):
-            yield f"expected a branch below refs/heads/evogit/ for what lands, got {event.branch!r:.80}"
-        case Evaluated():
-            cost = event.evaluation.cost
-            if not (MIN_SECONDS <= cost.wall <= MAX_SECONDS and MIN_SECONDS <= cost.cpu <= MAX_SECONDS):
-                yield f"expected seconds as costs, got {cost.wall} and {cost.cpu}"
-        case Reserved() | Spent():
-            yield from _odd_amounts(event)
-        case Halted() if not MIN_SECONDS <= event.seconds <= MAX_SECONDS:
-            yield f"expected seconds, got {event.seconds}"
+def _odd_start(event: RunStarted) -> str:
+    if odd := _odd_metrics(event) or _odd_population(event) or _odd_settings(event.settings):
+        return odd
+    return f"expected at most {MAX_REPEATS} repeats, got {event.repeats}" if event.repeats > MAX_REPEATS else ""
+
+
+def _odd_metrics(event: RunStarted | TaskChanged) -> str:
+    return "" if sum(metric.primary for metric in event.metrics) == 1 else "expected one primary metric"
+
+
+def _odd_population(event: RunStarted | Forked) -> str:
+    if run_of_population(event.population):
+        return ""
+    return f"expected refs/heads/evogit/RUN/ or refs/evogit/RUN/agents/ as population, got {event.population!r:.80}"
 
 
 def run_of_population(prefix: str) -> str:
@@ -268,23 +269,82 @@ def run_of_population(prefix: str) -> str:
     return name if RUN_NAME.fullmatch(name) else ""
 
 
-def _odd_parents(event: Proposed) -> Iterator[str]:
+def _odd_parents(event: Proposed) -> str:
     if event.operator in ("merge", "graft") and len(event.parents) != 2:
-        yield f"expected two parents of a {event.operator}, got {len(event.parents)}"
+        return f"expected two parents of a {event.operator}, got {len(event.parents)}"
     if event.operator == "seed" and event.parents:
-        yield f"expected a seed without parents, got {len(event.parents)}"
-    if event.candidate in event.parents:
-        yield "expected other candidates as parents"
+        return f"expected a seed without parents, got {len(event.parents)}"
+    return "expected other candidates as parents" if event.candidate in event.parents else ""
 
 
-def _odd_amounts(event: Reserved | Spent) -> Iterator[str]:
-    cached, seconds = (event.cached, event.seconds) if isinstance(event, Spent) else (0, 0.0)
-    if max(event.prompt, event.completion, cached) > MAX_TOKENS:
-        yield f"expected at most {MAX_TOKENS} tokens, got {event.prompt}, {cached} and {event.completion}"
-    if not 0 <= (event.dollars or 0.0) <= MAX_DOLLARS:
-        yield f"expected dollars from 0 to {MAX_DOLLARS:g}, got {event.dollars}"
-    if not MIN_SECONDS <= seconds <= MAX_SECONDS:
-        yield f"expected seconds, got {seconds}"
+def _odd_agent(event: Adopted) -> str:
+    if AGENT_NAME.fullmatch(event.agent):
+        return ""
+    return f"expected letters, digits, - and _ as an agent's name, got {event.agent!r:.80}"
+
+
+def _odd_decision(event: Decision) -> str:
+    if event.kind in ("promote", "prune", "land") and not event.candidates:
+        return f"expected a candidate to {event.kind}, got none"
+    if event.kind == "land" and not event.branch.startswith("refs/heads/evogit/"):
+        return f"expected a branch below refs/heads/evogit/ for what lands, got {event.branch!r:.80}"
+    return ""
+
+
+def _odd_cost(event: Evaluated) -> str:
+    cost = event.evaluation.cost
+    return _odd_seconds(cost.wall) or _odd_seconds(cost.cpu)
+
+
+def _odd_amounts(event: Reserved | Spent) -> str:
+    if max(event.prompt, event.completion) > MAX_TOKENS:
+        return f"expected at most {MAX_TOKENS} tokens, got {event.prompt} and {event.completion}"
+    if event.dollars is not None and not 0 <= event.dollars <= MAX_DOLLARS:
+        return f"expected dollars from 0 to {MAX_DOLLARS:g}, got {event.dollars}"
+    if isinstance(event, Spent):
+        many = f"expected at most {MAX_TOKENS} tokens, got {event.cached}" if event.cached > MAX_TOKENS else ""
+        return many or _odd_seconds(event.seconds)
+    return ""
+
+
+def _odd_seconds(seconds: float) -> str:
+    return "" if MIN_SECONDS <= seconds <= MAX_SECONDS else f"expected seconds, got {seconds}"
+
+
+_CHECKS: dict[type, Callable[[Any], str]] = {
+    RunStarted: _odd_start,
+    TaskChanged: _odd_metrics,
+    Forked: _odd_population,
+    Proposed: _odd_parents,
+    Adopted: _odd_agent,
+    Decision: _odd_decision,
+    Evaluated: _odd_cost,
+    Reserved: _odd_amounts,
+    Spent: _odd_amounts,
+    Halted: lambda event: _odd_seconds(event.seconds),
+}
+"""Event -> what is wrong with its values, empty where nothing is."""
+
+
+def _odd_settings(settings: Mapping[str, Any]) -> str:
+    if not _is_plain(dict(settings), MAX_DEPTH):
+        return "expected settings of texts and finite numbers"
+    for name in LIMITS:
+        limit = settings.get(name)
+        if limit is not None and (type(limit) not in (int, float) or limit < 0):
+            return f"expected a number from 0 as the limit {name}, got {limit!r:.80}"
+    population = settings.get("population", [])
+    if type(population) is not list or not all(map(_is_spec, population)):
+        return f"expected kinds, models and counts as population, got {population!r:.80}"
+    return ""
+
+
+def _is_spec(spec: Any) -> bool:
+    """Whether this says how many agents there are of a kind."""
+    if type(spec) is not dict or type(spec.get("kind")) is not str or type(spec.get("model", "")) is not str:
+        return False
+    count = spec.get("count", 1)
+    return type(count) is int and 0 < count <= MAX_AGENTS
 
 
 def _is_plain(value: Any, depth: int) -> bool:

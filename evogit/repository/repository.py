@@ -5,8 +5,8 @@ from __future__ import annotations
 import getpass
 import os
 import shutil
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -147,8 +147,21 @@ class Repository:
 
     def runs(self) -> list[str]:
         """Names of the runs that have a journal here."""
-        names = (name.split("/") for name in self._repo.references if name.startswith("refs/evogit/"))
+        with self._there():
+            names = [name.split("/") for name in self._repo.references if name.startswith("refs/evogit/")]
         return sorted({parts[2] for parts in names if len(parts) == 5 and parts[3] == "journal"})
+
+    @contextmanager
+    def _there(self) -> Iterator[None]:
+        """Report what libgit2 cannot read, as of a repository that is removed meanwhile.
+
+        Raises:
+            RepositoryError: it cannot read it.
+        """
+        try:
+            yield
+        except pygit2.GitError as error:
+            raise RepositoryError(f"cannot read the repository at {self.path}: {error}") from error
 
     @property
     def host(self) -> str:
@@ -177,11 +190,12 @@ class Repository:
 
         Raises:
             StaleError: the journals are not those that are known with some entries more.
+            RepositoryError: they cannot be read.
         """
         name, durable = check_run_name(run), self._durable
-        return Journal(
-            self._repo, self.common, self.trees, name, self.host, sink, secrets, after, keys=self.keys, durable=durable
-        )
+        about = self._repo, self.common, self.trees, name, self.host
+        with self._there():
+            return Journal(*about, sink, secrets, after, keys=self.keys, durable=durable)
 
     def snapshot(self, run: str) -> SnapshotFile:
         """The file for what was made of a run's journals."""
