@@ -39,7 +39,7 @@ MAX_DEPTH = 32
 MAX_NAME_CHARS = 2_000
 """Characters of titles, names and keys; what is longer is cut as it is read."""
 
-MAX_TEXT_CHARS = 100_000
+MAX_TEXT_CHARS = 20_000
 """The same for the fields `TEXTS`, which hold what people, models and programs wrote."""
 
 TEXTS = frozenset({"goal", "reason", "text", "detail", "failure", "again", "instead"})
