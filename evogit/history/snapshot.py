@@ -1,13 +1,17 @@
 """The state of a run as it was read last, so that a command reads what came since and not the whole journal.
 
 It is a copy, not a source: it can be behind, but not wrong, as it is bound to the journals' entries, to the code that
-made it and to a checksum over all of it.
+made it and, by a key of this user's outside the repository, to all of its content. One that came with a folder of
+somebody else's is not read.
 """
 
 from __future__ import annotations
 
+import hmac
 import json
+import os
 import zlib
+from contextlib import suppress
 from dataclasses import fields
 from functools import cache, partial
 from itertools import accumulate
@@ -17,10 +21,13 @@ from typing import get_type_hints
 from msgspec.structs import asdict
 
 import evogit.core
+from evogit.config.names import state_folder
+from evogit.core import RepositoryError
 from evogit.history.columns import Known, Texts, codec
 from evogit.history.history import History
 from evogit.history.pages import Content
 from evogit.repository import Position, Repository
+from evogit.repository.run_keys import kept
 
 LEAST = 500
 """Entries that are not worth the writing."""
@@ -37,9 +44,9 @@ def load(repository: Repository, run: str) -> tuple[History, Position] | None:
 
     The file stays where it is: of what it holds, parts and pages are read when they are asked for.
     """
-    content = repository.snapshot(run).read()
+    content, key = repository.snapshot(run).read(), key_of(run)
     head, rest = bytes(content[:HEAD]), content[HEAD:]
-    if head != _head(_code(), rest):
+    if not key or not hmac.compare_digest(head, _head(key, _code(), rest)):
         return None
     size = int.from_bytes(rest[:8])
     about = json.loads(bytes(rest[8 : 8 + size]))
@@ -54,7 +61,9 @@ def load(repository: Repository, run: str) -> tuple[History, Position] | None:
 
 
 def save(repository: Repository, history: History, position: Position) -> None:
-    """Write the state that these entries make, in the place of an earlier one."""
+    """Write the state that these entries make, in the place of an earlier one; nothing where this user has no key."""
+    if not (key := key_of(history.run)):
+        return
     pages: list[Content] = []
     kinds, phylogeny = get_type_hints(History), history.phylogeny
     parts = {
@@ -65,7 +74,7 @@ def save(repository: Repository, history: History, position: Position) -> None:
     about = {"position": asdict(position), "parts": list(parts), "sizes": list(map(len, sections))}
     told = json.dumps(about, separators=(",", ":")).encode()
     rest = [len(told).to_bytes(8), told, *sections]
-    repository.snapshot(history.run).write([_head(_code(), *rest), *rest])
+    repository.snapshot(history.run).write([_head(key, _code(), *rest), *rest])
 
 
 def worth_it(before: int, now: int) -> bool:
@@ -83,12 +92,21 @@ def _ids(content: memoryview) -> list[str]:
     return [digits[at : at + DIGITS] for at in range(0, len(digits), DIGITS)]
 
 
-def _head(code: int, *rest: Content) -> bytes:
-    """What the file begins with, which is nothing else's beginning."""
-    checksum = 0
+def _head(key: bytes, code: int, *rest: Content) -> bytes:
+    """The beginning of the file, which only this user can make."""
+    digest = hmac.new(key, digestmod="sha256")
     for each in rest:
-        checksum = zlib.crc32(each, checksum)
-    return b"evogit snapshot %08x %08x\n" % (code, checksum)
+        digest.update(each)
+    return b"evogit snapshot %08x %s\n" % (code, digest.hexdigest().encode())
+
+
+@cache
+def key_of(run: str) -> bytes:
+    """The key for snapshots of runs of this name, made of this user's own; empty where that cannot be kept."""
+    with suppress(RepositoryError):
+        own = kept(state_folder(os.environ) / "input-key")
+        return hmac.digest(own, f"evogit snapshot {run}".encode(), "sha256")
+    return b""
 
 
 @cache
@@ -98,5 +116,5 @@ def _code() -> int:
     return zlib.crc32(b"".join(each.read_bytes() for each in files))
 
 
-HEAD = len(_head(0))
+HEAD = len(_head(b"", 0))
 """Bytes before what the checksum is of."""

@@ -61,10 +61,27 @@ def kept(file: Path, mark: bytes = b"") -> bytes:
     Raises:
         RepositoryError: it can be neither read nor made.
     """
+    with suppress(FileNotFoundError):
+        return _read(file)
     with _draft(file, mark + os.urandom(LENGTH)) as draft:
         with suppress(FileExistsError):
             os.link(draft, file)  # atomic, and the first one wins
+        return _read(file)
+
+
+def _read(file: Path) -> bytes:
+    """The content of a file that may not be there.
+
+    Raises:
+        FileNotFoundError: it is not.
+        RepositoryError: it cannot be read.
+    """
+    try:
         return file.read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise RepositoryError(f"the key in {file} cannot be read: {error.strerror}") from error
 
 
 @contextmanager
@@ -130,12 +147,9 @@ class RunKeys:
         Raises:
             RepositoryError: it cannot be read.
         """
-        try:
-            return (self.folder / run).read_bytes()
-        except FileNotFoundError:
-            return b""
-        except OSError as error:
-            raise RepositoryError(f"the key of the run {run} cannot be read: {error}") from error
+        with suppress(FileNotFoundError):
+            return _read(self.folder / run)
+        return b""
 
     def forget(self, run: str) -> None:
         """Remove the key of a run that is removed."""

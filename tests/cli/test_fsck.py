@@ -183,7 +183,11 @@ def test_a_lock_of_a_dead_process_is_found_and_removed(small: Small, cli: Cli) -
     assert not lock.exists()
 
 
-def test_a_snapshot_that_says_otherwise_is_found_and_removed(small: Small, cli: Cli) -> None:
+def test_a_snapshot_that_says_otherwise_is_found_and_removed(
+    small: Small, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / ".local" / "state"))  # as `cli` has it
+    snapshot.key_of.cache_clear()
     repository = Repository.open(small.folder)
     run = open_run(repository, "toy")
     assert (position := run.journal.position)
@@ -194,6 +198,7 @@ def test_a_snapshot_that_says_otherwise_is_found_and_removed(small: Small, cli: 
     assert "otherwise than the journals: agents" in said(cli("fsck", "--json", cwd=small.folder), "snapshot")
     assert cli("fsck", "--repair", cwd=small.folder).code == 0
     assert not repository.snapshot("toy").path.exists()
+    snapshot.key_of.cache_clear()
 
 
 def test_nothing_is_repaired_while_an_engine_is_at_work(small: Small, cli: Cli) -> None:
