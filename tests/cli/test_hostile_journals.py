@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from evogit.repository.run_keys import commitment
 from evogit.review.run_list import RunOverview
 from evogit.testing import RecordedRun, run_started
 from tests.cli.conftest import Cli
+from tests.page.guarding import serving
 
 HOST = "stranger"
 ENGINE = "x-000000"
@@ -113,12 +115,21 @@ COMMANDS = ("status --json", "log -n 5", "log --json", "report", "graph", "best"
 class Hostile:
     """A repository with a sealed run, beside which a stranger's journal comes."""
 
-    def __init__(self, folder: Path) -> None:
-        self.repository = Repository.create(folder / "own")
-        self.run = RecordedRun(self.repository, "toy", inputs=commitment(self.repository.keys.make("toy")))
-        self.seed = self.run.add_files({"main.py": b"1\n"}, value=1.0)
+    def __init__(self, run: RecordedRun, seed: str) -> None:
+        self.repository, self.run, self.seed = run.repository, run, seed
         self.other = self.run.commit({"main.py": b"x\n"})
         self.tree = self.repository.tree_of(self.seed)
+
+    @classmethod
+    def begin(cls, folder: Path) -> Hostile:
+        repository = Repository.create(folder / "own")
+        run = RecordedRun(repository, "toy", inputs=commitment(repository.keys.make("toy")))
+        return cls(run, run.add_files({"main.py": b"1\n"}, value=1.0))
+
+    @classmethod
+    def beside(cls, repository: Repository, run: str) -> Hostile:
+        own = RecordedRun(repository, run)
+        return cls(own, own.history.seed or "")
 
     def git(self, *arguments: str, text: str | None = None) -> str:
         command = ["git", "-C", str(self.repository.path), *arguments]
@@ -149,7 +160,7 @@ class Hostile:
 
 @pytest.fixture
 def hostile(tmp_path: Path) -> Hostile:
-    return Hostile(tmp_path)
+    return Hostile.begin(tmp_path)
 
 
 @pytest.mark.parametrize("what", DAMAGE)
@@ -162,6 +173,39 @@ def test_a_journal_that_cannot_be_read_is_a_line_of_its_own_run(hostile: Hostile
     assert StoredRun.open(hostile.repository, "zz").journal.unreadable.keys() == {HOST}
     with pytest.raises(RepositoryError):
         StoredRun.open(hostile.repository, "yy")
+
+
+@pytest.mark.slow
+def test_the_page_lists_all_runs_beside_one_that_cannot_be_read(hostile: Hostile) -> None:
+    for name, records in DAMAGE.items():
+        hostile.push(records, run=name.replace(" ", "-").replace("*", "x").replace("'", ""))
+    hostile.push(DAMAGE["brackets"], run="yy", host=hostile.repository.host)
+    with serving(hostile.repository.path) as served:
+        listed = served.ask("/api/runs")
+        told = {run["run"]: run for run in listed.json["runs"]}
+        assert (listed.status, told["toy"]["best"], len(told)) == (200, 1.0, len(DAMAGE) + 2)
+        assert told["yy"]["trouble"]
+        assert served.ask("/api/runs/toy").status == 200
+        assert served.ask("/api/runs/yy").status == 409
+
+
+@pytest.mark.slow
+def test_a_sealed_run_goes_on_beside_them_and_among_them(cli: Cli, tmp_path: Path) -> None:
+    cli("new", "mine")
+    usual = ("run", "./mine", "--sandbox", "none", "--agent", "mutator:1", "--evaluations")
+    assert cli(*usual, "3").code == 0
+    hostile = Hostile.beside(Repository.open(tmp_path / "evogit-mine"), "mine")
+    for number, records in enumerate(DAMAGE.values()):
+        for run in (f"zz{number}", "mine"):
+            hostile.push(records, run, host=f"{HOST}-{number}")
+    done = cli(*usual, "5")
+    assert (done.code, cli("-C", "evogit-mine", "status", "--json", "--name", "mine").json["evaluated"]) == (0, 5)
+
+
+@pytest.mark.parametrize("gone", [".", ".git/refs", ".git/objects"])
+def test_a_repository_that_is_removed_meanwhile_is_a_line(hostile: Hostile, gone: str) -> None:
+    shutil.rmtree(hostile.repository.path / gone)
+    assert RunOverview.of(hostile.repository, "toy").record()["trouble"]
 
 
 @pytest.mark.slow
