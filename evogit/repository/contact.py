@@ -7,6 +7,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from evogit.repository.journal_records import MAX_TIME
+from evogit.repository.shapes import reader
+
 
 class Contact(Struct, frozen=True):
     """How a run stands with a server, for who wants to know: a file that can be deleted.
@@ -36,7 +39,7 @@ def contact_file(common: Path, run: str) -> Path:
 def read_contact(common: Path, run: str) -> Contact | None:
     """How a run stands with its server; None where it has none, or nothing was noted."""
     try:
-        told = json.loads(contact_file(common, run).read_text(encoding="utf-8"))
-        return Contact(**{name: told[name] for name in Contact.__struct_fields__} | {"notes": tuple(told["notes"])})
-    except (OSError, ValueError, KeyError, TypeError):
+        found: Contact = reader(Contact)(json.loads(contact_file(common, run).read_text(encoding="utf-8")))
+    except (OSError, ValueError, RecursionError):
         return None
+    return found if all(0 <= when <= MAX_TIME for when in (found.met, found.failing)) else None

@@ -202,6 +202,18 @@ def test_a_sealed_run_goes_on_beside_them_and_among_them(cli: Cli, tmp_path: Pat
     assert (done.code, cli("-C", "evogit-mine", "status", "--json", "--name", "mine").json["evaluated"]) == (0, 5)
 
 
+@pytest.mark.parametrize(
+    "noted",
+    ["[" * 400_000, "{", "[]", '{"remote": 5}', '{"remote": "x", "failing": 1e300}', '{"remote": "x", "met": -1e18}'],
+)
+def test_a_note_on_a_server_that_nobody_wrote_is_none(hostile: Hostile, cli: Cli, noted: str) -> None:
+    file = hostile.repository.common / "evogit" / "remotes" / "toy.json"
+    file.parent.mkdir()
+    file.write_text(noted)
+    assert hostile.repository.contact("toy") is None
+    assert cli("-C", "own", "status").code == 0
+
+
 @pytest.mark.parametrize("gone", [".", ".git/refs", ".git/objects"])
 def test_a_repository_that_is_removed_meanwhile_is_a_line(hostile: Hostile, gone: str) -> None:
     shutil.rmtree(hostile.repository.path / gone)
