@@ -43,7 +43,8 @@ class EvaluationIndex:
             self._file.parent.mkdir(exist_ok=True)
             descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | FLAGS, 0o600)
             try:
-                if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                about = os.fstat(descriptor)
+                if stat.S_ISREG(about.st_mode) and about.st_nlink == 1:
                     os.write(descriptor, line.encode())
             finally:
                 os.close(descriptor)

@@ -62,6 +62,11 @@ class EvaluationBackend(Protocol):
         return {}
 
     @property
+    def shares(self) -> bool:
+        """Whether other runs of this clone may take its evaluations over: not those of other machines."""
+        return True
+
+    @property
     def jobs(self) -> int | None:
         """How many candidates it evaluates at a time; None where nobody knows."""
         return None
@@ -287,7 +292,7 @@ class Evaluations:
 
     def _note(self, entry: Entry | None) -> None:
         """Let other runs of this clone find what was journalled, if they may use it."""
-        if entry and isinstance(entry.event, Evaluated):
+        if entry and isinstance(entry.event, Evaluated) and self.backend.shares:
             evaluation = entry.event.evaluation
             if evaluation.counts and evaluation.status != "flaky":
                 self._index.add(evaluation.key, entry.id)

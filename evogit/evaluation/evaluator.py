@@ -95,6 +95,11 @@ class Evaluator:
         return self.task.judged
 
     @property
+    def shares(self) -> bool:
+        """Other runs of this clone may take its evaluations over."""
+        return True
+
+    @property
     def looks_again(self) -> bool:
         """A new best is evaluated once more at the end."""
         return True

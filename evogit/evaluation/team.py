@@ -103,6 +103,11 @@ class Team:
         return self._local.inputs
 
     @property
+    def shares(self) -> bool:
+        """Other runs evaluate themselves what workers said."""
+        return False
+
+    @property
     def looks_again(self) -> bool:
         """A new best is evaluated once more at the end."""
         return self._local.looks_again

@@ -28,6 +28,14 @@ class Backend(EvaluationBackend):
         return Evaluation(status="ok", metrics={"score": 70.0}, key=self.key(tree, split, repeat)), Evidence()
 
 
+class Workers(Backend):
+    """The same on other machines."""
+
+    @property
+    def shares(self) -> bool:
+        return False
+
+
 class Sealed:
     """A run with a key, in which a candidate waits, and what another run says of the same tree."""
 
@@ -66,6 +74,15 @@ async def test_a_score_that_another_run_tells_is_not_taken_over(sealed: Sealed) 
 async def test_what_our_engine_journalled_in_another_run_is(sealed: Sealed) -> None:
     EvaluationIndex(sealed.repository, "other").add(sealed.key, sealed.told_elsewhere())
     assert await sealed.score() == 1e9
+
+
+@pytest.mark.parametrize("shares", [True, False])
+async def test_only_what_was_evaluated_on_this_machine_is_noted(sealed: Sealed, shares: bool) -> None:
+    backend = Workers() if not shares else Backend()
+    evaluations = Evaluations(sealed.run.stored.about(sealed.task), backend)
+    await evaluations.finish(sealed.waiting)
+    found = EvaluationIndex(sealed.repository, "later").find(sealed.key)
+    assert bool(found) == shares
 
 
 async def test_an_index_of_somebody_else_counts_nothing(sealed: Sealed, tmp_path: Path) -> None:
