@@ -1,4 +1,4 @@
-"""Has candidates evaluated and journals the results; equal candidates of other runs are not evaluated twice."""
+"""Has candidates evaluated and journals the results; what another run here evaluated is not evaluated twice."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from evogit.core import (
     Evidence,
     Files,
     Judged,
-    RefusedError,
     RepositoryError,
 )
 from evogit.credentials import Redactor
+from evogit.engine.evaluation_index import EvaluationIndex
 from evogit.engine.move_order import together
 from evogit.evaluation.muting import muted
 from evogit.evaluation.seed_files import packed_seed
@@ -62,6 +62,11 @@ class EvaluationBackend(Protocol):
     def doubted(self) -> MutableMapping[tuple[str, str, int], str]:
         """What it said (of a tree, on a split, as which repeat) and is not to be believed any more, with the reason."""
         return {}
+
+    @property
+    def shares(self) -> bool:
+        """Whether other runs of this clone may take its evaluations over: not those of other machines."""
+        return True
 
     @property
     def jobs(self) -> int | None:
@@ -133,23 +138,7 @@ class Evaluations:
         self._seeds: dict[bool, asyncio.Task[BaseFiles]] = {}
         self._under_way = 0
         self.ended = 0
-        self._known = self._results_of_other_runs()
-
-    def _results_of_other_runs(self) -> dict[str, Result]:
-        known: dict[str, Result] = {}
-
-        def learn(entry: Entry) -> None:
-            event = entry.event
-            if isinstance(event, Evaluated) and event.evaluation.counts and event.evaluation.status != "flaky":
-                known[event.evaluation.key] = replace(event.evaluation, cached=True), event.evidence
-
-        for run in self._repository.runs():
-            if run != self._history.run:
-                try:
-                    self._repository.journal(run, learn)
-                except (RefusedError, RepositoryError):  # of a newer version, or damaged: another run's trouble
-                    continue
-        return known
+        self._index = EvaluationIndex(self._repository, self._history.run)
 
     async def evaluate(self, commit: str, split: str | None = None, repeat: int = 0) -> Result | None:
         """Evaluate a candidate on `split` (default: the run's).
@@ -182,8 +171,9 @@ class Evaluations:
     async def _tried(self, commit: str, split: str, repeat: int) -> Result | None:
         tree = self._history.phylogeny[commit].tree
         files = await self._files(tree)
-        if known := self._known.get(self.backend.key(tree, split, repeat, base=files.base.id if files.base else "")):
-            return known
+        key = self.backend.key(tree, split, repeat, base=files.base.id if files.base else "")
+        if known := self._index.find(key):
+            return replace(known.evaluation, cached=True), known.evidence
         is_seed = commit == self._history.seed
         for wait in (*((0.0,) * len(AGAIN_AFTER) if is_seed else AGAIN_AFTER), None):
             evaluation, evidence = await self._told(tree, files, split, repeat)
@@ -306,10 +296,18 @@ class Evaluations:
         evaluation, evidence = result
         files = evidence if isinstance(evidence, str) else files_of(evidence)
         kept = self._journal.keep(files, commit) if files else ""
-        self._journal.append(
+        entry = self._journal.append(
             Evaluated(candidate=commit, evaluation=evaluation, evidence=kept),
             unless=lambda: self._history.judged(commit, evaluation.split, evaluation.repeat) or unless(),
         )
+        self._note(entry)
+
+    def _note(self, entry: Entry | None) -> None:
+        """Let other runs of this clone find what was journalled, if they may use it."""
+        if entry and isinstance(entry.event, Evaluated) and self.backend.shares:
+            evaluation = entry.event.evaluation
+            if evaluation.counts and evaluation.status != "flaky":
+                self._index.add(evaluation.key, entry.id)
 
     async def finish(self, commit: str, split: str | None = None, repeat: int = 0) -> None:
         """Evaluate and journal a candidate that no other task is busy with."""
@@ -337,7 +335,8 @@ class Evaluations:
         if evaluation.counts:
             why = self.backend.doubted.pop((tree, split, repeat))
             kept = self._journal.keep(files_of(evidence), commit)
-            self._journal.append(Evaluated(candidate=commit, evaluation=evaluation, evidence=kept, instead=why))
+            event = Evaluated(candidate=commit, evaluation=evaluation, evidence=kept, instead=why)
+            self._note(self._journal.append(event))
 
     async def _take(self, commit: str) -> None:
         try:

@@ -6,16 +6,26 @@ import logging
 
 from evogit.core import Evaluation, RunStarted
 from evogit.history import History
-from evogit.repository import RESERVED, Repository
+from evogit.repository import AGENT_NAME, RESERVED, Repository
 
 logger = logging.getLogger(__name__)
 
 
 def agent_ref(history: History, agent: str) -> str:
-    """The ref of an agent's current individual."""
+    """The ref of an agent's current individual: below the run's own prefix, whatever a journal says.
+
+    A journal only chooses between plain branches and refs that plain Git does not show.
+    """
     started = history.started
     assert isinstance(started, RunStarted)
-    return started.population + agent
+    if started.population.startswith("refs/heads/"):
+        return f"refs/heads/evogit/{history.run}/{agent}"
+    return f"refs/evogit/{history.run}/agents/{agent}"
+
+
+def has_ref(agent: str) -> bool:
+    """Whether an agent's individual has a ref; what is called otherwise could be a branch that people commit to."""
+    return agent not in RESERVED and AGENT_NAME.fullmatch(agent) is not None
 
 
 class Projections:
@@ -40,8 +50,7 @@ class Projections:
             self._followed = {}
             self._basis = basis
         for agent, commit in history.heads.items():
-            # people move their own branches
-            if self._followed.get(agent) != commit and (agent in RESERVED or self._show_agent(agent)):
+            if self._followed.get(agent) != commit and (not has_ref(agent) or self._show_agent(agent)):
                 self._followed[agent] = commit
         if best := history.best or history.seed:
             self._show(f"refs/heads/evogit/{history.run}/best", best)

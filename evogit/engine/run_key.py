@@ -10,7 +10,7 @@ from evogit.evaluation.inputs import Inputs, of_person
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.repository import Repository
-from evogit.repository.run_keys import LENGTH, commitment
+from evogit.repository.run_keys import commitment, inputs_key
 
 
 def inputs_of(repository: Repository, history: History) -> Inputs:
@@ -23,7 +23,7 @@ def inputs_of(repository: Repository, history: History) -> Inputs:
     known = history.started.inputs if history.started else ""
     key = repository.keys.find(history.run) if known else b""
     if commitment(key) == known:
-        return Inputs(key[:LENGTH])
+        return Inputs(inputs_key(key) if key else b"")
     return Inputs(missing=lacks_key(repository, history.run))
 
 
@@ -51,8 +51,5 @@ def begin_inputs(run: StoredRun, settings: Settings, environ: Mapping[str, str])
         if found.missing:
             raise RefusedError(found.missing)
         return found
-    if settings.deterministic:
-        found = of_person(environ, settings.seed)
-        keys.share(name, found.secret)
-        return found
-    return Inputs(keys.make(name))
+    key = keys.share(name, of_person(environ, settings.seed)) if settings.deterministic else keys.make(name)
+    return Inputs(inputs_key(key))

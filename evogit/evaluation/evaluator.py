@@ -30,7 +30,7 @@ from evogit.evaluation import evaluator_limits
 from evogit.evaluation.evaluator_process import EvaluatorDiedError, EvaluatorProcess
 from evogit.evaluation.evidence_limits import thinned
 from evogit.evaluation.frames import completed_of, evaluation_of
-from evogit.evaluation.inputs import Inputs
+from evogit.evaluation.inputs import Drawn, Inputs
 from evogit.evaluation.machine import machine
 from evogit.sandbox import Completed
 from evogit.sandbox.answers import NOTHING
@@ -95,6 +95,11 @@ class Evaluator:
         return self.task.judged
 
     @property
+    def shares(self) -> bool:
+        """Other runs of this clone may take its evaluations over."""
+        return True
+
+    @property
     def looks_again(self) -> bool:
         """A new best is evaluated once more at the end."""
         return True
@@ -104,10 +109,10 @@ class Evaluator:
         """Nothing: what is evaluated on this machine is believed."""
         return {}
 
-    @property
-    def drawing(self) -> Inputs:
-        """What inputs are drawn with."""
-        return self._drawing
+    def drawn(self, split: str, repeat: int) -> Drawn:
+        """The seeds of the inputs of one evaluation, all that another process or machine needs for it."""
+        splits = (*self.task.stages(split), split)
+        return self._drawing.drawn(self.task.name, splits, repeat) if self._draws else {}
 
     @property
     def inputs(self) -> str:
@@ -180,11 +185,19 @@ class Evaluator:
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     async def evaluate(
-        self, tree: str, files: bytes | Files, *, split: str, repeat: int = 0, on_case: OnCase | None = None
+        self,
+        tree: str,
+        files: bytes | Files,
+        *,
+        split: str,
+        repeat: int = 0,
+        on_case: OnCase | None = None,
+        drawn: Drawn | None = None,
     ) -> tuple[Evaluation, Evidence]:
         """Evaluate the candidate with this tree id and these files, those that `is_judged` (bytes: a whole archive).
 
-        Waits for a free slot. A process that dies makes an `evaluator-error` and is replaced.
+        Waits for a free slot. A process that dies makes an `evaluator-error` and is replaced. `drawn` are the seeds of
+        another machine's run, in place of our own.
 
         Raises:
             EvaluatorError: when a process cannot be replaced, because the evaluator changed or is broken.
@@ -195,7 +208,8 @@ class Evaluator:
         self.check_base(files)
         hearing = _Hearing(on_case, self.task.limits.total)
         async with self._slot() as process:
-            evaluation, evidence = await hearing.of(process, files, split, repeat)
+            drawn = self.drawn(split, repeat) if drawn is None else drawn
+            evaluation, evidence = await hearing.of(process, files, split, repeat, drawn)
         if self.judged == "pairs":  # all that is known is whether it is valid
             evaluation = replace(evaluation, metrics={}, cases={})
         return self.labelled(evaluation, tree, files, split, repeat, self.place), thinned(evidence)
@@ -284,7 +298,6 @@ class Evaluator:
             "provider": self.provider,
             "worked": bool(self.image),
             "cores": self._cores,
-            "secret": self._drawing.secret.hex(),
             "private": [str(folder) for folder in self._private],
         }
         return await EvaluatorProcess.start(self.task, about, self._tell)
@@ -306,9 +319,12 @@ class _Hearing:
     feedback: dict[str, str] = field(default_factory=dict)
     losses: list[str] = field(default_factory=list)
 
-    async def of(self, process: EvaluatorProcess, files: Files, split: str, repeat: int) -> tuple[Evaluation, Evidence]:
+    async def of(
+        self, process: EvaluatorProcess, files: Files, split: str, repeat: int, drawn: Drawn
+    ) -> tuple[Evaluation, Evidence]:
         """Have a process evaluate these files; a process that dies is the evaluator's error, unless it was held."""
-        request = {"split": split, "repeat": repeat, "removed": files.removed, "based": files.base is not None}
+        asked = {"split": split, "repeat": repeat, "drawn": drawn}
+        request = {**asked, "removed": files.removed, "based": files.base is not None}
         try:
             async for header, body in process.ask(request, files.changed, files.base):
                 if "case" in header:

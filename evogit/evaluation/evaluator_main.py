@@ -24,7 +24,6 @@ from msgspec.structs import replace
 
 from evogit.core import BaseFiles, EvaluatorError, EvoGitError, Files, SandboxError
 from evogit.evaluation.frames import KINDS, PREFIX, completed_frame, evaluation_frame, frame
-from evogit.evaluation.inputs import Inputs
 from evogit.evaluation.scorer import Scorer
 from evogit.evaluation.task_json import task_of
 from evogit.sandbox.cores import exclusive_core, kept_free, turn
@@ -79,7 +78,7 @@ def _greet(requests: BinaryIO, send: Callable[[bytes], None], stack: ExitStack) 
     stack.callback(sandbox.close)
     if task.environment.exclusive:
         stack.enter_context(kept_free(exclusive_core()))
-    scorer = Scorer(task, sandbox, lambda header: send(frame(header)), Inputs(bytes.fromhex(header["secret"])), private)
+    scorer = Scorer(task, sandbox, lambda header: send(frame(header)), private)
     wants = {"needs_seed": scorer.needs_seed, "builds_on_seed": scorer.builds_on_seed, "draws": scorer.draws}
     send(frame({"provider": sandbox.name, "image": sandbox.image(), "timing": sandbox.timing, **wants}))
     return scorer
@@ -101,7 +100,7 @@ def _answer(scorer: Scorer, request: Mapping[str, Any], files: Files) -> bytes:
         with turn() if scorer.task.environment.exclusive else nullcontext():
             if "run" in request:
                 return completed_frame(scorer.run(files, request["run"], request["wall"]))
-            return evaluation_frame(*scorer.evaluate(request["split"], request["repeat"], files))
+            return evaluation_frame(*scorer.evaluate(request["split"], request["repeat"], files, request["drawn"]))
     except SandboxError as error:
         return _failure(error)
 

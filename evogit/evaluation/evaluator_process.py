@@ -66,7 +66,7 @@ class EvaluatorProcess:
         Args:
             task: whose evaluator it runs.
             about: the `provider` of its sandbox; the `cores` that an exclusive task may use, the one for the candidate
-                among them; the `secret` that inputs are drawn with, as hex; folders no program may read (`private`).
+                among them; folders no program may read (`private`).
             tell: takes warnings.
         """
         request = {"task": described(task), "digest": task.evaluator_digest, **about}

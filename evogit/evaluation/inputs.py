@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evogit.repository.run_keys import LENGTH, commitment, kept
+from evogit.repository.run_keys import LENGTH, committed, kept
 from evogit.trust import state_folder
 
 BLOCK = 1024
@@ -34,26 +34,48 @@ class Inputs:
     @property
     def commitment(self) -> str:
         """What may be known of the secret; empty without one."""
-        return commitment(self.secret)
+        return committed(self.secret)
 
-    def generator(self, task: str, split: str, repeat: int) -> random.Random:
-        """The generator that evaluators get: the same for all candidates, another one for each repeat."""
-        seed = hashlib.sha256(f"{task}\0{split}\0{repeat}".encode() + self.secret).digest()
-        return UnforeseeableRandom(seed) if self.secret else random.Random(seed)
+    def drawn(self, task: str, splits: Iterable[str], repeat: int) -> Drawn:
+        """What one evaluation needs: the same for all candidates, different for each repeat.
 
+        Only this leaves the engine, for evaluator processes and workers, and does not tell the secret.
+        """
+        if not self.secret:
+            return {}
+        return {split: hashlib.sha256(_place(task, split, repeat) + self.secret).hexdigest() for split in splits}
+
+
+Drawn = Mapping[str, str]
+"""Split -> the seed of its generator, as hex digits; empty where everybody can make the same inputs."""
 
 PUBLIC = Inputs()
 """Inputs that repeat everywhere: those of benches and of runs that began before there were secrets."""
 
 
-def of_person(environ: Mapping[str, str], *about: object) -> Inputs:
+def generator(drawn: Drawn, task: str, split: str, repeat: int) -> random.Random:
+    """The generator that an evaluator gets for a split.
+
+    Raises:
+        KeyError: seeds were drawn, but not for this split.
+    """
+    if drawn:
+        return UnforeseeableRandom(bytes.fromhex(drawn[split]))
+    return random.Random(hashlib.sha256(_place(task, split, repeat)).digest())
+
+
+def _place(task: str, split: str, repeat: int) -> bytes:
+    return f"{task}\0{split}\0{repeat}".encode()
+
+
+def of_person(environ: Mapping[str, str], *about: object) -> bytes:
     """A secret that is the same whenever it is about the same, for one person on one machine.
 
     Raises:
         RepositoryError: the person's own secret can be neither read nor made.
     """
     own = kept(state_folder(environ) / "input-key")
-    return Inputs(hashlib.sha256(own + repr(about).encode()).digest())
+    return hashlib.sha256(own + repr(about).encode()).digest()
 
 
 class UnforeseeableRandom(random.Random):

@@ -9,12 +9,15 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evogit.config import Task
 from evogit.core import Evaluation, Evidence, Files
+from evogit.evaluation.inputs import Drawn
 from evogit.evaluation.lines import Line
 from evogit.evaluation.machine import Capacity
 from evogit.evaluation.task_json import described
@@ -181,9 +184,9 @@ class RemoteWorker:
         await asyncio.sleep(seconds)
 
     async def evaluate(
-        self, life: Life, tree: str, files: Files, split: str, repeat: int
+        self, life: Life, tree: str, files: Files, split: str, repeat: int, drawn: Drawn
     ) -> tuple[Evaluation, Evidence]:
-        """Have it evaluate a candidate.
+        """Have it evaluate a candidate, with the seeds that were `drawn` for its inputs.
 
         Raises:
             WorkerLostError: it is gone, and the answer with it.
@@ -193,9 +196,10 @@ class RemoteWorker:
         number, answer = next(self._numbers), asyncio.get_running_loop().create_future()
         life.asked[number] = _Asked(files, time.monotonic() + longest_evaluation(self._task), answer)
         self._show_work(life)
-        request = {"evaluate": number, "tree": tree, "split": split, "repeat": repeat, "removed": files.removed}
+        request = {"evaluate": number, "tree": tree, "split": split, "repeat": repeat, "drawn": drawn}
         try:
-            life.wire.say({**request, "based": files.base.id if files.base else ""}, files.changed)
+            based = files.base.id if files.base else ""
+            life.wire.say({**request, "removed": files.removed, "based": based}, files.changed)
             await life.wire.taken()
             found: tuple[Evaluation, Evidence] = await answer
         except asyncio.CancelledError:
@@ -341,9 +345,10 @@ def _short(value: object) -> str:
     return plain(text)[:500]
 
 
-def greeting(task: Task, *, provider: str, secret: bytes, jobs: int | None) -> tuple[Mapping[str, Any], bytes]:
-    """What a worker is told first."""
+def greeting(task: Task, *, provider: str, jobs: int | None) -> tuple[Mapping[str, Any], bytes]:
+    """The first message to a worker: no secret, nor what evaluating does not need, as a worker may be anybody's."""
     files = task.evaluator_files()
-    about = {"provider": provider, "secret": secret.hex(), "jobs": jobs or 0, "digest": task.evaluator_digest}
+    needed = replace(task, goal="", folder=Path("/"), evaluator=Path("/") / task.evaluator.name, seed=None)
+    about = {"provider": provider, "jobs": jobs or 0, "digest": task.evaluator_digest}
     listing = [[path, mode, len(data)] for path, (data, mode) in files.items()]
-    return {"task": described(task), "files": listing, **about}, b"".join(data for data, _ in files.values())
+    return {"task": described(needed), "files": listing, **about}, b"".join(data for data, _ in files.values())

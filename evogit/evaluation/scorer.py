@@ -30,7 +30,7 @@ from evogit.core import (
     Status,
 )
 from evogit.evaluation.evaluator_limits import within_own_limits
-from evogit.evaluation.inputs import PUBLIC, Inputs
+from evogit.evaluation.inputs import Drawn, generator
 from evogit.evaluation.loading import load_evaluator, wanted
 from evogit.evaluation.prepare import layer
 from evogit.evaluation.program import CandidateFailedError, Case, Program, connection_failures
@@ -83,7 +83,6 @@ class Scorer:
         task: Task,
         sandbox: Sandbox,
         tell: Callable[[Mapping[str, Any]], None],
-        inputs: Inputs = PUBLIC,
         private: Sequence[Path] = (),
     ) -> None:
         """Load the evaluator; `tell` takes each case as it is known, and that all begins again.
@@ -94,7 +93,6 @@ class Scorer:
         self.task = task
         self._sandbox = sandbox
         self._tell = tell
-        self._inputs = inputs
         self._private = private
         evaluator = load_evaluator(task)
         self._evaluate = evaluator.evaluate
@@ -118,19 +116,19 @@ class Scorer:
         """Whether evaluations depend on the seed in any way."""
         return self.needs_seed or self._prepare is not None or self._lay is not None
 
-    def evaluate(self, split: str, repeat: int, files: Files) -> tuple[Evaluation, Evidence]:
+    def evaluate(self, split: str, repeat: int, files: Files, drawn: Drawn) -> tuple[Evaluation, Evidence]:
         """Evaluate one candidate; its cases were told by then. When the sandbox is lost it starts over.
 
-        So it does, once, when the wall clock ended a request that had used little CPU.
+        So it does, once, when the wall clock ended a request that had used little CPU. `drawn` are the seeds of `rng`.
 
         Raises:
             SandboxError: when the sandbox itself fails, or is lost again and again.
         """
-        first, evidence = self._kept(lambda: self._score(split, repeat, files))
+        first, evidence = self._kept(lambda: self._score(split, repeat, files, drawn))
         if not first.starved:
             return first, evidence
         self._tell({"late": first.reason})
-        second, evidence = self._kept(lambda: self._score(split, repeat, files))
+        second, evidence = self._kept(lambda: self._score(split, repeat, files, drawn))
         if second.starved:
             second = replace(second, reason=f"{second.reason}, at the second try as at the first")
         cost = replace(second.cost, wall=first.cost.wall + second.cost.wall, cpu=first.cost.cpu + second.cost.cpu)
@@ -163,7 +161,7 @@ class Scorer:
                 self._tell({"again": str(error)})
         raise SandboxError(f"the sandbox was lost {ATTEMPTS} times in a row under one candidate; the last time: {loss}")
 
-    def _score(self, split: str, repeat: int, files: Files) -> tuple[Evaluation, Evidence]:
+    def _score(self, split: str, repeat: int, files: Files, drawn: Drawn) -> tuple[Evaluation, Evidence]:
         begun = time.perf_counter()
         try:
             files = self.laid(files)
@@ -171,7 +169,7 @@ class Scorer:
             return _failed("evaluator-error", str(error)), Evidence(log=str(error))
         except CandidateFailedError as failure:
             return _failed(failure.status, failure.reason), Evidence(log=failure.log)
-        seed, log = PUBLIC.generator(self.task.name, split, repeat).getrandbits(32), ""  # the program sees it
+        seed, log = generator({}, self.task.name, split, repeat).getrandbits(32), ""  # the program sees it
         stages: dict[str, dict[str, float]] = {}
         with within_own_limits(self.task.limits.total), ExitStack() as stack:
             sides = [files, Files(pack({}), (), files.base)] if self.needs_seed else [files]
@@ -180,7 +178,7 @@ class Scorer:
             opens = [partial(self._open, sessions, each, seed) for each in sides]
             programs = [Program(stack.enter_context(another()), another, total=limits.total) for another in opens]
             try:
-                evaluation = Evaluation(status="ok", metrics=self._cascade(stages, programs, split, repeat))
+                evaluation = Evaluation(status="ok", metrics=self._cascade(stages, programs, split, repeat, drawn))
             except CandidateFailedError as failure:
                 evaluation, log = _failed(failure.status, failure.reason), failure.log
             except EvaluatorError as error:
@@ -229,26 +227,26 @@ class Scorer:
         return replace(files, base=self._layers[files.base.id])
 
     def _cascade(
-        self, stages: dict[str, dict[str, float]], programs: list[Program], split: str, repeat: int
+        self, stages: dict[str, dict[str, float]], programs: list[Program], split: str, repeat: int, drawn: Drawn
     ) -> dict[str, float]:
         """The metrics on `split`, if the gates before it let the candidate pass; theirs are added to `stages`."""
         for stage in self.task.stages(split):
-            metrics = self._metrics(self._cases(programs, stage, repeat))
+            metrics = self._metrics(self._cases(programs, stage, repeat, drawn))
             stages[stage] = metrics
             gate = self.task.gates.get(stage)
             if gate and not gate.passes(metrics):
                 raise CandidateFailedError("gated", f"gate {stage}: {gate}, got {metrics[gate.metric]:g}")
-        return self._metrics(self._cases(programs, split, repeat, shown=True))
+        return self._metrics(self._cases(programs, split, repeat, drawn, shown=True))
 
     def _metrics(self, cases: Iterator[Mapping[str, float]]) -> dict[str, float]:
         rows = list(cases)
         return {metric.name: aggregate(metric, [row[metric.name] for row in rows]) for metric in self.task.metrics}
 
     def _cases(
-        self, programs: list[Program], split: str, repeat: int, *, shown: bool = False
+        self, programs: list[Program], split: str, repeat: int, drawn: Drawn, *, shown: bool = False
     ) -> Iterator[Mapping[str, float]]:
         """The metrics of each case; those of the evaluated split are `shown` to the engine at once."""
-        given: dict[str, Any] = {"seed": programs[-1], "rng": self._inputs.generator(self.task.name, split, repeat)}
+        given: dict[str, Any] = {"seed": programs[-1], "rng": generator(drawn, self.task.name, split, repeat)}
         names = set[str]()
         for case in _iterate(self._evaluate(programs[0], split, **{name: given[name] for name in self._wanted})):
             metrics = self._checked(case)

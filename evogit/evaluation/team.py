@@ -67,7 +67,7 @@ class Team:
                 name,
                 open,
                 local.task,
-                greeting(local.task, provider=asked, secret=local.drawing.secret, jobs=jobs),
+                greeting(local.task, provider=asked, jobs=jobs),
                 offered=self._take_on,
                 freed=lambda worker, life: self._free.put_nowait((worker, life)),
                 tell=lambda said: logger.warning("%s", said),
@@ -101,6 +101,11 @@ class Team:
     def inputs(self) -> str:
         """The hash of the secret that inputs are drawn with."""
         return self._local.inputs
+
+    @property
+    def shares(self) -> bool:
+        """Other runs evaluate themselves what workers said."""
+        return False
 
     @property
     def looks_again(self) -> bool:
@@ -173,7 +178,8 @@ class Team:
                     self._free.put_nowait(None)
             worker, life = seat
             try:
-                evaluation, evidence = await worker.evaluate(life, tree, files, split, repeat)
+                drawn = self._local.drawn(split, repeat)
+                evaluation, evidence = await worker.evaluate(life, tree, files, split, repeat, drawn)
             except WorkerLostError as error:
                 lost = f"{LOSSES} times in a row the worker that evaluated it was gone, {worker.name} last: {error}"
             else:
@@ -204,7 +210,8 @@ class Team:
             return None
         other, life = seat
         try:
-            evaluation, evidence = await other.evaluate(life, tree, files, split, repeat)
+            drawn = self._local.drawn(split, repeat)
+            evaluation, evidence = await other.evaluate(life, tree, files, split, repeat, drawn)
         except WorkerLostError:
             return None
         return other.name, (

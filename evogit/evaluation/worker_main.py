@@ -17,7 +17,7 @@ from msgspec.structs import asdict, replace
 from evogit.config import Task
 from evogit.core import BaseFiles, EvaluatorError, EvoGitError, Files
 from evogit.evaluation.evaluator import Evaluator
-from evogit.evaluation.inputs import Inputs
+from evogit.evaluation.inputs import PUBLIC
 from evogit.evaluation.machine import Capacity, machine
 from evogit.evaluation.task_json import task_of
 from evogit.evaluation.version import own_version
@@ -119,7 +119,7 @@ async def _work(wire: WorkerConnection, folder: Path) -> None:
         unpacked(header, body, folder),
         provider=header["provider"],
         jobs=header["jobs"] or len(os.sched_getaffinity(0)),
-        drawing=Inputs(bytes.fromhex(header["secret"])),
+        drawing=PUBLIC,  # each evaluation comes with the seeds that the run drew for it
         private=[folder],
     )
     async with evaluator:
@@ -189,7 +189,8 @@ class _Desk:
         try:
             base = await self._base(header["based"]) if header["based"] else None
             files = Files(body, tuple(header["removed"]), base)
-            done = await self._evaluator.evaluate(header["tree"], files, split=header["split"], repeat=header["repeat"])
+            asked = {name: header[name] for name in ("split", "repeat", "drawn")}
+            done = await self._evaluator.evaluate(header["tree"], files, **asked)
         except EvoGitError as error:
             self._wire.say({"failed": number, "error": failure(error)})
         else:

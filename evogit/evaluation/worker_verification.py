@@ -1,6 +1,7 @@
 """`--trust verify`: some of what workers say is evaluated again elsewhere, and who says otherwise is left out.
 
-Elsewhere is this machine, or another worker; where workers differ this machine tells who is right.
+Elsewhere is this machine, or another worker; where workers differ this machine tells who is right. Words of workers are
+for people alone: agents read what this machine itself found, and numbers.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
 from typing import Literal
+
+from msgspec.structs import replace
 
 from evogit.core import Evaluation, Evidence, Metric
 
@@ -36,16 +39,33 @@ FAR = 10.0
 CHANCES = 2
 """Differences that may have another cause (noise, a busy machine), with the last of which a worker is left out."""
 
+CLIP = 3.0
+"""Standard deviations that one answer adds at most to how far a worker's scores lean to one side."""
+
+LEANS = 5.5
+"""How far they may lean, in standard deviations of the sum for a worker whose noise is that of this machine."""
+
+LEAST_LEANING = 4
+"""Answers, not chosen by their values, from which on that is asked."""
+
+UNHEARD = "evaluated by a worker, whose words are kept for people"
+"""The reason that agents read where a worker's answer was not looked into here."""
+
 SAME = 1e-9
 """Relative difference of values that count as equal: processors round differently."""
 
 
 @dataclass(slots=True)
 class WorkerStanding:
-    """What is known of one worker: how much held, how often it differed, and what was believed unseen."""
+    """What is known of one worker: how much held, how often it differed, and what was believed unseen.
+
+    `lean` sums how far its scores were above or below those of this machine in `leaning` answers.
+    """
 
     held: int = 0
     differed: int = 0
+    lean: float = 0.0
+    leaning: int = 0
     unseen: set[Asked] = field(default_factory=set)
     out: bool = False
 
@@ -65,6 +85,8 @@ class WorkerVerification:
     _standings: dict[str, WorkerStanding] = field(default_factory=dict)
     _best: dict[str, float] = field(default_factory=dict)
     _busy: int = 0
+    _names: set[str] = field(default_factory=set)
+    """Names of cases, stages and numbers that this machine itself has found."""
     _noisy: bool = False
     """Whether two workers differed as scores do: then only what is evaluated several times tells."""
 
@@ -78,23 +100,27 @@ class WorkerVerification:
     ) -> tuple[Result, dict[str, str]]:
         """What is to be believed where a worker said this, and which workers are to be left out, with the reasons.
 
-        `again` evaluates the same here, `beside` by another worker, if one is free.
+        `again` evaluates the same here, `beside` by another worker, if one is free. What was found here is taken with
+        its words; of anything else only the numbers are for agents.
         """
         standing, others = self._standing(worker), dict[str, Result]()
-        place = self._drawn(standing, said[0]) if said[0].counts else ""
+        place, fair = self._drawn(standing, said[0]) if said[0].counts else ("", False)
         if place == "elsewhere":
             if (found := await beside()) and found[1][0].counts:
                 if same(said[0], [found[1][0]]):
                     standing.held += 1
-                    return said, {}
+                    return unheard(worker, said), {}
                 others = dict([found])  # then this machine tells who is right
             place = "here" if others or self._busy < self.places else ""
         if not place:
             standing.unseen.add(asked)
-            return said, {}
+            return unheard(worker, said), {}
         own = await self._found_here([said, *others.values()], again)
+        self._names.update(*(_names(each) for each, _ in own))
         self._noisy = self._noisy or bool(others) and not _is_exact([each for each, _ in own])
         believed, why = self._weighed(worker, said, own)
+        if not why and fair:  # a new best was chosen for its value
+            why = self._leaning(worker, said[0], [each for each, _ in own])
         left_out = {worker: why, **{other: self._weighed(other, result, own)[1] for other, result in others.items()}}
         self._note(believed[0])
         return believed, {each: why for each, why in left_out.items() if why}
@@ -113,16 +139,21 @@ class WorkerVerification:
     def _standing(self, worker: str) -> WorkerStanding:
         return self._standings.setdefault(worker, WorkerStanding())
 
-    def _drawn(self, standing: WorkerStanding, evaluation: Evaluation) -> Literal["here", "elsewhere", ""]:
-        """Where an answer is looked into: what counts most here, of the rest some wherever there is a place."""
-        if standing.out or standing.held < FIRST or self._leads(evaluation):
-            return "here"
-        if self.rng.random() >= SHARE:
-            return ""
-        room = self._busy < self.places
+    def _drawn(self, standing: WorkerStanding, evaluation: Evaluation) -> tuple[Literal["here", "elsewhere", ""], bool]:
+        """Where an answer is looked into, and whether its values had no part in that.
+
+        What counts most is looked into here, of the rest some wherever there is a place. Names are words, too: one
+        that this machine has not found is looked into here.
+        """
+        first, room = standing.held < FIRST, self._busy < self.places
+        by_chance = self.rng.random() < SHARE
+        if standing.out or first or self._leads(evaluation) or not _names(evaluation) <= self._names:
+            return "here", first or (by_chance and room)
+        if not by_chance:
+            return "", False
         if not self._noisy and (not room or self.rng.random() < ELSEWHERE):
-            return "elsewhere"
-        return "here" if room else ""
+            return "elsewhere", room
+        return "here" if room else "", room
 
     def _leads(self, evaluation: Evaluation) -> bool:
         """Whether it is better than all that was looked into before."""
@@ -135,18 +166,55 @@ class WorkerVerification:
 
     def _weighed(self, worker: str, said: Result, own: Sequence[Result]) -> tuple[Result, str]:
         standing = self._standing(worker)
-        found = [evaluation for evaluation, _ in own if evaluation.counts]
-        if not found or same(said[0], found):  # without any, it cannot be told
-            standing.held += bool(found)
-            return said, ""
+        counted = [result for result in own if result[0].counts]
+        found = [evaluation for evaluation, _ in counted]
+        if not found:  # then it cannot be told
+            return unheard(worker, said), ""
+        if same(said[0], found):
+            standing.held += 1
+            return counted[0], ""
         standing.differed += 1
         if standing.differed < CHANCES and not _is_certain(said[0], found):
-            return own[0], ""
-        why = f"it says {told(said[0])} where this machine finds {told(found[0])}"
+            return counted[0], ""
+        return counted[0], self._doubt(worker, f"it says {told(said[0])} where this machine finds {told(found[0])}")
+
+    def _leaning(self, worker: str, said: Evaluation, own: Sequence[Evaluation]) -> str:
+        """Why a worker is left out whose noisy scores are better or worse on the whole; empty if they are not."""
+        name, standing = self.metric.name, self._standing(worker)
+        values = [each.metrics[name] for each in own if each.ok]
+        if standing.out or not said.ok or len(values) <= MORE or (spread := stdev(values)) <= 0:
+            return ""
+        distance = (said.metrics[name] - fmean(values)) / (spread * math.sqrt(1 + 1 / len(values)))
+        standing.lean += max(-CLIP, min(CLIP, distance))
+        standing.leaning += 1
+        if standing.leaning < LEAST_LEANING or abs(standing.lean) <= LEANS * math.sqrt(standing.leaning):
+            return ""
+        side = "above" if standing.lean > 0 else "below"
+        return self._doubt(worker, f"its {name} was {side} what this machine finds in {standing.leaning} evaluations")
+
+    def _doubt(self, worker: str, why: str) -> str:
+        """Have what a worker said unseen evaluated again; the reason."""
+        standing = self._standing(worker)
         standing.out = True
         self.doubted |= dict.fromkeys(standing.unseen, f"the worker {worker} is not believed any more: {why}")
         standing.unseen.clear()
-        return own[0], why
+        return why
+
+
+def unheard(worker: str, said: Result) -> Result:
+    """A worker's answer with its numbers alone for agents; its words are kept for people, with its name."""
+    evaluation, evidence = said
+    words = [*filter(None, (evaluation.reason, evidence.log, *map(": ".join, evidence.feedback.items())))]
+    if words or evidence.stdout or evidence.stderr:
+        words.insert(0, f"told by the worker {worker}, and not looked into here:")
+    reason = evaluation.reason and UNHEARD
+    return replace(evaluation, reason=reason), replace(evidence, log="\n".join(words), feedback={}, unshown=True)
+
+
+def _names(evaluation: Evaluation) -> set[str]:
+    """All names that a worker may choose."""
+    named = (evaluation.cases, evaluation.stages)
+    return {name for each in named for case, numbers in each.items() for name in (case, *numbers)}
 
 
 def same(said: Evaluation, own: Sequence[Evaluation]) -> bool:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from evogit.core import Candidate, Decision, Evaluation, Judged, Metric, StopReason, UsageError
+from evogit.core import (
+    Candidate,
+    Decision,
+    Evaluation,
+    Judged,
+    Metric,
+    RefusedError,
+    RepositoryError,
+    StopReason,
+    UsageError,
+)
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.library.dataframe import dataframe
@@ -21,6 +32,8 @@ from evogit.review.gains import gain
 from evogit.review.json_records import candidate_record
 from evogit.review.timeline import TimelinePoint, course, entries_of, table
 from evogit.run import Run
+
+logger = logging.getLogger(__name__)
 
 
 def read(folder: str | Path | Repository | Run = ".", name: str | None = None) -> Result:
@@ -36,13 +49,18 @@ def read(folder: str | Path | Repository | Run = ".", name: str | None = None) -
 
 
 def runs(folder: str | Path | Repository = ".") -> dict[str, Result]:
-    """All runs of a repository by name.
+    """All runs of a repository by name, but for those that cannot be read, each of which is a warning.
 
     Raises:
         NotFoundError: there is no repository.
     """
-    repository = _opened(folder)
-    return {name: Result(open_run(repository, name)) for name in repository.runs()}
+    repository, found = _opened(folder), dict[str, Result]()
+    for name in repository.runs():
+        try:
+            found[name] = Result(open_run(repository, name))
+        except (RefusedError, RepositoryError) as error:
+            logger.warning("left out the run %s: %s", name, error)
+    return found
 
 
 def _opened(folder: str | Path | Repository) -> Repository:

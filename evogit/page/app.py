@@ -43,7 +43,13 @@ MOST_FOLLOWED = 2 * MOST_COMPARED
 LONGEST_NUMBER = 20
 """Digits of a position in a journal: fewer."""
 
-STATUSES = ((decisions.StalePlanError, 409), (NotFoundError, 404), (UsageError, 400), (RefusedError, 409))
+STATUSES = (
+    (decisions.StalePlanError, 409),
+    (NotFoundError, 404),
+    (UsageError, 400),
+    (RefusedError, 409),
+    (RepositoryError, 409),
+)
 
 
 class Followed:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from evogit.repository.folders import tracked_below
     from evogit.repository.hunks import count_markers
     from evogit.repository.journal import BEGINNING, Journal, Position, StaleError
+    from evogit.repository.journal_records import AGENT_NAME
     from evogit.repository.merge import Merged, Merger, UnsettledMerge
     from evogit.repository.messages import clean, clean_title, reason_in
     from evogit.repository.packing import Packer
@@ -45,6 +46,7 @@ _HOMES = {
         "Position",
         "StaleError",
     ),
+    "journal_records": ("AGENT_NAME",),
     "merge": (
         "Merged",
         "Merger",
@@ -81,6 +83,7 @@ What is called like its module (`bundle`, `ignored`) is not here: a package has 
 """
 
 __all__ = [
+    "AGENT_NAME",
     "BEGINNING",
     "Change",
     "ChangedLines",

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from evogit.core import Proposed, RefusedError, RepositoryError
 from evogit.repository import journal_records, refs
-from evogit.repository.commit_text import message_of
+from evogit.repository.commit_text import committer_of, message_of
 from evogit.repository.keeping import Keeping, is_link, read_commit
 from evogit.text import one_line
 
@@ -123,7 +123,8 @@ class Arrivals:
         for commit in commits:
             found = read_commit(self.repo, commit)
             if not isinstance(found, str):
-                yield journal_records.decode(message_of(found))[0]
+                when = found.commit_time
+                yield journal_records.entry(commit, committer_of(found), when, message_of(found)).event
 
     def _move(self, kind: str, arrival: _Arrival) -> None:
         tip, here = arrival.tips.get(kind), self._here(kind, arrival.host)

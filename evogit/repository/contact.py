@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Struct
 from msgspec.structs import asdict
 
+from evogit.repository.journal_records import MAX_TIME
+from evogit.repository.shapes import reader
 from evogit.repository.state_folder import StateFolder
 
 MAX_CONTACT_BYTES = 1 << 20
@@ -42,9 +44,10 @@ def read_contact(state: StateFolder, run: str) -> Contact | None:
     """How a run stands with its server; None where it has none, or nothing was noted."""
     try:
         with contact_folder(state).opened() as folder:
-            return convert(json.loads(folder.read(f"{run}.json", MAX_CONTACT_BYTES)), Contact)
-    except (OSError, ValueError, RecursionError, ValidationError):
+            found: Contact = reader(Contact)(json.loads(folder.read(f"{run}.json", MAX_CONTACT_BYTES)))
+    except (OSError, ValueError, RecursionError):
         return None
+    return found if all(0 <= when <= MAX_TIME for when in (found.met, found.failing)) else None
 
 
 def note_contact(state: StateFolder, run: str, contact: Contact) -> None:

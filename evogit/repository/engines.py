@@ -85,7 +85,8 @@ def forget_clone(state: StateFolder) -> None:
             folder.remove_folder("engines")
             for name in ("scratch", "keys", "holdouts", "logs", "remotes"):
                 folder.remove_tree(name)
-            folder.remove("host")
+            for file in ("host", "evaluated"):
+                folder.remove(file)
         state.path.rmdir()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Iterator
 
 import pygit2
@@ -11,8 +10,8 @@ from msgspec import Struct, field
 from evogit.core import Entry, EvoGitError
 from evogit.repository import journal_records
 from evogit.repository.commit_text import committer_of, message_of
+from evogit.repository.journal import counts
 from evogit.repository.keeping import read_commit
-from evogit.repository.run_keys import seal
 
 EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """The id of the empty tree, which all entries have."""
@@ -46,7 +45,7 @@ def read_chain(repo: pygit2.Repository, host: str, tip: str, key: bytes) -> Chai
         if isinstance(found, str):
             wrong.append(f"the entry {commit} {found}, so nothing before it can be read")
             break
-        if not sealed and not _is_sealed(found, host, key):
+        if not sealed and not counts(repo, key, host, commit):
             unsealed.append(commit)
         else:
             sealed = sealed or commit
@@ -58,14 +57,6 @@ def read_chain(repo: pygit2.Repository, host: str, tip: str, key: bytes) -> Chai
             entries += [entry] if entry else []
         commit = str(found.parent_ids[0]) if found.parent_ids else None
     return Chain(host=host, entries=entries[::-1], unsealed=unsealed, sealed=sealed, wrong=wrong)
-
-
-def _is_sealed(found: pygit2.Commit, host: str, key: bytes) -> bool:
-    if not key:
-        return True
-    record, told = journal_records.unsealed(message_of(found))
-    before = str(found.parent_ids[0]) if found.parent_ids else None
-    return committer_of(found) == host and hmac.compare_digest(told.encode(), seal(key, host, before, record).encode())
 
 
 def _unlike_an_entry(found: pygit2.Commit, host: str) -> Iterator[str]:
@@ -80,8 +71,7 @@ def _unlike_an_entry(found: pygit2.Commit, host: str) -> Iterator[str]:
 
 def _entry(found: pygit2.Commit, wrong: list[str]) -> Entry | None:
     try:
-        event, seq, ms = journal_records.decode(message_of(found))
+        return journal_records.entry(str(found.id), committer_of(found), found.commit_time, message_of(found))
     except EvoGitError as error:
         wrong.append(f"the entry {found.id}: {error}")
         return None
-    return Entry(id=str(found.id), host=committer_of(found), seq=seq, time=found.commit_time, event=event, ms=ms)

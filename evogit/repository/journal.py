@@ -14,10 +14,10 @@ from pathlib import Path
 import pygit2
 from msgspec import Struct
 
-from evogit.core import Entry, Event, RepositoryError, RunStarted
+from evogit.core import Entry, Event, EvoGitError, RepositoryError, RunStarted
 from evogit.credentials import REDACTED, Redactor
 from evogit.repository import journal_records, refs
-from evogit.repository.backlog import CHUNK, Backlog, Record
+from evogit.repository.backlog import CHUNK, Backlog
 from evogit.repository.commit_text import committer_of, message_of
 from evogit.repository.commit_writer import CommitWriter
 from evogit.repository.run_keys import RunKeys, commitment, seal
@@ -44,6 +44,17 @@ class Position(Struct, frozen=True, kw_only=True):
 BEGINNING = Position(tips={}, seq=0, host="", entries=0)
 
 
+class LeftOut(Struct, frozen=True):
+    """The last entries of another host's journal, up to `tip`, which do not count.
+
+    `why` they cannot be read; empty if they lack the seal of the run's key.
+    """
+
+    tip: str
+    entries: int
+    why: str = ""
+
+
 class StaleError(RepositoryError):
     """Entries that were known are gone, or others belong between them."""
 
@@ -52,7 +63,8 @@ class Journal:
     """Appends to this host's journal of a run and feeds every host's new entries to `sink`, in the order of `seq`.
 
     Who subscribes later hears of each entry after `sink` has it. Where this clone has the run's key, our entries are
-    sealed with it, and of other hosts' those count that are: up to the newest with a seal.
+    sealed with it, and of other hosts' those count that are: up to the newest with a seal. What cannot be read of
+    another host counts as if it had not come yet, and with it all that follows there.
     `secrets`, and all that has the form of a key, are redacted from all that is written. `secrets` are ASCII, without
     quotes, so that JSON has them as they are.
     What is `durable` survives a power loss.
@@ -83,7 +95,7 @@ class Journal:
         self._durable = durable
         self._keys = keys
         self._key = b""
-        self._strange: dict[str, tuple[str, int]] = {}
+        self._left_out: dict[str, LeftOut] = {}
         self._sinks = [sink]
         self._secrets = [secret for secret in secrets if len(secret) >= SHORTEST_SECRET]
         self._seen: dict[str, str | None] = {host: None, **after.tips}
@@ -91,7 +103,7 @@ class Journal:
         self._entries = after.entries
         self._in_order = True
         self._looked = float("-inf")
-        if any(not self._is_sealed(*each) for each in after.tips.items()):
+        if any(not counts(self._repo, self.key, *each) for each in after.tips.items()):
             raise StaleError("entries were known that do not count any more")
         fresh = self._fresh()
         for first in islice(fresh, 1):
@@ -115,7 +127,7 @@ class Journal:
 
         Raises:
             RefusedError: a record was written by a newer version.
-            RepositoryError: a journal is damaged.
+            RepositoryError: the journal of this host is damaged.
             StaleError: a journal lost entries that were seen before.
         """
         for entry in self._fresh():
@@ -139,20 +151,39 @@ class Journal:
         Very many are read one by one while they are delivered, as all of them together would need much memory.
         """
         tip, last = refs.target(self._repo, self._folder + host), self._seen[host]
-        if tip == last or (host in self._strange and self._strange[host][0] == tip):
+        if tip == last or (host in self._left_out and self._left_out[host].tip == tip):
             return []
         sealed, left = self._sealed(host, tip, last)
         backlog, first = self._backlog(sealed, last)
-        news = map(_entry, backlog) if len(backlog) > CHUNK else list(map(_entry, backlog))
         if first != last:
             raise StaleError(f"the journal of {host} lost entries that were there before; see `evogit doctor`")
         if left and host == self._host:
             raise RepositoryError(self._of_others(tip, sealed, left))
-        self._strange.pop(host, None)
+        self._left_out.pop(host, None)
         if left and tip:
-            self._strange[host] = tip, left
+            self._left_out[host] = LeftOut(tip, left)
         self._seen[host] = sealed
-        return news
+        news = self._readable(host, tip or "", last, backlog)
+        try:
+            return news if len(backlog) > CHUNK else list(news)
+        except EvoGitError:
+            self._seen[host] = last
+            raise
+
+    def _readable(self, host: str, tip: str, last: str | None, backlog: Backlog) -> Iterator[Entry]:
+        """The entries of a backlog; of another host those before the first that cannot be read."""
+        left = len(backlog)
+        for record in backlog:
+            try:
+                entry = journal_records.entry(*record)
+            except RepositoryError as error:
+                if host == self._host:
+                    raise
+                self._left_out[host] = LeftOut(tip, left, str(error))
+                self._seen[host] = last
+                return
+            left, last = left - 1, entry.id
+            yield entry
 
     def _sealed(self, host: str, tip: str | None, last: str | None) -> tuple[str | None, int]:
         """The newest entry of a chain with a seal, which holds for all before it, and how many come behind it.
@@ -160,7 +191,7 @@ class Journal:
         What is behind it may be anything, and is not read as an entry.
         """
         commit, left = tip, 0
-        while commit not in (None, last) and not self._is_sealed(host, commit):
+        while commit is not None and commit != last and not counts(self._repo, self.key, host, commit):
             found = self._repo.get(commit)
             before = found.parent_ids if isinstance(found, pygit2.Commit) else ()
             commit, left = str(before[0]) if before else None, left + 1
@@ -168,7 +199,7 @@ class Journal:
 
     def _of_others(self, tip: str | None, sealed: str | None, left: int) -> str:
         """What to do about the last entries of our own chain, which have no seal."""
-        entries = map(_entry, self._backlog(tip, sealed)[0])
+        entries = (journal_records.entry(*record) for record in self._backlog(tip, sealed)[0])
         started = (entry.event for entry in entries if isinstance(entry.event, RunStarted))
         if any(event.inputs not in ("", commitment(self.key)) for event in started):
             return (
@@ -181,13 +212,6 @@ class Journal:
             f"came from elsewhere, or before the key; take it away with `git update-ref {undo}`"
         )
 
-    def _is_sealed(self, host: str, commit: str) -> bool:
-        """Whether somebody with the run's key wrote an entry of a host's journal; without the key here all count.
-
-        Copies of a host's entries under another name do not count: what they tell would be counted twice.
-        """
-        return not self.key or has_seal(self._repo, self.key, host, commit)
-
     @property
     def key(self) -> bytes:
         """The run's key, as soon as this clone has it."""
@@ -197,7 +221,12 @@ class Journal:
     @property
     def strangers(self) -> Mapping[str, int]:
         """Entries that do not count, as they are not sealed with the run's key, by host."""
-        return {host: number for host, (_, number) in self._strange.items()}
+        return {host: left.entries for host, left in self._left_out.items() if not left.why}
+
+    @property
+    def unreadable(self) -> Mapping[str, LeftOut]:
+        """Entries of other hosts that do not count, as they or one before them cannot be read, by host."""
+        return {host: left for host, left in self._left_out.items() if left.why}
 
     @property
     def hosts(self) -> Sequence[str]:
@@ -206,8 +235,8 @@ class Journal:
 
     def latest(self, most: int) -> list[Entry]:
         """The last entries that were delivered, at most so many, oldest first."""
-        chains = (map(_entry, self._backlog(tip, None, most)[0]) for tip in self._seen.values())
-        return sorted((entry for chain in chains for entry in chain), key=_order)[-most:]
+        chains = (self._backlog(tip, None, most)[0] for tip in self._seen.values())
+        return sorted((journal_records.entry(*record) for chain in chains for record in chain), key=_order)[-most:]
 
     def _backlog(self, tip: str | None, last: str | None, most: float = math.inf) -> tuple[Backlog, str | None]:
         """The records after `last` up to `tip`, and what comes before them: `last`, or nothing."""
@@ -313,12 +342,6 @@ class Journal:
         return entry_commit(self._commits, self._host, message, tree, parents, now)
 
 
-def _entry(record: Record) -> Entry:
-    name, host, when, message = record
-    event, seq, ms = journal_records.decode(message)
-    return Entry(id=name, host=host, seq=seq, time=when, event=event, ms=ms)
-
-
 def _order(entry: Entry) -> tuple[int, str]:
     return entry.seq, entry.host
 
@@ -327,6 +350,14 @@ def entry_commit(commits: CommitWriter, host: str, message: str, tree: str, pare
     """Write a commit of a journal of `host` at `now`, in seconds since the epoch; no ref moves."""
     who = pygit2.Signature(host, f"{host}@evogit.invalid", now, 0)
     return commits.write("a journal entry", who, message, tree, parents)
+
+
+def counts(repo: pygit2.Repository, key: bytes, host: str, commit: str) -> bool:
+    """Whether an entry of a host's journal counts here: with the run's key only if it is sealed, without it always.
+
+    Copies of a host's entries under another name do not count: what they tell would be counted twice.
+    """
+    return not key or has_seal(repo, key, host, commit)
 
 
 def has_seal(repo: pygit2.Repository, key: bytes, host: str, commit: str) -> bool:

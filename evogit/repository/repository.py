@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import getpass
 import os
-import re
 import stat
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pygit2
 
-from evogit.core import Entry, Forked, NotFoundError, RefusedError, RepositoryError, UsageError
+from evogit.core import Entry, Event, Forked, NotFoundError, RefusedError, RepositoryError, UsageError
 from evogit.credentials import SeedSecrets
 from evogit.repository import engines, refs
 from evogit.repository.branches import Branches
+from evogit.repository.commit_text import message_of
 from evogit.repository.commit_writer import CommitWriter
 from evogit.repository.faults import advice
 from evogit.repository.holdout_marks import Holdouts
-from evogit.repository.journal import BEGINNING, Journal, Position, has_seal
+from evogit.repository.journal import BEGINNING, Journal, Position, counts
+from evogit.repository.journal_records import RUN_NAME, decode
 from evogit.repository.messages import candidate_message, clean, clean_title
 from evogit.repository.paths import parts_of
 from evogit.repository.run_keys import RunKeys
@@ -49,7 +50,6 @@ MARKER = "created"
 CACHE = 64_000_000
 """Bytes of objects that libgit2 may keep after they were read: a journal is read once, and would fill what there is."""
 
-_RUN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.|lock$|$))*")
 LONGEST_RUN_NAME = 100
 """Characters; files of an engine are called after it, with some more."""
 
@@ -154,8 +154,21 @@ class Repository:
 
     def runs(self) -> list[str]:
         """Names of the runs that have a journal here."""
-        names = (name.split("/") for name in self._repo.references if name.startswith("refs/evogit/"))
+        with self._there():
+            names = [name.split("/") for name in self._repo.references if name.startswith("refs/evogit/")]
         return sorted({parts[2] for parts in names if len(parts) == 5 and parts[3] == "journal"})
+
+    @contextmanager
+    def _there(self) -> Iterator[None]:
+        """Report what libgit2 cannot read, as of a repository that is removed meanwhile.
+
+        Raises:
+            RepositoryError: it cannot read it.
+        """
+        try:
+            yield
+        except pygit2.GitError as error:
+            raise RepositoryError(f"cannot read the repository at {self.path}: {error}") from error
 
     @property
     def host(self) -> str:
@@ -184,11 +197,12 @@ class Repository:
 
         Raises:
             StaleError: the journals are not those that are known with some entries more.
+            RepositoryError: they cannot be read.
         """
         name, durable = check_run_name(run), self._durable
-        return Journal(
-            self._repo, self.common, self.trees, name, self.host, sink, secrets, after, keys=self.keys, durable=durable
-        )
+        about = self._repo, self.common, self.trees, name, self.host
+        with self._there():
+            return Journal(*about, sink, secrets, after, keys=self.keys, durable=durable)
 
     def snapshot(self, run: str) -> SnapshotFile:
         """The file for what was made of a run's journals."""
@@ -230,8 +244,7 @@ class Repository:
         from evogit.repository.remote import Remote
 
         def sealed(host: str, commit: str) -> bool:
-            key = self.keys.find(run)
-            return not key or has_seal(self._repo, key, host, commit)
+            return counts(self._repo, self.keys.find(run), host, commit)
 
         return Remote(self._repo, self.common, check_run_name(run), self.host, name, sealed, secrets)
 
@@ -260,6 +273,16 @@ class Repository:
         """
         journals = {host for run in self.runs() for host in self.keeping(run).tips("journal")}
         engines.name_clone(self.state, name, journals)
+
+    def event(self, entry: str) -> Event | None:
+        """The fact that a journal entry holds; None if it is gone or cannot be read."""
+        from evogit.repository.keeping import read_commit
+
+        found = read_commit(self._repo, entry)
+        if not isinstance(found, str):
+            with suppress(RefusedError, RepositoryError):
+                return decode(message_of(found))[0]
+        return None
 
     def chains(self, run: str) -> list[Chain]:
         """The journals of a run as they are, damaged or not: of each host one."""
@@ -531,7 +554,7 @@ def check_run_name(name: str) -> str:
     Raises:
         UsageError: it cannot.
     """
-    if not _RUN_NAME.fullmatch(name) or len(name) > LONGEST_RUN_NAME:
+    if not RUN_NAME.fullmatch(name) or len(name) > LONGEST_RUN_NAME:
         raise UsageError(
             f"expected a run's name of at most {LONGEST_RUN_NAME} letters, digits, `-`, `_`, single dots, got {name!r}"
         )

@@ -1,8 +1,11 @@
 """The secrets of runs: files beside the refs, which no commit, journal or program holds.
 
-Evaluators draw their inputs with the key of a run, and its journal entries are sealed with it. The first `run-started`
-has its hash. Who has the file may write to the run and can repeat its evaluations; who has only the journal can do
-neither.
+Two keys come from the one of a run: evaluators draw their inputs with the first, and journal entries are sealed with
+the second. The first `run-started` has a hash of the first. Anyone who has the file may write to the run and can repeat
+its evaluations; with the journal alone neither is possible.
+
+A file of 33 or 65 bytes begins with `DERIVED`, and both keys are derived from the rest. Older files have no such byte:
+the first 32 bytes draw inputs, and the whole file seals.
 """
 
 from __future__ import annotations
@@ -23,7 +26,9 @@ from evogit.text import one_line
 from evogit.trust import Claim, Kind, Trust, UntrustedError
 
 LENGTH = 32
-"""Bytes of a key. A file that has more has a key of its own for seals, since deterministic runs share the first one."""
+"""Bytes of a key. Deterministic runs share theirs, so that their files have as many more, for seals of their own."""
+DERIVED = b"\x02"
+"""The first byte of a file whose two keys are derived, each with a label."""
 MAX_KEY_BYTES = 4096
 ENGINE_CHARS = 60
 """Characters of an engine's name that are shown, which may be a stranger's choice."""
@@ -31,15 +36,32 @@ SEAL = 32
 """Hex digits of a seal: 128 bits of HMAC-SHA256."""
 
 
+def inputs_key(key: bytes) -> bytes:
+    """The key that inputs are drawn with, of the key of a run; it says nothing about that of seals."""
+    if len(key) % LENGTH == 0:
+        return key[:LENGTH]
+    return hmac.digest(key[1 : 1 + LENGTH], b"evogit key of inputs", "sha256")
+
+
+def seal_key(key: bytes) -> bytes:
+    """The key that journal entries are sealed with, of the key of a run."""
+    return key if len(key) % LENGTH == 0 else hmac.digest(key[1:], b"evogit key of seals", "sha256")
+
+
 def commitment(key: bytes) -> str:
-    """What may be known of a key, and identifies it; empty for none."""
-    return hashlib.sha256(b"evogit inputs\0" + key[:LENGTH]).hexdigest() if key else ""
+    """The public hash that identifies the key of a run by the one that inputs are drawn with; empty for none."""
+    return committed(inputs_key(key)) if key else ""
+
+
+def committed(inputs: bytes) -> str:
+    """The public hash of a key that inputs are drawn with; empty for none."""
+    return hashlib.sha256(b"evogit inputs\0" + inputs).hexdigest() if inputs else ""
 
 
 def seal(key: bytes, host: str, before: str | None, record: str) -> str:
     """What shows that the holder of a key wrote this entry of a host after the one `before`, and so all before it."""
     text = "\0".join(("evogit journal", host, before or "", record))
-    return hmac.digest(key, text.encode(), "sha256").hex()[:SEAL]
+    return hmac.digest(seal_key(key), text.encode(), "sha256").hex()[:SEAL]
 
 
 def kept(file: Path) -> bytes:
@@ -86,7 +108,7 @@ class RunKeys:
             RepositoryError: it cannot be kept.
             UntrustedError: there is one already, which comes from elsewhere.
         """
-        drawn = os.urandom(LENGTH)
+        drawn = DERIVED + os.urandom(LENGTH)
         self.trust.add(_claim(run, drawn))  # before another engine can find the file
         with _secret(self.folder / run), self._files.opened(make=True, mode=0o700) as folder:
             key = _made(folder, run, drawn)
@@ -103,14 +125,17 @@ class RunKeys:
         with _secret(self.folder / run), self._files.opened(make=True, mode=0o700) as folder:
             folder.replace(run, [key], 0o600)
 
-    def share(self, run: str, key: bytes) -> None:
-        """Keep a key that other runs have too, with one of this run's own behind it, so that no other's entries count.
+    def share(self, run: str, secret: bytes) -> bytes:
+        """The key of a run whose inputs are drawn as in others with this secret, and whose seals are its own.
 
         Raises:
             RepositoryError: it cannot be kept.
         """
-        if not self.find(run).startswith(key):
-            self.keep(run, key + os.urandom(LENGTH))
+        known, key = self.find(run), DERIVED + secret + os.urandom(LENGTH)
+        if known and inputs_key(known) in (secret, inputs_key(key)):
+            return known
+        self.keep(run, key)
+        return key
 
     def find(self, run: str) -> bytes:
         """Return the key of a run; empty if this clone has none, or one that the user does not trust.

@@ -6,7 +6,7 @@ type, and asks of each value no more than it must.
 
 from __future__ import annotations
 
-import math
+import sys
 import types
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -22,8 +22,12 @@ Reader = Callable[[Any], Any]
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
+MAX_INT = 1 << 53
+"""Whole numbers beyond this are not exact for every reader of JSON; none of ours is negative."""
+
+
 class MisshapenError(ValueError):
-    """A value is not of the type of its field."""
+    """A value is not of the type of its field, or out of its range."""
 
 
 def plain(value: Any) -> Any:
@@ -79,7 +83,7 @@ def _record_reader(kind: type[Struct]) -> Reader:
             raise MisshapenError(f"expected the fields of {kind.__name__}, got {value!r:.80}")
         found = {}
         for name, each in value.items():
-            if plain.get(name) is type(each):
+            if plain.get(name) is type(each) and (type(each) is not int or 0 <= each <= MAX_INT):
                 found[name] = each
             elif name in known:
                 try:
@@ -107,13 +111,13 @@ def _read_flag(value: Any) -> bool:
 
 
 def _read_int(value: Any) -> int:
-    if type(value) is int or (type(value) is float and value.is_integer()):
+    if type(value) in (int, float) and 0 <= value <= MAX_INT and value == int(value):
         return int(value)
-    raise MisshapenError(f"expected a whole number, got {value!r:.80}")
+    raise MisshapenError(f"expected a whole number from 0 to {MAX_INT}, got {value!r:.80}")
 
 
 def _read_float(value: Any) -> float:
-    if type(value) in (float, int) and math.isfinite(value):
+    if type(value) in (float, int) and abs(value) <= sys.float_info.max:
         return float(value)
     raise MisshapenError(f"expected a finite number, got {value!r:.80}")
 

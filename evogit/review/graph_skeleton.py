@@ -68,12 +68,14 @@ def expanded(history: History, shown: Iterable[str], commits: Iterable[str]) -> 
 def rows(history: History, shown: Collection[str]) -> list[Row]:
     """The shown candidates, the youngest first; `shown` must hold the seed.
 
-    Every other candidate is folded into its nearest shown ancestor along first parents.
+    Every other candidate is folded into its nearest shown ancestor along first parents, a second seed into the first.
     """
     owner: dict[str, str] = {}
     phylogeny = history.phylogeny
     for commit in phylogeny.ids:
-        owner[commit] = commit if commit in shown else owner[phylogeny.parents(commit)[0]]
+        parents = phylogeny.parents(commit)
+        folded = owner[parents[0]] if parents else history.seed or ""
+        owner[commit] = commit if commit in shown else folded
     sizes = Counter(owner.values())
     kept = (phylogeny[commit] for commit in phylogeny.ids if commit in shown)
     found = history.inspirations

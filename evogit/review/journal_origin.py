@@ -13,6 +13,9 @@ from evogit.text import one_line
 HOST = 60
 """Characters of a host's name that are shown, which may be a stranger's choice."""
 
+REASON = 300
+"""Characters of why something cannot be read, which quotes it."""
+
 Key = Literal["here", "elsewhere", ""]
 
 
@@ -29,6 +32,11 @@ def origin_notes(run: StoredRun) -> list[str]:
         f"left out what {one_line(host, HOST)} wrote (entries: {number}), as it is not sealed with the key of the run "
         f"{run.history.run}: evogit/keys/{run.history.run} of this clone's Git folder"
         for host, number in run.journal.strangers.items()
+    ]
+    notes += [
+        f"left out what {one_line(host, HOST)} wrote last in the run {run.history.run} (entries: {left.entries}), as "
+        f"it cannot be read: {one_line(left.why, REASON)}"
+        for host, left in run.journal.unreadable.items()
     ]
     claims = run.repository.keys.origin(run.history.run, run.history.first_start)
     notes += [f"not trusted here: {claim.effect}; if you trust it: evogit trust {claim.argument}" for claim in claims]

@@ -9,9 +9,10 @@ from typing import Any
 from msgspec import to_builtins
 
 from evogit.core import Candidate
+from evogit.engine.projections import agent_ref, has_ref
 from evogit.history import History
 from evogit.history.leaders import tied
-from evogit.repository import RESERVED, Repository
+from evogit.repository import Repository
 from evogit.review.contributors import contributions
 from evogit.review.ended import how_ended
 from evogit.review.front import front_record
@@ -158,6 +159,5 @@ def _point(history: History, commit: str | None) -> Record | None:
 
 
 def _agent(history: History, name: str) -> Record:
-    population = history.started.population if history.started else ""
-    ref = None if name in RESERVED else population + name
+    ref = agent_ref(history, name) if history.started and has_ref(name) else None
     return {"name": name, "ref": ref, "commit": history.head(name) if history.seed else None}

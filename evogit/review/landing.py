@@ -217,14 +217,17 @@ def take_back(repository: Repository, undone: Decision) -> str:
 
 def follow_undo(repository: Repository, history: History, undoes: str) -> str:
     """Let the branch of a landing follow when it is undone, or its undo is; says what happened, empty if nothing."""
+    own = f"refs/heads/evogit/{history.run}/land/"
     decisions = {entry.id: entry.event for entry in history.decisions}
     undone = decisions.get(undoes)
     if isinstance(undone, Decision) and undone.kind == "land":
-        if not undone.branch.startswith(f"refs/heads/evogit/{history.run}/"):
+        if not undone.branch.startswith(own):
             return f"the branch {short_name(undone.branch)} is of the run that this one was forked from, and stays"
         return take_back(repository, undone)
     landing = decisions.get(undone.undoes) if isinstance(undone, Decision) and undone.kind == "undo" else None
-    if isinstance(landing, Decision) and landing.kind == "land" and repository.target(landing.branch) is None:
+    if not isinstance(landing, Decision) or landing.kind != "land" or not landing.branch.startswith(own):
+        return ""
+    if repository.target(landing.branch) is None:
         if not repository.trees.exists(landing.commit):
             return f"the commit of {short_name(landing.branch)} was garbage-collected meanwhile; land it again"
         repository.move_branch(landing.branch, landing.commit)

@@ -40,7 +40,7 @@ class ListedRun(Struct, frozen=True, kw_only=True):
         try:
             told = json.loads(line)
             return cls(**{name: told[name] for name in ("repository", "run", "pid", "exit")})
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return None
 
     @property

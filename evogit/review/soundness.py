@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from evogit.core import Adopted, Entry, EvoGitError, FailedProposal, Proposed
-from evogit.engine.projections import Projections, agent_ref
+from evogit.engine.projections import Projections, agent_ref, has_ref
 from evogit.history import History, snapshot
 from evogit.history.context import StoredRun
 from evogit.repository import Repository, StaleError
@@ -213,6 +213,7 @@ class _Looking:
         places = {
             agent_ref(history, agent): (history.head(agent), history.phylogeny.ancestors(*before) | before)
             for agent, before in adopted.items()
+            if has_ref(agent)
         }
         found = [self._branch(ref, *place) for ref, place in (places | best).items()]
         yield from self._strayed([each for each in found if each], history)

@@ -92,7 +92,7 @@ class EarlierStarts(Struct, frozen=True):
 
 
 def _asks(settings: Mapping[str, Any]) -> bool:
-    return bool(settings.get("panel")) or any(spec["model"] for spec in settings.get("population", ()))
+    return bool(settings.get("panel")) or any(spec.get("model") for spec in settings.get("population", ()))
 
 
 def used(history: History, limit: Total) -> float:

@@ -34,7 +34,8 @@ def ids(tmp_path: Path) -> list[str]:
     repository = Repository.create(tmp_path / "repo")
     journal = repository.journal("short", History("short").apply)
     metrics = (Metric(name="strength", direction="maximize", primary=True),)
-    known: dict[str, Any] = dict.fromkeys(("task_digest", "evaluator", "provider", "image", "population"), "x")
+    known: dict[str, Any] = dict.fromkeys(("task_digest", "evaluator", "provider", "image"), "x")
+    known["population"] = "refs/heads/evogit/short/"
     known |= {"metrics": metrics, "agents": ("a1",), "editable": ("*.py",)}
     journal.append(RunStarted(engine="e", task="short", split="train", judged="pairs", **known))
     found: list[str] = []

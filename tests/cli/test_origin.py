@@ -174,10 +174,7 @@ def test_deterministic_runs_draw_the_same_inputs_and_believe_no_entries_of_each_
 ) -> None:
     (tmp_path / "clone").mkdir()
     keys = RunKeys(tmp_path / "clone", Trust.of_user())
-    for name in ("one", "two"):
-        keys.share(name, ours.key)
-    one, two = (keys.find(name) for name in ("one", "two"))
-    assert commitment(one) == commitment(two) == commitment(ours.key)
+    one, two = (keys.share(name, b"s" * 32) for name in ("one", "two"))
+    assert commitment(one) == commitment(two) != commitment(ours.key)
     assert seal(one, "host", None, "x") != seal(two, "host", None, "x")
-    keys.share("one", ours.key)
-    assert keys.find("one") == one, "engines that begin a run together have one"
+    assert keys.share("one", b"s" * 32) == keys.find("one") == one, "engines that begin a run together have one"

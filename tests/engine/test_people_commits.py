@@ -59,7 +59,8 @@ def test_a_merge_of_two_candidates_has_both_as_parents(own: Own) -> None:
 def test_a_commit_that_landed_a_candidate_stands_for_it(own: Own) -> None:
     better = own.add(2, own.seed, files=main(2))
     landed = own.save("landed by hand", main(2))
-    own.journal.append(Decision(kind="land", by="Ada", candidates=(better,), branch="refs/heads/x", commit=landed))
+    branch = "refs/heads/evogit/r/land/x"
+    own.journal.append(Decision(kind="land", by="Ada", candidates=(better,), branch=branch, commit=landed))
     assert adding(own).parents(own.save("more", main(3))) == (better,)
 
 

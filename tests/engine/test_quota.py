@@ -31,7 +31,13 @@ class Journal:
         known = {"task": "t", "task_digest": "", "evaluator": "", "provider": "", "image": ""}
         self.add(
             RunStarted(
-                engine="me", metrics=(metric,), split="train", agents=("a1",), population="p/", editable=(), **known
+                engine="me",
+                metrics=(metric,),
+                split="train",
+                agents=("a1",),
+                population="refs/heads/evogit/r/",
+                editable=(),
+                **known,
             )
         )
         self.propose("0")

@@ -99,7 +99,7 @@ def judged(tmp_path: Path, sandbox: Sandbox) -> Judged:
         task, repository, tree = own_repository(tmp_path / "own", command, read, **more)
         files = Files(archive(changed or {}), removed, asyncio.run(packed_seed(repository, tree, task)))
         told: list[Mapping[str, Any]] = []
-        evaluation, evidence = Scorer(task, sandbox, told.append).evaluate(split, 0, files)
+        evaluation, evidence = Scorer(task, sandbox, told.append).evaluate(split, 0, files, {})
         return evaluation, "\n".join([*(each["feedback"] for each in told), evidence.log])
 
     return judge
@@ -318,7 +318,7 @@ def test_a_limit_is_told_as_what_it_is(judged: Judged) -> None:
 def test_a_link_cannot_be_withheld_alone(judged: Judged, tmp_path: Path) -> None:
     task, repository, _ = own_repository(tmp_path / "own", "true", "exit")
     base = BaseFiles("linked", archive({"secret_link.txt": "-> /etc/passwd", "src/main.sh": "x"}))
-    evaluation, _ = Scorer(task, Bubblewrap(), lambda _: None).evaluate("train", 0, Files(pack({}), (), base))
+    evaluation, _ = Scorer(task, Bubblewrap(), lambda _: None).evaluate("train", 0, Files(pack({}), (), base), {})
     assert evaluation.status == "evaluator-error"
     assert "withheld: secret_link.txt is a symbolic link" in evaluation.reason
 

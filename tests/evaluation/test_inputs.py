@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import hashlib
+import hmac
 import stat
 import statistics
 from collections.abc import Callable
@@ -15,11 +17,14 @@ from evogit.config.run_settings import Settings
 from evogit.core import BaseFiles, Evaluation, Files, RefusedError
 from evogit.engine.run_key import begin_inputs, inputs_of
 from evogit.evaluation.evaluator import Evaluator
-from evogit.evaluation.inputs import PUBLIC, Inputs, UnforeseeableRandom, of_person
+from evogit.evaluation.inputs import PUBLIC, Inputs, UnforeseeableRandom, generator, of_person
 from evogit.history.context import StoredRun
 from evogit.repository import Repository
-from evogit.repository.run_keys import RunKeys
+from evogit.repository.journal_records import unsealed
+from evogit.repository.run_keys import DERIVED, RunKeys, commitment, inputs_key, seal, seal_key
+from evogit.review.journal_origin import key_place
 from evogit.sandbox.archive import pack
+from evogit.testing import RecordedRun
 from evogit.trust import Trust
 
 PREDICTS = '''\
@@ -100,10 +105,11 @@ async def test_an_evaluator_that_draws_says_that_the_secret_is_elsewhere(tiny: C
 
 def test_numbers_tell_nothing_of_those_to_come() -> None:
     secret = Inputs.own()
-    one, same = (secret.generator("task", "train", 0) for _ in range(2))
+    seeds = secret.drawn("task", ["train"], 0)
+    one, same = (generator(seeds, "task", "train", 0) for _ in range(2))
     drawn = [one.getrandbits(32) for _ in range(624)]
     assert drawn == [same.getrandbits(32) for _ in range(624)]
-    twister = PUBLIC.generator("task", "train", 0)
+    twister = generator({}, "task", "train", 0)
     outputs = [twister.getrandbits(32) for _ in range(624)]
     assert _continued(outputs) == twister.getrandbits(32)
     assert _continued(drawn) != one.getrandbits(32)
@@ -167,7 +173,7 @@ def test_deterministic_runs_with_the_same_seed_draw_the_same(tmp_path: Path) -> 
         run = StoredRun.open(Repository.create(tmp_path / str(number)), "run")
         drawn.append(begin_inputs(run, Settings(seed=seed, deterministic=True), environ).commitment)
     assert drawn[0] == drawn[1] != drawn[2]
-    assert of_person({"XDG_STATE_HOME": str(tmp_path / "other")}, 1).commitment not in drawn
+    assert commitment(DERIVED + of_person({"XDG_STATE_HOME": str(tmp_path / "other")}, 1)) not in drawn
     free = [
         begin_inputs(StoredRun.open(Repository.create(tmp_path / f"f{n}"), "run"), Settings(seed=1), environ)
         for n in "ab"
@@ -179,3 +185,29 @@ def test_a_run_that_has_not_begun_or_is_old_has_no_secret(tmp_path: Path) -> Non
     run = StoredRun.open(Repository.create(tmp_path / "own"), "run")
     assert inputs_of(run.repository, run.history) == PUBLIC
     assert not run.repository.keys.folder.exists()
+
+
+def test_what_draws_inputs_does_not_seal_and_a_seed_of_one_evaluation_is_neither(tmp_path: Path) -> None:
+    key = RunKeys(tmp_path).make("run")
+    drawing = Inputs(inputs_key(key))
+    seeds = drawing.drawn("task", ["smoke", "train"], 0)
+    assert seeds.keys() == {"smoke", "train"}
+    handed_over = {inputs_key(key), *(bytes.fromhex(seed) for seed in seeds.values())}
+    assert len({key, key[1:], seal_key(key), *handed_over}) == 6
+    assert seal(key, "h", None, "x") not in {seal(each, "h", None, "x") for each in handed_over}
+
+
+@pytest.mark.parametrize("length", [32, 64])
+def test_a_run_whose_file_is_the_key_itself_goes_on_with_it(tmp_path: Path, length: int) -> None:
+    """As files were before two keys came of one; the longer one is of a deterministic run."""
+    repository, key = Repository.create(tmp_path / "own"), bytes(range(length))
+    repository.keys.folder.mkdir(parents=True)
+    (repository.keys.folder / "r").write_bytes(key)
+    old = hashlib.sha256(b"evogit inputs\0" + key[:32]).hexdigest()
+    run = RecordedRun(repository, "r", inputs=old).stored
+    assert begin_inputs(run, Settings(deterministic=length == 64), {}) == Inputs(key[:32])
+    assert (key_place(repository, run.history), run.journal.strangers) == ("here", {})
+    before = run.repository.message(run.journal.latest(1)[0].id)
+    record, told = unsealed(before)
+    text = "\0".join(("evogit journal", repository.host, "", record))
+    assert told == hmac.digest(key, text.encode(), "sha256").hex()[:32]

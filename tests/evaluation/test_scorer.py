@@ -101,7 +101,7 @@ def judged(tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch) -> Callab
         with closing(Fragile(Bubblewrap(), losses)) as sandbox:
             task, files = tiny(f"lost{losses}", evaluate=evaluate), Files(pack({"program.py": COUNTS}))
             evaluation, _ = Scorer(task, sandbox, lambda header: frames.append(dict(header))).evaluate(
-                "train", 0, files
+                "train", 0, files, {}
             )
         return evaluation, frames
 

@@ -25,7 +25,13 @@ class Noisy:
         self._seq = 0
         known: dict[str, Any] = {"task": "t", "task_digest": "", "evaluator": "", "provider": "", "image": ""}
         self.start = RunStarted(
-            engine="e", metrics=(METRIC,), split="train", agents=("a1",), population="p/", **known, editable=()
+            engine="e",
+            metrics=(METRIC,),
+            split="train",
+            agents=("a1",),
+            population="refs/heads/evogit/r/",
+            **known,
+            editable=(),
         )
         self.add(RunStarted(**{**{f: getattr(self.start, f) for f in self.start.__slots__}, "repeats": repeats}))
 

@@ -55,7 +55,7 @@ def started(judged: str = "outside", repeats: int = 0) -> RunStarted:
         provider="none",
         image="",
         agents=("a1", "a2"),
-        population="p/",
+        population="refs/heads/evogit/r/",
         metrics=(metric,),
         judged=judged,  # type: ignore[arg-type]
         repeats=repeats,
@@ -134,7 +134,7 @@ def happening(known: int) -> st.SearchStrategy[Event]:
         ),
         st.just(TaskChanged(by="me", metrics=started().metrics, **ABOUT)),
         st.just(Stopped(engine="e", reason="asked")),
-        st.just(Forked(run="o", entry=commit(3), population="q/")),
+        st.just(Forked(run="o", entry=commit(3), population="refs/heads/evogit/q/")),
     )
 
 
@@ -296,6 +296,23 @@ def test_a_snapshot_of_another_chain_is_not_used(long: Repository) -> None:
     file(other).parent.mkdir(parents=True)
     file(other).write_bytes(file(long).read_bytes())
     assert len(opened(other).phylogeny) == 1
+
+
+def test_a_snapshot_of_somebody_else_is_not_believed(
+    long: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have come in an archive, with any score in it."""
+    stored = StoredRun.open(long, RUN)
+    honest, theirs = told(stored.history), tmp_path / "theirs"
+    with monkeypatch.context() as stranger:
+        stranger.setenv("XDG_STATE_HOME", str(theirs))
+        snapshot.key_of.cache_clear()
+        stored.history.best = commit(1)
+        assert stored.journal.position
+        snapshot.save(long, stored.history, stored.journal.position)
+    snapshot.key_of.cache_clear()
+    assert (theirs / "evogit" / "input-key").exists()
+    assert told(opened(long)) == honest
 
 
 def test_a_journal_that_was_put_back_is_read_as_it_is_now(long: Repository) -> None:

@@ -40,7 +40,13 @@ class Hosts:
         self.tell(
             "here",
             RunStarted(
-                engine="e", metrics=metrics, split="train", agents=("a1",), population="p/", editable=("*",), **digests
+                engine="e",
+                metrics=metrics,
+                split="train",
+                agents=("a1",),
+                population="refs/heads/evogit/r/",
+                editable=("*",),
+                **digests,
             ),
         )
         self.born("here", 1.0, ())

@@ -27,7 +27,9 @@ class Born(RecordedHistory):
     """A history; candidates are named by their numbers, the seed is 0."""
 
     def __init__(self, agents: Sequence[str] = ("a1",), metrics: Sequence[Metric] = METRICS) -> None:
-        super().__init__(metrics=tuple(metrics), evaluator="v1", agents=tuple(agents), population="", editable=())
+        super().__init__(
+            metrics=tuple(metrics), evaluator="v1", agents=tuple(agents), population="refs/heads/evogit/r/", editable=()
+        )
         self.ids = list[str]()
         self.metrics = tuple(metrics)
         self.evaluator = "v1"

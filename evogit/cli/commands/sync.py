@@ -14,7 +14,7 @@ from evogit.cli.options.remote import address, exchange
 from evogit.cli.options.shared import name_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import escape
-from evogit.core import NotFoundError, RepositoryError
+from evogit.core import NotFoundError, RefusedError, RepositoryError
 from evogit.repository import Repository
 from evogit.repository.remote import Exchanged
 from evogit.review import SCHEMA
@@ -42,7 +42,7 @@ def sync(repo: str | None, terminal: Terminal, name: str | None, remote: str | N
     for run in runs:
         try:
             done[run] = exchange(repository, run, server)
-        except RepositoryError as error:
+        except (RefusedError, RepositoryError) as error:
             failed[run] = str(error)
     if terminal.json:
         told = {run: to_builtins(each) for run, each in done.items()}
