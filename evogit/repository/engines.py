@@ -55,6 +55,8 @@ def _permitted() -> Iterator[None]:
         yield
     except PermissionError as error:
         raise RepositoryError(f"expected to be allowed to write to {error.filename}; ask its owner") from error
+    except FileNotFoundError as error:
+        raise RepositoryError(f"the repository is gone: {error.filename}") from error
 
 
 def name_clone(state: StateFolder, name: str, journals: Collection[str]) -> None:

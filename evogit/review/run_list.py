@@ -159,14 +159,16 @@ class RunOverview(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, repository: Repository, run: str) -> Self:
         """That of a run, which may not have begun, or be of a newer version or damaged."""
-        engines, trouble = repository.engines(run), ""
+        engines, trouble = None, ""
         history = History(run)
         try:
+            engines = repository.engines(run)
             history = StoredRun.open(repository, run).history
         except EvoGitError as error:
             trouble = str(error)
-        since = engines.since() or history.span[1] or time.time()
-        return cls(repository=repository, history=history, engines=engines.alive(), since=since, trouble=trouble)
+        since = (engines and engines.since()) or history.span[1] or time.time()
+        alive = engines.alive() if engines else ()
+        return cls(repository=repository, history=history, engines=alive, since=since, trouble=trouble)
 
     def record(self) -> dict[str, Any]:
         """The same for a machine."""

@@ -197,7 +197,6 @@ def test_a_snapshot_that_says_otherwise_is_found_and_removed(
     assert "otherwise than the journals: agents" in said(cli("fsck", "--json", cwd=small.folder), "snapshot")
     assert cli("fsck", "--repair", cwd=small.folder).code == 0
     assert not repository.snapshot("toy").path.exists()
-    snapshot.key_of.cache_clear()
 
 
 def test_nothing_is_repaired_while_an_engine_is_at_work(small: Small, cli: Cli) -> None:

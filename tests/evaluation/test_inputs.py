@@ -188,7 +188,7 @@ def test_a_run_that_has_not_begun_or_is_old_has_no_secret(tmp_path: Path) -> Non
 
 
 def test_what_draws_inputs_does_not_seal_and_a_seed_of_one_evaluation_is_neither(tmp_path: Path) -> None:
-    key = RunKeys(tmp_path).make("run")
+    key = RunKeys(tmp_path, Trust(tmp_path / "trust")).make("run")
     drawing = Inputs(inputs_key(key))
     seeds = drawing.drawn("task", ["smoke", "train"], 0)
     assert seeds.keys() == {"smoke", "train"}
@@ -203,6 +203,8 @@ def test_a_run_whose_file_is_the_key_itself_goes_on_with_it(tmp_path: Path, leng
     repository, key = Repository.create(tmp_path / "own"), bytes(range(length))
     repository.keys.folder.mkdir(parents=True)
     (repository.keys.folder / "r").write_bytes(key)
+    for claim in repository.keys.untrusted("r"):
+        repository.trust.add(claim)
     old = hashlib.sha256(b"evogit inputs\0" + key[:32]).hexdigest()
     run = RecordedRun(repository, "r", inputs=old).stored
     assert begin_inputs(run, Settings(deterministic=length == 64), {}) == Inputs(key[:32])

@@ -310,7 +310,7 @@ async def test_a_cache_gives_what_was_put_there_only(folder: Path) -> None:
 @pytest.mark.parametrize("path", ["../out.py", "/OUT/out.py", "a/../../out.py"])
 async def test_a_run_writes_no_files_beside_those_of_its_task_on_a_worker(tmp_path: Path, path: str) -> None:
     task = load_task(write_task(tmp_path / "task"))
-    header, body = greeting(task, provider="none", secret=b"", jobs=1)
+    header, body = greeting(task, provider="none", jobs=1)
     folder, out = tmp_path / "worker" / "own", tmp_path / "worker" / "out"
     folder.mkdir(parents=True)
     changed = {**header, "files": [*header["files"], [path.replace("/OUT", str(out)), 0o644, 0]]}

@@ -298,23 +298,6 @@ def test_a_snapshot_of_another_chain_is_not_used(long: Repository) -> None:
     assert len(opened(other).phylogeny) == 1
 
 
-def test_a_snapshot_of_somebody_else_is_not_believed(
-    long: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It may have come in an archive, with any score in it."""
-    stored = StoredRun.open(long, RUN)
-    honest, theirs = told(stored.history), tmp_path / "theirs"
-    with monkeypatch.context() as stranger:
-        stranger.setenv("XDG_STATE_HOME", str(theirs))
-        snapshot.key_of.cache_clear()
-        stored.history.best = commit(1)
-        assert stored.journal.position
-        snapshot.save(long, stored.history, stored.journal.position)
-    snapshot.key_of.cache_clear()
-    assert (theirs / "evogit" / "input-key").exists()
-    assert told(opened(long)) == honest
-
-
 def test_a_journal_that_was_put_back_is_read_as_it_is_now(long: Repository) -> None:
     before = StoredRun.open(long, RUN)
     write(long, [Adopted(agent="a2", candidate=commit(1))])
