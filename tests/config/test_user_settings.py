@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from evogit.config.names import state_folder
 from evogit.config.user_settings import UserSettings, load_user_settings, settings_file
 from evogit.core import ConfigError
+from evogit.trust import state_folder
 
 ALL = """\
 durability = "fsync"
