@@ -9,17 +9,17 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
-import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property
-from pathlib import Path
 
 from evogit.core import Evaluated, RepositoryError
 from evogit.evaluation.inputs import of_person
 from evogit.repository import Repository
 
-FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+FILE = "evaluated"
+MAX_BYTES = 1 << 28
+"""Bytes of the index that are read: about a million evaluations; a larger one counts as empty."""
 
 
 class EvaluationIndex:
@@ -28,7 +28,6 @@ class EvaluationIndex:
     def __init__(self, repository: Repository, run: str, environ: Mapping[str, str] = os.environ) -> None:
         self._repository = repository
         self._run = run
-        self._file = repository.common / "evogit" / "evaluated"
         self._key = b""
         with suppress(RepositoryError):  # no place for it: then nothing is shared
             self._key = of_person(environ, "evaluated")
@@ -39,13 +38,10 @@ class EvaluationIndex:
             return
         name = hashlib.sha256(key.encode()).hexdigest()
         line = f"{name} {entry} {self._run} {self._seal(name, entry, self._run)}\n"
-        with suppress(OSError):
-            self._file.parent.mkdir(exist_ok=True)
-            descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | FLAGS, 0o600)
+        with suppress(OSError, RepositoryError), self._repository.state.opened(make=True) as folder:
+            descriptor = folder.open(FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             try:
-                about = os.fstat(descriptor)
-                if stat.S_ISREG(about.st_mode) and about.st_nlink == 1:
-                    os.write(descriptor, line.encode())
+                os.write(descriptor, line.encode())
             finally:
                 os.close(descriptor)
 
@@ -62,7 +58,10 @@ class EvaluationIndex:
     def _lines(self) -> Mapping[str, tuple[str, str, str]]:
         """The index as it was when it was asked first; of several lines with a key the last one of another run."""
         found: dict[str, tuple[str, str, str]] = {}
-        for line in _content(self._file).splitlines():
+        content = b""
+        with suppress(OSError, RepositoryError), self._repository.state.opened() as folder:
+            content = folder.read(FILE, MAX_BYTES)
+        for line in content.decode(errors="replace").splitlines():
             match line.split(" "):
                 case [name, entry, run, told] if run != self._run:
                     found[name] = entry, run, told
@@ -70,11 +69,3 @@ class EvaluationIndex:
 
     def _seal(self, *parts: str) -> str:
         return hmac.digest(self._key, "\0".join(parts).encode(), "sha256").hex()
-
-
-def _content(file: Path) -> str:
-    """The text of a regular file; empty where there is none."""
-    with suppress(OSError), open(os.open(file, os.O_RDONLY | FLAGS), "rb") as opened:  # noqa: PTH123  by descriptor
-        if stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-            return opened.read().decode(errors="replace")
-    return ""
