@@ -29,6 +29,8 @@ from msgspec import to_builtins
 
 from evogit.core import Decision, Entry, Evaluated, Proposed
 from evogit.repository import Repository
+from evogit.repository.run_keys import RunKeys
+from evogit.trust import Claim, Trust
 
 RUN = "sleeping"
 COMMAND = [sys.executable, "-c", "from evogit.cli import main; main()"]
@@ -91,12 +93,18 @@ class Host:
 
     @property
     def _environment(self) -> dict[str, str]:
+        self.trust.add(Claim("tree", str(self.folder.parent.resolve())))
         return {**os.environ, "XDG_STATE_HOME": str(self.folder.with_name("state"))}
+
+    @property
+    def trust(self) -> Trust:
+        """The records of the user of these hosts."""
+        return Trust(self.folder.with_name("state") / "evogit" / "trust")
 
     def begin(self, task: Path, seconds: float, key: bytes = b"") -> None:
         """Start its engine, for so many seconds, as one that has the run's key."""
         if key:
-            Repository.create(self.folder).keys.keep(RUN, key)
+            RunKeys(Repository.create(self.folder).common, self.trust).keep(RUN, key)
         self.join()
         about = ("--agent", "mutator:2", "-j", "1", "--sandbox", "none", "--minutes", f"{seconds / 60}")
         command = ["run", task, *about, "--remote", self.line, "--host", self.name, "--sync-every", f"{self.every}"]
@@ -174,7 +182,7 @@ def at_work(
     try:
         first.begin(task, seconds)
         wait_for([first])
-        key = Repository.open(first.folder).keys.find(RUN)
+        key = RunKeys(Repository.open(first.folder).common, first.trust).find(RUN)
         for host in others:
             host.begin(task, seconds, key)
         wait_for(others)

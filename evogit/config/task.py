@@ -165,7 +165,9 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
 
     def _screened(self, contents: Mapping[str, Callable[[], bytes]]) -> Task:
         secret = (path for path in secret_files(contents) if not matches(path, self.shared))
-        return replace(self, secret=tuple(secret))
+        screened = replace(self, secret=tuple(secret))
+        vars(screened).update(vars(self))  # digests as they were read, which no secret changes
+        return screened
 
     @property
     def withheld_for_credentials(self) -> list[str]:

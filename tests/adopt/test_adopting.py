@@ -43,7 +43,7 @@ async def evaluation(task: Task) -> Evaluation:
 async def test_what_calls_functions_with_data_is_evaluated_from_outside(tmp_path: Path) -> None:
     found = recognise(example(tmp_path))
     assert found
-    done = await adopt(found, tmp_path / "own", "bubblewrap")
+    done = await adopt(found, tmp_path / "own", "bubblewrap", outside=True)
     assert (done.why_inside, done.task.judged) == ("", "outside")
     assert done.judged.evaluation.metrics == {"combined_score": 4 + 3 / 7}
     assert not done.task.is_editable("table.py")
@@ -72,7 +72,7 @@ def evaluate(program_path):
 async def test_a_process_that_the_evaluator_starts_calls_the_sandbox_too(tmp_path: Path) -> None:
     found = recognise(example(tmp_path, CHILD))
     assert found
-    done = await adopt(found, tmp_path / "own", "bubblewrap")
+    done = await adopt(found, tmp_path / "own", "bubblewrap", outside=True)
     assert (done.why_inside, done.task.judged) == ("", "outside")
     assert done.judged.evaluation.metrics == {"combined_score": 4 + 3 / 7}
 
@@ -95,7 +95,7 @@ def evaluate(program_path):
 async def test_what_an_evaluator_imports_by_a_name_is_imported_again_for_the_next_candidate(tmp_path: Path) -> None:
     found = recognise(example(tmp_path, BY_NAME))
     assert found
-    done = await adopt(found, tmp_path / "own", "bubblewrap")
+    done = await adopt(found, tmp_path / "own", "bubblewrap", outside=True)
     assert (done.why_inside, done.task.judged) == ("", "outside")
     assert done.judged.again
     assert [each.metrics for each in (done.judged.evaluation, *done.judged.again)] == [
@@ -109,7 +109,7 @@ async def test_an_evaluator_that_calls_nothing_stays_inside_though_its_scores_ar
     (place / "texts.py").write_text("def score(path):\n    return 0.0 * len(open(path).read())\n")
     found = recognise(place)
     assert found
-    done = await adopt(found, tmp_path / "own", "bubblewrap")
+    done = await adopt(found, tmp_path / "own", "bubblewrap", outside=True)
     assert done.task.judged == "inside"
     assert "called no function of initial_program.py" in done.why_inside
 

@@ -55,12 +55,14 @@ def cloned(folder: Path, name: str) -> Path:
 
 
 def goes_on(cli: Cli, folder: Path, *arguments: str) -> None:
-    """Go on with a run once its origin, which is asked about, is trusted."""
-    refused = cli("run", *arguments, cwd=folder)
+    """Go on with a run once its origin, which a new user is asked about, is trusted."""
+    state = {"XDG_STATE_HOME": str(folder.with_name("state"))}
+    assert cli("trust", folder, **state).code == 0
+    refused = cli("run", *arguments, cwd=folder, **state)
     assert refused.code == 4, refused.err
     (digest,) = re.findall(r"evogit trust ([0-9a-f]+)$", refused.err, re.MULTILINE)
-    assert cli("trust", digest).code == 0
-    done = cli("run", *arguments, cwd=folder)
+    assert cli("trust", digest, **state).code == 0
+    done = cli("run", *arguments, cwd=folder, **state)
     assert done.code == 0, done.err
 
 

@@ -168,7 +168,11 @@ class Campaign:
         return subprocess.run(["git", *arguments], cwd=self.clone, capture_output=True, check=True).stdout
 
     def run(self, *options: str, watched: bool = True) -> Done:
-        kept = {name: os.environ[name] for name in ("PATH", "HOME", "XDG_CACHE_HOME") if name in os.environ}
+        kept = {
+            name: os.environ[name]
+            for name in ("PATH", "HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME")
+            if name in os.environ
+        }
         environment = {**kept, "EVOGIT_SETTINGS": str(self.folder / "settings.toml"), "CAMPAIGN_KEY": KEY}
         always = ("--agent", f"{self.agent}@m", "--sandbox", "bubblewrap", "--yes", "--log", str(self.folder / "log"))
         command = ["run", *always, *options]

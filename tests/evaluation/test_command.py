@@ -284,7 +284,7 @@ def test_a_flaky_test_is_forgiven_and_finds_nothing_of_the_first_try(
     files = Files(archive({}), (), asyncio.run(packed_seed(repository, tree, task)))
     scorer = Scorer(task, sandbox, lambda _: None)
     for _ in range(100):  # a coin that falls the same way so often is none
-        evaluation, _ = scorer.evaluate("train", 0, files)
+        evaluation, _ = scorer.evaluate("train", 0, files, {})
         said = capsys.readouterr().out
         if evaluation.ok and "the tests ended with exit code 1; all was run again" in said:
             break

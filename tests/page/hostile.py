@@ -83,7 +83,7 @@ def write_hostile_run(folder: Path, home: str) -> str:
     run.evaluate(failed, "crashed", reason=evil + "H" * 5000)
     both = _propose(run, {"program.py": b"both\n"}, best, seed, title=evil, strategy=evil, agent=evil, move=4)
     run.evaluate(both, 2.4)
-    run.adopt(best, evil)
+    run.adopt(best, "constructor")  # the name of a ref; others are damage
     for agent in (evil, "__proto__", "constructor"):
         run.append(FailedProposal(engine="e", move=5, agent=agent, parents=(best,), reason=evil))
     run.append(Decision(kind="guide", by=evil, reason=evil))

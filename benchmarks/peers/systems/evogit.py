@@ -74,8 +74,11 @@ class EvoGit(System):
         return sum(each.evaluation is not None for each in evogit.read(job.folder / "evogit-program"))
 
     def environment(self, job: Job) -> dict[str, str]:
-        """Where its settings are."""
-        return {"EVOGIT_SETTINGS": str(job.folder / "settings.toml")}
+        """Where its settings are, and a state folder that trusts the task."""
+        from evogit.trust import Claim, Trust
+
+        Trust(job.folder / "state/evogit/trust").add(Claim("tree", str(job.folder.resolve())))
+        return {"EVOGIT_SETTINGS": str(job.folder / "settings.toml"), "XDG_STATE_HOME": str(job.folder / "state")}
 
 
 class EvoGitSpeaker(Speaker):
