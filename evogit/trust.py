@@ -23,9 +23,14 @@ from evogit.core import RefusedError, RepositoryError
 DIGEST_DIGITS = 32
 """Hex digits of a claim's digest: 128 bits of SHA-256."""
 
-Kind = Literal["folder", "tree", "key", "run", "start", "settings"]
-"""A folder without the repositories below it; a folder with them; the key of a run; a run without a key that began
-elsewhere; a start of an engine that the user made here; the agents and the selector of one made elsewhere."""
+Kind = Literal["task", "folder", "tree", "key", "run", "start", "settings"]
+"""The task in a folder, which was made here; a folder without the repositories below it; a folder with them; the key of
+a run; a run without a key that began elsewhere; a start of an engine that the user made here; the agents and the
+selector of one made elsewhere."""
+
+
+PATHS: tuple[Kind, ...] = ("task", "folder", "tree")
+"""Kinds whose subject is the path of a folder."""
 
 
 class Claim(Struct, frozen=True):
@@ -51,7 +56,7 @@ class Claim(Struct, frozen=True):
     @property
     def argument(self) -> str:
         """The argument with which `evogit trust` grants it."""
-        return self.subject if self.kind in ("folder", "tree") else self.digest
+        return self.subject if self.kind in PATHS else self.digest
 
 
 class UntrustedError(RefusedError):
@@ -119,9 +124,13 @@ class Trust:
         """
         self._write(claim.digest, {"kind": claim.kind, "subject": claim.subject, "effect": claim.effect})
 
-    def add_folder(self, folder: Path) -> None:
-        """Trust a folder that was made here."""
-        self.add(Claim("folder", str(folder.resolve())))
+    def covers_task(self, folder: Path) -> bool:
+        """Return whether the task in a folder is trusted: it was made here, or the folder is trusted."""
+        return self.accepts(Claim("task", str(folder.resolve()))) or self.covers(folder)
+
+    def add_task(self, folder: Path) -> None:
+        """Trust the task in a folder, which was made here; what else lies in the folder may be a stranger's."""
+        self.add(Claim("task", str(folder.resolve())))
 
     def add_digest(self, digest: str) -> None:
         """Trust the claim with this digest, which a refused command printed."""

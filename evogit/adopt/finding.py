@@ -39,7 +39,7 @@ def find_task(name_or_path: str) -> Task:
         NotFoundError: when there is neither, with the nearest names and what was looked for.
     """
     path = Path(name_or_path)
-    trusted = Trust.of_user().covers(path)
+    trusted = Trust.of_user().covers_task(path)
     if name_or_path in (names := gallery()):
         if path.is_dir() and recognise(path):
             logger.warning("%s is the task that comes along; the one in the folder here is ./%s", path, path)

@@ -123,7 +123,7 @@ def test_what_init_and_new_make_and_the_gallery_are_trusted(fresh: Cli, tmp_path
     assert fresh("run", "mine", *START).code == 0
     assert fresh("run", "mine", *START, "--evaluations", "4").code == 0
     assert fresh("check", "circle_packing", "--split", "smoke").code == 0
-    assert [each["kind"] for each in fresh("trust", "--json").json["records"]].count("folder") == 1
+    assert [each["kind"] for each in fresh("trust", "--json").json["records"]].count("task") == 1
 
 
 def test_a_peers_task_runs_in_the_sandbox_unasked_and_outside_only_when_asked_for(fresh: Cli, tmp_path: Path) -> None:

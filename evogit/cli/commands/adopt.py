@@ -42,7 +42,7 @@ def adopt(terminal: Terminal, path: Path, folder: Path, sandbox: str, outside: b
     outside = outside or trust.covers(path)
     done = asyncio.run(adopted(found, folder, sandbox, outside=outside))
     if done.task.judged == "outside":
-        trust.add_folder(folder)
+        trust.add_task(folder)
     if terminal.json:
         terminal.data({"schema": 1, **_record(found, done, folder)})
     else:

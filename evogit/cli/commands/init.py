@@ -136,7 +136,7 @@ def init(
     written = write(repository.path, made, force=force)  # before anything can fail, as answers are work
     terminal.note(f"wrote {', '.join(written)} in {escape(str(repository.path))}", "green")
     _say_how_to_commit(terminal, repository, list(made))
-    repository.trust.add_folder(repository.path)
+    repository.trust.add_task(repository.path)
     task = load_repository_task(repository.path)
     _look(terminal, repository, task)
     judged = judge(task, sandbox, terminal)

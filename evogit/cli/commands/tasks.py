@@ -70,7 +70,7 @@ def new(terminal: Terminal, name: str, at: Path | None) -> None:
     for path, content in files(name, str(folder)).items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(content, encoding="utf-8")
-    Trust.of_user().add_folder(folder)
+    Trust.of_user().add_task(folder)
     if terminal.json:
         terminal.data({"schema": 1, "task": name, "folder": str(folder)})
     else:

@@ -14,7 +14,7 @@ from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import escape
 from evogit.core import NotFoundError, UsageError
 from evogit.review import SCHEMA
-from evogit.trust import Claim, Trust, is_digest
+from evogit.trust import PATHS, Claim, Trust, is_digest
 
 
 @click.command()
@@ -61,7 +61,7 @@ def _revoke(trust: Trust, named: str) -> None:
 
 
 def _row(record: Mapping[str, str]) -> list[Text | str]:
-    is_folder = record["kind"] in ("folder", "tree")
+    is_folder = record["kind"] in PATHS
     subject = record["subject"] if is_folder else f"{record['digest']}  {record['effect'].partition(':')[0]}"
     since = time.strftime("%Y-%m-%d", time.localtime(int(record["time"])))
     return [Text(escape(record["kind"]), "bold"), escape(subject), since]
