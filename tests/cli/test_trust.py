@@ -126,6 +126,22 @@ def test_what_init_and_new_make_and_the_gallery_are_trusted(fresh: Cli, tmp_path
     assert [each["kind"] for each in fresh("trust", "--json").json["records"]].count("task") == 1
 
 
+@pytest.mark.parametrize("name", ["statistics.py", "__pycache__/evaluate.cpython-311.pyc"])
+def test_init_writes_no_evaluator_beside_files_of_a_stranger(fresh: Cli, tmp_path: Path, name: str) -> None:
+    clone = tmp_path / "clone"
+    (clone / ".evogit" / name).parent.mkdir(parents=True)
+    (clone / ".evogit" / name).write_text(CANARY.format(tmp_path / "canary"))
+    (clone / "main.py").write_text("print(1)\n")
+    for words in (["init", "-q"], ["add", "-fA"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]):
+        subprocess.run(["git", "-C", clone, *words], check=True)
+    choices = ["init", "--yes", "--editable", "main.py", "--command", "python3 main.py", "--sandbox", "bubblewrap"]
+    assert way_on(fresh(*choices, "--python", cwd=clone)) == ["trust", str(clone)]
+    assert not (clone / "evogit.toml").exists()
+    assert fresh(*choices, "--read", "x=wall", "--minimize", "x", cwd=clone).code in (0, 1)
+    assert not fresh("trust", "--json").json["records"]
+    assert not (tmp_path / "canary").exists()
+
+
 def test_a_peers_task_runs_in_the_sandbox_unasked_and_outside_only_when_asked_for(fresh: Cli, tmp_path: Path) -> None:
     theirs, canary = tmp_path / "peer", tmp_path / "canary"
     theirs.mkdir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +25,13 @@ from evogit.repository import Repository
 from evogit.scaffold.detect import detect
 from evogit.scaffold.project import Project, ProjectFiles
 from evogit.scaffold.repository_files import FOLDER, Choices, files, tried, write
+from evogit.trust import Claim, UntrustedError
 
 if TYPE_CHECKING:
     from evogit.review.checking import SeedEvaluation
+
+SHOWN = 3
+"""Files of a stranger that are named."""
 
 LARGEST = 1 << 20
 """Bytes of a file beyond which it is not read to find out what project this is."""
@@ -133,10 +138,12 @@ def init(
         _look(terminal, repository, task)
         _show(terminal, made)
         return
+    ours = _check_folder(repository, made, task)
     written = write(repository.path, made, force=force)  # before anything can fail, as answers are work
     terminal.note(f"wrote {', '.join(written)} in {escape(str(repository.path))}", "green")
     _say_how_to_commit(terminal, repository, list(made))
-    repository.trust.add_task(repository.path)
+    if ours:
+        repository.trust.add_task(repository.path)
     task = load_repository_task(repository.path)
     _look(terminal, repository, task)
     judged = judge(task, sandbox, terminal)
@@ -151,6 +158,21 @@ def _check(repository: Repository, force: bool) -> None:
         raise RefusedError(f"{repository.path} is bare, without a place for {REPOSITORY_FILE}; go to a clone of it")
     if (repository.path / REPOSITORY_FILE).exists() and not force:
         raise RefusedError(f"{repository.path / REPOSITORY_FILE} is there already; --force replaces it")
+
+
+def _check_folder(repository: Repository, made: Mapping[str, str], task: Task) -> bool:
+    """Return whether the evaluator's folder will hold only what is made now.
+
+    Raises:
+        UntrustedError: an evaluator outside the sandbox would import files that are there already.
+    """
+    there = {path.relative_to(repository.path).as_posix() for path in (repository.path / FOLDER).rglob("*")}
+    found = sorted(there - made.keys())
+    if found and task.judged == "outside" and not repository.trust.covers_task(repository.path):
+        names = ", ".join(found[:SHOWN]) + (" ..." if len(found) > SHOWN else "")
+        effect = f"the evaluator would run beside {names}, outside the sandbox and with your rights"
+        raise UntrustedError([Claim("folder", str(repository.path), effect)])
+    return not found
 
 
 def _look(terminal: Terminal, repository: Repository, task: Task) -> None:
