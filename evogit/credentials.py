@@ -112,7 +112,7 @@ _WORD = re.compile(r"""[^\s"'`=:,;<>(){}\[\]]{8,4096}""")
 
 
 def is_secret_name(path: str) -> bool:
-    """Whether files with this name hold credentials, in any folder and any spelling of the name."""
+    """Return whether files with this name hold credentials, in any folder and any spelling of the name."""
     folded = "/".join(map(folded_name, path.split("/")))
     return bool(_NAMES.fullmatch(folded)) and not _TEMPLATE.search(folded.rpartition("/")[2])
 
@@ -131,7 +131,7 @@ def tokens(content: bytes) -> set[bytes]:
 
 
 def values(content: bytes) -> Iterator[str]:
-    """What a secret file holds that must not be printed: its tokens, its lines, and the values and words in them.
+    """Return the texts of a secret file that must not be printed: tokens, lines, values and words.
 
     A value counts if its name says so, or if it is long or has both letters and digits; a common word never does.
     """

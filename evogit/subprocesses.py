@@ -78,7 +78,7 @@ async def start_beside(
 
 @cache
 def leash() -> tuple[str, ...]:
-    """What goes before a command, so that the kernel kills it when the thread that started it ends, however it does.
+    """Return the prefix of a command with which the kernel kills it when the thread that started it ends.
 
     That is util-linux's `setpriv`, 1 ms a start: between fork and exec, where Python would do the same, a thread of
     ours may hold a lock for ever. Nothing where there is no such `setpriv`; the limit of CPU holds even then.
@@ -142,7 +142,7 @@ def run_child(
 
 
 def too_long(name: str, seconds: float | None) -> str:
-    """What is said of a program that was ended."""
+    """Return the message about a program that was ended."""
     if seconds is None:
         return f"{name} was killed"
     return f"{name} took more than {seconds:g} s of CPU, or {PATIENCE * seconds:g} s by the clock, and was ended"

@@ -56,7 +56,7 @@ PREAMBLE = (
 
 
 class Layout(Struct, frozen=True):
-    """Where a session has its instructions, the script that measures, the one that checks, and the log."""
+    """The paths of a session's instructions, measuring script, checking script, and log."""
 
     program: str
     script: str
@@ -65,7 +65,7 @@ class Layout(Struct, frozen=True):
 
     @property
     def own(self) -> tuple[str, ...]:
-        """What belongs to the session, and never changes."""
+        """The files that belong to the session and never change."""
         return self.program, self.script, self.checks, self.log
 
 
@@ -84,7 +84,7 @@ class Session(Struct, frozen=True):
 
 
 class Found(Struct, frozen=True):
-    """What a session names: the files to change and the number; empty or None where it does not.
+    """Return the files to change and the number that a session names; empty or None if it names none.
 
     `measuring` are files that it names to be changed, but that the script reaches to measure others.
     """
@@ -98,7 +98,7 @@ class Found(Struct, frozen=True):
 
     @property
     def lacking(self) -> list[str]:
-        """What it does not name, in words."""
+        """Return the parts that it does not name, in words."""
         kinds = {
             "a file beside it to change (a list below `Files in Scope`)": self.editable,
             "the number that counts (METRIC name=value, **Primary**: name, metricName in the log)": self.number,

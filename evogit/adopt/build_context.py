@@ -53,7 +53,7 @@ def changed(said: str, mode: int) -> int:
 
 
 def _is_match(pattern: Sequence[str], names: Sequence[str]) -> bool:
-    """Whether a pattern covers a path, both name by name: as Docker has it, with `**` for any folders."""
+    """Return whether a pattern covers a path, both name by name: as Docker has it, with `**` for any folders."""
     reached = {0}
     for part in pattern:
         if part == "**":

@@ -99,7 +99,7 @@ def recognise(path: Path) -> ForeignTask | None:
 
 
 def _is_task(path: Path) -> bool:
-    """Whether there is a task of another system that can be read."""
+    """Return whether there is a task of another system that can be read."""
     with suppress(ConfigError):
         return recognise(path) is not None
     return False

@@ -145,7 +145,7 @@ def _is_filled(match: re.Match[str]) -> bool:
 
 
 def _quoted(line: str) -> list[bool]:
-    """Whether a string is open in front of each character of a line."""
+    """Return whether a string is open in front of each character of a line."""
     found, quote, escaped = list[bool](), "", False
     for character in line:
         found.append(quote != "")

@@ -114,7 +114,7 @@ def goal_of(editable: Sequence[str], seed: Mapping[str, File], number: Number) -
 
 
 def notes_of(number: Number) -> tuple[str, ...]:
-    """What a person should know where a number or its way is a guess."""
+    """Return the note for a number or a direction that is a guess."""
     told, change = list[str](), "`evogit adopt` writes a task in which you can change that"
     if number.read in (LAST, LAST_GROUPED):
         told.append("no label tells which number counts: the last one that is printed is read")

@@ -79,7 +79,7 @@ def printed(program: str, given: Sequence[str]) -> str | None:
 
 
 def _filled(form: str, values: Iterator[str]) -> str:
-    """What `printf` makes of a form with the next of these values."""
+    """Return the text that `printf` makes of a form with the next of these values."""
     return re.sub("%(.)", lambda match: "%" if match[1] == "%" else next(values, ""), form)
 
 

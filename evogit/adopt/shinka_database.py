@@ -144,7 +144,7 @@ class _Steps:
 
 
 def _has_table(database: sqlite3.Connection) -> bool:
-    """Whether the programs are in a plain table: a view, a virtual table or a computed column runs code of theirs."""
+    """Return whether the programs are in a plain table: views, virtual tables and computed columns run code."""
     listed = database.execute("SELECT type, sql FROM sqlite_master WHERE name = 'programs' COLLATE NOCASE").fetchall()
     if [row["type"] for row in listed] != ["table"] or not re.match(r"CREATE TABLE\b", str(listed[0]["sql"]), re.I):
         return False

@@ -127,7 +127,7 @@ def _fitting(folder: Path, names: Iterable[str]) -> dict[str, File]:
 
 
 def _is_meant(name: str, sources: str, room: list[int]) -> bool:
-    """Whether an evaluator may need the file, as far as its sources tell; `room` is for how many that is looked for."""
+    """Return whether an evaluator may need the file; `room` limits the files that are searched for."""
     match = UNLESS_NAMED.search(name)
     if match is None or room[0] <= 0:
         return match is None

@@ -50,7 +50,7 @@ def _inner(node: Any) -> Iterator[Any]:
 
 
 def at(values: Any, *keys: str) -> Any:
-    """What stands at this path of nested mappings; None where nothing does."""
+    """Return the value at this path of nested mappings; None if there is none."""
     for key in keys:
         values = values.get(key) if isinstance(values, dict) else None
     return values

@@ -39,7 +39,7 @@ def instructs(path: str) -> bool:
 
 
 def names_dots(path: str, globs: Iterable[str]) -> bool:
-    """Whether one of the globs, all of which cover the path, spells out every name in it that begins with a dot.
+    """Return whether one of the globs, all of which cover the path, spells out every name in it that begins with a dot.
 
     Tools of all kinds read such files and folders as settings, so that a wildcard is not enough to change them.
     """

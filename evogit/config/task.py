@@ -156,7 +156,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         return not matches(path, self.unseen) and not self.is_secret(path)
 
     def is_secret(self, path: str) -> bool:
-        """Whether the file holds credentials, by its name or in the seed, and is not shared with agents."""
+        """Return whether the file holds credentials, by its name or in the seed, and is not shared with agents."""
         return (path in self.secret or is_secret_name(path)) and not matches(path, self.shared)
 
     def screened(self, trees: Trees, tree: str) -> Task:

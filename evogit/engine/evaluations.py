@@ -65,7 +65,7 @@ class EvaluationBackend(Protocol):
 
     @property
     def shares(self) -> bool:
-        """Whether other runs of this clone may take its evaluations over: not those of other machines."""
+        """Return whether other runs of this clone may take its evaluations over: not those of other machines."""
         return True
 
     @property

@@ -24,7 +24,7 @@ def agent_ref(history: History, agent: str) -> str:
 
 
 def has_ref(agent: str) -> bool:
-    """Whether an agent's individual has a ref; what is called otherwise could be a branch that people commit to."""
+    """Return whether an agent's individual has a ref; any other name could be a branch that users commit to."""
     return agent not in RESERVED and AGENT_NAME.fullmatch(agent) is not None
 
 

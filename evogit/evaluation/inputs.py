@@ -37,7 +37,7 @@ class Inputs:
         return committed(self.secret)
 
     def drawn(self, task: str, splits: Iterable[str], repeat: int) -> Drawn:
-        """What one evaluation needs: the same for all candidates, different for each repeat.
+        """Return the seeds of one evaluation: the same for all candidates, different for each repeat.
 
         Only this leaves the engine, for evaluator processes and workers, and does not tell the secret.
         """

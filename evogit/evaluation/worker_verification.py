@@ -57,7 +57,7 @@ SAME = 1e-9
 
 @dataclass(slots=True)
 class WorkerStanding:
-    """What is known of one worker: how much held, how often it differed, and what was believed unseen.
+    """A record of one worker: how much held, how often it differed, and what was believed unseen.
 
     `lean` sums how far its scores were above or below those of this machine in `leaning` answers.
     """
@@ -140,7 +140,7 @@ class WorkerVerification:
         return self._standings.setdefault(worker, WorkerStanding())
 
     def _drawn(self, standing: WorkerStanding, evaluation: Evaluation) -> tuple[Literal["here", "elsewhere", ""], bool]:
-        """Where an answer is looked into, and whether its values had no part in that.
+        """Return the place where an answer is verified, and whether its values had no part in that choice.
 
         What counts most is looked into here, of the rest some wherever there is a place. Names are words, too: one
         that this machine has not found is looked into here.

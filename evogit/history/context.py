@@ -25,7 +25,7 @@ def screened(task: Task, repository: Repository, history: History) -> Task:
 
 
 def redactor(task: Task, repository: Repository, history: History) -> Redactor:
-    """What removes the run's secrets from texts, where the task was `screened`."""
+    """Return the redactor of the run's secrets, if the task was `screened`."""
     if not history.seed or not task.secret:
         return Redactor()
     readers = repository.trees.readers(history.phylogeny[history.seed].tree)

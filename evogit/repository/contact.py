@@ -36,7 +36,7 @@ class Contact(Struct, frozen=True):
 
 
 def contact_folder(state: StateFolder) -> StateFolder:
-    """Where it is noted how runs stand with their servers: RUN.json, and RUN.lock."""
+    """Return the folder of notes on servers: RUN.json and RUN.lock."""
     return state.below("remotes")
 
 

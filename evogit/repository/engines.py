@@ -204,7 +204,7 @@ def _engines_in(folder: OpenFolder) -> list[str]:
 
 
 def _is_locked(folder: OpenFolder, name: str) -> bool:
-    """Whether an engine at work holds its file."""
+    """Return whether an engine at work holds its file."""
     try:
         descriptor = folder.open(name)
     except FileNotFoundError:

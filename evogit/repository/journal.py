@@ -353,7 +353,7 @@ def entry_commit(commits: CommitWriter, host: str, message: str, tree: str, pare
 
 
 def counts(repo: pygit2.Repository, key: bytes, host: str, commit: str) -> bool:
-    """Whether an entry of a host's journal counts here: with the run's key only if it is sealed, without it always.
+    """Return whether an entry of a host counts here: with the run's key only if it is sealed, without it always.
 
     Copies of a host's entries under another name do not count: what they tell would be counted twice.
     """

@@ -203,7 +203,7 @@ def _too_large(text: str) -> str:
 
 
 def _has_long_text(text: str) -> bool:
-    """Whether a text in this JSON may be longer than names may be: between two quotes, or with quotes in it."""
+    """Return whether a text in this JSON may be longer than names may be: between two quotes, or with quotes in it."""
     if len(text) <= MAX_NAME_CHARS:
         return False
     return '\\"' in text or max(map(len, text.split('"'))) > MAX_NAME_CHARS
@@ -340,7 +340,7 @@ def _odd_settings(settings: Mapping[str, Any]) -> str:
 
 
 def _is_spec(spec: Any) -> bool:
-    """Whether this says how many agents there are of a kind."""
+    """Return whether this says how many agents there are of a kind."""
     if type(spec) is not dict or type(spec.get("kind")) is not str or type(spec.get("model", "")) is not str:
         return False
     count = spec.get("count", 1)
@@ -348,7 +348,7 @@ def _is_spec(spec: Any) -> bool:
 
 
 def _is_plain(value: Any, depth: int) -> bool:
-    """Whether a value of settings is not too deep, and its numbers are finite."""
+    """Return whether a value of settings is not too deep, and its numbers are finite."""
     if isinstance(value, dict | list):
         values = value.values() if isinstance(value, dict) else value
         return depth > 0 and all(_is_plain(each, depth - 1) for each in values)

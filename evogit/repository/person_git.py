@@ -141,7 +141,7 @@ def _check_settings(git_dir: Path, folder: Path) -> None:
 
 
 def _settings(git_dir: Path) -> Iterator[tuple[str, str, str | None]]:
-    """Where each setting comes from, its name, and its value.
+    """Yield the scope, the name and the value of each setting.
 
     Raises:
         RepositoryError: git is missing, or cannot read them in time.

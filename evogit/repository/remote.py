@@ -213,7 +213,7 @@ class Remote:
             )
 
     def _reaches(self, tip: str, commit: str) -> bool:
-        """Whether the commit is one of the tip's history, as far as that is here."""
+        """Return whether the commit is one of the tip's history, as far as that is here."""
         found = self._repo.get(tip) if re.fullmatch("[0-9a-f]{40}", tip) else None
         if not isinstance(found, pygit2.Commit):
             return False

@@ -139,7 +139,7 @@ class StateFolder(Struct, frozen=True):
 
     @property
     def path(self) -> Path:
-        """Where it is, for messages and for programs that are given a path."""
+        """Return the path, for messages and for programs that are given one."""
         return Path(self.common, "evogit", *self.parts)
 
     def below(self, *parts: str) -> StateFolder:

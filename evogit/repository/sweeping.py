@@ -73,7 +73,7 @@ def sweep(repo: pygit2.Repository, common: Path, given_up: Collection[str]) -> S
 
 
 def _packs(common: Path) -> list[Path]:
-    """The packs that may be written anew; none where some objects are at a server, or a link leads to other packs."""
+    """The packs that may be rewritten; none if some objects are at a server, or a link leads to other packs."""
     folder = common / "objects" / "pack"
     if folder.is_symlink() or any(folder.glob("*.promisor")):
         return []

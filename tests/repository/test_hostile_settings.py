@@ -91,7 +91,7 @@ class Clone:
         asyncio.run(remote.exchange(lambda: lambda commit: True, seconds=30))
 
     def plainly(self, command: str) -> bool:
-        """Whether plain git runs the program."""
+        """Return whether plain git runs the program."""
         words = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *command.split()]
         subprocess.run(words, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, check=False)
         return self.canary.exists()

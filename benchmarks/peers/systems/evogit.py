@@ -74,7 +74,7 @@ class EvoGit(System):
         return sum(each.evaluation is not None for each in evogit.read(job.folder / "evogit-program"))
 
     def environment(self, job: Job) -> dict[str, str]:
-        """Where its settings are, and a state folder that trusts the task."""
+        """Return the paths of its settings and of a state folder that trusts the task."""
         from evogit.trust import Claim, Trust
 
         Trust(job.folder / "state/evogit/trust").add(Claim("tree", str(job.folder.resolve())))

@@ -113,7 +113,7 @@ class CostForecast(Struct, frozen=True, kw_only=True):
         )
 
     def agreed_before(self) -> bool:
-        """Whether the user agreed when starting the run last: to these models, with limits no lower."""
+        """Return whether the user agreed when starting the run last: to these models, with limits no lower."""
         before = self.before.asking
         limits = zip(self.settings.ceilings.values(), RunLimits.of(before).ceilings.values(), strict=True)
         raised = any(old is not None and (new is None or new > old) for new, old in limits)
