@@ -23,10 +23,10 @@ from evogit.core import RefusedError, RepositoryError
 DIGEST_DIGITS = 32
 """Hex digits of a claim's digest: 128 bits of SHA-256."""
 
-Kind = Literal["task", "folder", "tree", "key", "run", "start", "settings"]
-"""The task in a folder, which was made here; a folder without the repositories below it; a folder with them; the key of
-a run; a run without a key that began elsewhere; a start of an engine that the user made here; the agents and the
-selector of one made elsewhere."""
+Kind = Literal["task", "folder", "tree", "sent", "key", "run", "start", "settings"]
+"""The task in a folder, which was made here; a folder without the repositories below it; a folder with them; a folder
+whose files may be sent to models that the user pays; the key of a run; a run without a key that began elsewhere; a start
+of an engine that the user made here; the agents and the selector of one made elsewhere."""
 
 
 PATHS: tuple[Kind, ...] = ("task", "folder", "tree")
@@ -127,6 +127,10 @@ class Trust:
     def covers_task(self, folder: Path) -> bool:
         """Return whether the task in a folder is trusted: it was made here, or the folder is trusted."""
         return self.accepts(Claim("task", str(folder.resolve()))) or self.covers(folder)
+
+    def may_send(self, folder: Path) -> bool:
+        """Return whether the files of a folder may be sent to models; running none of its code."""
+        return self.accepts(Claim("sent", str(folder.resolve()))) or self.covers_task(folder)
 
     def add_task(self, folder: Path) -> None:
         """Trust the task in a folder, which was made here; what else lies in the folder may be a stranger's."""

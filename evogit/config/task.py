@@ -20,7 +20,7 @@ from evogit.core import HOLDOUT, ConfigError, Judged, Metric, NotFoundError, Usa
 from evogit.credentials import is_secret_name, secret_files
 from evogit.sandbox import Environment
 from evogit.sandbox.limits import Limits
-from evogit.trust import Claim, UntrustedError
+from evogit.trust import Claim, Trust, UntrustedError
 
 if TYPE_CHECKING:
     from evogit.config.task_file import EvaluatorTable, TaskTable
@@ -114,10 +114,17 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         Raises:
             UntrustedError: saying what would run, where, and with which rights.
         """
-        if self.untrusted is not None and (effects := list(self._effects(provider, model, evaluates=evaluates))):
-            raise UntrustedError([Claim("folder", str(self.untrusted.resolve()), effect) for effect in effects])
+        if self.untrusted is None:
+            return
+        folder = str(self.untrusted.resolve())
+        claims = [Claim("folder", folder, effect) for effect in self._effects(provider, evaluates=evaluates)]
+        if model and not Trust.of_user().may_send(self.untrusted):
+            effect = f"its texts and files in {folder} are sent to {model}, which may cost money"
+            claims.append(Claim("sent", folder, effect))
+        if claims:
+            raise UntrustedError(claims)
 
-    def _effects(self, provider: str, model: str, *, evaluates: bool) -> Iterator[str]:
+    def _effects(self, provider: str, *, evaluates: bool) -> Iterator[str]:
         """Name what happens outside a sandbox when this task is used."""
         if evaluates and self.judged == "outside":
             yield f"its evaluator {self.evaluator} runs on this machine with your rights, outside the sandbox"
@@ -127,8 +134,6 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
             yield f"its `prepare` command has a network: {self.command.prepare if self.command else self.evaluator}"
         if self.environment.setup:
             yield f"its image is built with a network, as root in a container: {'; '.join(self.environment.setup)}"
-        if model:
-            yield f"its texts and files in {self.untrusted} are sent to {model}, which may cost money"
 
     def stages(self, split: str) -> tuple[str, ...]:
         """The splits that run before `split` is evaluated: those before "train", none before the holdout."""

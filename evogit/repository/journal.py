@@ -273,7 +273,7 @@ class Journal:
         if not self.key:
             self._keys.check(self._run)
         if isinstance(event, RunStarted):
-            self._keys.add_start(event)
+            self._keys.add_start(self._run, event)
         while True:
             self.refresh()
             if unless is not None and unless():

@@ -13,8 +13,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import product
 from pathlib import Path
 
 import msgspec
@@ -160,16 +161,24 @@ class RunKeys:
         if claims := self.untrusted(run):
             raise UntrustedError(claims)
 
-    def start(self, started: RunStarted, kind: Kind = "start", effect: str = "") -> Claim:
-        """Return a claim about one start of an engine in this clone."""
+    def start(self, run: str, started: RunStarted, kind: Kind = "start", effect: str = "") -> Claim:
+        """Return a claim about one start of an engine of a run in this clone; no other run has it."""
         event = msgspec.json.encode(msgspec.to_builtins(started), order="sorted")
-        return Claim(kind, f"{self._common.resolve()}\0{hashlib.sha256(event).hexdigest()}", effect)
+        subject = (str(self._common.resolve()), run, hashlib.sha256(event).hexdigest())
+        return Claim(kind, "\0".join(subject), effect)
 
-    def add_start(self, started: RunStarted) -> None:
+    def add_start(self, run: str, started: RunStarted) -> None:
         """Record that the user makes this start of an engine here."""
         read, *_ = journal_records.decode(journal_records.encode(started, 1))
         assert isinstance(read, RunStarted)
-        self.trust.add(self.start(read))  # as it will be read
+        self.trust.add(self.start(run, read))  # as it will be read
+
+    def take_over(self, origin: str, run: str, starts: Iterable[RunStarted]) -> None:
+        """Trust the starts of a run in a fork that the user makes of it, too, each as far as it was trusted."""
+        kinds: tuple[Kind, ...] = ("start", "run", "settings")
+        for started, kind in product(starts, kinds):
+            if self.trust.accepts(self.start(origin, started, kind)):
+                self.trust.add(self.start(run, started, kind))
 
     def origin(self, run: str, started: RunStarted | None) -> list[Claim]:
         """Return what the user must trust before a run goes on here: a key of unknown origin, or the lack of one.
@@ -177,10 +186,10 @@ class RunKeys:
         A run without a key protects nothing of what its journals say, so only one that began here goes on unasked.
         """
         claims = self.untrusted(run)
-        if started and not started.inputs and not self.trust.accepts(self.start(started)):
+        if started and not started.inputs and not self.trust.accepts(self.start(run, started)):
             engine = one_line(started.engine, ENGINE_CHARS)
             effect = f"the run {run}, begun by {engine}, has no key: anybody may have made up its scores and decisions"
-            claims.append(self.start(started, "run", effect))
+            claims.append(self.start(run, started, "run", effect))
         return [claim for claim in claims if not self.trust.accepts(claim)]
 
     def _read(self, run: str) -> bytes:

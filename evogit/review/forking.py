@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from evogit.core import Entry, Evaluated, Forked, NotFoundError, RefusedError, UsageError
+from evogit.core import Entry, Evaluated, Forked, NotFoundError, RefusedError, RunStarted, UsageError
 from evogit.history import History
 from evogit.repository import Repository, check_run_name
 from evogit.review.runs import resolve
@@ -78,6 +78,8 @@ def make(repository: Repository, fork: Fork) -> None:
     tips = {entry.host: entry.id for entry in fork.entries}
     last = fork.entries[-1]
     forked = Forked(run=fork.origin, entry=last.id, population=repository.population(fork.run))
+    starts = (entry.event for entry in fork.entries)
+    repository.keys.take_over(fork.origin, fork.run, (event for event in starts if isinstance(event, RunStarted)))
     if not repository.fork(fork.run, tips, forked, last.seq + 1):
         raise RefusedError(f"a run {fork.run!r} was begun just now; choose another --name")
 

@@ -70,15 +70,19 @@ class EarlierStarts(Struct, frozen=True):
     foreign: Claim | None = None
 
     @classmethod
-    def of(cls, repository: Repository | None, history: History) -> EarlierStarts:
-        """Return those of a run; journals come from anybody, so they speak for the user only if the user made them."""
+    def of(cls, repository: Repository | None, history: History, run: str = "") -> EarlierStarts:
+        """Return those of a run; journals come from anybody, so they speak for the user only if the user made them.
+
+        `run` is the run that made them, if `history` is that of a fork to come.
+        """
+        run = run or history.run
         starts = [*reversed(history.engines.values())]
         if repository is None or not starts:
             return cls()
-        own = [each.settings for each in starts if repository.trust.accepts(repository.keys.start(each))]
+        own = [each.settings for each in starts if repository.trust.accepts(repository.keys.start(run, each))]
         if own:
             return cls(own[0], own[0].get("agreed", ()), next(filter(_asks, own), {}))
-        claim = repository.keys.start(starts[0], "settings", one_line(starts[0].engine, NAME_CHARS))
+        claim = repository.keys.start(run, starts[0], "settings", one_line(starts[0].engine, NAME_CHARS))
         return cls(starts[0].settings, foreign=None if repository.trust.accepts(claim) else claim)
 
     def claims(self, *, agents: bool, selector: bool) -> Iterator[Claim]:

@@ -9,13 +9,17 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from evogit.core import RunStarted
 from evogit.repository import Repository
+from evogit.repository.journal_records import encode
 from evogit.testing import RecordedRun
 from tests.cli.conftest import Cli, Done
 from tests.conftest import write_task
 from tests.openai_server import Server, reply, serve
+from tests.plain_git import git
 
 from .test_run import Screen
 
@@ -216,6 +220,64 @@ def test_a_run_without_a_key_that_others_began_spends_nothing_unasked(
     done = fresh("run", "mine", "--model", "dear", "--dollars", "0.3", **bait)
     assert done.code == 4, "its consent is the stranger's"
     assert not endpoint.requests
+
+
+def test_a_model_is_asked_about_a_stranger_once_that_is_agreed_to(
+    fresh: Cli, tmp_path: Path, bait: dict[str, str], endpoint: Server
+) -> None:
+    """The agreement is about sending: an evaluator outside the sandbox needs its own."""
+    theirs, canary = tmp_path / "peer", tmp_path / "canary"
+    theirs.mkdir()
+    (theirs / "initial_program.py").write_text(
+        "# EVOLVE-BLOCK-START\ndef value(x):\n    return x * 2.5\n# EVOLVE-BLOCK-END\n"
+    )
+    (theirs / "evaluator.py").write_text(OPENEVOLVE)
+    command = [
+        "run",
+        "peer",
+        "--model",
+        "dear",
+        "--agents",
+        "1",
+        "--proposals",
+        "1",
+        "--yes",
+        "--sandbox",
+        "bubblewrap",
+    ]
+    grant = way_on(fresh(*command, **bait))
+    assert not endpoint.requests
+    assert fresh(*grant).code == 0
+    fresh(*command, **bait)
+    assert endpoint.requests
+    (theirs / "evaluator.py").unlink()
+    (theirs / "initial_program.py").unlink()
+    shutil.copytree(
+        write_task(tmp_path / "other", evaluate=CANARY.format(canary) + EVALUATE), theirs, dirs_exist_ok=True
+    )
+    way_on(fresh("check", "peer"))
+    assert not canary.exists()
+
+
+def test_the_consent_to_one_run_is_none_to_another(
+    fresh: Cli, tmp_path: Path, bait: dict[str, str], endpoint: Server
+) -> None:
+    """A stranger copies the start of the user's run, which all may read, into a run of their own."""
+    assert fresh("new", "mine").code == 0
+    first = ["run", "mine", "--model", "dear", "--agents", "1", "--proposals", "1", "--yes"]
+    assert fresh(*first, **bait).code == 0
+    asked = len(endpoint.requests)
+    repository = Repository.open(tmp_path / "evogit-mine")
+    starts: list[RunStarted] = []
+    repository.journal("mine", lambda entry: isinstance(entry.event, RunStarted) and starts.append(entry.event))
+    tree = git(repository.path, "hash-object", "-t", "tree", "-w", "--stdin", input="").strip()
+    message = encode(msgspec.structs.replace(starts[0], inputs=""), 1)
+    entry = git(repository.path, "commit-tree", tree, "-F", "-", input=message).strip()
+    git(repository.path, "update-ref", "refs/evogit/other/journal/evil", entry)
+    grant = way_on(fresh("run", "mine", "--name", "other", "--proposals", "9", **bait))
+    assert fresh(*grant).code == 0
+    assert fresh("run", "mine", "--name", "other", "--proposals", "9", **bait).code == 4
+    assert len(endpoint.requests) == asked
 
 
 @pytest.mark.parametrize("where", ["selector", "population"])

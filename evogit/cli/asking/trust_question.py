@@ -22,6 +22,8 @@ def granted(error: UntrustedError) -> bool:
     for claim in error.claims:
         text = fill(escape(claim.effect), get_terminal_size().columns, initial_indent="  - ", **form)
         click.echo(text, err=True)
+    for folder in dict.fromkeys(claim.subject for claim in error.claims if claim.kind == "folder"):
+        click.echo(f"Whatever lies in {escape(folder)} may then run with your rights, now and after edits.", err=True)
     if not click.confirm("Do you trust it? (It is asked once; `evogit trust` lists and revokes.)", err=True):
         return False
     trust = Trust.of_user()

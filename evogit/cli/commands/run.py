@@ -142,11 +142,12 @@ def _trusted(target: RunTarget, settings: Settings, asked: AgentOptions, selecto
     Raises:
         UntrustedError: something is not, before any of it is loaded, asked or paid.
     """
-    before = EarlierStarts.of(target.repository, target.history)
+    run = target.fork.origin if target.fork else target.name
+    before = EarlierStarts.of(target.repository, target.history, run)
     named = bool(asked.agent or asked.agents or asked.model)
     claims = [*before.claims(agents=not named, selector=selector is None)]
     if target.repository:
-        claims += target.repository.keys.origin(target.name, target.history.first_start)
+        claims += target.repository.keys.origin(run, target.history.first_start)
     try:
         models = dict.fromkeys(filter(None, [asked.model, *(spec.model for spec in asked.agent)]))
         target.task.check_trust(settings.sandbox, ", ".join(models))
