@@ -25,8 +25,8 @@ DIGEST_DIGITS = 32
 
 Kind = Literal["task", "folder", "tree", "sent", "key", "run", "start", "settings"]
 """The task in a folder, which was made here; a folder without the repositories below it; a folder with them; a folder
-whose files may be sent to models that the user pays; the key of a run; a run without a key that began elsewhere; a start
-of an engine that the user made here; the agents and the selector of one made elsewhere."""
+whose files may be sent to models; the key of a run; a run without a key that began elsewhere; a start of an engine that
+the user made here; the agents and the selector of one made elsewhere."""
 
 
 PATHS: tuple[Kind, ...] = ("task", "folder", "tree")

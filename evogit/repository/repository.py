@@ -65,6 +65,11 @@ class Repository:
         self.git_dir = Path(repo.path)
         self.common = _common_dir(self.git_dir)
         self.path = Path(repo.workdir or repo.path).resolve()
+        if self.git_dir.name == ".git" and repo.workdir and self.path != self.git_dir.parent.resolve():
+            raise RepositoryError(
+                f"expected the files of {self.git_dir} beside it, got {self.path}: core.worktree in its config leads "
+                "there, as an archive may have it; remove that setting"
+            )
         self.bare = bool(repo.is_bare)
         self.trees = Trees(repo, {self.common / "modules", self.git_dir / "modules"})
         self.branches = Branches(repo, self.common)
