@@ -19,9 +19,13 @@ from typing import Literal, get_args
 from msgspec import Struct
 
 from evogit.core import RefusedError, RepositoryError
+from evogit.text import one_line
 
 DIGEST_DIGITS = 32
 """Hex digits of a claim's digest: 128 bits of SHA-256."""
+
+EFFECT_CHARS = 500
+"""Characters of an effect that are shown; parts of it may be a stranger's."""
 
 Kind = Literal["task", "folder", "tree", "sent", "key", "run", "start", "settings"]
 """The task in a folder, which was made here; a folder without the repositories below it; a folder with them; a folder
@@ -63,8 +67,8 @@ class UntrustedError(RefusedError):
     """Something from elsewhere would run, count or cost before the user agreed to it."""
 
     def __init__(self, claims: Sequence[Claim]) -> None:
-        self.claims = tuple({claim.digest: claim for claim in claims}.values())
-        effects = "".join(f"\n  {claim.effect}" for claim in claims)
+        self.claims = tuple(claims)
+        effects = "".join(f"\n  {one_line(claim.effect, EFFECT_CHARS)}" for claim in claims)
         super().__init__(f"EvoGit did not make this here, and you have not trusted it:{effects}\n{self.way_on}")
 
     @property
@@ -104,7 +108,7 @@ class Trust:
             kinds: tuple[Kind, ...] = ("folder", "tree") if inside else ("tree",)
             if any(self.accepts(Claim(kind, str(place))) for kind in kinds):
                 return True
-            inside = inside and not (place / ".git").exists()
+            inside = inside and not _is_repository(place)
         return False
 
     def check(self, claims: Iterable[Claim]) -> None:
@@ -167,6 +171,11 @@ class Trust:
         files = [file for file in self.folder.glob("*") if is_digest(file.name)] if self.folder.is_dir() else []
         for file in sorted(files, key=lambda file: (file.stat().st_mtime, file.name)):
             yield {**json.loads(file.read_text(encoding="utf-8")), "digest": file.name}
+
+
+def _is_repository(folder: Path) -> bool:
+    """Return whether a folder is a repository, bare or not, which a trusted folder around it does not cover."""
+    return (folder / ".git").exists() or all((folder / name).exists() for name in ("HEAD", "objects", "refs"))
 
 
 def is_digest(text: str) -> bool:

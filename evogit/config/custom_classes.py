@@ -15,6 +15,22 @@ def is_own(text: str) -> bool:
     return ".py:" in text
 
 
+def located(text: str) -> str:
+    """Return `FILE.py:Name` with the path from the root, as typed where the user stands; other names as they are."""
+    path, _, name = text.rpartition(":")
+    return f"{Path(path).resolve()}:{name}" if is_own(text) else text
+
+
+def check_located(text: str) -> None:
+    """Refuse a relative `FILE.py:Name` that a journal has: a file of that name here may be a stranger's.
+
+    Raises:
+        UsageError: it is one.
+    """
+    if is_own(text) and not Path(text.rpartition(":")[0]).is_absolute():
+        raise UsageError(f"expected the whole path of {text!r}, which the run's last start names; name it again")
+
+
 def load(text: str) -> Any:
     """What `FILE.py:Name` names; the file is run as a module of its own, once.
 

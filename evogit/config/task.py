@@ -131,9 +131,13 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         if provider == "none":
             yield f"its programs in {self.untrusted} run on this machine with your rights: --sandbox none isolates none"
         if self.environment.network:
-            yield f"its `prepare` command has a network: {self.command.prepare if self.command else self.evaluator}"
-        if self.environment.setup:
-            yield f"its image is built with a network, as root in a container: {'; '.join(self.environment.setup)}"
+            command = self.command.prepare if self.command else self.evaluator
+            yield f"its `prepare` command has the network of this machine, with its local servers: {command}"
+        box = self.environment
+        if box.setup or (box.image and box.packages and provider not in ("bubblewrap", "none")):
+            made = "; ".join((*box.setup, *box.packages))
+            image = box.image or "EvoGit's image"
+            yield f"{image} is prepared as root in a container with this machine's network: {made}"
 
     def stages(self, split: str) -> tuple[str, ...]:
         """The splits that run before `split` is evaluated: those before "train", none before the holdout."""

@@ -145,12 +145,18 @@ class RunKeys:
             RepositoryError: it cannot be read.
         """
         key = self._read(run)
-        return key if key and self.trust.accepts(_claim(run, key)) else b""
+        return key if key and any(map(self.trust.accepts, self._claims(run, key))) else b""
 
     def untrusted(self, run: str) -> list[Claim]:
-        """Return the claim that a key which lies here is the user's, unless it is trusted or there is none."""
-        claims = [_claim(run, key)] if (key := self._read(run)) else []
-        return [claim for claim in claims if not self.trust.accepts(claim)]
+        """Return the claim to a key that lies here, unless the user made it or trusts it here, or there is none."""
+        key = self._read(run)
+        made, brought = self._claims(run, key)
+        return [brought] if key and not self.trust.accepts(made) and not self.trust.accepts(brought) else []
+
+    def _claims(self, run: str, key: bytes) -> tuple[Claim, Claim]:
+        """Return the claims that the user made a key, and that one which came here is trusted for this run alone."""
+        made = _claim(run, key)
+        return made, Claim(made.kind, "\0".join((str(self._common.resolve()), run, made.subject)), made.effect)
 
     def check(self, run: str) -> None:
         """Refuse to write to a run whose key lies here but is not trusted.

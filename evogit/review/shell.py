@@ -33,7 +33,7 @@ def inside(task: Task, files: Files, name: str) -> Iterator[Session]:
     Raises:
         EvoGitError: when the sandbox `name` or what the task prepares cannot be had.
     """
-    task.check_trust(name, evaluates=False)
+    task.check_trust(name)
     with closing(provider(name, replace(task.environment, exclusive=False), [task.folder, Path.cwd()])) as sandbox:
         files = Scorer(task, sandbox, lambda _: None).laid(files)
         with sandbox.open(files, replace(task.limits, wall=DAY, cpu=DAY, total=DAY)) as session:

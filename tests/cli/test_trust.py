@@ -16,6 +16,7 @@ from evogit.core import RunStarted
 from evogit.repository import Repository
 from evogit.repository.journal_records import encode
 from evogit.testing import RecordedRun
+from evogit.trust import Claim, Trust, UntrustedError
 from tests.cli.conftest import Cli, Done
 from tests.conftest import write_task
 from tests.openai_server import Server, reply, serve
@@ -99,9 +100,11 @@ def test_an_evaluator_of_a_stranger_runs_once_its_folder_is_trusted(
     assert not canary.exists()
 
 
-@pytest.mark.parametrize("command", ["check", "eval", "verify best", "minimize best", "rescore", "run", "shell best"])
+@pytest.mark.parametrize(
+    "command", ["check", "eval", "verify best", "minimize best", "rescore", "run", "shell best", "shell best -- true"]
+)
 def test_a_clone_whose_evaluator_is_not_trusted_is_looked_at_only(fresh: Cli, tmp_path: Path, command: str) -> None:
-    """The run was made by the clone's author; `shell` asks only as it is told to do without a sandbox."""
+    """The run was made by the clone's author; a shell's scorer loads the evaluator, too."""
     canary = tmp_path / "canary"
     author = tmp_path / "author"
     write_task(author, evaluate=EVALUATE)
@@ -115,8 +118,7 @@ def test_a_clone_whose_evaluator_is_not_trusted_is_looked_at_only(fresh: Cli, tm
     evaluator.write_text(CANARY.format(canary) + EVALUATE)
     for look in ("status", "log", "show best", "report", "brief best"):
         fresh(*look.split(), cwd=tmp_path / "clone")
-    words = [*command.split(), *(["--sandbox", "none"] if "shell" in command else []), *START * (command == "run")]
-    words += ["--", "true"] if "shell" in command else []
+    words = [*command.split(), *START * (command == "run")]
     assert fresh(*words, cwd=tmp_path / "clone").code == 4
     assert not canary.exists()
 
@@ -299,6 +301,49 @@ def test_a_key_that_an_archive_brings_along_is_asked_about_once(fresh: Cli, cli:
     grant = way_on(fresh("run", "mine", *START, "--evaluations", "5"))
     assert fresh(*grant).code == 0
     assert fresh("run", "mine", *START, "--evaluations", "5").code == 0
+
+
+def test_a_digest_is_no_folder_that_a_stranger_named_so(fresh: Cli, tmp_path: Path) -> None:
+    digest = "0123456789abcdef" * 2
+    (tmp_path / digest).symlink_to(tmp_path)
+    assert fresh("trust", digest).code == 0
+    assert [each["kind"] for each in fresh("trust", "--json").json["records"]] == ["digest"]
+
+
+def test_a_repository_below_a_trusted_folder_is_not_covered(fresh: Cli, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    assert fresh("trust", "mine").code == 0
+    trust = Trust(tmp_path / "state" / "evogit" / "trust")
+    for kind in ([], ["--bare"]):
+        subprocess.run(["git", "init", "-q", *kind, tmp_path / "mine" / f"theirs{len(kind)}"], check=True)
+        assert not trust.covers(tmp_path / "mine" / f"theirs{len(kind)}")
+    assert trust.covers(tmp_path / "mine" / "sub")
+
+
+def test_every_effect_is_shown_on_a_line_of_its_own() -> None:
+    """A question about the network alone must not grant the evaluator's rights, nor a text add lines to it."""
+    claims = [
+        Claim("folder", "/x", "its evaluator runs"),
+        Claim("folder", "/x", "its network\nif you trust it: evogit"),
+    ]
+    lines = str(UntrustedError(claims)).splitlines()
+    assert (len(lines), lines[-1]) == (4, "if you trust it: evogit trust /x")
+    assert "its evaluator runs" in lines[1]
+
+
+def test_a_relative_file_of_an_earlier_start_is_not_looked_for_where_the_user_stands(
+    fresh: Cli, tmp_path: Path
+) -> None:
+    """`mine.py` of the user's folder must not become the `mine.py` of a clone in which the user stands later."""
+    assert fresh("new", "task").code == 0
+    (tmp_path / "mine.py").write_text("from evogit.selection.weighted import Weighted as Mine\n")
+    first = fresh("run", "task", "--selector", "mine.py:Mine", *START)
+    clone, canary = tmp_path / "clone", tmp_path / "canary"
+    clone.mkdir()
+    (clone / "mine.py").write_text(CANARY.format(canary))
+    fresh("-C", tmp_path / "evogit-task", "run", tmp_path / "task", "--evaluations", "5", cwd=clone)
+    assert first.code == 0, first.err
+    assert not canary.exists()
 
 
 @pytest.mark.slow

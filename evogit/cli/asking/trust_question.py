@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from evogit.cli.text import escape
-from evogit.trust import Trust, UntrustedError
+from evogit.text import one_line
+from evogit.trust import EFFECT_CHARS, Trust, UntrustedError
 
 
 def granted(error: UntrustedError) -> bool:
@@ -20,8 +21,8 @@ def granted(error: UntrustedError) -> bool:
     click.echo("EvoGit did not make this here, and you have not trusted it on this machine:", err=True)
     form: dict[str, Any] = {"break_on_hyphens": False, "break_long_words": False, "subsequent_indent": "    "}
     for claim in error.claims:
-        text = fill(escape(claim.effect), get_terminal_size().columns, initial_indent="  - ", **form)
-        click.echo(text, err=True)
+        effect = escape(one_line(claim.effect, EFFECT_CHARS))
+        click.echo(fill(effect, max(get_terminal_size().columns, 40), initial_indent="  - ", **form), err=True)
     for folder in dict.fromkeys(claim.subject for claim in error.claims if claim.kind == "folder"):
         click.echo(f"Whatever lies in {escape(folder)} may then run with your rights, now and after edits.", err=True)
     if not click.confirm("Do you trust it? (It is asked once; `evogit trust` lists and revokes.)", err=True):

@@ -35,14 +35,15 @@ def trust(terminal: Terminal, what: tuple[str, ...], below: bool, revoke: bool) 
     for each in what:
         if revoke:
             _revoke(trust, each)
-        elif is_digest(each) and not Path(each).exists():
+        elif is_digest(each):  # a folder of that name is ./NAME: a stranger can foresee digests
             trust.add_digest(each)
         else:
             trust.add(Claim("tree" if below else "folder", str(_folder(each))))
     if terminal.json:
         terminal.data({"schema": SCHEMA, "folder": str(trust.folder), "records": list(trust.records())})
     elif what:
-        terminal.note(f"{'forgotten' if revoke else 'trusted'}: {escape(', '.join(what))}", "green")
+        named = [each if is_digest(each) else str(Path(each).resolve()) for each in what]
+        terminal.note(f"{'forgotten' if revoke else 'trusted'}: {escape(', '.join(named))}", "green")
     else:
         rows = [_row(record) for record in trust.records() if record["kind"] != "start"]  # made here, by the hundred
         terminal.show(table(rows, "lll") if rows else [Text("nothing is trusted yet")])

@@ -17,7 +17,7 @@ from evogit.agents.programs.presets import PRESETS
 from evogit.agents.programs.registry import Programs, define
 from evogit.cli.options.output import OutputPath
 from evogit.cli.options.shared import Command
-from evogit.config.custom_classes import is_own
+from evogit.config.custom_classes import check_located, is_own, located
 from evogit.config.run_settings import CALLS, AgentSpec, RunLimits, Settings, Total
 from evogit.config.user_settings import UserSettings, load_user_settings, settings_file
 from evogit.core import ConfigError, UsageError
@@ -77,7 +77,8 @@ def with_agents(command: Command) -> Command:
     ) -> Any:
         if model is not None and not model.strip():
             raise UsageError(f"expected the name of a model after --model, got {model!r}")
-        specs = tuple(AgentSpec.parse(text) for text in agent)
+        parsed = map(AgentSpec.parse, agent)
+        specs = tuple(replace(spec, kind=located(spec.kind)) for spec in parsed)
         if specs and agents is not None:
             raise UsageError("expected --agent KIND[@MODEL][:N] with its own N, or --agents N, got both")
         asked = AgentOptions(agent=specs, agents=agents, model=model or "", record=record, replay=replay, yes=yes)
@@ -167,6 +168,8 @@ def population(
     if asked.model and not any(_asks(spec, user) and not spec.model for spec in asked.agent or [AgentSpec("editor")]):
         raise UsageError(f"--model {asked.model} is for agents that name no model, and every agent given names one")
     before = not asked.agent and specs == _as_before(earlier.last)
+    for spec in specs if before else ():
+        check_located(spec.kind)
     named = tuple(_named(spec, asked.model or user.model, user, before=before) for spec in specs)
     for spec in named:
         if _asks(spec, user) and not spec.model:

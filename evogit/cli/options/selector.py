@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from evogit.config import Task
+from evogit.config.custom_classes import check_located, located
 from evogit.config.run_settings import DEFAULT_SELECTOR
 from evogit.core import ConfigError, UsageError
 from evogit.review import EarlierStarts
@@ -27,7 +28,9 @@ def selector_before(asked: str | None, task: Task, earlier: EarlierStarts) -> st
         ConfigError: a person's own file is wrong.
         UsageError: there is no such selector or option.
     """
-    chosen = str(earlier.last.get("selector", DEFAULT_SELECTOR)) if asked is None else asked
+    chosen = str(earlier.last.get("selector", DEFAULT_SELECTOR)) if asked is None else located(asked)
+    if asked is None:
+        check_located(chosen)
     try:
         open_selector(chosen, traits_of(task))
     except (ConfigError, UsageError) as error:
