@@ -194,7 +194,7 @@ class RunKeys:
         claims = self.untrusted(run)
         if started and not started.inputs and not self.trust.accepts(self.start(run, started)):
             engine = one_line(started.engine, ENGINE_CHARS)
-            effect = f"the run {run}, begun by {engine}, has no key: anybody may have made up its scores and decisions"
+            effect = f"the run {run} has no key: anybody may have made up its scores and decisions; begun by {engine!r}"
             claims.append(self.start(run, started, "run", effect))
         return [claim for claim in claims if not self.trust.accepts(claim)]
 

@@ -82,7 +82,7 @@ class EarlierStarts(Struct, frozen=True):
         own = [each.settings for each in starts if repository.trust.accepts(repository.keys.start(run, each))]
         if own:
             return cls(own[0], own[0].get("agreed", ()), next(filter(_asks, own), {}))
-        claim = repository.keys.start(run, starts[0], "settings", one_line(starts[0].engine, NAME_CHARS))
+        claim = repository.keys.start(run, starts[0], "settings", repr(one_line(starts[0].engine, NAME_CHARS)))
         return cls(starts[0].settings, foreign=None if repository.trust.accepts(claim) else claim)
 
     def claims(self, *, agents: bool, selector: bool) -> Iterator[Claim]:
@@ -92,7 +92,10 @@ class EarlierStarts(Struct, frozen=True):
         if selector and is_own(code := str(self.last.get("selector", ""))):
             named.append(f"the selector {one_line(code, NAME_CHARS)}")
         if self.foreign and named:
-            yield replace(self.foreign, effect=f"{self.foreign.effect} started the run with {', '.join(named)}")
+            yield replace(
+                self.foreign,
+                effect=f"the run goes on with {', '.join(named)}, as started elsewhere by {self.foreign.effect}",
+            )
 
 
 def _asks(settings: Mapping[str, Any]) -> bool:
