@@ -92,10 +92,8 @@ class EarlierStarts(Struct, frozen=True):
         if selector and is_own(code := str(self.last.get("selector", ""))):
             named.append(f"the selector {one_line(code, NAME_CHARS)}")
         if self.foreign and named:
-            yield replace(
-                self.foreign,
-                effect=f"the run goes on with {', '.join(named)}, as started elsewhere by {self.foreign.effect}",
-            )
+            effect = f"the run goes on with {', '.join(named)}, as started elsewhere by {self.foreign.effect}"
+            yield replace(self.foreign, effect=effect)
 
 
 def _asks(settings: Mapping[str, Any]) -> bool:
