@@ -144,7 +144,7 @@ def test_init_writes_no_evaluator_beside_files_of_a_stranger(fresh: Cli, tmp_pat
     assert way_on(fresh(*choices, "--python", cwd=clone)) == ["trust", str(clone)]
     assert not (clone / "evogit.toml").exists()
     assert fresh(*choices, "--read", "x=wall", "--minimize", "x", cwd=clone).code in (0, 1)
-    assert not fresh("trust", "--json").json["records"]
+    assert [each["kind"] for each in fresh("trust", "--json").json["records"]] == ["sent"]
     assert not (tmp_path / "canary").exists()
 
 

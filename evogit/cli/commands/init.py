@@ -25,7 +25,7 @@ from evogit.repository import Repository
 from evogit.scaffold.detect import detect
 from evogit.scaffold.project import Project, ProjectFiles
 from evogit.scaffold.repository_files import FOLDER, Choices, files, tried, write
-from evogit.trust import Claim, UntrustedError
+from evogit.trust import Claim, Kind, UntrustedError
 
 if TYPE_CHECKING:
     from evogit.review.checking import SeedEvaluation
@@ -142,8 +142,8 @@ def init(
     written = write(repository.path, made, force=force)  # before anything can fail, as answers are work
     terminal.note(f"wrote {', '.join(written)} in {escape(str(repository.path))}", "green")
     _say_how_to_commit(terminal, repository, list(made))
-    if ours:
-        repository.trust.add_task(repository.path)
+    kind: Kind = "task" if ours else "sent"
+    repository.trust.add(Claim(kind, str(repository.path)))
     task = load_repository_task(repository.path)
     _look(terminal, repository, task)
     judged = judge(task, sandbox, terminal)
