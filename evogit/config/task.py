@@ -69,6 +69,11 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         return next(metric for metric in self.metrics if metric.primary)
 
     @property
+    def metric_names(self) -> frozenset[str]:
+        """The names of the metrics."""
+        return frozenset(metric.name for metric in self.metrics)
+
+    @property
     def judged(self) -> Judged:
         """Where scores come from."""
         if self.pairwise:

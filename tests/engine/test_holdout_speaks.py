@@ -105,7 +105,7 @@ async def test_drafts_and_commands_are_muted_too(tmp_path: Path, tiny: MakeTask)
 
 def test_only_numbers_names_of_pythons_and_words_of_the_evaluator_are_left() -> None:
     def reason(status: Any, said: str, judged: Judged = "outside") -> str:
-        told, _ = muted(Evaluation(status=status, reason=said, judged=judged), Evidence())
+        told, _ = muted(Evaluation(status=status, reason=said, judged=judged), Evidence(), {"score"})
         return told.reason
 
     assert reason("crashed", "raised KeyError: 'x'") == "raised KeyError"
@@ -118,8 +118,8 @@ def test_only_numbers_names_of_pythons_and_words_of_the_evaluator_are_left() -> 
         "the value returned in call 1 does not fit"
     )
     assert reason("invalid", f"the command exited with {HIDDEN}", "inside") == "the command failed"
-    told, kept = muted(
-        Evaluation(status="ok", metrics={"score": 2.0}, judged="inside"), Evidence(feedback={"command": HIDDEN})
-    )
-    assert (dict(told.metrics), dict(kept.feedback)) == ({"score": 2.0}, {})
+    numbers = {"score": 2.0, HIDDEN: 1.0}
+    evaluation = Evaluation(status="ok", metrics=numbers, cases={"command": numbers}, judged="inside")
+    told, kept = muted(evaluation, Evidence(feedback={"command": HIDDEN}), {"score"})
+    assert (told.metrics, told.cases, kept.feedback) == ({"score": 2.0}, {"command": {"score": 2.0}}, {})
     assert HIDDEN in kept.log
