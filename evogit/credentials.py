@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -12,8 +14,11 @@ from evogit.text import folded_name
 MAX_SCANNED_BYTES, MAX_BINARY_BYTES = 8 << 20, 64 << 10
 """The prefix of a file that is searched for tokens, and of one that is not text."""
 
-MAX_VALUES, MAX_VALUE_BYTES = 1000, 256 << 10
-"""Values of secret files that are redacted from texts, and the prefix of each file that they are read from."""
+MAX_VALUES, MAX_VALUE_BYTES = 50_000, 256 << 10
+"""Values of secret files that are redacted from texts, in turn from each; and the prefix of a file that has them."""
+
+MAX_VALUE_CHARS, HEAD_CHARS = 4096, 6
+"""Characters of a value, as of parts of a longer line; and of its beginning, which texts are searched for."""
 
 MIN_VALUE_CHARS = 8
 """Characters of a value that is redacted wherever it occurs; shorter ones occur by chance."""
@@ -145,7 +150,7 @@ def values(content: bytes) -> Iterator[str]:
                 yield value
         yield from filter(_is_telling, _WORD.findall(line))
         if len(line) >= MIN_VALUE_CHARS and not line.startswith("-----"):
-            yield line
+            yield from (line[at : at + MAX_VALUE_CHARS] for at in range(0, len(line), MAX_VALUE_CHARS))
 
 
 def _is_telling(value: str) -> bool:
@@ -165,14 +170,59 @@ class Redactor:
 
     def __init__(self, files: Mapping[str, bytes] | None = None) -> None:
         """`files` are the secret ones; of one that has an ordinary name only the tokens in it are redacted."""
-        held = (data if is_secret_name(path) else b"\n".join(tokens(data)) for path, data in (files or {}).items())
-        found = dict.fromkeys(value for content in held for value in values(content))
-        self._values = sorted(list(found)[:MAX_VALUES], key=len, reverse=True)
+        held = (
+            data if is_secret_name(path) else b"\n".join(sorted(tokens(data))) for path, data in (files or {}).items()
+        )
+        found = set[str]()
+        left = deque(map(values, held))
+        while left and len(found) < MAX_VALUES:  # in turn, so that no file takes the place of another
+            value = next(left[0], None)
+            if value is None:
+                left.popleft()
+                continue
+            if len(value) >= HEAD_CHARS:
+                found.add(value)
+            left.rotate(-1)
+        self._values = sorted(found)
+        self._heads = {value[:HEAD_CHARS] for value in self._values}
+        self._head = _any_of(self._heads)
+        self._longest = max(map(len, self._values), default=0)
+        self._shorter: list[int] = []
+        for at, value in enumerate(self._values):
+            self._shorter.append(self._beginning(value, at - 1))
+
+    def _beginning(self, text: str, at: int) -> int:
+        """The place of the longest value that the text begins with, if the last one in order before it is at `at`.
+
+        `_shorter` has for each value the place of the longest one that it begins with; -1 stands for none.
+        """
+        while at >= 0 and not text.startswith(self._values[at]):
+            at = self._shorter[at]
+        return at
+
+    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where values are, in one pass for all; those that overlap are one."""
+        begin = end = 0
+        for at in (match.start() for match in self._head.finditer(text)):
+            if text[at : at + HEAD_CHARS] in self._heads:
+                rest = text[at : at + self._longest]
+                place = self._beginning(rest, bisect_right(self._values, rest) - 1)
+                if place >= 0:
+                    if at >= end:
+                        yield begin, end
+                        begin = at
+                    end = max(end, at + len(self._values[place]))
+        yield begin, end
 
     def text(self, text: str) -> str:
         """The text without them."""
-        for value in self._values:
-            text = text.replace(value, REDACTED)
+        if self._values:
+            kept, after = [], 0
+            for begin, end in self._spans(text):
+                if end > begin:
+                    kept += [text[after:begin], REDACTED]
+                    after = end
+            text = "".join([*kept, text[after:]])
         for needle, form in _IN_TEXT:
             if needle in text:
                 text = form.sub(_redacted, text)
@@ -181,6 +231,19 @@ class Redactor:
     def data(self, content: bytes) -> bytes:
         """The same for what a program printed, of any encoding."""
         return self.text(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+
+
+def _any_of(heads: Iterable[str]) -> re.Pattern[str]:
+    """A form for the first letter of each head, and of few other texts: its size does not grow with their number."""
+    columns = defaultdict[str, list[set[str]]](lambda: [set() for _ in range(1, HEAD_CHARS)])
+    for head in heads:
+        for letters, letter in zip(columns[head[0]], head[1:], strict=True):
+            letters.add(letter)
+    forms = {
+        first: "".join(f"[{''.join(map(re.escape, sorted(letters)))}]" for letters in rest)
+        for first, rest in columns.items()
+    }
+    return re.compile("|".join(f"{re.escape(first)}(?={rest})" for first, rest in sorted(forms.items())))
 
 
 def _redacted(match: re.Match[str]) -> str:

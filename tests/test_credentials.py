@@ -114,6 +114,39 @@ def test_of_an_ordinary_file_with_a_token_only_that_is_redacted() -> None:
     assert MIXED not in redactor.text(f"  1 | hf_{MIXED[:20]}\n  2 | MIIE{MIXED}\n  3 | {MIXED}==")
 
 
+def test_a_file_of_many_values_leaves_no_other_file_out() -> None:
+    state = json.dumps(
+        [{"id": f"i-{n:017x}", "arn": f"arn:aws:ec2:eu-1:0123:instance/i-{n:017x}"} for n in range(4000)]
+    )
+    files = {f"{place}/prod.tfstate": state.replace("0123", place).encode() for place in string.ascii_letters}
+    redactor = Redactor({**files, "web/.env": b"DB_PASSWORD=c4nary-of-the-web\n"})
+    assert redactor.text("it is c4nary-of-the-web now") == f"it is {REDACTED} now"
+    assert redactor.text(f"x i-{7:017x} y") == f"x {REDACTED} y"
+
+
+@given(st.lists(st.text("AB", min_size=8, max_size=12), min_size=1, max_size=6), st.text("AB", max_size=60))
+def test_all_that_any_value_covers_is_redacted(found: list[str], text: str) -> None:
+    redactor = Redactor({".env": "".join(f"KEY={value}\n" for value in found).encode()})
+    covered = {
+        at
+        for value in {*found, *(f"KEY={value}" for value in found)}
+        for begin in range(len(text))
+        if text.startswith(value, begin)
+        for at in range(begin, begin + len(value))
+    }
+    left = "".join(letter for at, letter in enumerate(text) if at not in covered)
+    assert redactor.text(text).replace(REDACTED, "") == left
+
+
+@pytest.mark.parametrize("said", ["arn:aw", "arn:aws:ec2:eu-1:0123:instance/i-00000", "nothing of that kind. "])
+def test_many_values_are_looked_for_in_linear_time(said: str) -> None:
+    def work(size: int) -> None:
+        lines = (f'"arn": "arn:aws:ec2:eu-1:0123:instance/i-{n:017x}",' for n in range(size))
+        Redactor({"prod.tfstate": "\n".join(lines).encode()}).text(said * size)
+
+    assert_grows_linearly(work, 250)
+
+
 def test_bytes_of_any_encoding_are_redacted_and_kept_otherwise() -> None:
     redactor = Redactor({".env": f"TOKEN={MIXED}".encode()})
     assert redactor.data(b"\xff\0" + MIXED.encode() + b"\xfe") == b"\xff\0" + REDACTED.encode() + b"\xfe"

@@ -203,7 +203,8 @@ class _Attacker:
         self._model = model
         self._account = account
         self._files = _Files(lab)
-        self._redactor = Redactor({path: lab.files[path] for path in lab.task.secret if path in lab.files})
+        seed = {SEED + path: lab.files[path] for path in lab.task.secret if path in lab.files}
+        self._redactor = Redactor({**lab.task.evaluator_secrets(), **seed})
         self._longest = max(longest, 3 * lab.seed.evaluation.cost.wall)
         self._tried: set[tuple[str, str]] = set()
         self._asked = 0

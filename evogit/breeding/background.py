@@ -22,7 +22,7 @@ from evogit.history.readded_lines import Readded
 from evogit.history.strengths import said_of
 from evogit.repository import EXECUTABLE, Repository, UnfitChangeError, check_path
 from evogit.repository.bundle import bundle
-from evogit.repository.evidence import FEEDBACK, LOG, STDERR, read_feedback
+from evogit.repository.evidence import FEEDBACK, LOG, STDERR, read_feedback, redacted_evaluation
 
 CLOSE = 3
 """Ancestors, siblings and inspirations, the latest ones, whose diffs are shown."""
@@ -104,6 +104,8 @@ class Backgrounds:
         task, history, graph = self._task, self._history, self._history.phylogeny
         files = self._repository.trees.lazily(parent.tree, self._visible)
         evidence, evaluation = self._evidence(parent), history.evaluation(parent.commit)
+        if evaluation:  # its journal may be older than the redaction of names
+            evaluation = redacted_evaluation(evaluation, self._redactor, {*task.metric_names, *task.splits})
         lineage = self._relatives(_steps(graph, graph[parent.commit]))  # whose tree is its own, not half of a merge
         inspirations = self._relatives(_of_donor(graph, parent, donor)) if donor else ()
         best = self._best(parent)

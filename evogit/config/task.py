@@ -69,6 +69,11 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         return next(metric for metric in self.metrics if metric.primary)
 
     @property
+    def metric_names(self) -> frozenset[str]:
+        """The names of the metrics."""
+        return frozenset(metric.name for metric in self.metrics)
+
+    @property
     def judged(self) -> Judged:
         """Where scores come from."""
         if self.pairwise:
@@ -102,6 +107,16 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
             ConfigError: when a symbolic link leads out of the folder.
         """
         return dict(_files(self.folder, self.evaluator_folder))
+
+    def evaluator_secrets(self) -> dict[str, bytes]:
+        """The evaluator's own files that may hold credentials, which a command's candidates can read: all not shared.
+
+        Raises:
+            ConfigError: when a symbolic link leads out of the folder.
+        """
+        folder = self.evaluator_folder.relative_to(self.folder).as_posix()
+        found = {f"{folder}/{path}": data for path, (data, _) in self.evaluator_files().items()}
+        return {path: data for path, data in found.items() if not matches(path, self.shared)}
 
     @property
     def templates(self) -> Path:

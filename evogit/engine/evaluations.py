@@ -31,7 +31,7 @@ from evogit.history.context import RunContext, redactor
 from evogit.history.decisions import restored
 from evogit.history.state import ROUNDING
 from evogit.panel import Panel
-from evogit.repository.evidence import evidence_of, files_of, redacted
+from evogit.repository.evidence import evidence_of, files_of, redacted, redacted_evaluation
 from evogit.sandbox import Completed
 
 FAULTS = 3
@@ -173,7 +173,7 @@ class Evaluations:
         files = await self._files(tree)
         key = self.backend.key(tree, split, repeat, base=files.base.id if files.base else "")
         if known := self._index.find(key):
-            return replace(known.evaluation, cached=True), known.evidence
+            return replace(self._redacted(known.evaluation), cached=True), known.evidence
         is_seed = commit == self._history.seed
         for wait in (*((0.0,) * len(AGAIN_AFTER) if is_seed else AGAIN_AFTER), None):
             evaluation, evidence = await self._told(tree, files, split, repeat)
@@ -220,10 +220,13 @@ class Evaluations:
         finally:
             self._under_way -= 1
             self.ended += 1
-        evaluation = replace(evaluation, reason=self._redactor.text(evaluation.reason))
-        evidence = redacted(evidence, self._redactor)
-        told = split == self._history.split
-        return muted(evaluation, evidence) if told and self._holdout_spoke else (evaluation, evidence)
+        evaluation, evidence = self._redacted(evaluation), redacted(evidence, self._redactor)
+        if split == self._history.split and self._holdout_spoke:
+            return muted(evaluation, evidence, self._task.metric_names)
+        return evaluation, evidence
+
+    def _redacted(self, evaluation: Evaluation) -> Evaluation:
+        return redacted_evaluation(evaluation, self._redactor, {*self._task.metric_names, *self._task.splits})
 
     @cached_property
     def _redactor(self) -> Redactor:
@@ -252,7 +255,7 @@ class Evaluations:
         if then is None or not now.counts:
             return ""
         if not now.ok:
-            return f"{commit[:7]} was ok and is {now.status} now: {now.reason}"
+            return f"{commit[:7]} was ok and is {now.status} now: {self._redactor.text(now.reason)}"
         value = now.metrics.get(name, math.nan)
         if math.isclose(then, value, rel_tol=ROUNDING):
             return ""

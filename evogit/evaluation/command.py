@@ -37,6 +37,8 @@ MOST_OBJECTS = 1000
 """Last lines of the output that may be a JSON object."""
 MOST_OTHERS, FAR = 64, 1e300
 """Numbers beside the metrics that are kept, and how large one may be."""
+NAME = re.compile(r"[A-Za-z_][\w.-]{0,59}", re.ASCII)
+"""The name of such a number; whatever else a program prints as one is text of its own."""
 GROUPED = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d*)?([eE][-+]?\d+)?")
 """A number with commas between its thousands, which `float` refuses."""
 SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0}
@@ -253,7 +255,8 @@ def _named(name: str, key: str, stdout: str) -> float:
 def _others(stdout: str, metrics: Mapping[str, float]) -> dict[str, float]:
     """The other numbers of the object that metrics are read from, the first ones."""
     found = next(filter(None, map(_object, reversed(stdout.splitlines()[-MOST_OBJECTS:]))), {})
-    numbers = {name: value for name, value in found.items() if isinstance(value, int | float) and name not in metrics}
+    named = {name: value for name, value in found.items() if name not in metrics and NAME.fullmatch(name)}
+    numbers = {name: value for name, value in named.items() if isinstance(value, int | float)}
     plain = {name: value for name, value in numbers.items() if not isinstance(value, bool) and abs(value) < FAR}
     return dict(list(plain.items())[:MOST_OTHERS])
 

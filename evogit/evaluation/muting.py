@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import re
+from collections.abc import Collection, Mapping
 
 from msgspec.structs import replace
 
@@ -18,14 +19,22 @@ OURS = ("the value returned in call", "returned what JSON cannot say", "the cand
 """How sentences of ours begin that quote the program behind a colon."""
 
 
-def muted(evaluation: Evaluation, evidence: Evidence) -> tuple[Evaluation, Evidence]:
+def muted(evaluation: Evaluation, evidence: Evidence, metrics: Collection[str]) -> tuple[Evaluation, Evidence]:
     """The same for agents: metrics, cases, the evaluator's own reason and feedback; the rest stays for people.
 
-    Of an exception only a built-in name is told. Where a command evaluates, all that it says is the program's.
+    Of an exception only a built-in name is told. Where a command evaluates, all that it says is the program's, also how
+    numbers are called: only those of the task's `metrics` are left.
     """
+
+    def declared(numbers: Mapping[str, float]) -> dict[str, float]:
+        return {name: value for name, value in numbers.items() if name in metrics}
+
     inside = evaluation.judged == "inside"
     log = "\n".join(filter(None, [evaluation.reason, evidence.log, *(evidence.feedback.values() if inside else ())]))
     told = replace(evidence, log=log, feedback={} if inside else evidence.feedback, unshown=True)
+    if inside:
+        cases = {case: declared(numbers) for case, numbers in evaluation.cases.items()}
+        evaluation = replace(evaluation, metrics=declared(evaluation.metrics), cases=cases)
     return replace(evaluation, reason=_reason(evaluation)), told
 
 

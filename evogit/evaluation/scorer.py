@@ -45,7 +45,7 @@ LONGEST_REASON = 1000
 """Characters of a reason; it may quote the candidate."""
 
 LONGEST_NAME = 60
-"""Characters of the name of a number beside the metrics."""
+"""Characters of the name of a number beside the metrics; it is not cut, as a part of a credential is not redacted."""
 
 LAST_CALLS = 20
 """Calls of a traceback that are kept."""
@@ -265,7 +265,7 @@ class Scorer:
             raise EvaluatorError(
                 f"expected a name and a feedback of text, got {case.name!r:.80}, {case.feedback!r:.80}"
             )
-        declared = {metric.name for metric in self.task.metrics}
+        declared = self.task.metric_names
         if case.metrics.keys() != declared:
             got = ", ".join(sorted(case.metrics)) or "none"
             raise EvaluatorError(f'case "{case.name}": expected metrics {", ".join(sorted(declared))}, got {got}')
@@ -294,7 +294,8 @@ def _iterate(cases: object) -> Iterator[Case]:
 def _beside(case: Case) -> dict[str, float]:
     """Finite numbers beside the metrics, as many as anybody reads."""
     numbers = {name: value for name, value in case.beside.items() if isinstance(value, Real)}
-    return {name[:LONGEST_NAME]: float(value) for name, value in numbers.items() if math.isfinite(value)}
+    named = {name: value for name, value in numbers.items() if len(name) <= LONGEST_NAME}
+    return {name: float(value) for name, value in named.items() if math.isfinite(value)}
 
 
 def _number(case: str, name: str, value: object) -> float:

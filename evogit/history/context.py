@@ -25,11 +25,16 @@ def screened(task: Task, repository: Repository, history: History) -> Task:
 
 
 def redactor(task: Task, repository: Repository, history: History) -> Redactor:
-    """Return the redactor of the run's secrets, if the task was `screened`."""
-    if not history.seed or not task.secret:
-        return Redactor()
-    readers = repository.trees.readers(history.phylogeny[history.seed].tree)
-    return Redactor({path: readers[path]() for path in task.secret if path in readers})
+    """Return the redactor of the secrets in the evaluator's folder, and in the seed if the task was `screened`.
+
+    Raises:
+        ConfigError: a symbolic link leads out of the evaluator's folder.
+    """
+    files = task.evaluator_secrets()
+    if history.seed and task.secret:
+        readers = repository.trees.readers(history.phylogeny[history.seed].tree)
+        files |= {f"seed/{path}": readers[path]() for path in task.secret if path in readers}  # it has its own .evogit
+    return Redactor(files)
 
 
 class StoredRun(Struct, frozen=True):

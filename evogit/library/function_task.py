@@ -52,6 +52,10 @@ class FunctionTask(Task, frozen=True, kw_only=True, dict=True):
         """The seed as path -> content and Git mode."""
         return dict(self.files)
 
+    def evaluator_files(self) -> dict[str, tuple[bytes, int]]:
+        """None: the function is in the caller's process."""
+        return {}
+
     @cached_property
     def evaluator_digest(self) -> str:
         """Identifies the function and what its numbers mean, as far as that can be known: not what it calls."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import traceback
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
-from evogit.core import Evidence
+from evogit.core import Evaluation, Evidence
 from evogit.credentials import Redactor
 
 STDOUT = "stdout"
@@ -107,6 +107,21 @@ def redacted(evidence: Evidence, redactor: Redactor) -> Evidence:
         stderr=redactor.data(evidence.stderr),
         feedback={redactor.text(case): redactor.text(text) for case, text in evidence.feedback.items()},
         log=redactor.text(evidence.log),
+    )
+
+
+def redacted_evaluation(evaluation: Evaluation, redactor: Redactor, known: Collection[str]) -> Evaluation:
+    """The same without credentials in the reason and in names, but for those that are `known` from the task."""
+
+    def named(numbers: Mapping[str, Any]) -> dict[str, Any]:
+        return {name if name in known else redactor.text(name): value for name, value in numbers.items()}
+
+    return replace(
+        evaluation,
+        reason=redactor.text(evaluation.reason),
+        metrics=named(evaluation.metrics),
+        cases=named({case: named(numbers) for case, numbers in evaluation.cases.items()}),
+        stages=named({stage: named(numbers) for stage, numbers in evaluation.stages.items()}),
     )
 
 

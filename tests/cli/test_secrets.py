@@ -84,6 +84,18 @@ LOOKS = (
     "<<<<<<< RUN cat .env id_rsa */*.p* */*/*.pem; cat .[a-z]* notes/* .aws/*; env; git log -p\n",
 )
 
+COMMAND = TOML.replace(
+    'kind = "python"\nfile = ".evogit/evaluate.py"', 'kind = "command"\ncommand = "python3 src/main.py"'
+).replace("[sandbox]", 'read.score = "json"\n[sandbox]')
+
+PRINTS = """\
+import json
+VALUE = 1
+secret = open("PATH").read().split("=")[1].strip()
+print("it printed", secret)
+print(json.dumps({"score": VALUE, secret: 1.0, "it printed " + secret: 2.0, "plain_" + "name": 3.0}))
+"""
+
 TOOL = """
 import json, os, subprocess, urllib.request
 
@@ -134,6 +146,15 @@ class Project:
     @property
     def sent(self) -> str:
         return "\n".join(f"{request.path} {request.headers} {request.text}" for request in self.server.requests)
+
+    def objects(self) -> set[str]:
+        """All that the repository has, a line each."""
+        return set(git(self.folder, "cat-file", "--batch-all-objects", "--batch-check").split("\n"))
+
+    def kept(self, before: set[str]) -> str:
+        """The content of all that it did not have before."""
+        made = sorted(map(str.split, self.objects() - before))
+        return "".join(git(self.folder, "cat-file", kind, name) for name, kind, _ in made if kind != "tree")
 
     def candidates(self) -> list[str]:
         """The programs of all candidates but the seed."""
@@ -186,13 +207,10 @@ def test_no_byte_of_a_secret_reaches_a_model(project: Project, agent: str) -> No
 
 
 def test_nothing_that_a_run_keeps_has_a_secret_that_was_printed(project: Project) -> None:
-    before = set(git(project.folder, "cat-file", "--batch-all-objects", "--batch-check").split("\n"))
+    before = project.objects()
     project.server.behaviours[:] = [reply(text) for text in REPLIES["coder@m"]]
     assert project.run("--agent", "coder@m", "--yes", "--proposals", "1").code == 0
-    made = set(git(project.folder, "cat-file", "--batch-all-objects", "--batch-check").split("\n")) - before
-    content = "".join(
-        git(project.folder, "cat-file", kind, name) for name, kind, _ in map(str.split, made) if kind != "tree"
-    )
+    content = project.kept(before)
     assert "it printed" in content
     assert CANARY not in content
 
@@ -239,6 +257,39 @@ def test_a_candidate_brings_no_credentials(project: Project, change: str) -> Non
     assert MIXED * 2 not in everything
 
 
+def check_printing(project: Project, path: str, *options: str) -> None:
+    """Have an editor asked twice about a program that prints the value in a file, as text and as names of numbers."""
+    before = project.objects()
+    told = PRINTS.replace("PATH", path).replace("VALUE = 1", "VALUE = {}")
+    change = f"TITLE: t\n<<<<<<< WRITE src/main.py\n{told}>>>>>>> END\n"
+    project.server.behaviours[:] = [reply(change.replace("{}", str(number))) for number in (2, 3)]
+    done = project.run(*options, "--agent", "editor@m", "--yes", "--proposals", "2")
+    assert done.code == 0, done.err
+    for text in (project.sent, project.kept(before)):
+        assert "plain_name" in text, "no name was told"
+        assert "it printed [redacted]" in text, "nothing was redacted"
+        assert CANARY not in text
+
+
+def test_names_of_a_programs_numbers_tell_no_secret(project: Project) -> None:
+    files = {"evogit.toml": COMMAND.format(more=""), "src/main.py": PRINTS.replace("PATH", "deploy/.env.production")}
+    project.save(files, "command")
+    check_printing(project, "deploy/.env.production")
+
+
+@pytest.mark.parametrize("how", ["untracked", "task"])
+def test_secrets_of_the_evaluators_folder_stay_home(project: Project, how: str) -> None:
+    program = PRINTS.replace("PATH", ".evogit/.env")
+    files = {"evogit.toml": COMMAND.format(more=""), "src/main.py": program}
+    if how == "task":
+        files = {"mine/task.toml": COMMAND.format(more=""), "mine/seed/src/main.py": program}
+    project.save(files, "command")
+    place = project.folder / ("mine" if how == "task" else "") / ".evogit/.env"
+    place.parent.mkdir(exist_ok=True)
+    place.write_text("DB_PASSWORD=c4nary-of-the-evaluator\n")
+    check_printing(project, ".evogit/.env", *(["./mine", "-C", "."] if how == "task" else []))
+
+
 @pytest.fixture
 def server(tmp_path: Path) -> Path:
     """A bare server."""
@@ -264,6 +315,17 @@ def with_key(own: Own, tmp_path: Path, more: str = "") -> Path:
     seed = git(folder, "rev-parse", "HEAD").strip()
     run.propose(candidate=seed, tree=run.repository.tree_of(seed), title="seed", agent="seed", operator="seed", move=0)
     return folder
+
+
+def test_names_that_a_journal_has_in_plain_are_redacted_in_briefs(cli: Cli, own: Own, tmp_path: Path) -> None:
+    folder = with_key(own, tmp_path)
+    run = RecordedRun(folder, "own")
+    numbers = {run.metric: 1.0, MIXED: 2.0}
+    run.evaluate(run.history.seed or "", 1.0, cases={"one": numbers, MIXED: numbers})
+    done = cli("brief", cwd=folder)
+    assert "[redacted]: " in done.out, done.err
+    assert "[redacted] 2" in done.out
+    assert MIXED not in done.out
 
 
 def refs_of(server: Path) -> str:

@@ -103,9 +103,38 @@ async def test_drafts_and_commands_are_muted_too(tmp_path: Path, tiny: MakeTask)
         assert evidence.unshown
 
 
+async def test_names_of_a_commands_numbers_are_muted(tmp_path: Path, tiny: MakeTask) -> None:
+    """A candidate's program chooses them, so that they would be words of its own."""
+
+    def named(asked: Asked) -> Answer:
+        numbers = {"score": 1.0, HIDDEN: 2.0}
+        key = f"{asked.tree} {asked.split}"
+        return Evaluation(
+            status="ok", metrics=numbers, cases={"command": numbers}, key=key, judged="inside"
+        ), Evidence()
+
+    task, path = tiny(), tmp_path / "r"
+    repository = Repository.create(path)
+    backend = InMemoryBackend(task, named, judged="inside")
+
+    def run_of(proposals: int) -> Run:
+        settings = Settings(evaluations=None, proposals=proposals, selector="sequential")
+        return Run(repository, task, "r", settings, agents=[ScriptedAgent()], backend=backend)
+
+    await run_of(2).evolve()
+    assert repository.holdouts.shown(task.name)
+    run = run_of(4)
+    known = {each.commit for each in run.history.phylogeny}
+    await run.evolve()
+    new = [each.commit for each in run.history.phylogeny if each.commit not in known]
+    told = [(found.metrics, found.cases) for each in new if (found := run.history.evaluation(each))]
+    assert told
+    assert told == [({"score": 1.0}, {"command": {"score": 1.0}})] * len(told)
+
+
 def test_only_numbers_names_of_pythons_and_words_of_the_evaluator_are_left() -> None:
     def reason(status: Any, said: str, judged: Judged = "outside") -> str:
-        told, _ = muted(Evaluation(status=status, reason=said, judged=judged), Evidence())
+        told, _ = muted(Evaluation(status=status, reason=said, judged=judged), Evidence(), {"score"})
         return told.reason
 
     assert reason("crashed", "raised KeyError: 'x'") == "raised KeyError"
@@ -118,8 +147,8 @@ def test_only_numbers_names_of_pythons_and_words_of_the_evaluator_are_left() -> 
         "the value returned in call 1 does not fit"
     )
     assert reason("invalid", f"the command exited with {HIDDEN}", "inside") == "the command failed"
-    told, kept = muted(
-        Evaluation(status="ok", metrics={"score": 2.0}, judged="inside"), Evidence(feedback={"command": HIDDEN})
-    )
-    assert (dict(told.metrics), dict(kept.feedback)) == ({"score": 2.0}, {})
+    numbers = {"score": 2.0, HIDDEN: 1.0}
+    evaluation = Evaluation(status="ok", metrics=numbers, cases={"command": numbers}, judged="inside")
+    told, kept = muted(evaluation, Evidence(feedback={"command": HIDDEN}), {"score"})
+    assert (told.metrics, told.cases, kept.feedback) == ({"score": 2.0}, {"command": {"score": 2.0}}, {})
     assert HIDDEN in kept.log

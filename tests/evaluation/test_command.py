@@ -200,6 +200,12 @@ def test_ways_to_read(read: str, ended: Ran, value: float) -> None:
         assert case.feedback == "2 of 4 test cases failed.\n\na.B.two: 2 != 3\ntrace\n\nthree: no such thing"
 
 
+def test_other_numbers_are_kept_under_plain_names_alone() -> None:
+    names = ["score", "p99.ms", "_peak-2", "x" * 60, "x" * 61, "two words", "1st", "naïve", "", "a=b", "line\n"]
+    case = case_of(read_as("json"), ran(json.dumps(dict.fromkeys(names, 1))))
+    assert set(case.beside) == {"p99.ms", "_peak-2", "x" * 60}
+
+
 @pytest.mark.parametrize(
     ("read", "ended", "reason"),
     [

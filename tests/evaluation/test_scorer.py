@@ -130,3 +130,9 @@ def test_a_sandbox_that_is_lost_again_and_again_is_an_error(judged: Callable[...
     with pytest.raises(SandboxError, match=f"lost {ATTEMPTS} times in a row .*: the daemon was restarted") as caught:
         judged(ATTEMPTS)
     assert not isinstance(caught.value, SandboxLostError)
+
+
+def test_a_name_beside_the_metrics_is_whole_or_left_out(judged: Callable[..., Any]) -> None:
+    beside = f"case = Case('all', score=1.0); case.beside = {{'free text': 2, {'x' * 61!r}: 3}}; yield case"
+    _, frames = judged(0, f"from evogit import Case\n\ndef evaluate(program, split):\n    {beside}\n")
+    assert frames[-1]["metrics"] == {"free text": 2.0, "score": 1.0}
