@@ -24,7 +24,7 @@ from evogit.evaluation.worker_connection import WorkerLostError, WorkerRefusedEr
 from evogit.evaluation.worker_verification import Asked, Result, WorkerVerification
 
 LOSSES = 20
-"""Workers that may be lost over one evaluation, which then counts as one that the evaluator failed on."""
+"""Workers that may be lost over one evaluation, which then is done here, or counts as the evaluator's failure."""
 
 PATIENCE, LEAST_PATIENCE = 10, 60.0
 """Times the longest evaluation so far, and at least so many seconds, that a worker is waited for at first."""
@@ -197,6 +197,8 @@ class Team:
                     self._longest = max(self._longest, time.monotonic() - begun)
                 evaluation = self._local.labelled(evaluation, tree, files, split, repeat, self._place_of(life))
                 return await self._believed(worker, (evaluation, thinned(evidence)), tree, files, split, repeat)
+        if self._jobs:  # workers may be to blame
+            return await self._local.evaluate(tree, files, split=split, repeat=repeat)
         failed = Evaluation(status="evaluator-error", reason=lost)
         return self._local.labelled(failed, tree, files, split, repeat, self._place or self._local.place), Evidence()
 

@@ -79,6 +79,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest_asyncio.fixture(loop_scope="module")
+async def own(folder: Path) -> AsyncIterator[Evaluator]:
+    """One whose processes start within this test, and so in its folder."""
+    task = load_task(write_task(folder / "tiny", evaluate=EVALUATE))
+    async with Evaluator(task, provider="none", jobs=1) as evaluator:
+        yield evaluator
+
+
 ROOM = {"cpus": 2, "memory": 4 << 30, "gpus": 0}
 
 
@@ -261,9 +269,9 @@ async def test_what_a_dying_worker_had_is_evaluated_elsewhere(local: Evaluator, 
     assert [evaluation.image for evaluation, _ in done] == [local.image] * 4
 
 
-async def test_what_a_worker_fails_on_is_tried_here(local: Evaluator, folder: Path) -> None:
+async def test_what_a_worker_fails_on_is_tried_here(own: Evaluator, folder: Path) -> None:
     does = "while True:\n    evaluation(number, status='evaluator-error', metrics={})\n    number = hear()['evaluate']"
-    async with team(local, [script(folder, does)], jobs=1) as both:
+    async with team(own, [script(folder, does)], jobs=1) as both:
         await until(lambda: both.jobs == 2, "that the worker is there")
         done = await asyncio.gather(*(both.evaluate(str(n) * 40, FILES, split="train") for n in range(4)))
         assert both.workers()[0]["evaluated"]
@@ -271,16 +279,16 @@ async def test_what_a_worker_fails_on_is_tried_here(local: Evaluator, folder: Pa
 
 
 async def test_what_a_worker_keeps_is_evaluated_elsewhere(
-    local: Evaluator, folder: Path, monkeypatch: pytest.MonkeyPatch
+    own: Evaluator, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evogit.evaluation.team.LEAST_PATIENCE", 0.2)
     monkeypatch.setattr("evogit.evaluation.team.PATIENCE", 0)
     asked = folder / "asked"
     does = f"while True:\n    open({str(asked)!r}, 'a').write('x')\n    number = hear()['evaluate']"
-    async with team(local, [script(folder, does)], jobs=1) as both:
+    async with team(own, [script(folder, does)], jobs=1) as both:
         await until(lambda: both.jobs == 2, "that the worker is there")
         done = await asyncio.gather(*(both.evaluate(str(n) * 40, FILES, split="train") for n in range(6)))
-    assert [evaluation.image for evaluation, _ in done] == [local.image] * 6
+    assert [evaluation.image for evaluation, _ in done] == [own.image] * 6
     assert asked.read_text() == "x", "it gets no more until it answers"
 
 
@@ -304,6 +312,17 @@ async def test_a_candidate_that_takes_every_worker_with_it_is_given_up(
         evaluation, _ = await there.evaluate("a" * 40, FILES, split="train")
     assert evaluation.status == "evaluator-error"
     assert "2 times in a row the worker that evaluated it was gone, other last: it ended" in evaluation.reason
+
+
+async def test_a_candidate_that_takes_workers_with_it_is_evaluated_here(
+    own: Evaluator, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evogit.evaluation.team.LOSSES", 1)
+    async with team(own, [script(folder, "os.abort()")], jobs=1) as both:
+        await until(lambda: both.jobs == 2, "that the worker is there")
+        done = await asyncio.gather(*(both.evaluate(str(n) * 40, FILES, split="train") for n in range(2)))
+        assert both.workers()[0]["gone"]
+    assert all(evaluation.ok for evaluation, _ in done)
 
 
 async def test_a_command_that_never_works_is_left_out(local: Evaluator, monkeypatch: pytest.MonkeyPatch) -> None:
