@@ -39,6 +39,11 @@ def plain(text: str) -> str:
     return _ODD.sub(_seen, text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
+def whole(text: str) -> str:
+    """Replace each half of a surrogate pair, which JSON can say and UTF-8 cannot."""
+    return text.encode(errors="replace").decode()
+
+
 def _seen(found: re.Match[str]) -> str:
     return found[0] if is_seen(found.string, found.start()) else "\N{REPLACEMENT CHARACTER}"
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -10,6 +11,8 @@ from evogit.core import Evidence
 
 MOST = 64 * 1024
 """Bytes of one evaluation's output, log and feedback together; about as many are kept of texts with other letters."""
+MOST_NUMBERS = 100_000
+"""Cases of one evaluation that are taken from a worker, and numbers of them, together."""
 MARK = 64
 """Bytes for saying that something was left out."""
 
@@ -31,6 +34,11 @@ def thinned(evidence: Evidence) -> Evidence:
         log=ends(log, kept_log).decode(errors="replace"),
         feedback=dict(zip(cases, kept, strict=True)),
     )
+
+
+def size(cases: Mapping[str, Mapping[str, Any]]) -> int:
+    """Count cases and their numbers."""
+    return len(cases) + sum(map(len, cases.values()))
 
 
 def shares(sizes: Sequence[int], room: int) -> list[int]:

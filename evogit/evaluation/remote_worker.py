@@ -80,6 +80,8 @@ class _Asked:
     files: Files
     until: float
     answer: asyncio.Future[tuple[Evaluation, Evidence]]
+    late: bool = False
+    """Whether nobody waits for it any more, as it took too long."""
 
 
 class Offer(Struct, frozen=True):
@@ -101,6 +103,11 @@ class Life:
     asked: dict[int, _Asked] = field(default_factory=dict)
     given: set[str] = field(default_factory=set)
     over: bool = False
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it owes an answer that was given up."""
+        return any(asked.late for asked in self.asked.values())
 
 
 class RemoteWorker:
@@ -184,29 +191,36 @@ class RemoteWorker:
         await asyncio.sleep(seconds)
 
     async def evaluate(
-        self, life: Life, tree: str, files: Files, split: str, repeat: int, drawn: Drawn
+        self, life: Life, tree: str, files: Files, split: str, repeat: int, drawn: Drawn, *, patience: float
     ) -> tuple[Evaluation, Evidence]:
         """Have it evaluate a candidate, with the seeds that were `drawn` for its inputs.
 
         Raises:
-            WorkerLostError: it is gone, and the answer with it.
+            WorkerLostError: it is gone, and the answer with it, or did not answer within `patience` seconds.
         """
         if life.over:
             raise WorkerLostError("it ended")
         number, answer = next(self._numbers), asyncio.get_running_loop().create_future()
-        life.asked[number] = _Asked(files, time.monotonic() + longest_evaluation(self._task), answer)
+        asked = _Asked(files, time.monotonic() + longest_evaluation(self._task), answer)
+        life.asked[number] = asked
         self._show_work(life)
         request = {"evaluate": number, "tree": tree, "split": split, "repeat": repeat, "drawn": drawn}
         try:
             based = files.base.id if files.base else ""
             life.wire.say({**request, "removed": files.removed, "based": based}, files.changed)
-            await life.wire.taken()
-            found: tuple[Evaluation, Evidence] = await answer
+            async with asyncio.timeout(patience):
+                await life.wire.taken()
+                await asyncio.wait([answer])
+        except TimeoutError:
+            asked.late = True
+            self._tell(f"the worker {self.name} did not answer for {patience:.0f} s: its candidate goes elsewhere")
+            raise WorkerLostError("it is late") from None
         except asyncio.CancelledError:
             answer.cancel()
             if not life.over:  # its place is free once the worker says that it is
                 life.wire.say({"drop": number})
             raise
+        found: tuple[Evaluation, Evidence] = answer.result()
         return found
 
     def _show_work(self, life: Life) -> None:
@@ -288,8 +302,9 @@ class RemoteWorker:
             ready = told["ready"]
             provider, image, machine = (_short(ready[name]) for name in ("provider", "image", "machine"))
             room = Capacity(**{name: int(ready["room"][name]) for name in ("cpus", "memory", "gpus")})
-            return Offer(provider, image, machine, max(1, min(int(ready["jobs"]), MOST_PLACES)), room)
-        except (LookupError, TypeError, ValueError) as error:
+            most = self._greeting[0]["jobs"] or MOST_PLACES
+            return Offer(provider, image, machine, max(1, min(int(ready["jobs"]), most)), room)
+        except (LookupError, TypeError, ValueError, OverflowError) as error:
             raise WorkerRefusedError("it does not say what it offers") from error
 
     def _take(self, life: Life, header: dict[str, Any], body: bytes) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections import Counter
+import time
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Self
@@ -18,12 +19,15 @@ from evogit.evaluation.clusters.cluster import Cluster
 from evogit.evaluation.evaluator import EvaluationPlace, Evaluator
 from evogit.evaluation.evidence_limits import thinned
 from evogit.evaluation.lines import CommandLine, Line
-from evogit.evaluation.remote_worker import Life, RemoteWorker, greeting
+from evogit.evaluation.remote_worker import Life, RemoteWorker, greeting, longest_evaluation
 from evogit.evaluation.worker_connection import WorkerLostError, WorkerRefusedError
 from evogit.evaluation.worker_verification import Asked, Result, WorkerVerification
 
 LOSSES = 20
-"""Workers that may be lost over one evaluation, which then counts as one that the evaluator failed on."""
+"""Workers that may be lost over one evaluation, which then is done here, or counts as the evaluator's failure."""
+
+PATIENCE, LEAST_PATIENCE = 10, 60.0
+"""Times the longest evaluation so far, and at least so many seconds, that a worker is waited for at first."""
 
 logger = logging.getLogger(__name__)
 
@@ -35,9 +39,10 @@ class Team:
     """Evaluates on `jobs` places of this machine and on workers; an async context manager around an entered `local`.
 
     A worker, its transport or its machine may die at any moment: what it had is evaluated elsewhere, and only what was
-    answered counts. `asked` is the sandbox that the run asked for, which workers choose among their own. Where times
-    are measured, all is evaluated on one kind of machine: this one, or with no `jobs` that of the first worker. With
-    `verify`, what workers say is looked into here and by each other, as that draws.
+    answered counts. Who takes many times as long as usual gets no more until it answers. `asked` is the sandbox that
+    the run asked for, which workers choose among their own. Where times are measured, all is evaluated on one kind of
+    machine: this one, or with no `jobs` that of the first worker. With `verify`, what workers say is looked into here
+    and by each other, as that draws.
     """
 
     def __init__(
@@ -58,6 +63,8 @@ class Team:
         self._free: asyncio.Queue[Seat] = asyncio.Queue()
         self._keeping: list[asyncio.Task[None]] = []
         self._places: list[tuple[Life, int]] = []
+        self._aside: defaultdict[Life, int] = defaultdict(int)
+        self._longest = 0.0
         for _ in range(jobs):
             self._free.put_nowait(None)
         self._clusters: list[Cluster] = []
@@ -69,7 +76,7 @@ class Team:
                 local.task,
                 greeting(local.task, provider=asked, jobs=jobs),
                 offered=self._take_on,
-                freed=lambda worker, life: self._free.put_nowait((worker, life)),
+                freed=self._take_back,
                 tell=lambda said: logger.warning("%s", said),
                 show=show,
             )
@@ -169,32 +176,42 @@ class Team:
             UsageError: as an `Evaluator` does.
         """
         self._local.check_base(files)
+        patience = 0.0
         for _ in range(LOSSES):
-            seat = await self._seat()
+            seat, begun = await self._seat(), time.monotonic()
             if seat is None:
                 try:
                     return await self._local.evaluate(tree, files, split=split, repeat=repeat)
                 finally:
+                    self._longest = max(self._longest, time.monotonic() - begun)
                     self._free.put_nowait(None)
             worker, life = seat
+            patience = max(2 * patience, self._patience())
             try:
                 drawn = self._local.drawn(split, repeat)
-                evaluation, evidence = await worker.evaluate(life, tree, files, split, repeat, drawn)
+                evaluation, evidence = await worker.evaluate(life, tree, files, split, repeat, drawn, patience=patience)
             except WorkerLostError as error:
                 lost = f"{LOSSES} times in a row the worker that evaluated it was gone, {worker.name} last: {error}"
             else:
+                if not self._jobs:  # nothing else tells what is usual
+                    self._longest = max(self._longest, time.monotonic() - begun)
                 evaluation = self._local.labelled(evaluation, tree, files, split, repeat, self._place_of(life))
                 return await self._believed(worker, (evaluation, thinned(evidence)), tree, files, split, repeat)
+        if self._jobs:  # workers may be to blame
+            return await self._local.evaluate(tree, files, split=split, repeat=repeat)
         failed = Evaluation(status="evaluator-error", reason=lost)
         return self._local.labelled(failed, tree, files, split, repeat, self._place or self._local.place), Evidence()
 
     async def _believed(
         self, worker: RemoteWorker, said: Result, tree: str, files: Files, split: str, repeat: int
     ) -> Result:
-        """What a worker said, or what this machine says instead, if it was looked into."""
-        if self._verification is None:
-            return said
+        """What a worker said, or what this machine says instead, if it was looked into or the evaluator failed."""
         again = partial(self._local.evaluate, tree, files, split=split, repeat=repeat)
+        if self._verification is None:
+            if said[0].counts or not self._jobs:
+                return said
+            logger.warning("the evaluator failed on the worker %s, and is tried on this machine", worker.name)
+            return await again()
         beside = partial(self._beside, worker, tree, files, split, repeat)
         believed, left_out = await self._verification.of(worker.name, (tree, split, repeat), said, again, beside)
         for each in self._workers:
@@ -211,7 +228,9 @@ class Team:
         other, life = seat
         try:
             drawn = self._local.drawn(split, repeat)
-            evaluation, evidence = await other.evaluate(life, tree, files, split, repeat, drawn)
+            evaluation, evidence = await other.evaluate(
+                life, tree, files, split, repeat, drawn, patience=self._patience()
+            )
         except WorkerLostError:
             return None
         return other.name, (
@@ -225,11 +244,21 @@ class Team:
         found = None
         for seat in seats:
             fits = seat and self._commands[seat[0].name] != self._commands[worker.name]
-            if found is None and fits and seat and seat[1] and not seat[1].over:
+            if found is None and fits and seat and seat[1] and not (seat[1].over or seat[1].is_late):
                 found = seat[0], seat[1]
             else:
                 self._free.put_nowait(seat)
         return found
+
+    def _take_back(self, worker: RemoteWorker, life: Life) -> None:
+        """A place of a worker is free again, and so are all others of one that is not late any more."""
+        for _ in range(1 + (0 if life.is_late else self._aside.pop(life, 0))):
+            self._free.put_nowait((worker, life))
+
+    def _patience(self) -> float:
+        """Seconds that a worker is waited for; the task's own limit tells where nothing was evaluated yet."""
+        usual = PATIENCE * (self._longest or self._local.task.limits.total)
+        return min(max(LEAST_PATIENCE, usual), longest_evaluation(self._local.task))
 
     async def _keep(self, worker: RemoteWorker) -> None:
         await worker.keep()
@@ -246,6 +275,9 @@ class Team:
             if seat is None:
                 return None
             worker, life = seat
+            if life and life.is_late:
+                self._aside[life] += 1
+                continue
             if life and not life.over:
                 return worker, life
             if not self._jobs and all(each.refused for each in self._workers):

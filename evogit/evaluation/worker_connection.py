@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, get_args
+from collections.abc import Collection, Mapping
+from typing import Any
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
-from evogit.core import Cost, Evaluation, Evidence, EvoGitError, Status
+from evogit.core import Evaluation, Evidence, EvoGitError, RepositoryError
+from evogit.evaluation.evidence_limits import MOST_NUMBERS, size
 from evogit.evaluation.frames import PREFIX, frame
+from evogit.repository.journal_records import evaluation_of
+from evogit.text import whole
 
 GREETING = b"\nevogit worker, protocol 1\n"
 """The first that a worker says; whoever does not know the number must refuse."""
@@ -32,12 +34,15 @@ BEAT = 5.0
 SILENCE = 60.0
 """Seconds without anything from the other side, after which it counts as dead."""
 
-LONGEST_HEADER = 16 << 20
+LONGEST_HEADER = 8 << 20
 LONGEST_ANSWER = 1 << 20
 """Bytes of what may come from a worker: the cases of an evaluation, and its output, which was thinned before."""
 
 LONGEST_REASON = 1000
 """Characters."""
+
+TOLD = ("status", "metrics", "cases", "stages", "reason", "cost", "starved")
+"""Fields of an evaluation that a worker says; the others are for the run to say."""
 
 PIECE = 1 << 20
 """Bytes that are read at a time: a large base through a slow line is no silence."""
@@ -124,43 +129,29 @@ class WorkerConnection:
 
 def answer(number: int, evaluation: Evaluation, evidence: Evidence) -> tuple[dict[str, Any], bytes]:
     """How an evaluation ended, as a worker says it."""
-    told = {
-        "status": evaluation.status,
-        "metrics": evaluation.metrics,
-        "cases": evaluation.cases,
-        "stages": evaluation.stages,
-        "reason": evaluation.reason,
-        "cost": asdict(evaluation.cost),
-        "starved": evaluation.starved,
-    }
+    told = {**{name: getattr(evaluation, name) for name in TOLD}, "cost": asdict(evaluation.cost)}
     more = {"feedback": evidence.feedback, "log": evidence.log, "stdout": len(evidence.stdout)}
     return {"answer": number, "evaluation": told, **more}, evidence.stdout + evidence.stderr
 
 
 def answered(header: Mapping[str, Any], body: bytes, metrics: Collection[str]) -> tuple[Evaluation, Evidence]:
-    """What `answer` made this of, for a task with these metrics; nothing in it is believed to be well-formed.
+    """What `answer` made this of, for a task with these metrics; it is held to the rules of the journal.
 
     Raises:
         WorkerRefusedError: it is not.
     """
     try:
         told, cut = header["evaluation"], _checked(header["stdout"], int)
-        cost = told["cost"]
-        evaluation = Evaluation(
-            status=_one_of(told["status"], get_args(Status)),
-            metrics=_numbers(told["metrics"]),
-            cases=_each(told["cases"], _numbers),
-            stages=_each(told["stages"], _numbers),
-            reason=_checked(told["reason"], str)[:LONGEST_REASON],
-            cost=Cost(wall=_number(cost["wall"]), cpu=_number(cost["cpu"]), memory=_checked(cost["memory"], int)),
-            starved=_checked(told["starved"], bool),
-        )
+        if size(told["cases"]) + size(told["stages"]) > MOST_NUMBERS or len(header["feedback"]) > MOST_NUMBERS:
+            raise ValueError("more cases than are kept")
+        evaluation = evaluation_of({name: told[name] for name in TOLD})
         if evaluation.metrics.keys() != (set(metrics) if evaluation.ok else set()):
             raise ValueError(evaluation.metrics)
-        feedback = _each(header["feedback"], lambda text: _checked(text, str))
-        log = _checked(header["log"], str)
-    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        feedback = {whole(case): whole(_checked(text, str)) for case, text in header["feedback"].items()}
+        log = whole(_checked(header["log"], str))
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError, RepositoryError) as error:
         raise WorkerRefusedError("it sent something that is no evaluation") from error
+    evaluation = replace(evaluation, reason=evaluation.reason[:LONGEST_REASON])
     return evaluation, Evidence(stdout=body[:cut], stderr=body[cut:], feedback=feedback, log=log)
 
 
@@ -168,27 +159,6 @@ def _checked(value: Any, kind: type) -> Any:
     if type(value) is not kind:
         raise TypeError(value)
     return value
-
-
-def _one_of(value: Any, names: tuple[str, ...]) -> Any:
-    if value not in names:
-        raise ValueError(value)
-    return value
-
-
-def _number(value: Any) -> float:
-    number = float(value) if type(value) in (int, float) else math.nan
-    if not math.isfinite(number):
-        raise ValueError(value)
-    return number
-
-
-def _each(value: Any, checked: Callable[[Any], Any]) -> dict[str, Any]:
-    return {name: checked(each) for name, each in _checked(value, dict).items()}
-
-
-def _numbers(value: Any) -> dict[str, float]:
-    return _each(value, _number)
 
 
 def failure(error: EvoGitError) -> dict[str, str]:

@@ -104,7 +104,7 @@ class WorkerVerification:
         its words; of anything else only the numbers are for agents.
         """
         standing, others = self._standing(worker), dict[str, Result]()
-        place, fair = self._drawn(standing, said[0]) if said[0].counts else ("", False)
+        place, fair = self._drawn(standing, said[0]) if said[0].counts else ("here", False)
         if place == "elsewhere":
             if (found := await beside()) and found[1][0].counts:
                 if same(said[0], [found[1][0]]):
@@ -169,7 +169,7 @@ class WorkerVerification:
         counted = [result for result in own if result[0].counts]
         found = [evaluation for evaluation, _ in counted]
         if not found:  # then it cannot be told
-            return unheard(worker, said), ""
+            return unheard(worker, said) if said[0].counts else own[0], ""
         if same(said[0], found):
             standing.held += 1
             return counted[0], ""

@@ -14,6 +14,7 @@ from evogit.core import (
     Decision,
     Entry,
     Evaluated,
+    Evaluation,
     Event,
     Forked,
     Halted,
@@ -27,6 +28,7 @@ from evogit.core import (
     TaskChanged,
 )
 from evogit.repository.shapes import MAX_INT, MisshapenError, Reader, plain, reader
+from evogit.text import whole
 
 VERSION = 1
 
@@ -111,6 +113,9 @@ AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 _POPULATION = re.compile(r"refs/(?:heads/evogit/(?P<plain>[^/]+)/|evogit/(?P<hidden>[^/]+)/agents/)")
 
+_has_surrogate = re.compile(r"\\u[dD][89a-fA-F]").search
+"""Whether this JSON may say a half of a surrogate pair."""
+
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 
 
@@ -122,7 +127,7 @@ def encode(event: Event, seq: int, ms: int = 0) -> str:
     """
     record = {"evogit": VERSION, "seq": seq, **({"ms": ms} if ms else {}), "event": event.event, **plain(event)}
     text = json.dumps(record, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-    message = f"{_subject(event)}\n\n{text}\n"
+    message = f"{whole(_subject(event))}\n\n{text}\n"
     decode(message)
     return message
 
@@ -164,13 +169,25 @@ def decode(message: str) -> tuple[Event, int, int]:
         raise RepositoryError(f"expected a journal record, got {message[:80]!r}; see docs/design/journal.md") from error
 
 
+def evaluation_of(told: Any) -> Evaluation:
+    """Read an evaluation that came from elsewhere as it would be read in a record.
+
+    Raises:
+        RepositoryError: no record can hold it.
+    """
+    record = {"evogit": VERSION, "seq": 0, "event": "evaluated", "candidate": "", "evaluation": told}
+    event, *_ = decode(f"\n\n{json.dumps(record)}")
+    assert isinstance(event, Evaluated)
+    return event.evaluation
+
+
 def _decoded(message: str) -> tuple[Event, int, int]:
     text = unsealed(message)[0].partition("\n\n")[2]
     if wrong := _too_large(text):
         raise RepositoryError(f"damaged journal record {message[:80]!r}: {wrong}")
     record: dict[str, Any] = _parsed(text)
-    if _has_long_text(text):
-        record = _shortened(record, MAX_NAME_CHARS)
+    if _has_long_text(text) or _has_surrogate(text):
+        record = _tidied(record, MAX_NAME_CHARS)
     version, seq, name = record.pop("evogit"), int(record.pop("seq")), str(record.get("event"))
     ms = int(record.pop("ms", 0))
     if version != VERSION or name not in _EVENTS:
@@ -209,16 +226,16 @@ def _has_long_text(text: str) -> bool:
     return '\\"' in text or max(map(len, text.split('"'))) > MAX_NAME_CHARS
 
 
-def _shortened(value: Any, limit: int) -> Any:
-    """The value with every text and key cut to what its field may have."""
+def _tidied(value: Any, limit: int) -> Any:
+    """The value with every text and key cut to what its field may have, and writable as UTF-8."""
     if type(value) is str:
-        return value if len(value) <= limit else f"{value[: limit - 1]}…"
+        return whole(value if len(value) <= limit else f"{value[: limit - 1]}…")
     if type(value) is list:
-        return [_shortened(each, limit) for each in value]
+        return [_tidied(each, limit) for each in value]
     if type(value) is not dict:
         return value
     return {
-        _shortened(key, MAX_NAME_CHARS): _shortened(each, MAX_TEXT_CHARS if key in TEXTS else MAX_NAME_CHARS)
+        _tidied(key, MAX_NAME_CHARS): _tidied(each, MAX_TEXT_CHARS if key in TEXTS else MAX_NAME_CHARS)
         for key, each in value.items()
     }
 

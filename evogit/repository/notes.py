@@ -20,7 +20,7 @@ def notes_tree(trees: Trees, base: str | None, notes: Mapping[str, str]) -> str:
     known = {entry.path: entry.blob for entry in trees.entries(base)} if base else {}
     fresh: dict[str, bytes | None] = {}
     for commit, text in notes.items():
-        path, content = f"{commit[:2]}/{commit[2:]}", text.encode()
+        path, content = f"{commit[:2]}/{commit[2:]}", text.encode(errors="replace")
         if known.get(path) != str(pygit2.hash(content)):
             fresh[path] = content
     return trees.write(base, fresh)

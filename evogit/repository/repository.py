@@ -345,7 +345,7 @@ class Repository:
         """Write that file."""
         file = self.landing_text(run, commit)
         with self.state.below("land", run).opened(make=True) as folder:
-            folder.replace(file.name, [text.encode()])
+            folder.replace(file.name, [text.encode(errors="replace")])
 
     def forget_run(self, run: str) -> None:
         """Remove what is kept of a run beside the refs; of the last one all but the mark of a repository of our own."""

@@ -56,11 +56,11 @@ version, provider, machine, room = sys.argv[1:5]
 os.write(1, b"\\nevogit worker, protocol 1\\n")
 say({"evogit": version})
 hear()
-say({"ready": {"provider": provider, "image": "other", "machine": machine, "jobs": 1,
+say({"ready": {"provider": provider, "image": "other", "machine": machine, "jobs": 1024,
                "room": json.loads(room)}})
 number = hear()["evaluate"]
 """
-"""A worker that has been asked for its first evaluation; what it then does is added."""
+"""A worker that has been asked for its first evaluation, and offers too much; what it then does is added."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -77,6 +77,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).mkdir()
         monkeypatch.setenv(variable, str(tmp_path / name))
     return tmp_path
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def own(folder: Path) -> AsyncIterator[Evaluator]:
+    """One whose processes start within this test, and so in its folder."""
+    task = load_task(write_task(folder / "tiny", evaluate=EVALUATE))
+    async with Evaluator(task, provider="none", jobs=1) as evaluator:
+        yield evaluator
 
 
 ROOM = {"cpus": 2, "memory": 4 << 30, "gpus": 0}
@@ -157,6 +165,12 @@ HOSTILE = {
     "has other metrics": ("evaluation(number, metrics={'other': 1})", "no evaluation"),
     "is infinitely good": ("evaluation(number, metrics={'score': float('inf')})", "no evaluation"),
     "knows another status": ("evaluation(number, status='best')", "no evaluation"),
+    "ended before it began": ("evaluation(number, cost={**OK['cost'], 'wall': -1e300})", "no evaluation"),
+    "took for ever": ("evaluation(number, cost={**OK['cost'], 'cpu': 1e300})", "no evaluation"),
+    "used less than nothing": ("evaluation(number, cost={**OK['cost'], 'memory': -5})", "no evaluation"),
+    "used all memory": ("evaluation(number, cost={**OK['cost'], 'memory': 10**40})", "no evaluation"),
+    "has very many cases": ("evaluation(number, cases={str(n): {} for n in range(200000)})", "no evaluation"),
+    "has very many numbers": ("evaluation(number, cases={'x': {str(n): 1 for n in range(200000)}})", "no evaluation"),
     "asks for another's files": ("say({'need': '/etc/passwd'})", "it asked for files that it was not to have"),
     "asks again and again": (
         f"say({{'need': '{SEED.id}'}}); say({{'need': '{SEED.id}'}})",
@@ -176,6 +190,16 @@ async def test_a_worker_that_breaks_the_rules_is_left_out(local: Evaluator, fold
             await there.evaluate("a" * 40, FILES, split="train")
         assert there.jobs == 0
     assert why in told[-1]
+
+
+async def test_words_of_a_worker_can_be_written(local: Evaluator, folder: Path) -> None:
+    does = r"""say({"answer": number, "evaluation": {**OK, "cases": {"\ud800": {}}, "reason": "a\ud800b"},
+     "feedback": {"\ud800": "\ud800"}, "log": "\ud800", "stdout": 0})
+sys.stdin.buffer.read()"""
+    async with team(local, [script(folder, does)]) as there:
+        evaluation, evidence = await there.evaluate("a" * 40, FILES, split="train")
+    texts = [evaluation.reason, *evaluation.cases, *evidence.feedback, *evidence.feedback.values(), evidence.log]
+    assert "".join(texts).encode() == b"a?b????"
 
 
 @pytest.mark.parametrize(
@@ -245,6 +269,41 @@ async def test_what_a_dying_worker_had_is_evaluated_elsewhere(local: Evaluator, 
     assert [evaluation.image for evaluation, _ in done] == [local.image] * 4
 
 
+async def test_what_a_worker_fails_on_is_tried_here(own: Evaluator, folder: Path) -> None:
+    does = "while True:\n    evaluation(number, status='evaluator-error', metrics={})\n    number = hear()['evaluate']"
+    async with team(own, [script(folder, does)], jobs=1) as both:
+        await until(lambda: both.jobs == 2, "that the worker is there")
+        done = await asyncio.gather(*(both.evaluate(str(n) * 40, FILES, split="train") for n in range(4)))
+        assert both.workers()[0]["evaluated"]
+    assert all(evaluation.ok for evaluation, _ in done)
+
+
+async def test_what_a_worker_keeps_is_evaluated_elsewhere(
+    own: Evaluator, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evogit.evaluation.team.LEAST_PATIENCE", 0.2)
+    monkeypatch.setattr("evogit.evaluation.team.PATIENCE", 0)
+    asked = folder / "asked"
+    does = f"while True:\n    open({str(asked)!r}, 'a').write('x')\n    number = hear()['evaluate']"
+    async with team(own, [script(folder, does)], jobs=1) as both:
+        await until(lambda: both.jobs == 2, "that the worker is there")
+        done = await asyncio.gather(*(both.evaluate(str(n) * 40, FILES, split="train") for n in range(6)))
+    assert [evaluation.image for evaluation, _ in done] == [own.image] * 6
+    assert asked.read_text() == "x", "it gets no more until it answers"
+
+
+async def test_a_slow_worker_gets_more_once_it_answers(
+    local: Evaluator, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evogit.evaluation.team.LEAST_PATIENCE", 0.2)
+    monkeypatch.setattr("evogit.evaluation.team.PATIENCE", 0)
+    does = "time.sleep(1)\nwhile True:\n    evaluation(number)\n    number = hear()['evaluate']"
+    async with team(local, [script(folder, does)]) as there:
+        evaluation, _ = await there.evaluate("a" * 40, FILES, split="train")
+        assert there.workers()[0]["evaluated"] > 1
+    assert evaluation.ok
+
+
 async def test_a_candidate_that_takes_every_worker_with_it_is_given_up(
     local: Evaluator, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,6 +312,17 @@ async def test_a_candidate_that_takes_every_worker_with_it_is_given_up(
         evaluation, _ = await there.evaluate("a" * 40, FILES, split="train")
     assert evaluation.status == "evaluator-error"
     assert "2 times in a row the worker that evaluated it was gone, other last: it ended" in evaluation.reason
+
+
+async def test_a_candidate_that_takes_workers_with_it_is_evaluated_here(
+    own: Evaluator, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evogit.evaluation.team.LOSSES", 1)
+    async with team(own, [script(folder, "os.abort()")], jobs=1) as both:
+        await until(lambda: both.jobs == 2, "that the worker is there")
+        done = await asyncio.gather(*(both.evaluate(str(n) * 40, FILES, split="train") for n in range(2)))
+        assert both.workers()[0]["gone"]
+    assert all(evaluation.ok for evaluation, _ in done)
 
 
 async def test_a_command_that_never_works_is_left_out(local: Evaluator, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,6 +119,13 @@ async def test_noise_is_no_lie() -> None:
     assert (await looked_into(said(0, "timeout"), said(2)))[1] == "", "a machine may be busy"
 
 
+async def test_what_the_evaluator_fails_on_elsewhere_is_looked_into() -> None:
+    failed = said(0, "evaluator-error")
+    lie = "it says evaluator-error where this machine finds score 2"
+    assert await looked_into(failed, said(2), held=2, beside=failed) == (said(2), lie)
+    assert await looked_into(failed, failed) == (failed, ""), "there it fails, too"
+
+
 async def test_what_the_evaluator_fails_on_here_tells_nothing() -> None:
     assert await looked_into(said(3), said(0, "evaluator-error")) == (unheard("gpu", said(3)), "")
 

@@ -88,6 +88,19 @@ def test_what_is_appended_comes_back_in_order_and_whole(repository: Repository) 
     assert {entry.host for entry in read} == {repository.host}
 
 
+def test_half_a_character_stops_neither_readers_nor_notes(repository: Repository, git) -> None:
+    record = {"evogit": 1, "seq": 1, "event": "evaluated", "candidate": COMMIT, "instead": "a\ud800b"}
+    text = json.dumps({**record, "evaluation": {"status": "ok", "cases": {"\ud800": {}}}})
+    commit = git("commit-tree", repository.trees.write(None, {}), "-m", f"x\n\n{text}").strip()
+    git("update-ref", f"refs/evogit/r/journal/{repository.host}", commit)
+    read: list[Entry] = []
+    repository.journal("r", read.append)
+    event = read[0].event
+    assert isinstance(event, Evaluated)
+    assert (event.instead.encode(), list(event.evaluation.cases)) == (b"a?b", ["?"])
+    repository.write_notes("r", {commit: "a\ud800b"})
+
+
 def test_another_reader_sees_only_what_is_new(repository: Repository) -> None:
     read: list[Entry] = []
     reader = repository.journal("r", read.append)
