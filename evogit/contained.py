@@ -1,7 +1,7 @@
 """Reads files of a folder that a stranger may have made: nothing outside of it, and nothing without an end.
 
-Git and archives keep symbolic links, so a path in such a folder may lead to any file of this machine. Also in the folder
-there are files that its author does not have: a clone holds `.git/config` and what its user keeps there untracked.
+Git and archives keep symbolic links, so a path in such a folder may lead to any file of this machine. The folder
+itself has files that its author does not have: a clone holds `.git/config` and what its user keeps there untracked.
 """
 
 from __future__ import annotations
