@@ -22,7 +22,7 @@ from evogit.adopt.past import (
     object_of,
     only_one,
 )
-from evogit.contained import find_text
+from evogit.contained import find_text, folders_below
 from evogit.core import NotFoundError
 
 SKYDISCOVER = "SkyDiscover"
@@ -42,9 +42,10 @@ def find_checkpoints(path: Path) -> Sequence[Path]:
     """
     if (path / "programs").is_dir():
         return [path]
-    below = path.glob("**/checkpoint_*") if path.is_dir() else ()
+    below = (path / place / name for place, folders, _ in folders_below(path) for name in folders)
     root = path.resolve()
-    found = [each for each in below if (each / "programs").is_dir() and each.resolve().is_relative_to(root)]
+    named = (each for each in below if each.name.startswith("checkpoint_") and (each / "programs").is_dir())
+    found = [each for each in named if each.resolve().is_relative_to(root)]
     only_one(path, {each.parent for each in found})
     return sorted(found, key=_iteration, reverse=True)
 
@@ -112,7 +113,8 @@ def _what_came(folder: Path, unread: Collection[str]) -> str:
 def _features(folders: Sequence[Path]) -> Collection[str]:
     """Metrics by which programs are told apart, not ranked; SkyDiscover has none."""
     for folder in folders:
-        if stats := object_of(find_text(folder, "metadata.json", MAX_PROGRAM_BYTES)).get("feature_stats"):
+        stats = object_of(find_text(folder, "metadata.json", MAX_PROGRAM_BYTES)).get("feature_stats")
+        if isinstance(stats, dict) and stats:
             return frozenset(stats)
     return FEATURES
 

@@ -28,6 +28,10 @@ USUAL = frozenset(_USUAL.split())
 PROGRAMS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """PATH of images that do not say another one."""
 MAX_INSTRUCTIONS = 500
+MAX_LAID_BYTES = 64 << 20
+"""Bytes that all instructions may lay into an image, twice what comes along with a task."""
+FILE_BYTES = 1024
+"""What a file counts at least."""
 ELSEWHERE = ("/dev/", "/etc/apt/")
 """Where what is written is of no use here."""
 BUILD = "for that, build it with Docker and name it as [sandbox] image of a task of your own (`evogit adopt`)"
@@ -106,6 +110,7 @@ class _Image(Struct):
     system: dict[str, None] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
     undone: dict[str, None] = field(default_factory=dict)
+    room: int = MAX_LAID_BYTES
 
     def take(self, instruction: Instruction) -> None:
         """Do what an instruction says."""
@@ -146,7 +151,13 @@ class _Image(Struct):
         return normal(posixpath.join(self.workdir, path))
 
     def lay(self, path: str, file: File) -> None:
-        """Have a file at a path."""
+        """Have a file at a path, as long as there is room."""
+        self.room -= len(file[0]) + FILE_BYTES
+        if self.room < 0:
+            self._note(
+                f"{self.whose} has more than {MAX_LAID_BYTES >> 20} MB of files, of which the last ones are missing"
+            )
+            return
         self.files[self.at(path)] = file
         self.add_folder(posixpath.dirname(self.at(path)))
 

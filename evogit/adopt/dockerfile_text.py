@@ -67,7 +67,10 @@ def array(rest: str) -> list[str]:
 
 
 def expanded(text: str, told: Mapping[str, str], *, unknown: bool = False) -> str:
-    """With the values of its variables; one without is empty, or left to the shell where it is `unknown`."""
+    """With the values of its variables; one without is empty, or left to the shell where it is `unknown`.
+
+    What gets longer is cut where patterns stop.
+    """
 
     def value(match: re.Match[str]) -> str:
         known, how, word = told.get(match[1] or match[2]), match[3] or "", match[4] or ""
@@ -76,4 +79,4 @@ def expanded(text: str, told: Mapping[str, str], *, unknown: bool = False) -> st
         missing = not known if how.startswith(":") else known is None
         return word if missing == how.endswith("-") and how else ("" if missing else known or "")
 
-    return VARIABLE.sub(value, text)
+    return VARIABLE.sub(value, text)[: max(len(text), MAX_LINE_CHARS)]

@@ -41,7 +41,7 @@ def find_task(name_or_path: str) -> Task:
     path = Path(name_or_path)
     trusted = Trust.of_user().covers_task(path)
     if name_or_path in (names := gallery()):
-        if path.is_dir() and recognise(path):
+        if path.is_dir() and _is_task(path):
             logger.warning("%s is the task that comes along; the one in the folder here is ./%s", path, path)
         return load_task(content("tasks") / name_or_path)
     if (path / TASK_FILE).is_file() and not _is_foreign(path / TASK_FILE):

@@ -8,12 +8,14 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct, field
 
 from evogit.config.names import SYSTEM
+from evogit.contained import MAX_DEPTH
 from evogit.content import content
 from evogit.core import ConfigError, Direction
 from evogit.sandbox.cache import cache_folder
@@ -36,6 +38,8 @@ OUTSIDE = (
     "# Its evaluator runs outside of the sandbox, on what the candidate's functions return. It is code of the task's",
     "# author that runs with your rights.",
 )
+MAX_NAME_BYTES = 255
+"""Bytes of a file's name."""
 PLAIN, EXECUTABLE = 0o100644, 0o100755
 CORES = 4
 """CPU seconds per second of wall clock that an evaluation may take: these systems limit the latter alone."""
@@ -154,12 +158,14 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
         """Write the task folder, with an evaluator `outside` of the sandbox or in it.
 
         Raises:
-            ConfigError: a file's path leads out of it.
+            ConfigError: a file's path leads out of it, is too deep or has too long a name.
         """
         for path, (data, mode) in self.files(outside=outside):
             place = folder / path
             if ".." in place.parts:
                 raise ConfigError(f"expected files below the task's folder, got {path}")
+            if path.count("/") > MAX_DEPTH or max(map(len, path.encode().split(b"/"))) > MAX_NAME_BYTES:
+                raise ConfigError(f"expected a path that every system can have, got {path:.200}")
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(data)
             place.chmod(0o755 if mode == EXECUTABLE else 0o644)
@@ -178,7 +184,17 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
                     os.rename(Path(scratch) / self.name, folder)  # noqa: PTH104 - whole or not at all
                 except OSError:
                     shutil.rmtree(Path(scratch) / self.name)  # another process was faster
+        os.utime(folder.parent)
         return folder
+
+
+def remove_kept(unused: float) -> Iterator[tuple[str, int]]:
+    """Remove tasks that were not used for so many seconds: the name and bytes of each."""
+    for folder in sorted(kept_folder().glob("*")):
+        if time.time() - folder.stat().st_mtime >= unused:
+            size = sum(path.lstat().st_size for path in folder.rglob("*"))
+            shutil.rmtree(folder)
+            yield folder.name, size
 
 
 def _size(megabytes: int) -> str:
@@ -203,6 +219,12 @@ def reached(files: Mapping[str, File], begin: set[str]) -> set[str]:
             folders = dict.fromkeys(("", path[: path.rfind("/") + 1]))
             left += [f"{folder}{name.replace('.', '/')}.py" for name in names for folder in folders]
     return reached
+
+
+def told_along(paths: Iterable[str], where: str = "") -> tuple[str, ...]:
+    """A note that names files of the user's which come along only as a source names them."""
+    names = ", ".join(paths)
+    return (f"these files{where} come along, as its sources name them: {names}",) if names else ()
 
 
 def may_link(path: str) -> bool:

@@ -61,9 +61,16 @@ SAFE = re.compile(r"\.(png|jpe?g|gif|pdf|sqlite|db)$")
 
 
 def followed(
-    begin: Iterable[str], get: Callable[[str], File | None], inside: Callable[[str], Iterable[str]]
+    begin: Iterable[str],
+    get: Callable[[str], File | None],
+    inside: Callable[[str], Iterable[str]],
+    *,
+    wild: bool = True,
 ) -> dict[str, File]:
-    """Path -> file of what is reached from these paths, those first; `inside` gives the paths of a folder's files."""
+    """Path -> file of what is reached from these paths, those first; `inside` gives the paths of a folder's files.
+
+    Patterns and whole folders reach files only where sources may be `wild`.
+    """
     found: dict[str, File] = {}
     left = list(begin)
     while left:
@@ -71,7 +78,7 @@ def followed(
         if path not in found and (file := get(path)):
             found[path] = file
             if is_source(path):
-                left += named(path, file[0].decode(errors="replace"), inside)
+                left += named(path, file[0].decode(errors="replace"), inside, wild=wild)
     return found
 
 
@@ -85,7 +92,10 @@ def among(files: Mapping[str, File], begin: Iterable[str]) -> dict[str, File]:
 
 
 def beside(script: Path) -> tuple[dict[str, File], tuple[str, ...]]:
-    """What a script reaches in its folder, itself first, and the paths of what is too large to come along."""
+    """What a script reaches in its folder, itself first, and the paths of what is too large to come along.
+
+    In the home of the user, or above it, that is only what has its name in a source.
+    """
     root = script.parent.resolve()
     room = [LARGEST, MOST]
     large: list[str] = []
@@ -112,7 +122,8 @@ def beside(script: Path) -> tuple[dict[str, File], tuple[str, ...]]:
             return iter(())
         return (f"{folder}/{name}" if folder else name for name in names)
 
-    return followed([script.name], get, inside), tuple(large)
+    is_home = Path.home().resolve().is_relative_to(root)
+    return followed([script.name], get, inside, wild=not is_home), tuple(large)
 
 
 def is_source(path: str) -> bool:
@@ -120,12 +131,12 @@ def is_source(path: str) -> bool:
     return SOURCES.fullmatch(path.rpartition("/")[2]) is not None
 
 
-def named(path: str, text: str, inside: Callable[[str], Iterable[str]]) -> Iterator[str]:
-    """The paths that a source's text may mean, whether there is something or not."""
+def named(path: str, text: str, inside: Callable[[str], Iterable[str]], *, wild: bool) -> Iterator[str]:
+    """The paths that a source's text may mean, whether there is something or not; patterns only if it is `wild`."""
     here, text = path.rpartition("/")[0], "\n".join(lines_of(text))
     words = {word.lstrip("/") for word in words_of(text)}
     quoted = set(islice(dict.fromkeys(QUOTED.findall(text)), MAX_NAMES))
-    words, whole = words | quoted, WHOLE.search(text) is not None
+    words, whole = words | quoted, wild and WHOLE.search(text) is not None
     inside = cache(lambda folder, look=inside: list(look(folder)))
     for folder in dict.fromkeys(("", here)):
         prefix = f"{folder}/" if folder else ""
@@ -134,7 +145,7 @@ def named(path: str, text: str, inside: Callable[[str], Iterable[str]]) -> Itera
         yield from (clean for each in far if (clean := _joined(folder, each)))
         for name in sorted(each.strip("/").removeprefix("./") for each in quoted):
             place, _, pattern = _joined(folder, name).rpartition("/")
-            if "*" in pattern and re.search(r"\w", pattern):
+            if wild and "*" in pattern and re.search(r"\w", pattern):
                 yield from fnmatch.filter(
                     inside(place), f"{place}/" * bool(place) + re.sub(r"([\[?])", r"[\1]", pattern)
                 )

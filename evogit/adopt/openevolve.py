@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from evogit.adopt.above import above
-from evogit.adopt.foreign_task import SHIMS, File, ForeignTask, name_of, reached
+from evogit.adopt.foreign_task import SHIMS, File, ForeignTask, name_of, reached, told_along
 from evogit.adopt.needs import told_needs
 from evogit.adopt.outside import openevolve_outside
 from evogit.adopt.sources import (
@@ -147,7 +147,8 @@ def _theirs(folder: Path, evaluator: str) -> _Theirs:
     shared = above(folder, files, evaluator)
     home = folder.resolve().name if shared else "."
     within = {posixpath.normpath(f"{home}/{path}"): file for path, file in files.items()}
-    return _Theirs({**shared, **within}, posixpath.normpath(f"{home}/{evaluator}"), home, too_large(folder, files))
+    notes = (*told_along(shared, f" of {folder.resolve().parent}"), *too_large(folder, files))
+    return _Theirs({**shared, **within}, posixpath.normpath(f"{home}/{evaluator}"), home, notes)
 
 
 def begun_with(programs: Sequence[Path], config: Mapping[str, Any]) -> Path:

@@ -155,7 +155,9 @@ class _Git:
                 f"{table} lies in no Git repository, where the programs of its rows would be; import it where it was "
                 "written, or from a clone that has all of its branches"
             ) from None
-        root = next(each for each in (folder.resolve(), *folder.resolve().parents) if (each / ".git").exists())
+        above = (folder.resolve(), *folder.resolve().parents)
+        if (root := next((each for each in above if (each / ".git").exists()), None)) is None:
+            raise NotFoundError(f"{table} lies in a repository without a working tree; import it from a clone of that")
         self._program = program
         self._bare: set[str] = set()  # commits above which no row's is
         self._place = (folder.resolve().relative_to(root) / program).as_posix()

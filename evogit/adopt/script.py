@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from evogit.adopt.foreign_task import File, ForeignTask, name_of
+from evogit.adopt.foreign_task import File, ForeignTask, name_of, told_along
 from evogit.adopt.labels import best_label, time_of
 from evogit.adopt.neighbours import beside, is_source, modules_started, words_of
 from evogit.adopt.sources import marked, packages, repeats
@@ -83,7 +83,11 @@ def read_script(file: Path) -> ForeignTask | None:
         timeout=TIMEOUT,
         packages=packages(seed),
         repeats=repeats(seed),
-        notes=(*notes_of(number), *([left_out] if large else [])),
+        notes=(
+            *notes_of(number),
+            *told_along(path for path in seed if path != file.name),
+            *([left_out] if large else []),
+        ),
     )
 
 

@@ -27,7 +27,11 @@ from evogit.contained import file_at, find_text
 EXPECTED = "initial.* or seed_repo/ with evaluate.py (ShinkaEvolve)"
 TIMEOUT = 600.0
 """Seconds of one evaluation where nothing is said."""
-SAID = re.compile(r"\btime[ \t]{0,8}[=:][ \t]{0,8}[\"']?(\d+):(\d\d):(\d\d)")
+SAID = re.compile(r"\btime[ \t]{0,8}[=:][ \t]{0,8}[\"']?(\d{1,4}):(\d\d):(\d\d)")
+MAX_TEXT_CHARS = 1 << 16
+"""Characters of a text that a module puts together."""
+MAX_TEXTS_CHARS = 1 << 24
+"""Characters of all of them, each counted wherever it is used."""
 MESSAGE = "task_sys_msg"
 """What they call the instructions."""
 STARTS = re.compile(r"(^|/)run[^/]*\.py$")
@@ -191,7 +195,7 @@ def _is_message(key: ast.expr | None) -> bool:
 
 
 class _Texts:
-    """The texts that a module puts together, as far as that can be seen without running it.
+    """The texts that a module puts together, as far as that can be seen without running it, and within bounds.
 
     Attributes:
         known: name -> text.
@@ -200,6 +204,7 @@ class _Texts:
     def __init__(self, files: Mapping[str, File]) -> None:
         self.known: dict[str, str] = {}
         self._files = files
+        self._room = MAX_TEXTS_CHARS
 
     def take(self, node: ast.AST) -> None:
         """Learn what a statement assigns."""
@@ -207,10 +212,15 @@ class _Texts:
             names = [target.id for target in node.targets if isinstance(target, ast.Name)]
             self.known |= dict.fromkeys(names, said) if (said := self.of(node.value)) else {}
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and isinstance(node.op, ast.Add):
-            self.known[node.target.id] = self.known.get(node.target.id, "") + self.of(node.value)
+            self.known[node.target.id] = (self.known.get(node.target.id, "") + self.of(node.value))[:MAX_TEXT_CHARS]
 
     def of(self, value: ast.expr) -> str:
-        """The text of an expression; empty where it is none that is known."""
+        """The text of an expression; empty where it is none that is known, or there is no room for it."""
+        text = self._of(value)[:MAX_TEXT_CHARS] if self._room > 0 else ""
+        self._room -= len(text)
+        return text
+
+    def _of(self, value: ast.expr) -> str:
         if isinstance(value, ast.Constant):
             return value.value if isinstance(value.value, str) else ""
         if isinstance(value, ast.Name):

@@ -23,7 +23,7 @@ from evogit.adopt.past import (
     object_of,
     only_one,
 )
-from evogit.contained import file_at, find_text, has_file, open_at
+from evogit.contained import file_at, find_text, folders_below, has_file, open_at
 from evogit.core import ConfigError, NotFoundError
 
 NEEDED = frozenset({"id", "code", "combined_score"})
@@ -48,8 +48,9 @@ def find_database(path: Path) -> Path | None:
     """
     if path.is_file():
         return path if _is_database(path.parent, path.name) else None
-    files = (each for ending in ("sqlite", "db") for each in path.glob(f"**/*.{ending}"))
-    found = [each for each in files if _has_programs(path, each.relative_to(path).as_posix())]
+    files = [below + name for below, _, names in folders_below(path) for name in names]
+    databases = (each for ending in (".sqlite", ".db") for each in files if each.endswith(ending))
+    found = [path / each for each in databases if _has_programs(path, each)]
     only_one(path, found)
     return next(iter(found), None)
 
@@ -123,6 +124,7 @@ def _opened(root: Path, path: str, scratch: Path) -> sqlite3.Connection:
     _copy(root, path, scratch)
     database = sqlite3.connect(scratch / NAME)
     database.row_factory = sqlite3.Row
+    database.text_factory = lambda data: data.decode(errors="replace")
     database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_PROGRAM_BYTES)
     database.setlimit(sqlite3.SQLITE_LIMIT_EXPR_DEPTH, MAX_DEPTH)
     database.set_progress_handler(_Steps(), STEPS)

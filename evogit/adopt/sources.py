@@ -12,7 +12,7 @@ from pathlib import Path
 
 from evogit.adopt.foreign_task import NOISY, File, reached
 from evogit.adopt.yaml_text import at
-from evogit.contained import MAX_LINE_CHARS, file_at, find_text, has_file, lines_of, toml_of
+from evogit.contained import MAX_LINE_CHARS, file_at, find_text, folders_below, has_file, lines_of, toml_of
 from evogit.core import ConfigError
 from evogit.source.marks import END, START, blocks
 
@@ -137,14 +137,18 @@ def _is_meant(name: str, sources: str, room: list[int]) -> bool:
 
 
 def _walk(root: Path, inside: str, without: re.Pattern[str]) -> Iterator[str]:
-    """Yield the paths of what is not left out, in order; links that lead out of the folder are passed over."""
-    folder = (root / inside).resolve()
-    if not folder.is_relative_to(root.resolve()):
+    """Yield the paths of what is not left out, in order; links that may not be followed are passed over.
+
+    Nothing is below a folder that is hidden, or that a link stands for.
+    """
+    folder, top = (root / inside).resolve(), root.resolve()
+    if folder != Path(os.path.normpath(top / inside)) or not folder.is_relative_to(top):
         return
-    for place, folders, files in os.walk(folder):
-        below = "" if Path(place) == folder else f"{Path(place).relative_to(folder).as_posix()}/"
-        folders[:] = sorted(name for name in folders if not without.search(f"{below}{name}/"))
-        names = (below + name for name in sorted(files))
+    if any(name.startswith(".") for name in folder.relative_to(top).parts):
+        return
+    for below, folders, files in folders_below(folder):
+        folders[:] = [name for name in folders if not without.search(f"{below}{name}/")]
+        names = (below + name for name in files)
         yield from (name for name in names if not without.search(name) and has_file(folder, name))
 
 

@@ -1,9 +1,13 @@
-"""Reads what configuration files of other systems say in YAML, as these systems do, within bounds."""
+"""Reads what configuration files of other systems say in YAML, as these systems do, within bounds.
+
+What is read can be written as JSON: a date becomes a text, and None stands for what JSON has not, or is too large.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from datetime import date
 from typing import Any
 
 MAX_CHARS = 1 << 18
@@ -11,6 +15,8 @@ MAX_CHARS = 1 << 18
 MAX_DEPTH = 50
 MAX_NODES = 100_000
 """Values of a file once all aliases are replaced by what they stand for."""
+MAX_BITS = 64
+"""Bits of an integer."""
 MAX_SECONDS = 30 * 24 * 3600.0
 
 
@@ -32,7 +38,19 @@ def read_yaml(text: str) -> dict[str, Any]:
         value = yaml.load(text, Loader=loader) if root and _size(root, {}) <= MAX_NODES else None  # noqa: S506 - safe
     except (yaml.YAMLError, ValueError, OverflowError):  # ValueError: a date or number that there is not
         return {}
-    return value if isinstance(value, dict) else {}
+    return plain if isinstance(plain := _plain(value), dict) else {}
+
+
+def _plain(value: Any) -> Any:
+    """The same as JSON may say it; a key that is no text is left out."""
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items() if isinstance(key, str)}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, date):
+        return str(value)
+    is_small = isinstance(value, int) and value.bit_length() <= MAX_BITS
+    return value if is_small or isinstance(value, str | float) else None
 
 
 def _size(node: Any, sizes: dict[int, float]) -> float:

@@ -89,7 +89,7 @@ def _broken(line: str) -> str:
         width = os.get_terminal_size(sys.stderr.fileno()).columns
     except OSError:  # it is no terminal
         return line
-    if len(line) <= width:
+    if len(line) <= width or width == 0:  # a terminal that does not know its size
         return line
     import textwrap
 

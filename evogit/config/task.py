@@ -291,19 +291,19 @@ def _files(task: Path, root: Path) -> Iterator[tuple[str, tuple[bytes, int]]]:
     """Yield path -> content and Git mode of the files of a folder of a task's.
 
     Raises:
-        ConfigError: a link leads out of the folder, the folder is a link that leads out of the task's, or a file is
-            not a regular one.
+        ConfigError: a link leads out of the folder or to a hidden file, the folder is a link itself, or a file is not
+            a regular one.
     """
     if not root.is_dir():
         return
-    if root.is_relative_to(task) and not root.resolve().is_relative_to(task.resolve()):
-        raise ConfigError(f"{root}: expected a folder of {task}, got a link that leads out of it; put a copy there")
+    if root.is_relative_to(task) and root.resolve() != task.resolve() / root.relative_to(task):
+        raise ConfigError(f"{root}: expected a folder of {task}, got a link; put a copy there")
     for name in sorted(walk(root), key=PurePosixPath):
         if "__pycache__" in name.split("/"):
             continue
         if not is_safe_path(name):
             raise ConfigError(f"{root / name}: expected a path that every system can have; rename it")
-        yield name, file_at(root, name)
+        yield name, file_at(root, name, whole=True)
 
 
 def _digest(values: Any, files: Iterable[tuple[str, tuple[bytes, int]]]) -> str:

@@ -122,6 +122,57 @@ def test_a_link_within_a_task_folder_is_followed(tmp_path: Path, name: str) -> N
     assert set(before.splitlines()) <= set(after.splitlines())
 
 
+@pytest.mark.parametrize("target", [".env", ".git/config", "sub/../.env", "way", "ABSOLUTE"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_link_to_what_only_the_user_has_in_a_clone_is_not_followed(tmp_path: Path, name: str, target: str) -> None:
+    task = tmp_path / "task"
+    write(task, {**FORMATS[name], ".env": CANARY, ".git/config": CANARY, "sub/x": ""})
+    (task / "way").symlink_to(".env")
+    for place in FORMATS[name]:
+        (task / place).rename(tmp_path / "kept")
+        up = "../" * place.count("/")
+        (task / place).symlink_to(task / ".env" if target == "ABSOLUTE" else up + target)
+        with suppress(EvoGitError):
+            assert CANARY not in taken(task, name)
+        (task / place).unlink()
+        (tmp_path / "kept").rename(task / place)
+
+
+@pytest.mark.parametrize("target", ["id_rsa", ".env", "sub/credentials.json", ".netrc/x", "up/.git/config"])
+def test_no_link_leads_to_a_hidden_or_secret_file(tmp_path: Path, target: str) -> None:
+    write(tmp_path / "root", {target: CANARY, "file": ""})
+    (tmp_path / "root" / "link").symlink_to(target)
+    assert not has_file(tmp_path / "root", "link")
+    assert not has_file(tmp_path / "root", "link", whole=True)
+
+
+def test_a_link_to_an_untracked_file_of_a_working_tree_gives_no_goal(tmp_path: Path) -> None:
+    write(tmp_path / "task", {**FORMATS["own"], "notes.txt": CANARY})
+    (tmp_path / "task" / "goal.md").unlink()
+    (tmp_path / "task" / "goal.md").symlink_to("notes.txt")
+    assert CANARY in taken(tmp_path / "task", "own")
+    (tmp_path / "task" / ".git").mkdir()
+    with pytest.raises(ConfigError):
+        find_task(str(tmp_path / "task"))
+
+
+@pytest.mark.parametrize(("name", "place"), [("shinka_repository", "seed_repo"), ("harbor", "tests"), ("own", "seed")])
+def test_a_link_in_place_of_a_folder_takes_no_git_folder_along(tmp_path: Path, name: str, place: str) -> None:
+    write(tmp_path / "task", FORMATS[name])
+    shutil.move(tmp_path / "task" / place, tmp_path / "task" / ".git")
+    (tmp_path / "task" / ".git" / "config").write_text(CANARY)
+    (tmp_path / "task" / place).symlink_to(".git")
+    with suppress(EvoGitError):
+        assert CANARY not in taken(tmp_path / "task", name)
+
+
+def test_no_setting_names_a_git_folder_as_a_seed(tmp_path: Path) -> None:
+    files = {**FORMATS["shinka_repository"], "run.yaml": "evo:\n  seed_repo_path: .git\n", ".git/config": CANARY}
+    write(tmp_path / "task", files)
+    with pytest.raises(EvoGitError):
+        taken(tmp_path / "task", "shinka_repository")
+
+
 def test_a_brief_takes_no_template_through_a_link(tmp_path: Path) -> None:
     write(tmp_path / "task", FORMATS["own"])
     (tmp_path / "secret").write_text(CANARY)

@@ -91,13 +91,14 @@ def check(terminal: Terminal, task: str | None, sandbox: str) -> None:
 @click.option("--all", "everything", is_flag=True, help="Also what the tasks here use.")
 @with_terminal
 def clean(terminal: Terminal, everything: bool) -> None:
-    """Remove containers of dead engines, images and packages that no task here uses, and what was prepared long ago.
+    """Remove containers of dead engines, images and packages that no task here uses, and what was made long ago.
 
     Tasks here are those of the gallery, and those in this folder and the folders in it. Nothing is lost: what a task
     needs is made again.
     """
     keep = [] if everything else list(_environments_here())
-    removed = [*_clean_docker(keep, terminal), *_clean_folders(keep), *_clean_layers(0 if everything else LONG_AGO)]
+    unused = 0 if everything else LONG_AGO
+    removed = [*_clean_docker(keep, terminal), *_clean_folders(keep), *_clean_layers(unused), *_clean_tasks(unused)]
     size = sum(freed for _, _, freed in removed)
     if terminal.json:
         records = [{"kind": kind, "name": name, "bytes": freed} for kind, name, freed in removed]
@@ -233,7 +234,7 @@ def _environments_here() -> Iterator[Environment]:
         try:
             environment = find_task(name).environment
             requirements(environment)
-        except EvoGitError:
+        except (EvoGitError, OSError):
             continue
         yield environment
 
@@ -267,3 +268,9 @@ def _clean_layers(unused: float) -> Iterator[tuple[str, str, int]]:
     from evogit.evaluation.prepare import remove_layers
 
     yield from (("prepared", name[:16], size) for name, size in remove_layers(unused))
+
+
+def _clean_tasks(unused: float) -> Iterator[tuple[str, str, int]]:
+    from evogit.adopt.foreign_task import remove_kept
+
+    yield from (("task", name, size) for name, size in remove_kept(unused))
