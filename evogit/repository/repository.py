@@ -326,15 +326,15 @@ class Repository:
             gone, why
         )
 
-    def check_objects(self) -> None:
-        """Refuse to sweep where a link leads out of the folder of objects.
+    def check_links(self) -> None:
+        """Refuse to sweep where a link leads out of the folders of objects or refs.
 
         Raises:
             RepositoryError: naming it.
         """
-        from evogit.repository.sweeping import check_objects
+        from evogit.repository.sweeping import check_links
 
-        check_objects(self.common)
+        check_links(self.common)
 
     def sweep(self, given_up: Collection[str]) -> Swept:
         """Remove from the disk what nothing holds any more of evidence that was given up."""

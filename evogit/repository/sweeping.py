@@ -19,6 +19,7 @@ from msgspec import Struct
 from evogit.core import RepositoryError
 from evogit.repository.git import LONGEST, run_git
 from evogit.repository.keeping import is_link
+from evogit.repository.refs import below
 from evogit.repository.state_folder import FOLDER_FLAGS
 
 GRACE = 60.0
@@ -49,7 +50,7 @@ def sweep(repo: pygit2.Repository, common: Path, given_up: Collection[str]) -> S
         RepositoryError: objects are missing, so that it cannot be known what is held, or some are kept elsewhere;
             nothing is removed then.
     """
-    check_objects(common)
+    check_links(common)
     until = time.time() - GRACE
     packs = _packs(common)  # before anything is listed: what comes later is not in the list
     reachable = set(_lines(common, "rev-list", "--objects", "--no-object-names", *HOLDING))
@@ -73,17 +74,18 @@ def sweep(repo: pygit2.Repository, common: Path, given_up: Collection[str]) -> S
     return Swept(removed=removed, young=len(ours) - removed, held=sum(name in reachable for name in given_up))
 
 
-def check_objects(common: Path) -> None:
-    """Refuse folders of objects that a link leads to: what lies there may be another repository's.
+def check_links(common: Path) -> None:
+    """Refuse folders of objects that a link leads to, as what lies there may be another repository's; of refs, too.
 
     Raises:
         RepositoryError: naming the link.
     """
     folder = common / "objects"
-    for path in (folder, *sorted(folder.iterdir()), folder / "info" / "commit-graphs"):
+    linked = (path for path in below(common, "refs") if path.is_dir())  # Git would walk through it
+    for path in (folder, *sorted(folder.iterdir()), folder / "info" / "commit-graphs", *linked):
         if path.is_symlink():
             raise RepositoryError(
-                f"expected a folder of this repository at {path}, found a link: it may lead to objects of another one; "
+                f"expected a folder of this repository at {path}, found a link, which may lead to another one; "
                 "nothing was removed"
             )
 

@@ -145,6 +145,7 @@ def test_no_command_walks_through_a_link_among_refs(small: Small, cli: Cli, tmp_
     with pytest.raises(RefusedError, match="link"):
         repository.check_room("toy")
     assert cli("-C", small.folder, "fsck", "--repair").code in (0, 1)
+    assert cli("-C", small.folder, "gc", "--yes").code == 1
     assert lock.read_text() == "theirs"
 
 
