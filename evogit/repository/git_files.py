@@ -1,4 +1,7 @@
-"""Git's own files, looked at before Git opens them: it would wait for ever at a pipe that an archive brings along."""
+"""Git's own files, looked at before Git opens them: it would wait for ever at a pipe that an archive brings along.
+
+It would also walk through links among refs, and so through all of the disk.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ NAMES = (
 
 
 def check_repository(place: Path) -> None:
-    """Refuse a repository, normal, bare or a worktree, in which one of Git's files is a pipe or a device.
+    """Refuse a repository, bare or not, in which one of Git's files is a pipe or a device, or a folder of refs a link.
 
     Raises:
         RepositoryError: naming the file.
@@ -48,6 +51,18 @@ def check_ignores(folder: Path) -> None:
 def _check_folder(git_dir: Path) -> None:
     for name in NAMES:
         _check_file(git_dir / name)
+    refs = git_dir / "refs"
+    way = Path(os.path.realpath(refs))
+    if refs.is_symlink() and not (way.name == "refs" and os.path.lexists(way.with_name("HEAD"))):
+        raise _linked(refs)
+    for place, folders, _ in os.walk(refs):
+        for name in folders:
+            if os.path.islink(f"{place}/{name}"):  # noqa: PTH114 - a Path takes longer
+                raise _linked(Path(place, name))
+
+
+def _linked(path: Path) -> RepositoryError:
+    return RepositoryError(f"expected a folder of Git's at {path}, found a link; remove it with `rm`")
 
 
 def _check_file(path: Path) -> None:
@@ -58,5 +73,5 @@ def _check_file(path: Path) -> None:
     """
     with suppress(OSError, ValueError):
         mode = os.stat(path).st_mode  # noqa: PTH116 - a Path takes longer
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or path.resolve() == Path(os.devnull)):
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or os.path.realpath(path) == os.devnull):
             raise RepositoryError(f"expected {path} to be a file, found a pipe or a device; look at it, then remove it")

@@ -96,7 +96,7 @@ class Repository:
 
         Raises:
             NotFoundError: there is none.
-            RepositoryError: libgit2 refuses it, or would wait for a pipe; the message says why.
+            RepositoryError: libgit2 refuses it, or would wait for a pipe or walk through a link; the message says why.
         """
         check_repository(path)
         try:

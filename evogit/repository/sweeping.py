@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 import pygit2
@@ -81,8 +82,9 @@ def check_links(common: Path) -> None:
         RepositoryError: naming the link.
     """
     folder = common / "objects"
-    linked = (path for path in below(common, "refs") if path.is_dir())  # Git would walk through it
-    for path in (folder, *sorted(folder.iterdir()), folder / "info" / "commit-graphs", *linked):
+    fixed = (folder, *sorted(folder.iterdir()), folder / "info" / "commit-graphs", common / "logs")
+    walked = chain(below(common, "refs"), below(common, "logs"))
+    for path in chain(fixed, (path for path in walked if path.is_dir())):
         if path.is_symlink():
             raise RepositoryError(
                 f"expected a folder of this repository at {path}, found a link, which may lead to another one; "

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec import to_builtins
 
-from evogit.core import RefusedError
+from evogit.core import RefusedError, RepositoryError
 from evogit.repository import Repository
 from evogit.repository.refs import below
 from evogit.review.run_list import ListedRun
@@ -132,20 +132,24 @@ def test_nothing_waits_for_a_pipe_in_the_place_of_ignored_names(
     assert (done.code, ".gitignore" in done.err) == (1, True)
 
 
-@pytest.mark.parametrize("place", ["refs/heads/evogit/toy", "refs/evogit/toy/agents", "refs/notes/evogit"])
+@pytest.mark.parametrize("place", ["refs", "refs/heads/evogit/toy", "refs/evogit/toy/agents", "refs/notes/evogit"])
 def test_no_command_walks_through_a_link_among_refs(small: Small, cli: Cli, tmp_path: Path, place: str) -> None:
-    (tmp_path / "far" / "a").mkdir(parents=True)
+    repository = Repository.open(small.folder)
     lock = tmp_path / "far" / "a" / "b.lock"
+    lock.parent.mkdir(parents=True)
     lock.write_text("theirs")
     os.utime(lock, (1e9, 1e9))
     put_link(small.folder, place, tmp_path / "far")
-    repository = Repository.open(small.folder)
-    assert list(below(repository.common, place)) == []
-    assert repository.locks("toy") == []
-    with pytest.raises(RefusedError, match="link"):
-        repository.check_room("toy")
-    assert cli("-C", small.folder, "fsck", "--repair").code in (0, 1)
-    assert cli("-C", small.folder, "gc", "--yes").code == 1
+    for command in (("status",), ("fsck", "--repair"), ("doctor",), ("gc", "--yes"), ("rm", "toy", "--yes")):
+        done = cli("-C", small.folder, *command)
+        assert (done.code, str(small.folder / ".git" / place) in done.out + done.err) == (1, True)
+    if place != "refs":  # nor what was opened before
+        assert list(below(repository.common, place)) == []
+        assert repository.locks("toy") == []
+        with pytest.raises(RefusedError, match="link"):
+            repository.check_room("toy")
+        with pytest.raises(RepositoryError, match="link"):
+            repository.sweep(())
     assert lock.read_text() == "theirs"
 
 
