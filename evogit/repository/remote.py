@@ -112,6 +112,8 @@ class Remote:
                 await self._fetch(seconds, asks=asks)
                 await self._signatures.check(self._to_check())
                 came, notes = self._take_in(known())
+                if self._signatures.signs and not self._keyed:
+                    notes.append("signed nothing, as this clone has no key of the run that you trust")
                 went = await self._push(seconds, asks=asks)
             except RemoteError as error:
                 self._failed(str(error))

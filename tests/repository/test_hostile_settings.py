@@ -20,6 +20,7 @@ from evogit.repository import Repository, tracked_below
 from evogit.repository.contact import Contact, note_contact
 from evogit.repository.git import run_git
 from evogit.repository.person_git import RemoteError
+from evogit.repository.remote import Exchanged
 from evogit.repository.state_folder import StateFolder
 from evogit.testing import RecordedRun
 from evogit.trust import Claim, Trust, UntrustedError
@@ -91,9 +92,9 @@ class Clone:
     def set(self, name: str, value: str, file: str = "--local") -> None:
         git(self.folder, "config", *([file] if file == "--local" else ["--file", file]), name, value)
 
-    def sync(self, run: str = "r") -> None:
+    def sync(self, run: str = "r") -> Exchanged:
         remote = Repository.open(self.folder).remote(run, "origin")
-        asyncio.run(remote.exchange(lambda: lambda commit: True, seconds=30))
+        return asyncio.run(remote.exchange(lambda: lambda commit: True, seconds=30))
 
     def plainly(self, command: str) -> bool:
         """Return whether plain git runs the program."""
@@ -185,8 +186,11 @@ def test_the_journal_of_a_stranger_is_not_signed(
     file = "--local" if scope == "clone" else os.environ["GIT_CONFIG_GLOBAL"]
     for name, value in {**SIGNED, "user.signingKey": str(tmp_path / "key")}.items():
         clone.set(name, value, file)
-    with suppress(UntrustedError):
-        clone.sync("sealed")
+    if scope == "user":
+        assert "signed nothing" in " ".join(clone.sync("sealed").notes)
+    else:
+        with pytest.raises(UntrustedError):
+            clone.sync("sealed")
     assert "/signed/" not in git(clone.server, "for-each-ref")
     if scope == "user":
         monkeypatch.setenv("XDG_STATE_HOME", state)
