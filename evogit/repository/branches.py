@@ -89,7 +89,7 @@ class Branches:
     def stamp(self, folder: str) -> object:
         """Something that differs once a ref below `folder` was written; costs less than to list all refs."""
         found = []
-        for file in (self._common / "packed-refs", *sorted((self._common / folder).rglob("*"))):
+        for file in (self._common / "packed-refs", *sorted(refs.below(self._common, folder.rstrip("/")))):
             with suppress(FileNotFoundError):
                 about = file.stat()
                 found.append((file, about.st_ino, about.st_mtime_ns))
@@ -99,9 +99,15 @@ class Branches:
         """The name of the remote that a branch is pushed to: its own, else `origin`, else the only one or none."""
         name = ref.removeprefix(HEADS)
         with suppress(KeyError):
-            return str(self._repo.config[f"branch.{name}.remote"])
-        names = [remote.name or "" for remote in self._repo.remotes]
+            own = str(self._repo.config[f"branch.{name}.remote"])
+            if not own.startswith("-"):  # git would take it for an option
+                return own
+        names = self.remotes()
         return names[0] if len(names) == 1 else "origin"
+
+    def remotes(self) -> list[str]:
+        """Return the names of the remotes that Git's settings have, without those that look like options."""
+        return [name for name in self._repo.remotes.names() if name and not name.startswith("-")]
 
     # --- writing ------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from evogit.repository.git import git
+from evogit.repository.git_files import check_ignores
 
 
 async def tracked_below(git_dir: Path, folder: Path) -> list[str]:
@@ -17,6 +18,7 @@ async def tracked_below(git_dir: Path, folder: Path) -> list[str]:
     Raises:
         RepositoryError: when git cannot look at it.
     """
+    check_ignores(folder)
     where = ("-C", str(folder), f"--work-tree={folder}")
     listed = await git(git_dir, *where, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     return sorted({os.fsdecode(path) for path in listed.stdout.split(b"\0") if path})

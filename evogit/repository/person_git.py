@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from evogit.core import RepositoryError
+from evogit.core import RepositoryError, UsageError
 from evogit.repository.git import LONGEST_WAIT, MISSING, Output, git_command
 from evogit.subprocesses import (
     DEVNULL,
@@ -51,13 +51,30 @@ ALLOWED = "GIT_ALLOW_PROTOCOL"
 PROTOCOLS = ("ssh", "https", "http", "git", "file")
 """Ways to a server. Others, such as `ext`, run what the address names; the user's environment may allow them."""
 
-COMMANDS = re.compile(
-    r"core\.(?:sshcommand|gitproxy|askpass|alternaterefscommand)|credential\.(?:.*\.)?helper"
-    r"|hook\..*\.command|gpg\.(?:.*\.)?program|gpg\.ssh\.defaultkeycommand|remote\..*\.(?:vcs|uploadpack|receivepack|proxy)"
-    r"|url\..*\.(?:push)?insteadof|http\.(?:.*\.)?(?:proxy|curloptresolve|cookiefile|savecookies|delegation)",
+ASKED = re.compile(
+    r"(?:http|credential|gpg|ssh|url|fetch|push|protocol|hook|evogit)\..*|user\.signingkey"
+    r"|core\.(?:sshcommand|gitproxy|askpass|alternaterefs(?:command|prefixes))"
+    r"|remote\..*\.(?!(?:url|pushurl|fetch|push|tagopt|prune|prunetags|mirror|gh-resolved|skip\w*)$)[^.]*",
     re.DOTALL,
 )
-"""Settings by which a repository has git run a command, ask another server, write a file or hand on a login."""
+"""Settings of a clone that may have git run a command, ask another server, hand on a login, or sign."""
+
+COMMANDS = re.compile(
+    r"core\..*|hook\..*|.*\.(?:program|defaultkeycommand|helper|vcs|uploadpack|receivepack)", re.DOTALL
+)
+"""Those of them that run a command, which are shown first."""
+
+SIGNING = re.compile(r"(?:gpg|evogit)\..*|user\.signingkey", re.DOTALL)
+"""Settings that say in whose name something is signed, and who is believed."""
+
+MOST_SHOWN = 20
+"""Settings of a clone that are shown before the user trusts it."""
+
+LONGEST_SHOWN = 100
+"""Characters of a setting's name and of its value that are shown."""
+
+OWN = ("local", "worktree")
+"""Scopes of settings that come with a clone."""
 
 RECEIVE = (
     "GIT_NO_LAZY_FETCH=1 git -c core.hooksPath=/dev/null -c core.alternateRefsCommand= -c core.fsmonitor=false "
@@ -111,33 +128,65 @@ async def person_git(git_dir: Path, folder: Path, *arguments: str, seconds: floa
     return Output(code, stdout, said)
 
 
-def person_config(git_dir: Path, pattern: str) -> dict[str, str | None]:
-    """Settings whose names fit a pattern, as the person's git reads them; of several the last. None: no value given.
+def signing_config(git_dir: Path, folder: Path) -> dict[str, str | None]:
+    """Settings of signatures as the person's git reads them; of several the last. None: no value given.
+
+    Those of the clone itself are left out unless the user trusts it.
 
     Raises:
         RepositoryError: git is missing, or cannot read them.
     """
-    return {name: value for _, name, value in _settings(git_dir) if re.search(pattern, name)}
+    found = [each for each in _settings(git_dir) if SIGNING.fullmatch(each[1])]
+    if any(scope in OWN for scope, _, _ in found) and not Trust.of_user().covers(folder):
+        found = [each for each in found if each[0] not in OWN]
+    return {name: value for _, name, value in found}
+
+
+def check_address(name: str) -> str:
+    """Return the name of a remote or an address as it is, unless git would take it for an option.
+
+    Raises:
+        UsageError: it would, or there is none.
+    """
+    if name.startswith("-") or not name:
+        raise UsageError(f"expected the name of a remote or an address, got {name!r}")
+    return name
 
 
 async def receiving(git_dir: Path, folder: Path, remote: str) -> list[str]:
     """Options of a push to a remote, which keep a repository on this machine from running what it names."""
-    done = await person_git(git_dir, folder, "remote", "get-url", "--push", "--all", remote, seconds=LONGEST_WAIT)
+    done = await person_git(git_dir, folder, "remote", "get-url", "--push", "--all", "--", remote, seconds=LONGEST_WAIT)
     addresses = [remote] if done.code else done.stdout.decode(errors="replace").splitlines()
     local = any(re.match(r"file://|[^:]*(?:/|$)", address) for address in addresses)
     return [f"--receive-pack={RECEIVE}"] * local
 
 
 def _check_settings(git_dir: Path, folder: Path) -> None:
-    """Refuse settings of a clone by which Git would run a command, ask another server, or write a file.
+    """Refuse settings of a clone by which Git may run a command, ask another server, hand on a login, or sign.
 
     Raises:
         UntrustedError: there are some, and the user does not trust the clone.
     """
-    own = [name for scope, name, _ in _settings(git_dir) if scope in ("local", "worktree")]
-    if (names := list(filter(COMMANDS.fullmatch, own))) and not Trust.of_user().covers(folder):
-        effect = f"its .git/config has Git run a command or ask another server: {why(', '.join(names))}"
+    own = [(name, value) for scope, name, value in _settings(git_dir) if scope in OWN and ASKED.fullmatch(name)]
+    if own and not Trust.of_user().covers(folder):
+        effect = f"its .git/config may have Git run a command or ask another server: {_shown(own)}"
         raise UntrustedError([Claim("folder", str(folder.resolve()), effect)])
+
+
+def _shown(settings: list[tuple[str, str | None]]) -> str:
+    """Describe settings in one line: those that run commands first, of one name the last first, as Git takes it."""
+    ordered = sorted(dict.fromkeys(reversed(settings)), key=lambda each: not COMMANDS.fullmatch(each[0]))
+    ordered.sort(key=lambda each: not each[0].startswith("core."))  # one of each counts, and it runs for all servers
+    said = [f"{one_line(name, LONGEST_SHOWN)} = {_value(name, value)}" for name, value in ordered[:MOST_SHOWN]]
+    more = len(ordered) - MOST_SHOWN
+    return "; ".join(said) + (f"; and {more} more, see `git config --local --list`" if more > 0 else "")
+
+
+def _value(name: str, value: str | None) -> str:
+    """Return a setting's value as it may be shown and noted: without credentials."""
+    if name.endswith(".extraheader"):
+        return "(a secret)"
+    return one_line(re.sub(r"://[^/@\s]+@", "://", value or ""), LONGEST_SHOWN)
 
 
 def _settings(git_dir: Path) -> Iterator[tuple[str, str, str | None]]:

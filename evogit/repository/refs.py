@@ -6,9 +6,10 @@ import ctypes
 import errno
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import pygit2
@@ -189,7 +190,21 @@ def clear_locks(common: Path, folder: str, older_than: float = 2.0) -> None:
 
 def _locks(common: Path, folder: str) -> list[Path]:
     """The lock files below a folder of refs, none through a link: what lies there is not Git's."""
-    return [lock for lock in sorted((common / folder).rglob("*.lock")) if _is_own(common, lock)]
+    found = (lock for lock in below(common, folder) if lock.suffix == ".lock")
+    return [lock for lock in sorted(found) if _is_own(common, lock)]
+
+
+def below(common: Path, folder: str) -> Iterator[Path]:
+    """Yield all files and folders below a folder of Git's; none if a link leads to it, and none through a link."""
+    if any(path.is_symlink() for path in _way(common, folder)):
+        return
+    for place, folders, files in os.walk(common / folder):
+        yield from (Path(place, name) for name in (*folders, *files))
+
+
+def _way(common: Path, folder: str) -> list[Path]:
+    """The folders from below Git's `refs`, which may be a link, to this one."""
+    return [common / folder, *(common / folder).parents][: folder.count("/")][::-1]
 
 
 def _is_own(common: Path, lock: Path) -> bool:
@@ -201,8 +216,7 @@ def _is_own(common: Path, lock: Path) -> bool:
 def first_link(common: Path, folders: Iterable[str]) -> Path | None:
     """A symbolic link among these folders below `refs`, those around them and all that is in them."""
     for folder in folders:
-        way = [common / folder, *(common / folder).parents][: folder.count("/")]
-        for path in (*reversed(way), *(common / folder).rglob("*")):
+        for path in chain(_way(common, folder), below(common, folder)):
             if path.is_symlink():
                 return path
     return None

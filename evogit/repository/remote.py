@@ -19,14 +19,14 @@ import pygit2
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evogit.core import RepositoryError, UsageError
+from evogit.core import RepositoryError
 from evogit.credentials import SeedSecrets
 from evogit.repository import refs
 from evogit.repository.arrivals import HOST, KINDS, Arrivals, Sealed, chain, latest
 from evogit.repository.contact import Contact, contact_folder, note_contact, read_contact
 from evogit.repository.keeping import is_link
 from evogit.repository.paths import named
-from evogit.repository.person_git import RemoteError, person_git, receiving, why
+from evogit.repository.person_git import RemoteError, check_address, person_git, receiving, why
 from evogit.repository.signatures import Signatures
 from evogit.repository.state_folder import StateFolder
 from evogit.text import one_line
@@ -63,29 +63,33 @@ class Remote:
         name: str,
         sealed: Sealed,
         secrets: Callable[[], SeedSecrets | None],
+        *,
+        keyed: bool,
     ) -> None:
-        """`secrets` is asked before the first push, which would publish them with the seed."""
-        if name.startswith("-") or not name:
-            raise UsageError(f"expected the name of a remote or an address, got {name!r}")
+        """`secrets` is asked before the first push, which would publish them; `keyed`: the run's key is the user's."""
         self._repo = repo
         self._common = common
         self._where = common, Path(repo.workdir or common)
         self._run = run
         self._host = host
-        self._name = name
+        self._name = check_address(name)
         self._state = StateFolder(common)
         self._staged = f"refs/evogit/{run}/fetched/{_folder_of(name)}/"
         self._sealed = sealed
+        self._keyed = keyed
         self._secrets = secrets
+        self._checked = False
         self._signatures = Signatures(repo, common, run)
         self._arrivals = Arrivals(repo, common, run, host, sealed, self._signed)
-        self.shown = re.sub(r"://[^/@\s]+@", "://", name)
+        self.shown = shown(name)
 
     @property
     def contact(self) -> Contact:
         """How it stands, as far as anybody noted that here."""
         found = read_contact(self._state, self._run)
-        return found if found and found.remote == self.shown else Contact(self.shown)
+        if not found or found.remote != self.shown:
+            return Contact(self.shown)
+        return found if found.prefix in PREFIXES else replace(found, prefix="")
 
     # --- exchanging -----------------------------------------------------------------------------------------------
 
@@ -108,6 +112,8 @@ class Remote:
                 await self._fetch(seconds, asks=asks)
                 await self._signatures.check(self._to_check())
                 came, notes = self._take_in(known())
+                if self._signatures.signs and not self._keyed:
+                    notes.append("signed nothing, as this clone has no key of the run that you trust")
                 went = await self._push(seconds, asks=asks)
             except RemoteError as error:
                 self._failed(str(error))
@@ -121,7 +127,7 @@ class Remote:
         places = [(prefix, kind) for prefix in PREFIXES for kind in KINDS]
         specs = [f"+{prefix}{self._run}/{kind}/*:{self._stage(prefix)}{kind}/*" for prefix, kind in places]
         options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=", "--no-recurse-submodules")
-        done = await person_git(*self._where, "fetch", *options, self._name, *specs, seconds=seconds, asks=asks)
+        done = await person_git(*self._where, "fetch", *options, "--", self._name, *specs, seconds=seconds, asks=asks)
         if done.code:
             raise RemoteError(f"fetching from {self.shown}: {why(done.stderr)}")
 
@@ -176,8 +182,9 @@ class Remote:
         journal = self._ours("journal")  # first, as all that it names is kept by now
         if journal is None:
             return 0
-        if not self.contact.prefix:  # nothing was pushed there before
+        if not self._checked:  # whatever a note says, which an archive may bring along
             await self._check_credentials(seconds, asks=asks)
+            self._checked = True
         signed = await self._sign(journal, asks=asks)
         tips = {"keep": self._ours("keep"), "thinned": self._ours("thinned"), "signed": signed, "journal": journal}
         proven = self.contact.prefix
@@ -202,7 +209,7 @@ class Remote:
         secrets = self._secrets()
         if secrets is None or not secrets.paths:
             return
-        done = await person_git(*self._where, "ls-remote", "--quiet", self._name, seconds=seconds, asks=asks)
+        done = await person_git(*self._where, "ls-remote", "--quiet", "--", self._name, seconds=seconds, asks=asks)
         if done.code:
             raise RemoteError(f"asking {self.shown}: {why(done.stderr)}")
         tips = {line.partition("\t")[0] for line in done.stdout.decode(errors="replace").splitlines()}
@@ -222,7 +229,8 @@ class Remote:
     async def _sign(self, journal: str, *, asks: bool) -> str | None:
         """The signature of our journal, made where the person's settings ask for it and it holds for less."""
         ours = self._ours("signed")
-        if not self._signatures.signs or self._signatures.signed_by(ours) == journal:
+        own = self._keyed and self._sealed(self._host, journal)  # a stranger's journal may have this clone's name
+        if not own or not self._signatures.signs or self._signatures.signed_by(ours) == journal:
             return ours
         there = (found for prefix in PREFIXES if (found := self._there(prefix, "signed")))
         made = await self._signatures.sign(self._host, journal, ours or next(there, None), asks=asks)
@@ -237,7 +245,7 @@ class Remote:
         options = ("--porcelain", "--no-verify", "--no-follow-tags")
         leases = [lease for kind, _ in moves for lease in self._lease(prefix, kind)]
         specs = [f"{tip}:{prefix}{self._run}/{kind}/{self._host}" for kind, tip in moves]
-        command = ("push", *options, *await receiving(*self._where, self._name), *leases, self._name, *specs)
+        command = ("push", *options, *await receiving(*self._where, self._name), *leases, "--", self._name, *specs)
         done = await person_git(*self._where, *command, seconds=seconds, asks=asks)
         refused = [line for line in done.stdout.decode(errors="replace").splitlines() if line.startswith("!")]
         if done.code and refused and all("[remote rejected]" in line for line in refused):
@@ -314,15 +322,21 @@ def _folder_of(name: str) -> str:
     return name if plain else f"at-{hashlib.sha256(name.encode()).hexdigest()[:10]}"
 
 
+def shown(name: str) -> str:
+    """Return a server's name or address without a password."""
+    return re.sub(r"://[^/@\s]+@", "://", name)
+
+
 async def runs_there(common: Path, folder: Path, name: str, *, seconds: float | None, asks: bool = False) -> list[str]:
-    """Names of the runs that a server has.
+    """Names of the runs that a server has, fit or not.
 
     Raises:
         RemoteError: it was not reached.
     """
     patterns = [f"{prefix}*" for prefix in PREFIXES]
-    done = await person_git(common, folder, "ls-remote", "--quiet", name, *patterns, seconds=seconds, asks=asks)
+    command = ("ls-remote", "--quiet", "--", check_address(name), *patterns)
+    done = await person_git(common, folder, *command, seconds=seconds, asks=asks)
     if done.code:
-        raise RemoteError(f"asking {re.sub(r'://[^/@]+@', '://', name)}: {why(done.stderr)}")
+        raise RemoteError(f"asking {shown(name)}: {why(done.stderr)}")
     found = re.findall(r"\trefs/(?:heads/)?evogit/([^/\s]+)/journal/", done.stdout.decode(errors="replace"))
     return sorted(set(found))

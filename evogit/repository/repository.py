@@ -20,6 +20,7 @@ from evogit.repository.branches import Branches
 from evogit.repository.commit_text import message_of
 from evogit.repository.commit_writer import CommitWriter
 from evogit.repository.faults import advice
+from evogit.repository.git_files import check_ignores, check_repository
 from evogit.repository.holdout_marks import Holdouts
 from evogit.repository.journal import BEGINNING, Journal, Position, counts
 from evogit.repository.journal_records import RUN_NAME, decode
@@ -95,8 +96,9 @@ class Repository:
 
         Raises:
             NotFoundError: there is none.
-            RepositoryError: libgit2 refuses it; the message says why.
+            RepositoryError: libgit2 refuses it, or would wait for a pipe or walk through a link; the message says why.
         """
+        check_repository(path)
         try:
             return cls(pygit2.Repository(str(path), pygit2.enums.RepositoryOpenFlag.NO_SEARCH))
         except (pygit2.GitError, KeyError, ValueError) as error:
@@ -111,6 +113,10 @@ class Repository:
         Raises:
             NotFoundError: it lies in none.
         """
+        for place in (path.absolute(), *path.absolute().parents):
+            check_repository(place)
+            if os.path.lexists(place / ".git"):
+                break
         found = pygit2.discover_repository(str(path)) if path.exists() else None
         if found is None:
             raise NotFoundError(f"expected {path} to lie in a Git repository; go to one, or name it with -C DIR")
@@ -159,6 +165,13 @@ class Repository:
 
     def runs(self) -> list[str]:
         """Names of the runs that have a journal here."""
+        return _parted(self._journals())[0]
+
+    def unfit_runs(self) -> list[str]:
+        """Names under which journals lie here although no run has such a name: a stranger's refs."""
+        return _parted(self._journals())[1]
+
+    def _journals(self) -> list[str]:
         with self._there():
             names = [name.split("/") for name in self._repo.references if name.startswith("refs/evogit/")]
         return sorted({parts[2] for parts in names if len(parts) == 5 and parts[3] == "journal"})
@@ -251,7 +264,8 @@ class Repository:
         def sealed(host: str, commit: str) -> bool:
             return counts(self._repo, self.keys.find(run), host, commit)
 
-        return Remote(self._repo, self.common, check_run_name(run), self.host, name, sealed, secrets)
+        keyed = bool(self.keys.find(run))
+        return Remote(self._repo, self.common, check_run_name(run), self.host, name, sealed, secrets, keyed=keyed)
 
     def contact(self, run: str) -> Contact | None:
         """How a run stands with its Git server; None where it has none."""
@@ -259,15 +273,15 @@ class Repository:
 
         return read_contact(self.state, check_run_name(run))
 
-    async def runs_there(self, name: str) -> list[str]:
-        """Names of the runs that a Git server has; a person may be asked for their password.
+    async def runs_there(self, name: str) -> tuple[list[str], list[str]]:
+        """Names of the runs that a Git server has, and those that no run has; a person may be asked for their password.
 
         Raises:
             RepositoryError: it was not reached.
         """
         from evogit.repository.remote import runs_there
 
-        return await runs_there(self.common, self.path, name, seconds=None, asks=True)
+        return _parted(await runs_there(self.common, self.path, name, seconds=None, asks=True))
 
     def name_clone(self, name: str) -> None:
         """Give this clone the name under which it writes.
@@ -311,6 +325,16 @@ class Repository:
         Thinner(repo=self._repo, commits=self._commits, common=self.common, trees=self.trees, run=name, host=host).thin(
             gone, why
         )
+
+    def check_links(self) -> None:
+        """Refuse to sweep where a link leads out of the folders of objects or refs.
+
+        Raises:
+            RepositoryError: naming it.
+        """
+        from evogit.repository.sweeping import check_links
+
+        check_links(self.common)
 
     def sweep(self, given_up: Collection[str]) -> Swept:
         """Remove from the disk what nothing holds any more of evidence that was given up."""
@@ -434,6 +458,7 @@ class Repository:
 
     def dirty(self) -> bool:
         """Whether the checkout holds changes that HEAD does not."""
+        check_ignores(self.path)
         return not self.bare and any(
             flags not in (pygit2.enums.FileStatus.IGNORED, pygit2.enums.FileStatus.WT_NEW)
             for flags in self._repo.status(untracked_files="no").values()
@@ -441,6 +466,7 @@ class Repository:
 
     def ignores(self, paths: Sequence[str]) -> list[str]:
         """Those of the paths below the checkout that Git ignores here, as this person has set it up."""
+        check_ignores(self.path)
         return [path for path in paths if self._repo.path_is_ignored(path)]
 
     def diff(self, old: str, new: str, wanted: Callable[[str], bool] = lambda path: True) -> str:
@@ -559,11 +585,21 @@ def check_run_name(name: str) -> str:
     Raises:
         UsageError: it cannot.
     """
-    if not RUN_NAME.fullmatch(name) or len(name) > LONGEST_RUN_NAME:
+    if not _is_fit(name):
         raise UsageError(
             f"expected a run's name of at most {LONGEST_RUN_NAME} letters, digits, `-`, `_`, single dots, got {name!r}"
         )
     return name
+
+
+def _is_fit(name: str) -> bool:
+    return bool(RUN_NAME.fullmatch(name)) and len(name) <= LONGEST_RUN_NAME
+
+
+def _parted(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Part names into those that a run may have and the others."""
+    fit = [name for name in names if _is_fit(name)]
+    return fit, [name for name in names if name not in set(fit)]
 
 
 def _common_dir(git_dir: Path) -> Path:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from evogit.core import ConfigError, RepositoryError
 from evogit.repository.commit_text import message_of
 from evogit.repository.keeping import read_commit
-from evogit.repository.person_git import RemoteError, person_config, person_git, why
+from evogit.repository.person_git import RemoteError, person_git, signing_config, why
 from evogit.text import one_line
 
 SIGN = "evogit.sign"
@@ -52,7 +52,7 @@ class Signatures:
         self._repo = repo
         self._where = common, Path(repo.workdir or common)
         self._run = run
-        config = person_config(common, r"^(evogit|gpg|user)\.")
+        config = signing_config(*self._where)
         self.signs = _is_on(config, SIGN)
         self.checks = _is_on(config, CHECK)
         self._allowed = Path()

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 import pygit2
@@ -19,6 +20,8 @@ from msgspec import Struct
 from evogit.core import RepositoryError
 from evogit.repository.git import LONGEST, run_git
 from evogit.repository.keeping import is_link
+from evogit.repository.refs import below
+from evogit.repository.state_folder import FOLDER_FLAGS
 
 GRACE = 60.0
 """Seconds for which an object stays that was written, or written again: who did it has not moved its ref yet."""
@@ -45,8 +48,10 @@ def sweep(repo: pygit2.Repository, common: Path, given_up: Collection[str]) -> S
     """Remove what nothing holds of these evidence trees and of old chains of `keep`.
 
     Raises:
-        RepositoryError: objects are missing, so that it cannot be known what is held; nothing is removed then.
+        RepositoryError: objects are missing, so that it cannot be known what is held, or some are kept elsewhere;
+            nothing is removed then.
     """
+    check_links(common)
     until = time.time() - GRACE
     packs = _packs(common)  # before anything is listed: what comes later is not in the list
     reachable = set(_lines(common, "rev-list", "--objects", "--no-object-names", *HOLDING))
@@ -65,17 +70,50 @@ def sweep(repo: pygit2.Repository, common: Path, given_up: Collection[str]) -> S
     _renew_graph(common)
     if packed and not _pack(common, packs, kinds.keys() - old - packed, until):
         packed = set()
-    for name in old:
-        if files[name].stat().st_mtime < until:  # nobody wrote it again
-            files[name].unlink()
+    _remove(common, [name for name in old if files[name].stat().st_mtime < until])  # nobody wrote them again
     removed = len(old) + len(packed)
     return Swept(removed=removed, young=len(ours) - removed, held=sum(name in reachable for name in given_up))
 
 
+def check_links(common: Path) -> None:
+    """Refuse folders of objects that a link leads to, as what lies there may be another repository's; of refs, too.
+
+    Raises:
+        RepositoryError: naming the link.
+    """
+    folder = common / "objects"
+    fixed = (folder, *sorted(folder.iterdir()), folder / "info" / "commit-graphs", common / "logs")
+    walked = chain(below(common, "refs"), below(common, "logs"))
+    for path in chain(fixed, (path for path in walked if path.is_dir())):
+        if path.is_symlink():
+            raise RepositoryError(
+                f"expected a folder of this repository at {path}, found a link, which may lead to another one; "
+                "nothing was removed"
+            )
+
+
+def _remove(common: Path, names: Iterable[str]) -> None:
+    """Remove loose objects, through no link although somebody makes one just now.
+
+    Raises:
+        OSError: there is one, or something cannot be removed.
+    """
+    objects = os.open(common / "objects", FOLDER_FLAGS)
+    try:
+        for name in names:
+            folder = os.open(name[:2], FOLDER_FLAGS, dir_fd=objects)
+            try:
+                os.unlink(name[2:], dir_fd=folder)
+            finally:
+                os.close(folder)
+    finally:
+        os.close(objects)
+
+
 def _packs(common: Path) -> list[Path]:
-    """The packs that may be rewritten; none if some objects are at a server, or a link leads to other packs."""
+    """The packs that may be rewritten; none if some objects are at a server."""
     folder = common / "objects" / "pack"
-    if folder.is_symlink() or any(folder.glob("*.promisor")):
+    if any(folder.glob("*.promisor")):
         return []
     return [pack for pack in folder.glob("pack-*.pack") if not pack.with_suffix(".keep").exists()]
 

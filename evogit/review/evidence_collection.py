@@ -99,6 +99,7 @@ def collect(repository: Repository, run: str, wish: Wish, older_than: float, now
     """
     if busy := [name for name in repository.runs() if repository.engines(name).alive()]:
         raise RefusedError(f"an engine works on {busy[0]}; stop it first (`evogit stop --name {busy[0]}`), or wait")
+    repository.check_links()
     with repository.engines(run).enter(join=False):
         before = repository.space()
         made = plan(repository, run, wish, older_than, now)

@@ -7,14 +7,14 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from evogit.core import EvoGitError
+from evogit.core import EvoGitError, NotFoundError, RepositoryError
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.repository import Repository
@@ -54,13 +54,16 @@ class ListedRun(Struct, frozen=True, kw_only=True):
             return True
         return True
 
-    def open(self) -> Repository | None:
-        """The repository, if it is still there and has the run, or has it soon."""
-        with suppress(EvoGitError):
+    def open(self) -> Repository | RepositoryError | None:
+        """The repository, or why it cannot be read; None if it is gone, or has the run neither now nor soon."""
+        try:
             repository = Repository.open(Path(self.repository))
-            if self.run in repository.runs() or (self.exit is None and self.alive):
-                return repository
-        return None
+            there = self.run in repository.runs() or (self.exit is None and self.alive)
+        except NotFoundError:
+            return None
+        except RepositoryError as error:
+            return error
+        return repository if there else None
 
 
 class RunList:
@@ -110,8 +113,8 @@ class RunList:
         ended = replace(mine, exit=code)
         self._change(lambda listed: [ended if each == mine else each for each in listed])
 
-    def opened(self) -> list[tuple[ListedRun, Repository]]:
-        """All runs with their repositories; those that are gone are dropped from the list.
+    def opened(self) -> list[tuple[ListedRun, Repository | RepositoryError]]:
+        """All runs with their repositories, or why they cannot be read; those that are gone are dropped from the list.
 
         Raises:
             OSError: the list cannot be read or written.
@@ -145,12 +148,13 @@ class RunOverview(Struct, frozen=True, kw_only=True):
     """How a run stands, in one line.
 
     Attributes:
+        path: where the repository lies.
         engines: those at work.
         since: when the first of these began, else when the run's last entry was written; seconds since 1970.
         trouble: why nothing is known of its history.
     """
 
-    repository: Repository
+    path: Path
     history: History
     engines: Sequence[str]
     since: float
@@ -168,14 +172,20 @@ class RunOverview(Struct, frozen=True, kw_only=True):
             trouble = str(error)
         since = (engines and engines.since()) or history.span[1] or time.time()
         alive = engines.alive() if engines else ()
-        return cls(repository=repository, history=history, engines=alive, since=since, trouble=trouble)
+        return cls(path=repository.path, history=history, engines=alive, since=since, trouble=trouble)
+
+    @classmethod
+    def unreadable(cls, listed: ListedRun, error: RepositoryError) -> Self:
+        """That of a run whose repository cannot be read."""
+        path, history = Path(listed.repository), History(listed.run)
+        return cls(path=path, history=history, engines=(), since=time.time(), trouble=str(error))
 
     def record(self) -> dict[str, Any]:
         """The same for a machine."""
         history = self.history
         best, stopped = history.best, None if self.engines else history.stopped
         return {
-            "repository": str(self.repository.path),
+            "repository": str(self.path),
             "run": history.run,
             "engines": list(self.engines),
             "stopped_because": stopped.reason if stopped else None,

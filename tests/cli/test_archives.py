@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
 
 import pytest
+from msgspec import to_builtins
 
+from evogit.core import RefusedError, RepositoryError
 from evogit.repository import Repository
+from evogit.repository.refs import below
+from evogit.review.run_list import ListedRun
+from evogit.trust import state_folder
 from tests import plain_git
+from tests.own import Own
 
 from .conftest import Cli, Small
 
@@ -81,6 +88,86 @@ def test_nothing_waits_for_a_pipe_of_an_archive(small: Small, cli: Cli, place: s
     pipe.unlink(missing_ok=True)
     os.mkfifo(pipe)
     assert cli("-C", small.folder, "status").code == int("cache" not in place)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        *(".git/config", ".git/packed-refs", ".git/shallow", ".git/index", ".git/commondir", ".git/HEAD"),
+        *(".git/info/exclude", ".git/objects/info/alternates"),
+    ],
+)
+def test_nothing_waits_for_a_pipe_in_the_place_of_a_file_of_git(small: Small, cli: Cli, place: str) -> None:
+    pipe = small.folder / place
+    pipe.parent.mkdir(exist_ok=True)
+    pipe.unlink(missing_ok=True)
+    os.mkfifo(pipe)
+    for command in (("-C", small.folder, "status"), ("-C", small.folder / ".git", "status")):
+        done = cli(*command)
+        assert (done.code, str(pipe) in done.err) == (1, True)
+
+
+def test_the_list_of_runs_goes_on_behind_a_repository_that_cannot_be_read(
+    small: Small, cli: Cli, tmp_path: Path
+) -> None:
+    listed = [ListedRun(repository=str(place), run="toy", pid=1, exit=0) for place in (tmp_path / "bad", small.folder)]
+    shutil.copytree(small.folder, tmp_path / "bad")
+    state = state_folder({"XDG_STATE_HOME": str(tmp_path / "state")})
+    state.mkdir(parents=True)
+    (state / "runs.jsonl").write_text("".join(f"{json.dumps(to_builtins(each))}\n" for each in listed))
+    (tmp_path / "bad" / ".git" / "packed-refs").unlink(missing_ok=True)
+    os.mkfifo(tmp_path / "bad" / ".git" / "packed-refs")
+    for _ in range(2):
+        [bad, good] = cli("runs", "--json", XDG_STATE_HOME=str(tmp_path / "state")).json["runs"]
+        assert (good["trouble"], good["best"], "packed-refs" in bad["trouble"]) == ("", 2.0, True)
+
+
+@pytest.mark.parametrize("command", [("eval",), ("run", "--evaluations", "1")])
+def test_nothing_waits_for_a_pipe_in_the_place_of_ignored_names(
+    cli: Cli, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    own = Own.make(tmp_path / "own")
+    os.mkfifo(own.folder / ".gitignore")
+    done = cli(*command, "--sandbox", "none", cwd=own.folder)
+    assert (done.code, ".gitignore" in done.err) == (1, True)
+
+
+@pytest.mark.parametrize("place", ["refs", "refs/heads/evogit/toy", "refs/evogit/toy/agents", "refs/notes/evogit"])
+def test_no_command_walks_through_a_link_among_refs(small: Small, cli: Cli, tmp_path: Path, place: str) -> None:
+    repository = Repository.open(small.folder)
+    lock = tmp_path / "far" / "a" / "b.lock"
+    lock.parent.mkdir(parents=True)
+    lock.write_text("theirs")
+    os.utime(lock, (1e9, 1e9))
+    put_link(small.folder, place, tmp_path / "far")
+    for command in (("status",), ("fsck", "--repair"), ("doctor",), ("gc", "--yes"), ("rm", "toy", "--yes")):
+        done = cli("-C", small.folder, *command)
+        assert (done.code, str(small.folder / ".git" / place) in done.out + done.err) == (1, True)
+    if place != "refs":  # nor what was opened before
+        assert list(below(repository.common, place)) == []
+        assert repository.locks("toy") == []
+        with pytest.raises(RefusedError, match="link"):
+            repository.check_room("toy")
+        with pytest.raises(RepositoryError, match="link"):
+            repository.sweep(())
+    assert lock.read_text() == "theirs"
+
+
+@pytest.mark.parametrize("place", ["objects", "objects/pack", "objects/info", "each"])
+def test_nothing_is_swept_through_links_among_objects(small: Small, cli: Cli, tmp_path: Path, place: str) -> None:
+    """The archive has objects of its own elsewhere, so that it is whole."""
+    theirs, mine = tmp_path / "theirs", small.folder
+    shutil.copytree(mine, theirs)
+    objects = theirs / ".git" / "objects"
+    names = [f"objects/{path.name}" for path in objects.iterdir()] if place == "each" else [place]
+    for file in objects.rglob("*"):
+        os.utime(file, (1e9, 1e9))
+    for name in names:
+        put_link(mine, name, theirs / ".git" / name)
+    before, refs = content(theirs), plain_git.git(mine, "for-each-ref")
+    done = cli("-C", mine, "gc", "--evidence", "all-but-best", "--yes")
+    assert (done.code, "link" in done.err) == (1, True)
+    assert (content(theirs), plain_git.git(mine, "for-each-ref")) == (before, refs)
 
 
 def test_nothing_waits_for_a_pipe_among_the_worktrees_of_an_archive(small: Small, cli: Cli) -> None:

@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 
 from evogit.repository import Repository
+from evogit.repository.contact import Contact, note_contact
+from evogit.repository.state_folder import StateFolder
 from evogit.testing import RecordedRun, run_started
 from tests.plain_git import git
 
@@ -18,15 +20,16 @@ def test_what_each_host_brought_is_told(cli: Cli, tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "--bare", "server.git")
     alpha = Story(tmp_path / "alpha")
     seed = alpha.add(1.0, title="Seed")
-    assert cli("-C", "alpha", "sync", "server.git").out == f"toy: {NOTHING}, what was written here went\n"
+    told = cli("-C", "alpha", "sync", "server.git").out
+    assert told == f"toy: {NOTHING}, what was written here went ({tmp_path / 'server.git'})\n"
     Repository.create(tmp_path / "beta").name_clone("beta")
     assert "toy: 3 journal entries of other hosts came, nothing new" in cli("-C", "beta", "sync", "./server.git").out
     beta = RecordedRun(tmp_path / "beta", "toy")
     beta.append(run_started(engine="beta-0a0b0c", agents=("beta-a1",)))
     child = beta.add_files({"main.py": b"2\n"}, seed, value=2.0, engine="beta-0a0b0c", agent="beta-a1", move=1)
     cli("-C", "beta", "promote", child, "-m", "good", "--yes")
-    cli("-C", "beta", "sync")
-    assert cli("-C", "alpha", "sync", "--json").json["done"]["toy"]["came"] == 4
+    cli("-C", "beta", "sync", "server.git")
+    assert cli("-C", "alpha", "sync", "server.git", "--json").json["done"]["toy"]["came"] == 4
     shown = cli("-C", "alpha", "status", "--all-hosts").out
     assert re.search(rf"beta +1 +1 +1 +1 +2\.0+ +{child[:7]} +1 +\d+s ago", shown)
     assert f"server {tmp_path / 'server.git'}: exchanged" in shown
@@ -34,7 +37,7 @@ def test_what_each_host_brought_is_told(cli: Cli, tmp_path: Path) -> None:
     assert (here["here"], there["host"], there["best"]["commit"]) == (True, "beta", child)
     assert "hosts" in cli("-C", "alpha", "report", "--json").json
     (tmp_path / "server.git").rename(tmp_path / "away")
-    failed = cli("-C", "alpha", "sync", "--name", "toy")
+    failed = cli("-C", "alpha", "sync", tmp_path / "server.git", "--name", "toy")
     assert (failed.code, "toy: fetching from" in failed.err) == (1, True)
     assert "in vain for 0s, 1 attempt: fetching from" in cli("-C", "alpha", "status").out
 
@@ -60,12 +63,12 @@ def test_what_one_host_took_for_the_best_before_it_heard_of_others_is_no_damage(
     Repository.create(tmp_path / "beta").name_clone("beta")
     cli("-C", "beta", "sync", "./server.git")
     RecordedRun(tmp_path / "beta", "toy").add_files({"main.py": b"2\n"}, seed, value=3.0)
-    cli("-C", "beta", "sync")
+    cli("-C", "beta", "sync", "./server.git")
     for number in range(3):  # later by the clock of the run, and worse
         alpha.decide("guide", reason=f"{number}")
     late = alpha.add(2.0, seed, title="the best so far")
     git(tmp_path / "alpha", "update-ref", "refs/heads/evogit/toy/best", late)
-    cli("-C", "alpha", "sync")
+    cli("-C", "alpha", "sync", "./server.git")
     done = cli("-C", "alpha", "fsck")
     assert (done.code, "best" in done.out, "sound" in done.out) == (0, True, True)
 
@@ -77,3 +80,29 @@ def test_signing_without_a_key_is_refused_before_anything_is_exchanged(cli: Cli,
     said = cli("-C", "alpha", "sync", "server.git")
     assert (said.code, "expected the setting gpg.format = ssh, got none" in said.err) == (2, True)
     assert git(tmp_path / "server.git", "for-each-ref") == ""
+
+
+def test_a_note_of_an_archive_names_no_server(cli: Cli, tmp_path: Path) -> None:
+    Story(tmp_path / "alpha").add(1.0, title="Seed")
+    for name in ("origin.git", "evil.git"):
+        git(tmp_path, "init", "-q", "--bare", name)
+    for server in (f"--upload-pack=touch {tmp_path / 'canary'};", str(tmp_path / "evil.git")):
+        note_contact(StateFolder(tmp_path / "alpha" / ".git"), "toy", Contact(server))
+        assert cli("-C", "alpha", "sync").code == 3
+    git(tmp_path / "alpha", "remote", "add", "origin", str(tmp_path / "origin.git"))
+    assert "(origin)" in cli("-C", "alpha", "sync").out
+    assert not (tmp_path / "canary").exists()
+    assert git(tmp_path / "evil.git", "for-each-ref") == ""
+    assert git(tmp_path / "origin.git", "for-each-ref")
+
+
+def test_a_run_with_an_unfit_name_stops_no_other(cli: Cli, tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "--bare", "server.git")
+    alpha = Story(tmp_path / "alpha")
+    seed = alpha.add(1.0, title="Seed")
+    git(tmp_path / "alpha", "push", "-q", str(tmp_path / "server.git"), f"{seed}:refs/evogit/-x/journal/h")
+    done = cli("-C", "alpha", "sync", "server.git")
+    assert (done.code, "went" in done.out, "1 run" in done.err) == (0, True, True)
+    git(tmp_path / "alpha", "update-ref", "refs/evogit/-x/journal/h", seed)
+    for command in (("fsck",), ("gc",), ("gc", "--yes"), ("status",), ("sync", "server.git")):
+        assert cli("-C", "alpha", *command).code == 0

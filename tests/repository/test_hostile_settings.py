@@ -8,16 +8,22 @@ import os
 import subprocess
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from evogit.core import ConfigError, UsageError
+from evogit.credentials import SeedSecrets
 from evogit.repository import Repository, tracked_below
+from evogit.repository.contact import Contact, note_contact
 from evogit.repository.git import run_git
 from evogit.repository.person_git import RemoteError
+from evogit.repository.remote import Exchanged
+from evogit.repository.state_folder import StateFolder
 from evogit.testing import RecordedRun
-from evogit.trust import UntrustedError
+from evogit.trust import Claim, Trust, UntrustedError
 from tests.plain_git import git
 
 SIGNED = {"evogit.sign": "true", "gpg.format": "ssh"}
@@ -86,9 +92,9 @@ class Clone:
     def set(self, name: str, value: str, file: str = "--local") -> None:
         git(self.folder, "config", *([file] if file == "--local" else ["--file", file]), name, value)
 
-    def sync(self) -> None:
-        remote = Repository.open(self.folder).remote("r", "origin")
-        asyncio.run(remote.exchange(lambda: lambda commit: True, seconds=30))
+    def sync(self, run: str = "r") -> Exchanged:
+        remote = Repository.open(self.folder).remote(run, "origin")
+        return asyncio.run(remote.exchange(lambda: lambda commit: True, seconds=30))
 
     def plainly(self, command: str) -> bool:
         """Return whether plain git runs the program."""
@@ -141,24 +147,88 @@ def test_a_command_that_the_clone_names_is_not_run(clone: Clone, locked: str, ki
     [
         *("http.proxy", "http.https://x.proxy", "remote.origin.proxy", "http.curloptResolve", "http.cookieFile"),
         *("http.saveCookies", "http.delegation", "hook.mine.command", "url.https://y.pushInsteadOf"),
+        *("http.sslVerify", "http.https://x.sslCAInfo", "http.sslCert", "fetch.bundleURI", "push.gpgSign"),
+        *("user.signingKey", "gpg.format", "evogit.sign", "evogit.trustedSigners", "protocol.version"),
+        *("credential.username", "remote.origin.promisor", "core.alternateRefsPrefixes"),
     ],
 )
-def test_what_leads_elsewhere_or_writes_a_file_is_refused(clone: Clone, name: str) -> None:
-    clone.set(name, "x")
-    with pytest.raises((RemoteError, UntrustedError)):
+def test_what_leads_elsewhere_or_writes_a_file_or_signs_is_refused(clone: Clone, name: str) -> None:
+    clone.set(name, "1")
+    with pytest.raises(UntrustedError):
         clone.sync()
+    Trust.of_user().add(Claim("folder", str(clone.folder)))
+    with suppress(RemoteError, ConfigError):  # it has its effect then
+        clone.sync()
+
+
+def test_the_command_is_shown_before_all_else_and_secrets_are_not(clone: Clone) -> None:
+    clone.set("http.https://x/.extraHeader", "AUTHORIZATION: basic c2VjcmV0")
+    for number in range(30):
+        clone.set(f"credential.https://github.com/{'project-' * 20}{number}.helper", "store")
+    clone.set("core.sshCommand", f"touch {clone.canary}")
+    with pytest.raises(UntrustedError) as caught:
+        clone.sync()
+    told = str(caught.value)
+    assert told.index(f"touch {clone.canary}") < told.index("store")
+    assert "12 more" in told
+    assert "c2VjcmV0" not in told
+
+
+@pytest.mark.parametrize("scope", ["clone", "user"])
+def test_the_journal_of_a_stranger_is_not_signed(
+    clone: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scope: str
+) -> None:
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "key"], check=True)
+    Repository.open(clone.folder).keys.keep("sealed", b"k" * 32)
+    RecordedRun(clone.folder, "sealed").add_files({"main.py": b"1\n"}, value=1.0)
+    state = os.environ["XDG_STATE_HOME"]
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "empty"))  # so the key is a stranger's
+    file = "--local" if scope == "clone" else os.environ["GIT_CONFIG_GLOBAL"]
+    for name, value in {**SIGNED, "user.signingKey": str(tmp_path / "key")}.items():
+        clone.set(name, value, file)
+    if scope == "user":
+        assert "signed nothing" in " ".join(clone.sync("sealed").notes)
+    else:
+        with pytest.raises(UntrustedError):
+            clone.sync("sealed")
+    assert "/signed/" not in git(clone.server, "for-each-ref")
+    if scope == "user":
+        monkeypatch.setenv("XDG_STATE_HOME", state)
+        clone.sync("sealed")
+        assert "/signed/" in git(clone.server, "for-each-ref")
+
+
+def test_no_address_is_an_option(clone: Clone) -> None:
+    repository, option = Repository.open(clone.folder), f"--upload-pack=touch {clone.canary};"
+    clone.set("branch.main.remote", option)
+    clone.set(f"remote.{option}.url", str(clone.server))
+    with pytest.raises(UsageError):
+        repository.remote("r", option)
+    with pytest.raises(UsageError):
+        asyncio.run(repository.runs_there(option))
+    assert Repository.open(clone.folder).branches.remote("refs/heads/main") == "origin"
+    assert not clone.canary.exists()
+
+
+def test_credentials_are_looked_for_whatever_a_note_says_was_pushed(clone: Clone) -> None:
+    note_contact(StateFolder(clone.folder / ".git"), "r", Contact("origin", prefix="refs/evogit/"))
+    seed = git(clone.folder, "rev-parse", "HEAD").strip()
+    remote = Repository.open(clone.folder).remote("r", "origin", lambda: SeedSecrets(seed, [".env"]))
+    with pytest.raises(RemoteError):
+        asyncio.run(remote.exchange(lambda: lambda commit: True, seconds=30))
+    assert "evogit" not in git(clone.server, "for-each-ref")
 
 
 def test_plain_settings_of_a_clone_are_its_own(clone: Clone) -> None:
     for name, value in {
         "user.name": "Ada",
-        "http.https://x/.extraHeader": "AUTHORIZATION: basic eA==",
-        "http.postBuffer": "1000000",
-        "http.sslVerify": "true",
+        "user.email": "ada@example.org",
+        "core.autocrlf": "false",
+        "remote.origin.tagOpt": "--no-tags",
+        "remote.a.b.skipFetchAll": "true",
+        "remote.origin.gh-resolved": "base",
         "remote.origin.pushurl": str(clone.server),
         "branch.main.remote": "origin",
-        "gpg.format": "ssh",
-        "credential.username": "ada",
     }.items():
         clone.set(name, value)
     clone.sync()

@@ -258,8 +258,9 @@ def test_the_seed_is_not_checked_out_where_an_archive_says(repository: Repositor
     before = content(home)
     with (repository.common / "config").open("a") as config:
         config.write(f"[core]\n\tworktree = {home}\n")
-    repository = Repository.open(repository.path)
-    repository.plant(seed_of(repository))
+    with suppress(RepositoryError):
+        repository = Repository.open(repository.path)
+        repository.plant(seed_of(repository))
     assert content(home) == before
 
 

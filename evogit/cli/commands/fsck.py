@@ -40,6 +40,8 @@ def fsck(repo: str | None, terminal: Terminal, name: str | None, repairing: bool
         terminal.data({"schema": SCHEMA, "runs": [_record(mended, report) for mended, report in found]})
     else:
         terminal.show(line for mended, report in found for line in _lines(mended, report))
+        if unfit := repository.unfit_runs():
+            terminal.note(f"left out {count(len(unfit), 'run')} whose name EvoGit gives to none", "yellow")
         if not found:
             terminal.note(f"{escape(str(repository.path))} has no run")
     if any(report.wrong for _, report in found):

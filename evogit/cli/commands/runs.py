@@ -9,6 +9,7 @@ import click
 from evogit.cli.lines.runs import run_table
 from evogit.cli.options.shared import with_terminal
 from evogit.cli.terminal import Terminal
+from evogit.core import RepositoryError
 from evogit.review import SCHEMA
 from evogit.review.run_list import RunList, RunOverview
 
@@ -21,7 +22,12 @@ def runs(terminal: Terminal) -> None:
     Runs that were removed, and those whose repository is gone, are dropped from the list.
     """
     listed = RunList.of_person(os.environ).opened()
-    found = [RunOverview.of(repository, each.run) for each, repository in listed]
+    found = [
+        RunOverview.unreadable(each, opened)
+        if isinstance(opened, RepositoryError)
+        else RunOverview.of(opened, each.run)
+        for each, opened in listed
+    ]
     if terminal.json:
         terminal.data({"schema": SCHEMA, "runs": [each.record() for each in found]})
     elif found:

@@ -13,11 +13,12 @@ from evogit.cli.locate_run import find_repository
 from evogit.cli.options.remote import address, exchange
 from evogit.cli.options.shared import name_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal
-from evogit.cli.text import escape
+from evogit.cli.text import count, escape
 from evogit.core import NotFoundError, RefusedError, RepositoryError
 from evogit.repository import Repository
-from evogit.repository.remote import Exchanged
+from evogit.repository.remote import Exchanged, shown
 from evogit.review import SCHEMA
+from evogit.text import one_line
 
 
 @click.command()
@@ -28,14 +29,17 @@ from evogit.review import SCHEMA
 def sync(repo: str | None, terminal: Terminal, name: str | None, remote: str | None) -> None:
     """Fetch what other hosts did in a run, and push what was written here: candidates, evaluations, decisions.
 
-    REMOTE is a remote of the repository or an address; default: the one of `evogit run --remote`, else `origin`.
+    REMOTE is a remote of the repository or an address; default: the remote that was used last, else `origin`.
     Without --name all runs are exchanged, those of the server too that are not here. Nothing is overwritten, there
-    or here. `git config evogit.sign true` signs what is pushed with your ssh key; with evogit.trustedSigners only what
-    gpg.ssh.allowedSignersFile names signers of is taken in.
+    or here. `git config --global evogit.sign true` signs what is pushed with your ssh key; with evogit.trustedSigners
+    only what gpg.ssh.allowedSignersFile names signers of is taken in.
     """
     repository = Repository.discover(Path(repo or ".")) if remote else find_repository(repo)
     server = address(remote or _usual(repository, name))
-    runs = [name] if name else sorted({*repository.runs(), *asyncio.run(repository.runs_there(server))})
+    there, unfit = ([], []) if name else asyncio.run(repository.runs_there(server))
+    runs = [name] if name else sorted({*repository.runs(), *there})
+    if unfit:
+        terminal.note(f"left out {count(len(unfit), 'run')} there whose name EvoGit gives to none", "yellow")
     if not runs:
         raise NotFoundError(f"expected a run here or on {server}; begin one with `evogit run --remote`")
     done, failed = dict[str, Exchanged](), dict[str, str]()
@@ -48,19 +52,26 @@ def sync(repo: str | None, terminal: Terminal, name: str | None, remote: str | N
         told = {run: to_builtins(each) for run, each in done.items()}
         terminal.data({"schema": SCHEMA, "remote": server, "done": told, "failed": failed})
     else:
-        terminal.show([line for run, each in done.items() for line in _lines(run, each)])
+        terminal.show([line for run, each in done.items() for line in _lines(run, server, each)])
     if failed:
         raise RepositoryError("; ".join(f"{run}: {why}" for run, why in failed.items()))
 
 
-def _lines(run: str, done: Exchanged) -> list[Text]:
+def _lines(run: str, server: str, done: Exchanged) -> list[Text]:
     came = f"{done.came:,} journal entries of other hosts came" if done.came else "nothing new of other hosts came"
     went = "what was written here went" if done.went else "nothing new of this one went"
     notes = (Text(f"  {escape(note)}", "yellow") for note in done.notes)
-    return [Text.assemble((run, "bold"), f": {came}, {went}"), *notes]
+    return [Text.assemble((run, "bold"), f": {came}, {went} ", (f"({one_line(shown(server), 200)})", "dim")), *notes]
 
 
 def _usual(repository: Repository, name: str | None) -> str:
-    """The server that a run here has, else the usual remote."""
+    """Return the remote that a run here was exchanged with, else `origin`.
+
+    An address is not believed: an archive may bring the note along, so the person types it again.
+    """
+    remotes = repository.branches.remotes()
     contacts = [found for run in repository.runs() if name in (None, run) and (found := repository.contact(run))]
-    return contacts[0].remote if contacts else "origin"
+    noted = [contact.remote for contact in contacts if contact.remote in remotes]
+    if not noted and "origin" not in remotes:
+        raise NotFoundError(f"expected a remote `origin` in {repository.path}, or a server: `evogit sync SERVER`")
+    return noted[0] if noted else "origin"

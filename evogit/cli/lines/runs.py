@@ -29,7 +29,7 @@ def _row(run: RunOverview) -> list[Text]:
         Text(f"{history.counts.evaluated:,}"),
         Text("-" if best is None else f"{best:.6g}"),
         Text(f"{age(time.time() - run.since)} ago"),
-        Text(escape(str(run.repository.path)), "dim"),
+        Text(escape(str(run.path)), "dim"),
     ]
 
 
