@@ -96,6 +96,7 @@ class Journal:
         self._keys = keys
         self._key = b""
         self._left_out: dict[str, LeftOut] = {}
+        self._alone = False
         self._sinks = [sink]
         self._secrets = [secret for secret in secrets if len(secret) >= SHORTEST_SECRET]
         self._seen: dict[str, str | None] = {host: None, **after.tips}
@@ -133,9 +134,13 @@ class Journal:
         for entry in self._fresh():
             self._deliver(entry)
 
+    def stay_alone(self) -> None:
+        """Look for no journals of other hosts any more."""
+        self._alone = True
+
     def _fresh(self) -> Iterator[Entry]:
         """What was not read yet, in the order of the run's facts."""
-        if time.monotonic() - self._looked > LOOK_FOR_HOSTS_EVERY:
+        if not self._alone and time.monotonic() - self._looked > LOOK_FOR_HOSTS_EVERY:
             self._looked = time.monotonic()
             for name in self._repo.references:
                 if name.startswith(self._folder):
