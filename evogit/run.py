@@ -129,6 +129,8 @@ class Run:
             context, drawing = self._enter(stack)
             exchange = await stack.enter_async_context(self._exchange(context)) if self.settings.remote else None
             backend = self.backend or await self._backend(stack, context, drawing)
+            if exchange:
+                exchange.admit_migrants(backend.provider)
             asking, models = AskingInOrder(), self._stopping.heeded(self.models)
             asked = asking.of(models) if self.settings.deterministic else models
             agents = self.agents or populate(stack, self.settings.population, asked, self.programs)

@@ -11,7 +11,7 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,8 +22,9 @@ from msgspec.structs import replace
 from evogit.core import RepositoryError, UsageError
 from evogit.credentials import SeedSecrets
 from evogit.repository import refs
-from evogit.repository.arrivals import HOST, KINDS, Arrivals, Sealed, chain, latest
+from evogit.repository.arrivals import HOST, KINDS, Arrivals, Sealed, chain
 from evogit.repository.contact import Contact, contact_folder, note_contact, read_contact
+from evogit.repository.foreign_entries import held, latest
 from evogit.repository.keeping import is_link
 from evogit.repository.paths import named
 from evogit.repository.person_git import RemoteError, person_git, receiving, why
@@ -47,6 +48,15 @@ class Exchanged(Struct, frozen=True):
     notes: Sequence[str] = ()
 
 
+class Stranger(Struct, frozen=True):
+    """A journal on a server that nobody vouches for: its last entry, what the latest say, and what its host keeps."""
+
+    host: str
+    tip: str
+    events: Iterator[object]
+    held: frozenset[str]
+
+
 class _DeclinedError(RemoteError):
     """The server takes no refs of that kind."""
 
@@ -62,9 +72,10 @@ class Remote:
         host: str,
         name: str,
         sealed: Sealed,
+        keyed: Callable[[], bool],
         secrets: Callable[[], SeedSecrets | None],
     ) -> None:
-        """`secrets` is asked before the first push, which would publish them with the seed."""
+        """`keyed` tells whether the run's key is here; `secrets` is asked before the first push, which would publish them with the seed."""
         if name.startswith("-") or not name:
             raise UsageError(f"expected the name of a remote or an address, got {name!r}")
         self._repo = repo
@@ -78,7 +89,7 @@ class Remote:
         self._sealed = sealed
         self._secrets = secrets
         self._signatures = Signatures(repo, common, run)
-        self._arrivals = Arrivals(repo, common, run, host, sealed, self._signed)
+        self._arrivals = Arrivals(repo, common, run, host, sealed, self._signed, keyed)
         self.shown = re.sub(r"://[^/@\s]+@", "://", name)
 
     @property
@@ -133,14 +144,19 @@ class Remote:
             notes += told
         return came, notes
 
-    def strangers(self) -> Iterator[tuple[str, list[object]]]:
-        """What the latest entries of each journal say that nobody vouches for: without the run's seal, or a signature.
+    def strangers(self, known: Container[str]) -> Iterator[Stranger]:
+        """Yield each journal that nobody vouches for: without the run's seal, or a signature.
 
-        Which signatures are asked for is known after an exchange.
+        Journals that end with one of the `known` entries are left out. Which signatures are asked for is known after
+        an exchange.
         """
         for host, tips in (each for staged in self._fetched() for each in staged.items()):
-            if "journal" in tips and host != self._host and HOST.fullmatch(host) and not self._believed(host, tips):
-                yield host, latest(self._repo, tips["journal"], CLAIMS)
+            tip = tips.get("journal")
+            if tip is None or tip in known or host == self._host or not HOST.fullmatch(host):
+                continue
+            if not self._believed(host, tips):
+                kept = held(self._repo, tips["keep"], CLAIMS) if "keep" in tips else frozenset[str]()
+                yield Stranger(host, tip, latest(self._repo, tip, CLAIMS), kept)
 
     def _believed(self, host: str, tips: Mapping[str, str]) -> bool:
         try:
