@@ -14,7 +14,6 @@ from evogit.core import Entry, EvoGitError, Halted, RepositoryError, Stopped, ho
 from evogit.engine.halts import ASLEEP
 from evogit.engine.migrants import Migrants
 from evogit.history.context import RunContext
-
 from evogit.trust import UntrustedError
 
 if TYPE_CHECKING:

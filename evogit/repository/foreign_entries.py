@@ -36,25 +36,35 @@ def object_size(repo: pygit2.Repository, name: str) -> int:
     return 0
 
 
+class TooLargeError(RepositoryError):
+    """Foreign entries are too large to be read, from one on that comes after so many others."""
+
+    def __init__(self, entries: int) -> None:
+        self.entries = entries
+        super().__init__(
+            f"expected entries of {ORDINARY >> 10} KiB and {MOST_EXCESS >> 20} MiB beyond that in all, got more, and "
+            "this clone has no key that vouches for them"
+        )
+
+
 @dataclass(slots=True)
 class Allowance:
     """The bytes of foreign entries of a run that may still be read."""
 
     repo: pygit2.Repository
     left: int = MOST_EXCESS
+    entries: int = 0
 
     def check(self, commit: str) -> None:
         """Count an entry.
 
         Raises:
-            RepositoryError: there is no room for it.
+            TooLargeError: there is no room for it.
         """
         self.left -= max(object_size(self.repo, commit) - ORDINARY, 0)
+        self.entries += 1
         if self.left < 0:
-            raise RepositoryError(
-                f"expected entries of {ORDINARY >> 10} KiB and {MOST_EXCESS >> 20} MiB beyond that in all, got more, "
-                "and this clone has no key that vouches for them"
-            )
+            raise TooLargeError(self.entries)
 
 
 def _chain(repo: pygit2.Repository, tip: str, most: int) -> Iterator[pygit2.Commit]:

@@ -36,6 +36,9 @@ PREFIXES = ("refs/evogit/", "refs/heads/evogit/")
 """Where a server may have the refs of hosts. Some refuse all but branches and tags."""
 
 
+BLOCKED = "cannot lock ref"
+"""What `git fetch` says where refs or files of ours are in the way of some refs that came; the others moved."""
+
 CLAIMS = 200
 """Entries of a stranger's journal that are looked at, the latest ones."""
 
@@ -75,7 +78,10 @@ class Remote:
         keyed: Callable[[], bool],
         secrets: Callable[[], SeedSecrets | None],
     ) -> None:
-        """`keyed` tells whether the run's key is here; `secrets` is asked before the first push, which would publish them with the seed."""
+        """`keyed` tells whether the run's key is here.
+
+        `secrets` is asked before the first push, which would publish them with the seed.
+        """
         if name.startswith("-") or not name:
             raise UsageError(f"expected the name of a remote or an address, got {name!r}")
         self._repo = repo
@@ -116,9 +122,10 @@ class Remote:
             if not alone:
                 return Exchanged()
             try:
-                await self._fetch(seconds, asks=asks)
+                lost = await self._fetch(seconds, asks=asks)
                 await self._signatures.check(self._to_check())
                 came, notes = self._take_in(known())
+                notes += lost
                 went = await self._push(seconds, asks=asks)
             except RemoteError as error:
                 self._failed(str(error))
@@ -127,14 +134,16 @@ class Remote:
             self._note(met)
             return Exchanged(came, went, notes)
 
-    async def _fetch(self, seconds: float | None, *, asks: bool) -> None:
+    async def _fetch(self, seconds: float | None, *, asks: bool) -> list[str]:
+        """Fetch what the server has, and forget what it has no more; what was in the way of some of it."""
         refs.clear_locks(self._common, self._staged.rstrip("/"), 0.0)  # of a git that was killed: this one is alone
         places = [(prefix, kind) for prefix in PREFIXES for kind in KINDS]
         specs = [f"+{prefix}{self._run}/{kind}/*:{self._stage(prefix)}{kind}/*" for prefix, kind in places]
-        options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=", "--no-recurse-submodules")
+        options = ("--quiet", "--prune", "--no-tags", "--no-write-fetch-head", "--refmap=", "--no-recurse-submodules")
         done = await person_git(*self._where, "fetch", *options, self._name, *specs, seconds=seconds, asks=asks)
-        if done.code:
+        if done.code and BLOCKED not in done.stderr:
             raise RemoteError(f"fetching from {self.shown}: {why(done.stderr)}")
+        return [f"fetched all but some of {self.shown}: {why(done.stderr)}"] if done.code else []
 
     def _take_in(self, known: Callable[[str], bool]) -> tuple[int, list[str]]:
         came, notes = 0, list[str]()
