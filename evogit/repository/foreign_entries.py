@@ -16,10 +16,10 @@ from evogit.repository import journal_records
 from evogit.repository.commit_text import message_of
 from evogit.repository.keeping import read_commit
 
-ORDINARY = 8 << 10
+ORDINARY = 4 << 10
 """Bytes of an entry that are read in any case; most entries have one thousand."""
 
-MOST_EXCESS = 16 << 20
+MOST_EXCESS = 8 << 20
 """Bytes beyond that in all entries of a run; their values take ten times as much memory."""
 
 MOST_CLAIM = 64 << 10
