@@ -28,6 +28,7 @@ from evogit.engine.run_key import begin_inputs
 from evogit.engine.start import Start
 from evogit.engine.stop_request import StopRequest
 from evogit.evaluation.evaluator import Evaluator
+from evogit.evaluation.inputs import Inputs
 from evogit.evaluation.team import Team
 from evogit.history import History
 from evogit.history.context import RunContext, StoredRun
@@ -125,9 +126,11 @@ class Run:
                 stack.push_async_callback(close)
             if self.settings.minutes is not None:
                 self._stopping.end_within(60 * self.settings.minutes, self.settings.kept)
-            context = self._enter(stack)
+            context, drawing = self._enter(stack)
             exchange = await stack.enter_async_context(self._exchange(context)) if self.settings.remote else None
-            backend = self.backend or await self._backend(stack, context)
+            backend = self.backend or await self._backend(stack, context, drawing)
+            if exchange:
+                exchange.admit_migrants(backend.provider)
             asking, models = AskingInOrder(), self._stopping.heeded(self.models)
             asked = asking.of(models) if self.settings.deterministic else models
             agents = self.agents or populate(stack, self.settings.population, asked, self.programs)
@@ -247,18 +250,18 @@ class Run:
         if unanswered and (beginning or full or self._stopping.asked or unanswered >= settings.agents):
             raise UsageError(f"expected tell() first: {unanswered} questions are open, and no other comes until then")
 
-    def _enter(self, stack: AsyncExitStack) -> RunContext:
-        """Become the engine of this run, or one of them."""
+    def _enter(self, stack: AsyncExitStack) -> tuple[RunContext, Inputs]:
+        """Become the engine of this run, or one of them, with the secret that inputs are drawn with."""
         engines = self.repository.engines(self.name)
         context = self.context.of(stack.enter_context(engines.enter(join=self.settings.join)))
         if not self.settings.join:
             self.repository.clear_locks(self.name)
         context.journal.refresh()
+        drawing = begin_inputs(context, self.settings, os.environ)
         Start(context, self.settings).check(self.backend.digest if self.backend else self.task.evaluator_digest)
-        return context
+        return context, drawing
 
-    async def _backend(self, stack: AsyncExitStack, context: RunContext) -> EvaluationBackend:
-        drawing = begin_inputs(self.context, self.settings, os.environ)
+    async def _backend(self, stack: AsyncExitStack, context: RunContext, drawing: Inputs) -> EvaluationBackend:
         evaluator = Evaluator(
             self.task,
             provider=self.settings.sandbox,

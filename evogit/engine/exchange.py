@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,10 +14,12 @@ from evogit.core import Entry, EvoGitError, Halted, RepositoryError, Stopped, ho
 from evogit.engine.halts import ASLEEP
 from evogit.engine.migrants import Migrants
 from evogit.history.context import RunContext
+from evogit.trust import UntrustedError
 
 if TYPE_CHECKING:
     from evogit.repository.remote import Remote
-from evogit.trust import UntrustedError
+
+logger = logging.getLogger(__name__)
 
 PATIENCE = 60.0
 """Seconds that one fetch or push may take at first; each that takes longer doubles it, as a run may be large."""
@@ -42,7 +45,7 @@ class Exchange:
     def __init__(self, context: RunContext, remote: Remote, *, every: float, show: Callable[[str, str], None]) -> None:
         self._context = context
         self._remote = remote
-        self._migrants = Migrants(context, remote)
+        self._migrants: Migrants | None = None
         self._every = every
         self._show = show
         self._pause = every
@@ -52,6 +55,13 @@ class Exchange:
         self._ended: set[str] = set()
         self._began = time.monotonic()
         self._working: asyncio.Task[None] | None = None
+
+    def admit_migrants(self, provider: str) -> None:
+        """Evaluate from now on what hosts without the run's key claim to have, if there is a sandbox."""
+        if provider == "none":
+            logger.warning("candidates of hosts without the run's key are not evaluated, as there is no sandbox here")
+        else:
+            self._migrants = Migrants(self._context, self._remote)
 
     async def __aenter__(self) -> Self:
         self._context.journal.subscribe(self._hear)
@@ -76,8 +86,9 @@ class Exchange:
     async def _attend(self) -> None:
         while True:
             await self._once()
-            with suppress(RepositoryError, UntrustedError, OSError):
-                self._migrants.look()
+            if self._migrants:
+                with suppress(RepositoryError, UntrustedError, OSError):
+                    self._migrants.look()
             await asyncio.sleep(self._pause)
 
     async def _once(self) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass, field
+from itertools import islice
 
-from evogit.core import Evaluated, Evaluation, RefusedError, RepositoryError
+from evogit.core import HUMAN, Evaluated, Evaluation, RefusedError, RepositoryError
 from evogit.engine.people_commits import Adding
 from evogit.history.context import StoredRun
-from evogit.repository.remote import Remote
+from evogit.repository.remote import Remote, Stranger
 
 AT_ONCE = 8
-"""Candidates that are taken in after one exchange at most, of each host one: each costs an evaluation here."""
-
+"""Hosts whose claims are looked at after one exchange at most; each may cost an evaluation here."""
 
 SHARE = 0.1
 """Of all evaluations those that strangers may take up, or they could use up a limit by claims alone."""
@@ -20,60 +21,88 @@ SHARE = 0.1
 TRIED = 3
 """Claims of one host that are looked at after one exchange, the highest ones, until one is fit to be added."""
 
+TITLE = "migrant from "
+"""How the titles of such candidates begin, by which they are counted."""
+
 
 @dataclass(slots=True)
 class Migrants:
-    """Adds the best that each stranger claims to have, as `evogit add` adds a commit of a person's.
+    """Adds the best that each stranger claims to have: its files, as a commit of ours, as `evogit add` would.
 
     A claim only says what to look at first; one that is no better than an earlier one of that host is not looked at.
     """
 
     run: StoredRun
     remote: Remote
-    _added: int = 0
     _claimed: dict[str, float] = field(default_factory=dict)
+    _looked: set[str] = field(default_factory=set)
     _refused: set[str] = field(default_factory=set)
 
     def look(self) -> list[str]:
         """Add what is new; ids of the candidates that came."""
-        found, history = list[str](), self.run.history
-        if history.seed is None or not self.run.journal.key or self._added > SHARE * history.counts.evaluated:
+        found = list[str]()
+        if self.run.history.seed is None or not self.run.journal.key or not self._has_room():
             return found
-        for host, events in self.remote.strangers():
-            told = [each for each in events if isinstance(each, Evaluated)]
-            claims = [(value, each.candidate) for each in told if (value := self._claim(each)) is not None]
-            best = sorted(set(claims), reverse=True)[:TRIED]
-            if added := next((commit for worth, commit in best if self._add(host, worth, commit)), None):
-                found.append(added)
-            if len(found) == AT_ONCE:
+        for stranger in islice(self.remote.strangers(self._looked), AT_ONCE):
+            if not self._has_room():
                 break
-        self._added += len(found)
+            self._looked.add(stranger.tip)
+            claims = {claim for event in stranger.events if (claim := self._claim(stranger, event))}
+            best = sorted(claims, reverse=True)[:TRIED]
+            found += next(([added] for worth, commit in best if (added := self._add(stranger.host, worth, commit))), [])
         return found
 
-    def _claim(self, event: Evaluated) -> float | None:
-        """What somebody says that a candidate is worth, the more the better; None where it cannot be one here."""
-        history, told = self.run.history, event.evaluation
-        if event.candidate in self._refused or event.candidate in history.phylogeny or not _ranks(told, history.split):
-            return None
-        value = told.metrics.get(history.metric.name, math.nan)
-        if not math.isfinite(value) or self.run.repository.tree_if_there(event.candidate) is None:
-            return None
-        return value if history.metric.direction == "maximize" else -value
+    def _has_room(self) -> bool:
+        """Return whether one more stays within the strangers' share, now or in earlier engines of the run."""
+        history = self.run.history
+        migrants = sum(history.phylogeny[each].title.startswith(TITLE) for each in history.human)
+        return migrants < SHARE * history.counts.evaluated - 1
 
-    def _add(self, host: str, worth: float, commit: str) -> bool:
+    def _claim(self, stranger: Stranger, event: object) -> tuple[float, str] | None:
+        """What somebody says that a candidate is worth, the more the better; None where it cannot be one here.
+
+        A commit that its host does not keep may be any of this clone's, and a secret.
+        """
+        history = self.run.history
+        if not isinstance(event, Evaluated) or event.candidate in self._refused or event.candidate in history.phylogeny:
+            return None
+        value = event.evaluation.metrics.get(history.metric.name, math.nan)
+        ranks = math.isfinite(value) and _ranks(event.evaluation, history.split) and event.candidate in stranger.held
+        if not ranks or self.run.repository.tree_if_there(event.candidate) is None:
+            return None
+        return (value if history.metric.direction == "maximize" else -value), event.candidate
+
+    def _add(self, host: str, worth: float, commit: str) -> str | None:
         """Have a candidate evaluated, if it is said to be better than the last, and an agent could have proposed it."""
         adding = Adding(self.run)
         if worth <= self._claimed.get(host, -math.inf):
-            return False
+            return None
         try:
             value = worth if self.run.history.metric.direction == "maximize" else -worth
             reason = f"said to be {value:.10g} by {host}, whose journal does not count here"
-            added = adding.known(commit) is None and adding.add(commit, reason) is not None
+            adding.check(commit)
+            own = None if adding.known(commit) else self._copied(commit, f"{TITLE}{host}, said to be {value:.10g}")
+            entry = adding.add(own, reason) if own else None
         except (RefusedError, RepositoryError):
             self._refused.add(commit)
-            return False
+            return None
+        if own is None or entry is None:
+            return None
         self._claimed[host] = worth
-        return added
+        return own
+
+    def _copied(self, commit: str, title: str) -> str:
+        """Return a commit with the same files on the candidates before it, without the rest of its past."""
+        history, repository = self.run.history, self.run.repository
+        parents = tuple(each for each in repository.branches.parents(commit) if each in history.phylogeny)[:2]
+        return repository.commit(
+            repository.tree_of(commit),
+            parents or (history.seed or "",),
+            author=HUMAN,
+            time=int(time.time()),
+            title=title,
+            trailers={"Agent": HUMAN, "Operator": "human"},
+        )
 
 
 def _ranks(told: Evaluation, split: str) -> bool:

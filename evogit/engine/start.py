@@ -24,6 +24,7 @@ from evogit.evaluation.seed_files import write_seed
 from evogit.history import History
 from evogit.history.context import RunContext
 from evogit.repository.evidence import evidence_of
+from evogit.repository.run_keys import commitment
 
 EPOCH = 946_684_800
 """2000-01-01 in seconds: when a seed that is not a commit is committed where all must get the same one."""
@@ -114,9 +115,14 @@ class Start(Struct, frozen=True):
             goal=self.context.task.goal,
             parts=self.context.task.parts,
             repeats=self.context.task.repeats,
-            inputs=backend.inputs,
+            inputs=backend.inputs or self._commitment(),
             settings=self._told_settings(),
         )
+
+    def _commitment(self) -> str:
+        """Return the hash of the run's key where the backend draws no inputs: entries are sealed all the same."""
+        began = self._history.started
+        return began.inputs if began else commitment(self.context.repository.keys.find(self._history.run))
 
     def _told_settings(self) -> dict[str, Any]:
         """The settings but for addresses and workers' commands, which are a person's own: only how many there are."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from msgspec import Struct
 from evogit.core import Proposed, RefusedError, RepositoryError
 from evogit.repository import journal_records, refs
 from evogit.repository.commit_text import committer_of, message_of
+from evogit.repository.foreign_entries import Allowance, object_size
 from evogit.repository.keeping import Keeping, is_link, read_commit
 from evogit.text import one_line
 
@@ -22,6 +22,9 @@ KINDS = ("keep", "thinned", "signed", "journal")
 
 HOST = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
 """What a host may be called."""
+
+MOST_TIP = 8 << 20
+"""Bytes of a last entry that are unpacked to see whether it is sealed."""
 
 Sealed = Callable[[str, str], bool]
 """Whether an entry of a host's journal has the seal of this run, as far as one is asked for."""
@@ -55,6 +58,8 @@ class Arrivals:
     host: str
     sealed: Sealed
     signed: Signed
+    keyed: Callable[[], bool]
+    _unsealed: set[tuple[str, str]] = field(default_factory=set)
     _fruitless: set[tuple[str, str, str | None]] = field(default_factory=set)
 
     def take(self, staged: Mapping[str, Mapping[str, str]], known: Callable[[str], bool]) -> tuple[int, list[str]]:
@@ -88,12 +93,11 @@ class Arrivals:
             return None
         if not HOST.fullmatch(host):
             raise RepositoryError("expected letters, digits and dashes as the name of a host")
-        if not self.sealed(host, tip):
-            raise RepositoryError("its journal is not sealed with the key of this run")
+        self._check_seal(host, tip)
         if host == self.host and here and chain(self.repo, here, tip) is not None:
             return None  # as ever: the server has what was pushed
         tips = self._vouched(host, tips, here)
-        news = chain(self.repo, tips["journal"], here)
+        news = chain(self.repo, tips["journal"], here, allowance=None if self.keyed() else Allowance(self.repo))
         if news is None:
             self._fruitless.add((host, tip, here))
             return None  # an older state, or another journal of that name: ours stays
@@ -101,6 +105,17 @@ class Arrivals:
         if lost := next((each.candidate for each in proposals if each.candidate not in self.repo), None):
             raise RepositoryError(f"its candidate {lost[:7]} did not come with it")
         return _Arrival(host, tips, proposals, len(news))
+
+    def _check_seal(self, host: str, tip: str) -> None:
+        """Refuse a journal without the seal of this run, which is looked for once.
+
+        Raises:
+            RepositoryError: it has none.
+        """
+        unsealed = (host, tip) in self._unsealed or object_size(self.repo, tip) > MOST_TIP
+        if unsealed or not self.sealed(host, tip):
+            self._unsealed.add((host, tip))
+            raise RepositoryError("its journal is not sealed with the key of this run")
 
     def _vouched(self, host: str, tips: Mapping[str, str], here: str | None) -> Mapping[str, str]:
         """What is taken in where signatures are asked for: a journal up to the last entry that is signed.
@@ -167,17 +182,23 @@ def _complete(arrival: _Arrival, new: Collection[str], known: Callable[[str], bo
 
 
 def chain(
-    repo: pygit2.Repository, tip: str, before: str | None, only: Callable[[pygit2.Commit], bool] | None = None
+    repo: pygit2.Repository,
+    tip: str,
+    before: str | None,
+    only: Callable[[pygit2.Commit], bool] | None = None,
+    allowance: Allowance | None = None,
 ) -> list[str] | None:
     """The commits of a chain after `before` (None: all), newest first; None where it does not lead there.
 
-    `only` tells the links of a chain that ends at a commit of another kind.
+    `only` tells the links of a chain that ends at a commit of another kind; `allowance` bounds what is read of it.
 
     Raises:
-        RepositoryError: a commit of it is missing, or is none.
+        RepositoryError: a commit of it is missing, or is none; or there is no room for it.
     """
     found, commit = list[str](), tip
     while commit != before:
+        if allowance:
+            allowance.check(commit)
         link = read_commit(repo, commit)
         if isinstance(link, str):
             raise RepositoryError(f"the entry {commit[:10]} {link}")
@@ -190,18 +211,3 @@ def chain(
     else:
         return found
     return found if before is None else None
-
-
-def latest(repo: pygit2.Repository, tip: str, most: int) -> list[object]:
-    """The events of the last entries of a chain that anybody may have written; what is none is left out."""
-    found, commit = list[object](), tip
-    for _ in range(most):
-        link = read_commit(repo, commit)
-        if isinstance(link, str):
-            break
-        with suppress(RefusedError, RepositoryError):
-            found.append(journal_records.decode(message_of(link))[0])
-        if not link.parent_ids:
-            break
-        commit = str(link.parent_ids[0])
-    return found

@@ -20,6 +20,7 @@ from evogit.repository import journal_records, refs
 from evogit.repository.backlog import CHUNK, Backlog
 from evogit.repository.commit_text import committer_of, message_of
 from evogit.repository.commit_writer import CommitWriter
+from evogit.repository.foreign_entries import Allowance, TooLargeError
 from evogit.repository.run_keys import RunKeys, commitment, seal
 from evogit.repository.trees import Trees
 
@@ -96,6 +97,8 @@ class Journal:
         self._keys = keys
         self._key = b""
         self._left_out: dict[str, LeftOut] = {}
+        self._alone = False
+        self._allowance = Allowance(repo)
         self._sinks = [sink]
         self._secrets = [secret for secret in secrets if len(secret) >= SHORTEST_SECRET]
         self._seen: dict[str, str | None] = {host: None, **after.tips}
@@ -133,9 +136,13 @@ class Journal:
         for entry in self._fresh():
             self._deliver(entry)
 
+    def stay_alone(self) -> None:
+        """Look for no journals of other hosts any more."""
+        self._alone = True
+
     def _fresh(self) -> Iterator[Entry]:
         """What was not read yet, in the order of the run's facts."""
-        if time.monotonic() - self._looked > LOOK_FOR_HOSTS_EVERY:
+        if not self._alone and time.monotonic() - self._looked > LOOK_FOR_HOSTS_EVERY:
             self._looked = time.monotonic()
             for name in self._repo.references:
                 if name.startswith(self._folder):
@@ -154,7 +161,12 @@ class Journal:
         if tip == last or (host in self._left_out and self._left_out[host].tip == tip):
             return []
         sealed, left = self._sealed(host, tip, last)
-        backlog, first = self._backlog(sealed, last)
+        allowance = None if self.key or host == self._host else self._allowance
+        try:
+            backlog, first = self._backlog(sealed, last, allowance=allowance)
+        except TooLargeError as error:
+            self._left_out[host] = LeftOut(tip or "", error.entries, str(error))
+            return []
         if first != last:
             raise StaleError(f"the journal of {host} lost entries that were there before; see `evogit doctor`")
         if left and host == self._host:
@@ -238,10 +250,19 @@ class Journal:
         chains = (self._backlog(tip, None, most)[0] for tip in self._seen.values())
         return sorted((journal_records.entry(*record) for chain in chains for record in chain), key=_order)[-most:]
 
-    def _backlog(self, tip: str | None, last: str | None, most: float = math.inf) -> tuple[Backlog, str | None]:
-        """The records after `last` up to `tip`, and what comes before them: `last`, or nothing."""
+    def _backlog(
+        self, tip: str | None, last: str | None, most: float = math.inf, allowance: Allowance | None = None
+    ) -> tuple[Backlog, str | None]:
+        """The records after `last` up to `tip`, and what comes before them: `last`, or nothing.
+
+        Raises:
+            TooLargeError: there is no room for them.
+            RepositoryError: one is missing.
+        """
         commit, news = tip, Backlog()
         while commit is not None and commit != last and len(news) < most:
+            if allowance:
+                allowance.check(commit)
             found = self._repo.get(commit)
             if not isinstance(found, pygit2.Commit):
                 raise RepositoryError(f"the journal entry {commit} is missing; restore the repository from a clone")

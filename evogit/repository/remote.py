@@ -11,7 +11,7 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,8 +22,9 @@ from msgspec.structs import replace
 from evogit.core import RepositoryError
 from evogit.credentials import SeedSecrets
 from evogit.repository import refs
-from evogit.repository.arrivals import HOST, KINDS, Arrivals, Sealed, chain, latest
+from evogit.repository.arrivals import HOST, KINDS, Arrivals, Sealed, chain
 from evogit.repository.contact import Contact, contact_folder, note_contact, read_contact
+from evogit.repository.foreign_entries import held, latest
 from evogit.repository.keeping import is_link
 from evogit.repository.paths import named
 from evogit.repository.person_git import RemoteError, check_address, person_git, receiving, why
@@ -35,6 +36,9 @@ PREFIXES = ("refs/evogit/", "refs/heads/evogit/")
 """Where a server may have the refs of hosts. Some refuse all but branches and tags."""
 
 
+BLOCKED = "cannot lock ref"
+"""What `git fetch` says where refs or files of ours are in the way of some refs that came; the others moved."""
+
 CLAIMS = 200
 """Entries of a stranger's journal that are looked at, the latest ones."""
 
@@ -45,6 +49,15 @@ class Exchanged(Struct, frozen=True):
     came: int = 0
     went: int = 0
     notes: Sequence[str] = ()
+
+
+class Stranger(Struct, frozen=True):
+    """A journal on a server that nobody vouches for: its last entry, what the latest say, and what its host keeps."""
+
+    host: str
+    tip: str
+    events: Iterator[object]
+    held: frozenset[str]
 
 
 class _DeclinedError(RemoteError):
@@ -62,11 +75,13 @@ class Remote:
         host: str,
         name: str,
         sealed: Sealed,
+        keyed: Callable[[], bool],
         secrets: Callable[[], SeedSecrets | None],
-        *,
-        keyed: bool,
     ) -> None:
-        """`secrets` is asked before the first push, which would publish them; `keyed`: the run's key is the user's."""
+        """`keyed` tells whether the run's key is here and the user's.
+
+        `secrets` is asked before the first push, which would publish them with the seed.
+        """
         self._repo = repo
         self._common = common
         self._where = common, Path(repo.workdir or common)
@@ -80,7 +95,7 @@ class Remote:
         self._secrets = secrets
         self._checked = False
         self._signatures = Signatures(repo, common, run)
-        self._arrivals = Arrivals(repo, common, run, host, sealed, self._signed)
+        self._arrivals = Arrivals(repo, common, run, host, sealed, self._signed, keyed)
         self.shown = shown(name)
 
     @property
@@ -109,11 +124,12 @@ class Remote:
             if not alone:
                 return Exchanged()
             try:
-                await self._fetch(seconds, asks=asks)
+                lost = await self._fetch(seconds, asks=asks)
                 await self._signatures.check(self._to_check())
                 came, notes = self._take_in(known())
-                if self._signatures.signs and not self._keyed:
+                if self._signatures.signs and not self._keyed():
                     notes.append("signed nothing, as this clone has no key of the run that you trust")
+                notes += lost
                 went = await self._push(seconds, asks=asks)
             except RemoteError as error:
                 self._failed(str(error))
@@ -122,14 +138,16 @@ class Remote:
             self._note(met)
             return Exchanged(came, went, notes)
 
-    async def _fetch(self, seconds: float | None, *, asks: bool) -> None:
+    async def _fetch(self, seconds: float | None, *, asks: bool) -> list[str]:
+        """Fetch what the server has, and forget what it has no more; what was in the way of some of it."""
         refs.clear_locks(self._common, self._staged.rstrip("/"), 0.0)  # of a git that was killed: this one is alone
         places = [(prefix, kind) for prefix in PREFIXES for kind in KINDS]
         specs = [f"+{prefix}{self._run}/{kind}/*:{self._stage(prefix)}{kind}/*" for prefix, kind in places]
-        options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=", "--no-recurse-submodules")
+        options = ("--quiet", "--prune", "--no-tags", "--no-write-fetch-head", "--refmap=", "--no-recurse-submodules")
         done = await person_git(*self._where, "fetch", *options, "--", self._name, *specs, seconds=seconds, asks=asks)
-        if done.code:
+        if done.code and BLOCKED not in done.stderr:
             raise RemoteError(f"fetching from {self.shown}: {why(done.stderr)}")
+        return [f"fetched all but some of {self.shown}: {why(done.stderr)}"] if done.code else []
 
     def _take_in(self, known: Callable[[str], bool]) -> tuple[int, list[str]]:
         came, notes = 0, list[str]()
@@ -139,14 +157,19 @@ class Remote:
             notes += told
         return came, notes
 
-    def strangers(self) -> Iterator[tuple[str, list[object]]]:
-        """What the latest entries of each journal say that nobody vouches for: without the run's seal, or a signature.
+    def strangers(self, known: Container[str]) -> Iterator[Stranger]:
+        """Yield each journal that nobody vouches for: without the run's seal, or a signature.
 
-        Which signatures are asked for is known after an exchange.
+        Journals that end with one of the `known` entries are left out. Which signatures are asked for is known after
+        an exchange.
         """
         for host, tips in (each for staged in self._fetched() for each in staged.items()):
-            if "journal" in tips and host != self._host and HOST.fullmatch(host) and not self._believed(host, tips):
-                yield host, latest(self._repo, tips["journal"], CLAIMS)
+            tip = tips.get("journal")
+            if tip is None or tip in known or host == self._host or not HOST.fullmatch(host):
+                continue
+            if not self._believed(host, tips):
+                kept = held(self._repo, tips["keep"], CLAIMS) if "keep" in tips else frozenset[str]()
+                yield Stranger(host, tip, latest(self._repo, tip, CLAIMS), kept)
 
     def _believed(self, host: str, tips: Mapping[str, str]) -> bool:
         try:
@@ -229,7 +252,7 @@ class Remote:
     async def _sign(self, journal: str, *, asks: bool) -> str | None:
         """The signature of our journal, made where the person's settings ask for it and it holds for less."""
         ours = self._ours("signed")
-        own = self._keyed and self._sealed(self._host, journal)  # a stranger's journal may have this clone's name
+        own = self._keyed() and self._sealed(self._host, journal)  # a stranger's journal may have this clone's name
         if not own or not self._signatures.signs or self._signatures.signed_by(ours) == journal:
             return ours
         there = (found for prefix in PREFIXES if (found := self._there(prefix, "signed")))

@@ -264,8 +264,10 @@ class Repository:
         def sealed(host: str, commit: str) -> bool:
             return counts(self._repo, self.keys.find(run), host, commit)
 
-        keyed = bool(self.keys.find(run))
-        return Remote(self._repo, self.common, check_run_name(run), self.host, name, sealed, secrets, keyed=keyed)
+        def keyed() -> bool:
+            return bool(self.keys.find(run))
+
+        return Remote(self._repo, self.common, check_run_name(run), self.host, name, sealed, keyed, secrets)
 
     def contact(self, run: str) -> Contact | None:
         """How a run stands with its Git server; None where it has none."""

@@ -42,6 +42,7 @@ def host(tmp_path: Path, name: str, key: bytes = b"") -> Repository:
 def run_of(repository: Repository, task: Task, server: Path, **settings: Any) -> Run:
     about = Settings(remote=str(server), sync_every=0.05, **settings)
     backend = InMemoryBackend(task, pause=0.02)
+    backend.provider = "bubblewrap"  # no candidate is run
     return Run(repository, task, "r", about, agents=[ScriptedAgent()], backend=backend)
 
 
@@ -100,7 +101,7 @@ async def test_what_a_host_without_the_key_has_is_evaluated_here_before_it_count
     for name, value in (("evogit.trustedSigners", "true"), ("gpg.ssh.allowedSignersFile", "allowed")):
         git(ours.path, "config", name, value)
     (ours.path / "allowed").touch()
-    first = run_of(ours, task, server, evaluations=3)
+    first = run_of(ours, task, server, evaluations=20)
     await first.evolve()
     seed = first.history.seed or ""
     stranger = await claimant(tmp_path, "stranger", b"x" * 32, task, server, seed)
@@ -112,15 +113,74 @@ async def test_what_a_host_without_the_key_has_is_evaluated_here_before_it_count
         await meet(each.repository, server)
     again = run_of(ours, task, server)
     evolving, history = asyncio.create_task(again.evolve()), again.history
-    await until(lambda: all(each in history.phylogeny and history.judged(each) for each in (claimed, known)))
+
+    trees = {
+        claimed: stranger.repository.tree_of(claimed),
+        cheat: stranger.repository.tree_of(cheat),
+        known: unsigned.repository.tree_of(known),
+    }
+
+    def copy_of(commit: str) -> str:
+        return history.trees.get(trees[commit], "")
+
+    await until(lambda: all(copy_of(each) and history.judged(copy_of(each)) for each in (claimed, known)))
     again.stop()
     await evolving
-    assert (history.phylogeny[claimed].agent, history.phylogeny[claimed].parents) == ("human", (seed,))
-    assert [history.fitness(each) for each in (claimed, known)] == [
-        score_of_tree_of(ours, claimed),
-        score_of_tree_of(ours, known),
+    copied = history.phylogeny[copy_of(claimed)]
+    assert (copied.agent, copied.parents, claimed in history.phylogeny) == ("human", (seed,), False)
+    assert copied.title.startswith("migrant from stranger, ")
+    assert [history.fitness(copy_of(each)) for each in (claimed, known)] == [
+        score_of_tree_of(stranger.repository, claimed),
+        score_of_tree_of(unsigned.repository, known),
     ]
-    assert cheat not in history.phylogeny
+    assert trees[cheat] not in history.trees
+
+
+async def test_strangers_have_a_tenth_of_all_evaluations_and_none_without_a_sandbox(
+    tmp_path: Path, tiny: Callable[..., Task], server: Path
+) -> None:
+    task, ours = tiny(), host(tmp_path, "alpha", b"k" * 32)
+    first = run_of(ours, task, server, evaluations=1)
+    await first.evolve()
+    seed = first.history.seed or ""
+    for number in range(9):
+        stranger = await claimant(tmp_path, f"stranger{number}", b"", task, server, seed)
+        content = f"def value(x): return {20 + number}\n".encode()
+        stranger.add_files({"program.py": content}, seed, value=1e6 + number)
+        await meet(stranger.repository, server)
+
+    async def migrants_after(evaluations: int, provider: str) -> int:
+        run = run_of(ours, task, server, evaluations=evaluations)
+        assert isinstance(run.backend, InMemoryBackend)
+        run.backend.provider = provider
+        await run.evolve()
+        return len(run.history.human)
+
+    assert await migrants_after(30, "none") == 0
+    counted = [await migrants_after(total, "bubblewrap") for total in (60, 61, 62)]
+    assert 0 < max(counted) <= 6
+
+
+async def test_a_commit_that_a_stranger_only_names_stays_private(
+    tmp_path: Path, tiny: Callable[..., Task], server: Path
+) -> None:
+    task, ours = tiny(), host(tmp_path, "alpha", b"k" * 32)
+    first = run_of(ours, task, server, evaluations=20)
+    await first.evolve()
+    seed = first.history.seed or ""
+    tree = ours.trees.write(ours.tree_of(seed), {"program.py": b"def value(x): return 22\n"})
+    private = ours.commit(tree, (seed,), author="ada", time=1_700_000_000, title="private", trailers={})
+    stranger = await claimant(tmp_path, "stranger", b"", task, server, seed)
+    stranger.propose(seed, candidate=private, tree=tree)
+    stranger.evaluate(private, 1e9)
+    theirs = stranger.add_files({"program.py": b"def value(x): return 20\n"}, seed, value=1e6)
+    await meet(stranger.repository, server)
+    again = run_of(ours, task, server)
+    evolving, history = asyncio.create_task(again.evolve()), again.history
+    await until(lambda: stranger.repository.tree_of(theirs) in history.trees)
+    again.stop()
+    await evolving
+    assert tree not in history.trees
 
 
 async def claimant(tmp_path: Path, name: str, key: bytes, task: Task, server: Path, seed: str) -> RecordedRun:

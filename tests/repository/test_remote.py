@@ -423,3 +423,58 @@ def test_nothing_is_left_of_a_run_that_is_removed(join: Join) -> None:
     remove(alpha.repository, "r")
     assert subprocess.run(["git", "-C", alpha.repository.path, "for-each-ref"], capture_output=True).stdout == b""
     assert not list((alpha.repository.common / "evogit").rglob("r.*"))
+
+
+def test_refs_that_a_stranger_replaces_by_a_folder_stop_nobody(join: Join, server: Path) -> None:
+    alpha, beta = join("alpha"), join("beta")
+    alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
+    alpha.sync()
+    tip, evil = alpha.tip("journal"), "refs/evogit/r/journal/evil"
+    git(server, "update-ref", evil, tip or "")
+    beta.sync()
+    git(server, "update-ref", "-d", evil)
+    git(server, "update-ref", f"{evil}/x", tip or "")
+    late = alpha.run.add_files({"main.py": b"2\n"}, *alpha.candidates, value=2.0)
+    alpha.sync()
+    beta.sync()
+    assert late in beta.candidates
+
+
+def test_refs_that_cannot_be_written_here_stop_no_others(join: Join, server: Path) -> None:
+    alpha, beta = join("alpha"), join("beta")
+    alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
+    alpha.sync()
+    beta.sync()
+    [staged] = [ref for ref in refs_of(beta.repository.path) if "/fetched/" in ref and ref.endswith("/journal/alpha")]
+    evil = staged.removesuffix("alpha") + "evil"
+    git(server, "update-ref", "refs/evogit/r/journal/evil", alpha.tip("journal") or "")
+    lock = beta.repository.common / f"{evil}/.nested"
+    lock.parent.mkdir()
+    lock.touch()
+    late = alpha.run.add_files({"main.py": b"2\n"}, *alpha.candidates, value=2.0)
+    alpha.sync()
+    done = beta.sync()
+    assert late in beta.candidates
+    assert any("fetched all but some" in note for note in done.notes)
+
+
+def test_what_a_stranger_without_a_key_pushes_is_not_unpacked_without_end(join: Join) -> None:
+    """In a clone without a key; what is read of the others, and what is read as the own, stays."""
+    alpha, beta = join("alpha", b""), join("beta", b"")
+    alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
+    alpha.sync()
+    beta.sync()
+    tip = alpha.tip("journal") or ""
+    subject, record = alpha.repository.message(tip).split("\n", 1)
+    for number in range(9):
+        message = f"{subject}{number}{' ' * (2 << 20)}x\n{record}"
+        tip = git(alpha.repository.path, "commit-tree", f"{tip}^{{tree}}", "-p", tip, "-F", "-", input=message).strip()
+    git(alpha.repository.path, "update-ref", alpha.ref("journal"), tip)
+    alpha.sync()
+    before = beta.tip("journal", "alpha")
+    assert any("no key" in note for note in beta.sync().notes)
+    assert beta.tip("journal", "alpha") == before
+    git(beta.repository.path, "fetch", "-q", beta.server, "+refs/evogit/r/journal/alpha:refs/evogit/r/journal/alpha")
+    left = beta.run.journal.unreadable["alpha"]
+    assert left.tip == alpha.tip("journal")
+    assert len(alpha.run.history.phylogeny) == 1
