@@ -75,6 +75,16 @@ def test_clean_removes_what_was_prepared_long_ago(cli: Cli, tmp_path: Path) -> N
     assert list(layers.iterdir()) == []
 
 
+@pytest.mark.parametrize("said", [f"n = {'1' * 5000}", "n = 1e", "\udcff"])
+def test_clean_minds_no_folder_of_a_stranger(cli: Cli, tmp_path: Path, said: str) -> None:
+    for name in ("bad", "tsp"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "task.toml").write_bytes(said.encode(errors="surrogateescape"))
+    done = cli("sandbox", "clean", DOCKER_HOST=NOWHERE, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    assert (done.code, "nothing to remove" in done.out) == (0, True)
+    assert cli("tasks").code == 0
+
+
 def test_clean_minds_no_task_that_makes_no_sense(cli: Cli, tmp_path: Path) -> None:
     cli("new", "odd")
     task = tmp_path / "odd" / "task.toml"

@@ -104,3 +104,9 @@ def test_what_is_said_to_no_terminal_is_what_rich_would_write(
     ours = capsys.readouterr().err
     terminal.err.print(said if isinstance(said, Text) else Text(said), soft_wrap=True)
     assert ours == capsys.readouterr().err
+
+
+def test_an_error_is_told_on_a_terminal_that_does_not_know_its_size(shown: Shown, tmp_path: Path) -> None:
+    said = "\n".join(shown(0, "run", "nosuch", cwd=tmp_path))
+    assert "no task nosuch" in said
+    assert "Traceback" not in said
