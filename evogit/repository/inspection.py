@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from evogit.core import Entry, EvoGitError
 from evogit.repository import journal_records
 from evogit.repository.commit_text import committer_of, message_of
+from evogit.repository.foreign_entries import Allowance, TooLargeError
 from evogit.repository.journal import counts
 from evogit.repository.keeping import read_commit
 
@@ -35,12 +36,18 @@ class Chain(Struct, frozen=True, kw_only=True):
     wrong: list[str] = field(default_factory=list)
 
 
-def read_chain(repo: pygit2.Repository, host: str, tip: str, key: bytes) -> Chain:
-    """A host's chain, from its tip to its beginning or to what cannot be read."""
+def read_chain(repo: pygit2.Repository, host: str, tip: str, key: bytes, allowance: Allowance | None = None) -> Chain:
+    """A host's chain, from its tip to its beginning or to what cannot be read, or only at too much cost."""
     wrong, entries, unsealed, sealed = list[str](), list[Entry](), list[str](), ""
     commit: str | None = tip
     after: Entry | None = None
     while commit is not None:
+        try:
+            if allowance:
+                allowance.check(commit)
+        except TooLargeError as error:
+            wrong.append(f"nothing before the entry {commit} was looked at: {error}")
+            break
         found = read_commit(repo, commit)
         if isinstance(found, str):
             wrong.append(f"the entry {commit} {found}, so nothing before it can be read")

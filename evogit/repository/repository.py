@@ -307,11 +307,15 @@ class Repository:
 
     def chains(self, run: str) -> list[Chain]:
         """The journals of a run as they are, damaged or not: of each host one."""
+        from evogit.repository.foreign_entries import Allowance
         from evogit.repository.inspection import read_chain
 
         key = self.keys.find(run)
-        tips = self.keeping(run).tips("journal")
-        return [read_chain(self._repo, host, tip, key) for host, tip in sorted(tips.items())]
+        foreign = None if key else Allowance(self._repo)
+        return [
+            read_chain(self._repo, host, tip, key, None if host == self.host else foreign)
+            for host, tip in sorted(self.keeping(run).tips("journal").items())
+        ]
 
     def keeping(self, run: str) -> Keeping:
         """What keeps the candidates and the evidence of a run reachable."""

@@ -477,4 +477,7 @@ def test_what_a_stranger_without_a_key_pushes_is_not_unpacked_without_end(join: 
     git(beta.repository.path, "fetch", "-q", beta.server, "+refs/evogit/r/journal/alpha:refs/evogit/r/journal/alpha")
     left = beta.run.journal.unreadable["alpha"]
     assert left.tip == alpha.tip("journal")
+    [_, chain] = sorted(beta.repository.chains("r"), key=lambda chain: chain.host, reverse=True)
+    assert chain.wrong
+    assert chain.host == "alpha"
     assert len(alpha.run.history.phylogeny) == 1
