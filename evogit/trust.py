@@ -24,7 +24,7 @@ from evogit.text import one_line
 DIGEST_DIGITS = 32
 """Hex digits of a claim's digest: 128 bits of SHA-256."""
 
-EFFECT_CHARS = 500
+EFFECT_CHARS = 2000
 """Characters of an effect that are shown; parts of it may be a stranger's."""
 
 Kind = Literal["task", "folder", "tree", "sent", "key", "run", "start", "settings"]

@@ -179,7 +179,7 @@ def _shown(settings: list[tuple[str, str | None]]) -> str:
     ordered.sort(key=lambda each: not each[0].startswith("core."))  # one of each counts, and it runs for all servers
     said = [f"{one_line(name, LONGEST_SHOWN)} = {_value(name, value)}" for name, value in ordered[:MOST_SHOWN]]
     more = len(ordered) - MOST_SHOWN
-    return "; ".join(said) + (f"; and {more} more, see `git config --local --list`" if more > 0 else "")
+    return (f"{more} settings more than these, see `git config --local --list`: " if more > 0 else "") + "; ".join(said)
 
 
 def _value(name: str, value: str | None) -> str:

@@ -69,7 +69,7 @@ def test_only_what_allowed_people_signed_counts(signing: Setting) -> None:
     assert told[1].startswith("left lab3 as it was: its journal is signed by nobody of ")
     assert alpha.candidates == {seed, made["lab1"]}
     assert alpha.sync().notes == told
-    assert {host for host, _ in remote.strangers()} == {"lab2", "lab3"}
+    assert {stranger.host for stranger in remote.strangers(())} == {"lab2", "lab3"}
 
 
 def test_what_comes_behind_a_signature_waits_for_the_next(signing: Setting, server: Path) -> None:  # noqa: F811
