@@ -61,9 +61,10 @@ class Allowance:
         Raises:
             TooLargeError: there is no room for it.
         """
-        self.left -= max(object_size(self.repo, commit) - ORDINARY, 0)
+        excess = max(object_size(self.repo, commit) - ORDINARY, 0)
+        self.left -= excess
         self.entries += 1
-        if self.left < 0:
+        if excess and self.left < 0:
             raise TooLargeError(self.entries)
 
 

@@ -475,7 +475,9 @@ def test_what_a_stranger_without_a_key_pushes_is_not_unpacked_without_end(join: 
     assert any("no key" in note for note in beta.sync().notes)
     assert beta.tip("journal", "alpha") == before
     git(beta.repository.path, "fetch", "-q", beta.server, "+refs/evogit/r/journal/alpha:refs/evogit/r/journal/alpha")
+    git(beta.repository.path, "update-ref", "refs/evogit/r/journal/zeta", before or "")
     left = beta.run.journal.unreadable["alpha"]
+    assert list(beta.run.journal.unreadable) == ["alpha"]  # ordinary entries of others are read all the same
     assert left.tip == alpha.tip("journal")
     [_, chain] = sorted(beta.repository.chains("r"), key=lambda chain: chain.host, reverse=True)
     assert chain.wrong
