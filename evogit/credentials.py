@@ -201,7 +201,7 @@ class Redactor:
         return at
 
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where values are, in one pass for all; those that overlap are one."""
+        """Yield the spans of all values, found in one pass; spans that overlap are merged."""
         begin = end = 0
         for at in (match.start() for match in self._head.finditer(text)):
             if text[at : at + HEAD_CHARS] in self._heads:

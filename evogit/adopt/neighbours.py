@@ -92,7 +92,7 @@ def among(files: Mapping[str, File], begin: Iterable[str]) -> dict[str, File]:
 
 
 def beside(script: Path) -> tuple[dict[str, File], tuple[str, ...]]:
-    """What a script reaches in its folder, itself first, and the paths of what is too large to come along.
+    """Return the files that a script reaches in its folder, itself first, and the paths that are too large to be taken.
 
     In the home of the user, or above it, that is only what has its name in a source.
     """

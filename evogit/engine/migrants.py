@@ -59,7 +59,7 @@ class Migrants:
         return migrants < SHARE * history.counts.evaluated - 1
 
     def _claim(self, stranger: Stranger, event: object) -> tuple[float, str] | None:
-        """What somebody says that a candidate is worth, the more the better; None where it cannot be one here.
+        """Return the claimed fitness of a candidate, larger is better; None if it cannot be a candidate here.
 
         A commit that its host does not keep may be any of this clone's, and a secret.
         """

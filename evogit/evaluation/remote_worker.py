@@ -106,7 +106,7 @@ class Life:
 
     @property
     def is_late(self) -> bool:
-        """Whether it owes an answer that was given up."""
+        """Return whether it still owes an answer that was given up."""
         return any(asked.late for asked in self.asked.values())
 
 

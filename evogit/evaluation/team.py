@@ -205,7 +205,7 @@ class Team:
     async def _believed(
         self, worker: RemoteWorker, said: Result, tree: str, files: Files, split: str, repeat: int
     ) -> Result:
-        """What a worker said, or what this machine says instead, if it was looked into or the evaluator failed."""
+        """Return the result of a worker, or of this machine if it was verified or the evaluator failed."""
         again = partial(self._local.evaluate, tree, files, split=split, repeat=repeat)
         if self._verification is None:
             if said[0].counts or not self._jobs:

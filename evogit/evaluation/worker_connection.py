@@ -135,7 +135,7 @@ def answer(number: int, evaluation: Evaluation, evidence: Evidence) -> tuple[dic
 
 
 def answered(header: Mapping[str, Any], body: bytes, metrics: Collection[str]) -> tuple[Evaluation, Evidence]:
-    """What `answer` made this of, for a task with these metrics; it is held to the rules of the journal.
+    """Return the evaluation that `answer` encoded, for a task with these metrics, checked by the rules of the journal.
 
     Raises:
         WorkerRefusedError: it is not.

@@ -20,7 +20,7 @@ Key = Literal["here", "elsewhere", ""]
 
 
 def key_place(repository: Repository, history: History) -> Key:
-    """Where the key of a run is; "" where it has none, as it was begun before there were any."""
+    """Return where the key of a run is; "" if it has none, because it began before there were keys."""
     if history.started is None or not history.started.inputs:
         return ""
     return "here" if commitment(repository.keys.find(history.run)) == history.started.inputs else "elsewhere"
