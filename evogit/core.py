@@ -142,6 +142,11 @@ class Metric(Struct, frozen=True, kw_only=True):
     aggregate: Literal["mean", "sum", "min", "max", "geometric"] = "mean"
     baseline: float | None = None
     best_known: float | None = None
+    bound: bool = False
+    """Whether no value can be better than `best_known`, so that a run which reaches it is over."""
+
+    def __repr__(self) -> str:
+        return shown(self, but=("bound",))  # what digests of tasks in journals are made of
 
     @property
     def sign(self) -> int:

@@ -261,6 +261,8 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
             self.evaluator_digest,
         ]
         metrics = [asdict(metric) for metric in self.metrics]
+        for metric in metrics:
+            del metric["bound"]  # it says when a run is over, and changes no score
         seed = _files(self.folder, self.seed) if self.seed else ()
         return _digest([values, metrics, asdict(self.limits), self.environment.described], seed)
 

@@ -52,6 +52,15 @@ class MetricTable(_TaskTable):
     """The seed's value, as published with the task."""
     best_known: FiniteFloat | None = None
     """The best value known from elsewhere, shown beside the results."""
+    bound: bool = False
+    """Whether nothing can be better than `best_known`, so that a run which reaches it ends."""
+
+    @field_validator("bound")
+    @classmethod
+    def _of_a_value(cls, value: bool, info: ValidationInfo) -> bool:
+        if value and info.data.get("best_known") is None:
+            raise ValueError("expected best_known = VALUE beside bound = true, the value that nothing can beat")
+        return value
 
 
 class EvaluatorTable(_TaskTable):

@@ -22,6 +22,7 @@ from evogit.core import Metric
 from evogit.history.history import History
 from evogit.history.scores import Scores
 from evogit.history.state import ROUNDING
+from evogit.text import change
 
 Verdict = Literal["better", "worse", "within noise", "tied"]
 
@@ -33,6 +34,9 @@ UNMEASURED = (WAITING, OLD, "evaluator-error")
 
 MAX_PLACES = 12
 """Decimals that are shown at most; differences of less than that are rounding."""
+
+MORE_PLACES = 3
+"""Decimals beyond the usual ones that tell the best from the one before it."""
 
 
 class Comparison(Struct, frozen=True):
@@ -47,6 +51,12 @@ class Comparison(Struct, frozen=True):
     gain: float
     margin: float = 0.0
 
+    @classmethod
+    def of(cls, metric: Metric, value: float, over: float, margin: float = 0.0) -> Comparison:
+        """Compare two values of a metric, which differ by as much as was measured."""
+        gain = 0.0 if math.isclose(value, over, rel_tol=ROUNDING) else metric.gain(value, over)
+        return cls(value, over, gain, margin)
+
     @property
     def verdict(self) -> Verdict:
         """The difference in one word."""
@@ -59,7 +69,17 @@ class Comparison(Struct, frozen=True):
     @property
     def relative(self) -> str:
         """The value as a share of the other one, as `45 % less` or `1.8x`; empty where that says nothing."""
-        return relative(self.value, self.over)
+        return relative(self.value, self.over) if self.gain else ""
+
+    def text(self, places: int) -> str:
+        """Return the gain as tables have it: `+0.2000`, `+0.0130 within noise`, `tied`."""
+        if self.verdict == "tied":
+            return "tied"
+        return change(self.gain, places) + (" within noise" if self.verdict == "within noise" else "")
+
+    def words(self, places: int) -> str:
+        """Return verdict and gain as sentences have them: `better, +0.2000`, `within noise, +0.0130`, `tied`."""
+        return self.verdict if self.verdict == "tied" else f"{self.verdict}, {change(self.gain, places)}"
 
 
 class Standing(Struct, frozen=True):
@@ -100,13 +120,13 @@ class Standing(Struct, frozen=True):
 
 def standing(history: History, commit: str) -> Standing:
     """Return how a candidate stands, on the split that ranks."""
-    scores, status = history.scores, status_of(history, commit)
+    scores = history.scores
     score = scores.fitness(commit)
     if score is None:
-        return Standing(commit, status)
+        return Standing(commit, status_of(history, commit))
     origin = origin_of(history, commit)
     compared = compare(scores, commit, origin) if origin else None
-    return Standing(commit, status, score, scores.margin(commit) or 0.0, origin, compared)
+    return Standing(commit, "ok", score, scores.margin(commit) or 0.0, origin, compared)
 
 
 def status_of(history: History, commit: str) -> str:
@@ -121,11 +141,11 @@ def status_of(history: History, commit: str) -> str:
 
 def origin_of(history: History, commit: str) -> str | None:
     """Return the fittest valid one of a candidate's parents and inspirations, the first of equals."""
-    fitness, better = history.scores.fitness, history.scores.metric.better
+    scores = history.scores
     fittest, best = None, None
     for origin in history.origins(commit):
-        value = fitness(origin)
-        if value is not None and (best is None or better(value, best)):
+        value = scores.fitness(origin)
+        if value is not None and (best is None or scores.metric.better(value, best)):
             fittest, best = origin, value
     return fittest
 
@@ -138,10 +158,8 @@ def compare(
     value, other = value_of(scores, commit, split, metric), value_of(scores, over, split, metric)
     if value is None or other is None:
         return None
-    if math.isclose(value, other, rel_tol=ROUNDING):
-        return Comparison(value, other, 0.0)
     if not scores.repeats and not scores.shifting:
-        return Comparison(value, other, metric.gain(value, other))
+        return Comparison.of(metric, value, other)
     above, margin = scores.difference(commit, over, split, metric.name)
     return Comparison(value, other, metric.sign * above, margin)
 
@@ -192,26 +210,34 @@ def gap(history: History, commit: str | None) -> Gap | None:
 # --- digits -----------------------------------------------------------------------------------------------------------
 
 
-def decimals(*values: float | None, margins: Iterable[float | None] = (), known: float | None = None) -> int:
+def decimals(
+    *values: float | None,
+    margins: Iterable[float | None] = (),
+    known: float | None = None,
+    before: float | None = None,
+) -> int:
     """Return how many decimals show about five significant digits of the largest value, two of the least margin.
 
-    More are shown where `known`, such as the best known value, is nearer to the last value than these can tell.
+    More are shown where the last value is nearer to `known`, the best known one, than these can tell; and up to
+    `MORE_PLACES` more where it is nearer to that of the best `before`.
     """
     size = max((abs(value) for value in values if value and math.isfinite(value)), default=1.0)
     digits = 4 - math.floor(math.log10(size))
-    if known is not None and values and (last := values[-1]) is not None and math.isfinite(last):
-        away = abs(known - last)
-        told = -math.floor(math.log10(away)) if away > ROUNDING * size else _written(known)
-        digits = max(digits, told)
+    if values and (last := values[-1]) is not None and math.isfinite(last):
+        more = 0 if before is None else _apart(last, before) + 1
+        digits = max(digits, min(more, digits + MORE_PLACES), 0 if known is None else _apart(last, known))
     least = min((each for each in margins if each and math.isfinite(each)), default=0.0)
     if least:
         digits = min(digits, 1 - math.floor(math.log10(least)))
     return min(max(digits, 0), MAX_PLACES)
 
 
-def _written(value: float) -> int:
-    """Return the decimals that a value is written with."""
-    return len(f"{value:.{MAX_PLACES}f}".rstrip("0").partition(".")[2])
+def _apart(value: float, other: float) -> int:
+    """Return the decimals in which two values differ first; of equals those that the other one is written with."""
+    away = abs(value - other)
+    if away > ROUNDING * abs(other):
+        return -math.floor(math.log10(away))
+    return len(f"{other:.{MAX_PLACES}f}".rstrip("0").partition(".")[2])
 
 
 def places(history: History) -> int:
@@ -220,4 +246,5 @@ def places(history: History) -> int:
     values, margins = [history.fitness(each) for each in ends], [history.scores.margin(each) for each in ends]
     found = gap(history, history.best)
     baseline = None if any(values) else history.metric.baseline
-    return decimals(baseline, *values, margins=margins, known=found.known if found else None)
+    before = history.fitness(history.records[-2]) if history.records[1:] else None
+    return decimals(baseline, *values, margins=margins, known=found.known if found else None, before=before)

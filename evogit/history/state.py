@@ -279,7 +279,7 @@ class RunState:
         return evaluation is not None and evaluation.counts
 
     def fitness(self, commit: str) -> float | None:
-        """The primary metric on the run's split, of repeats the mean; None unless it was evaluated and is valid."""
+        """The score: the primary metric on the run's split; None unless it was evaluated and is valid."""
         return self.scores.fitness(commit)
 
     def interval(self, commit: str, split: str | None = None) -> tuple[float, float] | None:
@@ -287,7 +287,7 @@ class RunState:
         margin = self.scores.margin(commit, split)
         if margin is None:
             return None
-        if split is None and not self.repeats:  # then it is the value itself
+        if split in (None, self.split):
             mean = self.fitness(commit)
         else:
             mean = estimate.mean if (estimate := self.scores.estimate(commit, split)) else None
