@@ -26,8 +26,8 @@ DIGITS = 11
 BILLION = 10**9
 """Parts of a dollar in which money is told: whole numbers add up exactly."""
 
-GAIN_DIGITS = (11, 6)
-"""Digits of gains, and of those of larger runs."""
+GAIN_DIGITS = 8
+"""Of the gains of larger runs."""
 
 NAMES = ("agents", "operators", "strategies", "models", "statuses", "verdicts", "hosts")
 
@@ -131,7 +131,7 @@ class Columns:
 
     def _gain(self, known: Standing) -> float | None:
         gain = finite(known.gain)
-        return float(f"{gain:.{GAIN_DIGITS[self._many]}g}") if gain else gain
+        return float(f"{gain:.{GAIN_DIGITS}g}") if self._many and gain is not None else gain
 
     def _index(self, commit: str) -> int:
         return self.history.phylogeny.numbers[commit]

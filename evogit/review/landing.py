@@ -24,12 +24,11 @@ from evogit.evaluation.seed_files import packed_seed
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.history.scores import Scores, together
-from evogit.history.standing import Comparison, decimals
+from evogit.history.standing import Comparison
 from evogit.repository import Repository, UnfitChangeError, clean
 from evogit.repository.branches import HEADS
 from evogit.review.repeated_evaluations import judge_times
 from evogit.sandbox.archive import pack
-from evogit.text import number
 
 
 class Landing(Struct, frozen=True, kw_only=True):
@@ -174,8 +173,7 @@ def objections(metric: Metric, trials: Sequence[SplitTrial]) -> list[str]:
         if not trial.after.ok:
             found.append(f"it fails on {trial.split} ({trial.after.status}: {trial.after.reason})")
         elif compared := trial.compared(metric):
-            places = decimals(compared.over, compared.value)
-            values = f"{number(compared.value, places)} against {number(compared.over, places)}"
+            values = f"{compared.value:.10g} against {compared.over:.10g}"
             values += f", and differences up to {compared.margin:.3g} are noise" if compared.margin else ""
             if trial is trials[0] and compared.verdict != "better":
                 found.append(f"{metric.name} on {trial.split} is not better than the target's: {values}")

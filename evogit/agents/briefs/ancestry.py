@@ -111,7 +111,7 @@ class _Chain:
     def _note(self, relative: Relative) -> str:
         """The scores, one metric a line, or why there are none."""
         evaluation, (primary, *others) = relative.evaluation, self.about.metrics
-        told = outcome(relative, self.about.places)
+        told = outcome(relative, self.about.places, next(iter(relative.candidate.parents), ""))
         if relative.standing.score is None:
             lines = [told]
         else:

@@ -47,10 +47,9 @@ def _gap(view: View) -> list[Text]:
     known = f"the {'bound' if history.metric.bound else 'best known'} {found.known:.10g}"
     if found.left <= 0:
         return [Text(f"reaches {known}" if not found.left else f"{-found.left:.2g} beyond {known}", "bold")]
-    left = f"{found.left:.2g} short of {known}"
     if found.share is None:
-        return [Text(left)]
-    return [Text.assemble((percent(found.share), "bold"), f" of the way from the seed, {left}")]
+        return [Text(f"{found.left:.2g} short of {known}")]
+    return [Text.assemble((percent(found.share), "bold"), f" of the gap to {known} is closed, {found.left:.2g} is left")]
 
 
 def _ties(history: History) -> list[Text]:

@@ -23,7 +23,7 @@ MAX_LINE_CHARS = 2_000
 MODEL = 18
 """Columns of a model's name."""
 
-SHORT_STATUS = {WAITING: ("...", "dim"), OLD: ("old", "dim"), "evaluator-error": ("not measured", "dim")}
+SHORT_STATUS = {WAITING: ("...", "dim"), OLD: ("old", "dim"), "evaluator-error": ("...", "dim")}
 """Statuses in the place of a score; others are failures."""
 
 STYLES = {"better": "green", "worse": "", "within noise": "dim", "tied": "dim"}
