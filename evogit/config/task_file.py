@@ -23,7 +23,7 @@ from evogit.config.fields import Duration, Glob, Module, Package, Place, Size, W
 from evogit.config.names import SYSTEM
 from evogit.config.values import STRENGTH, Gate, MetricReader, is_safe_path, nearest, problem
 from evogit.contained import MAX_TEXT_BYTES, file_at, has_file, toml_of
-from evogit.core import ConfigError, Direction
+from evogit.core import ConfigError, Direction, Measure
 
 COMMANDS = ("command", "directory", "folder", "prepare", "tests", "retry", "profile")
 PYTHON_ONLY = ("file", "requirements")
@@ -52,6 +52,9 @@ class MetricTable(_TaskTable):
     """The seed's value, as published with the task."""
     best_known: FiniteFloat | None = None
     """The best value known from elsewhere, shown beside the results."""
+    measures: Measure | None = None
+    """What it measures of the machine: "time", "rate", "memory", or "none". With repeats, would-be bests are then
+    measured in turns with a reference. Default: "time" where it is read from cpu or wall, or with sandbox.exclusive."""
 
 
 class EvaluatorTable(_TaskTable):

@@ -55,6 +55,16 @@ class Scores:
         """Whether what is learnt of some candidates moves the values of all."""
         return False
 
+    @property
+    def paired(self) -> bool:
+        """Whether candidates are measured side by side before they are believed."""
+        return False
+
+    @property
+    def unobserved(self) -> int:
+        """How many candidates were evaluated since the pace of the machine was, where that counts."""
+        return 0
+
     def __contains__(self, commit: object) -> bool:
         return commit in self._evaluations
 
