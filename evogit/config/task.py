@@ -261,6 +261,8 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
             self.evaluator_digest,
         ]
         metrics = [asdict(metric) for metric in self.metrics]
+        for metric in metrics:  # that says how values are compared, not what they are
+            del metric["scale"]
         seed = _files(self.folder, self.seed) if self.seed else ()
         return _digest([values, metrics, asdict(self.limits), self.environment.described], seed)
 
@@ -381,7 +383,11 @@ _NOVELTY = {"python": "fingerprint", "command": "tree", "judge": "tree"}
 
 def _task(table: TaskTable, name: str, folder: Path) -> Task:
     only = len(table.metrics) == 1
-    metrics = [Metric(name=n, **{**dict(m), "primary": m.primary or only}) for n, m in table.metrics.items()]
+    times = {name for name, how in table.evaluator.read.items() if how in ("cpu", "wall")}
+    metrics = [
+        Metric(name=n, **{**dict(m), "primary": m.primary or only, "scale": m.scale or ("log" if n in times else "")})
+        for n, m in table.metrics.items()
+    ]
     box = table.sandbox
     cpu = box.cpu or box.timeout or Limits().cpu
     wall = box.timeout or WAITS * cpu

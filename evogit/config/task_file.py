@@ -52,6 +52,9 @@ class MetricTable(_TaskTable):
     """The seed's value, as published with the task."""
     best_known: FiniteFloat | None = None
     """The best value known from elsewhere, shown beside the results."""
+    scale: Literal["", "linear", "log"] = ""
+    """How noise grows: "linear", alike for all values; "log", in proportion to them, as times, rates and ratios do;
+    default: "log" for aggregate = "geometric" and for what is read by "cpu" or "wall", else as measured."""
 
 
 class EvaluatorTable(_TaskTable):
