@@ -145,6 +145,16 @@ class Metric(Struct, frozen=True, kw_only=True):
     aggregate: Literal["mean", "sum", "min", "max", "geometric"] = "mean"
     baseline: float | None = None
     best_known: float | None = None
+    scale: Literal["", "linear", "log"] = ""
+    """How noise grows: alike for all values, or in proportion to them; empty where the task does not say so."""
+
+    def __repr__(self) -> str:
+        return shown(self, but=("scale",))  # it says nothing of values: what digests in earlier journals cover stays
+
+    @property
+    def noise(self) -> Literal["", "linear", "log"]:
+        """The scale on which noise is alike for all values; empty where measurements decide. That of ratios is log."""
+        return self.scale or ("log" if self.aggregate == "geometric" else "")
 
     @property
     def sign(self) -> int:

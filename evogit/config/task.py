@@ -268,6 +268,8 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
             self.evaluator_digest,
         ]
         metrics = [asdict(metric) for metric in self.metrics]
+        for metric in metrics:  # that says how values are compared, not what they are
+            del metric["scale"]
         seed = _files(self.folder, self.seed) if self.seed else ()
         return _digest([values, metrics, asdict(self.limits), self.environment.described], seed)
 
@@ -401,12 +403,17 @@ def _measures(table: TaskTable) -> Measure:
     return metric.measures or ("time" if clock else "none")
 
 
+def _metrics(table: TaskTable, measures: Measure) -> Iterator[Metric]:
+    """The metrics; noise of what is measured of the machine is in proportion to the values."""
+    for name, metric in table.metrics.items():
+        primary = metric.primary or len(table.metrics) == 1
+        clock = table.evaluator.read.get(name) in ("cpu", "wall") or (primary and measures != "none")
+        plain = metric.model_dump(exclude={"measures", "primary", "scale"})
+        yield Metric(name=name, **plain, primary=primary, scale=metric.scale or ("log" if clock else ""))
+
+
 def _task(table: TaskTable, name: str, folder: Path) -> Task:
-    only = len(table.metrics) == 1
-    metrics = [
-        Metric(name=n, **{**m.model_dump(exclude={"measures"}), "primary": m.primary or only})
-        for n, m in table.metrics.items()
-    ]
+    measures = _measures(table)
     box = table.sandbox
     cpu = box.cpu or box.timeout or Limits().cpu
     wall = box.timeout or WAITS * cpu
@@ -427,14 +434,14 @@ def _task(table: TaskTable, name: str, folder: Path) -> Task:
         withheld=tuple(table.withheld),
         excluded=tuple(table.excluded),
         shared=tuple(table.shared),
-        metrics=tuple(metrics),
+        metrics=tuple(_metrics(table, measures)),
         splits=tuple(table.evaluator.splits),
         gates={split: Gate.parse(text) for split, text in table.evaluator.gate.items()},
         evaluator=folder / (table.evaluator.file or name),
         command=_command(table.evaluator),
         pairwise=_pairwise(table.evaluator),
         repeats=table.evaluator.repeats,
-        measures=_measures(table),
+        measures=measures,
         fingerprints=(table.evaluator.novelty or _NOVELTY[table.evaluator.kind]) == "fingerprint",
         limits=limits,
         preload=tuple(box.preload),

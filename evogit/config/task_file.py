@@ -52,6 +52,9 @@ class MetricTable(_TaskTable):
     """The seed's value, as published with the task."""
     best_known: FiniteFloat | None = None
     """The best value known from elsewhere, shown beside the results."""
+    scale: Literal["", "linear", "log"] = ""
+    """How noise grows: "linear", alike for all values; "log", in proportion to them, as times, rates and ratios do;
+    default: "log" for aggregate = "geometric" and for what is measured of the machine, else as measured."""
     measures: Measure | None = None
     """What it measures of the machine: "time", "rate", "memory", or "none". With repeats, would-be bests are then
     measured in turns with a reference. Default: "time" where it is read from cpu or wall, or with sandbox.exclusive."""

@@ -17,6 +17,9 @@ AT_THE_END = 16
 A short run takes no more for that than it took to find them.
 """
 
+AT_MOST = 3
+"""Times the task's repeats that the best is measured beside the seed, where that does not tell them apart before."""
+
 OBSERVED_EVERY = 8
 """Candidates after which a reference is evaluated, where values depend on the hour: it costs an eighth."""
 
@@ -134,7 +137,8 @@ class Confirmation:
         history, scores = self._history, self._history.scores
         while isinstance(scores, PairedScores) and (best := history.best) and self._may(end):
             seed = history.seed or ""
-            if best == seed or scores.pairs.times(best, seed) >= history.repeats:
+            times = scores.pairs.times(best, seed) / history.repeats
+            if best == seed or times >= AT_MOST or (times >= 1 and scores.surely_better(best, seed)):
                 break
             self._show("leaders", f"evaluating {best[:7]} beside the seed")
             await self._beside(best, seed)

@@ -82,6 +82,16 @@ class History(RunState):
         if event.repeats != self.repeats:
             self.repeats = self.scores.repeats = event.repeats
             self._find_best()
+        if [each.scale for each in event.metrics] != [each.scale for each in self._first_start().metrics]:
+            self._rescale(event)
+
+    def _rescale(self, event: RunStarted) -> None:
+        """Compare values as the task says now."""
+        scales = {each.name: each.scale for each in event.metrics}
+        metrics = tuple(replace(each, scale=scales.get(each.name, "")) for each in self._first_start().metrics)
+        self.started = replace(self._first_start(), metrics=metrics)
+        self.scores.declare(metrics)
+        self._find_best()
 
     def _forked(self, event: Forked, entry: Entry) -> None:
         self.forked = event

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from evogit.core import Beside, Evaluation
 from evogit.history.scores import Scores, seconds
-from evogit.stats.estimates import LEVEL, Estimate, mean, shared_level, student
+from evogit.stats.estimates import LEVEL, Estimate, Noise, shared_level, student
+from evogit.stats.scales import LOG, mean
 from evogit.stats.side_by_side import Pairs
 
 STEADY = 3.0
@@ -18,9 +19,6 @@ STEADY = 3.0
 
 NEGLIGIBLE = 0.1
 """Standard deviations by which the value of a candidate may be off before it is ranked anew."""
-
-LARGEST_LOG = 300.0
-"""Half-intervals of logarithms from here on are taken for infinite."""
 
 
 @dataclass(slots=True)
@@ -160,6 +158,10 @@ class PairedScores(Scores):
         """Whether two candidates were measured side by side, or both with others that were."""
         return self.pairs.fit.joined(a, b)
 
+    def noise(self, split: str | None = None, metric: str | None = None) -> Noise:
+        """What is known of the spread of single measurements; of the metric that ranks only that it is relative."""
+        return Noise("log") if self._ranks(split, metric) else Scores.noise(self, split, metric)
+
     def estimate(self, commit: str, split: str | None = None, metric: str | None = None) -> Estimate | None:
         """The value that ranks, by as many pairs as there are; of other splits and metrics the mean."""
         if not self._ranks(split, metric):
@@ -168,18 +170,22 @@ class PairedScores(Scores):
         return None if value is None else Estimate(value, max(self._again.get(commit, 0), 1))
 
     def margin(self, commit: str, split: str | None = None, metric: str | None = None) -> float | None:
-        """Half of the 95 % interval of a value, in the metric's unit; None unless the candidate is valid.
+        """Half of the 95 % interval of a value, in the metric's unit; None unless the candidate is valid."""
+        found = self.interval(commit, split, metric)
+        return None if found is None else (found[1] - found[0]) / 2
+
+    def interval(self, commit: str, split: str | None = None, metric: str | None = None) -> tuple[float, float] | None:
+        """Return the 95 % interval of a value; None unless the candidate is valid.
 
         It holds how much the machine's pace changed: the same code may measure so much else tomorrow.
         """
         if not self._ranks(split, metric):
-            return Scores.margin(self, commit, split, metric)
+            return Scores.interval(self, commit, split, metric)
         value = self._values.get(commit)
         if value is None:
             return None
-        single = self._half(self._variance / 2, LEVEL)
-        paired = self.pairs.fit.difference(commit, self._seed)[1] if self.side_by_side(commit, self._seed) else single
-        return self._in_units(value, math.hypot(paired, self.drift / 2))
+        half = self.ratio(commit, self._seed)[1] if self._seed in self._values else math.inf
+        return LOG.interval(value, math.hypot(half, self.drift / 2))
 
     @property
     def drift(self) -> float:
@@ -187,29 +193,17 @@ class PairedScores(Scores):
         paces = self.paces
         return max(paces) - min(paces) if paces else 0.0
 
-    def _half(self, variance: float, level: float) -> float:
-        return student(level, self._freedom) * math.sqrt(variance) if self._freedom and variance else variance
-
-    @staticmethod
-    def _in_units(value: float, half: float) -> float:
-        """Half of an interval of a logarithm, in the unit of the value: the longer side."""
-        return abs(value) * math.expm1(half) if half < LARGEST_LOG else math.inf
-
-    def difference(
-        self, a: str, b: str, split: str | None = None, metric: str | None = None, level: float = LEVEL
-    ) -> tuple[float, float]:
-        """How much the value of `a` is above that of `b`, and half of the interval of that: of their pairs, if any."""
-        if not self._ranks(split, metric):
-            return Scores.difference(self, a, b, split, metric, level)
-        one, two = self._values[a], self._values[b]
-        return one - two, self._in_units(one, self.ratio(a, b, level)[1])
-
     def ratio(self, a: str, b: str, level: float = LEVEL) -> tuple[float, float]:
         """The logarithm of the value of `a` over that of `b`, both valid, and half of its interval."""
-        if self.side_by_side(a, b):
+        if a == b or self.side_by_side(a, b):
             return self.pairs.fit.difference(a, b, level)
-        one, two = self._values[a], self._values[b]
-        return (math.log(one / two) if one > 0 and two > 0 else 0.0), self._half(2 * self._variance, level)
+        single = student(level, self._freedom) * math.sqrt(2 * self._variance) if self._freedom else math.inf
+        return LOG.to(self._values[a]) - LOG.to(self._values[b]), single
+
+    def _above(self, a: str, b: str, split: str | None, metric: str | None, level: float) -> tuple[float, float, float]:
+        if not self._ranks(split, metric):
+            return Scores._above(self, a, b, split, metric, level)
+        return self._values[b], *self.ratio(a, b, level)
 
     def surely_better(self, a: str, b: str, split: str | None = None) -> bool:
         """Whether `a` is better beyond noise; the error is shared among all that were measured side by side."""
@@ -217,8 +211,8 @@ class PairedScores(Scores):
             return Scores.surely_better(self, a, b, split)
         if a not in self._values or b not in self._values:
             return a in self._values
-        level = shared_level(2 * max(len(self.pairs.fit.numbers), 1))
-        above, margin = self.ratio(a, b, level if self.side_by_side(a, b) else LEVEL)
+        level = shared_level(2 * max(len(self.pairs.fit.numbers), 1)) if self.side_by_side(a, b) else LEVEL
+        above, margin = self.ratio(a, b, level)
         return self.metric.sign * above > margin
 
     def known(self) -> list[str]:
@@ -226,16 +220,16 @@ class PairedScores(Scores):
         return [commit for commit in self.pairs.fit.numbers if self.believed(commit)]
 
     def _learn(self, commit: str, evaluation: Evaluation) -> None:
-        if evaluation.split == self.split and evaluation.counts:
-            self._again[commit] = self.repeated(commit)
         if evaluation.split != self.split:
             Scores._learn(self, commit, evaluation)
+        elif evaluation.counts:
+            self._again[commit] = self.repeated(commit)
 
     def field(self, commits: Iterable[str]) -> dict[str, Estimate]:
-        """The estimates of those that are valid, higher is better."""
+        """The estimates of those that are valid, as logarithms; higher is better."""
         known = {commit: self.estimate(commit) for commit in commits}
         sign = self.metric.sign
-        return {name: Estimate(sign * each.mean, each.times) for name, each in known.items() if each}
+        return {name: Estimate(sign * LOG.to(each.mean), each.times) for name, each in known.items() if each}
 
 
 def beside(evaluation: Evaluation, candidate: str, reference: Evaluation | None) -> Evaluation:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 from msgspec.structs import replace
 
 from evogit.core import Cost, Evaluation, Metric
 from evogit.history.columns import DERIVED, fold
 from evogit.history.pages import Pages
-from evogit.stats.estimates import LEVEL, Estimate, Noise, mean
+from evogit.stats.estimates import LEVEL, Estimate, Noise
+from evogit.stats.scales import LINEAR, Scale, mean
 
 Known = dict[tuple[str, int], Evaluation]
 """The evaluations of one candidate by split and repeat."""
@@ -31,7 +33,8 @@ class Scores:
 
     With `repeats` above 0 values are noisy: a candidate may be evaluated again so often before it is believed, and
     what is known of it are means and intervals. `log` holds an id for each evaluation taken in, so that whoever keeps
-    an index looks only at what is new.
+    an index looks only at what is new. `declared` are the scales on which metrics have their noise, as far as the task
+    says; where it is a log scale means are geometric and intervals factors (`scale`).
     """
 
     metric: Metric
@@ -49,6 +52,25 @@ class Scores:
     _noise: dict[tuple[str, str], Noise] = field(default_factory=dict)
     _again: dict[str, int] = field(default_factory=dict)
     _distinct: set[str] = field(default_factory=set)
+    declared: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, metrics: Sequence[Metric], split: str, repeats: int) -> Self:
+        """Begin with no evaluations by these metrics, the primary one of which ranks."""
+        primary = next(metric for metric in metrics if metric.primary)
+        return cls(primary, split, repeats, declared={metric.name: metric.noise for metric in metrics})
+
+    def declare(self, metrics: Sequence[Metric]) -> None:
+        """Take over the scales that these metrics have now."""
+        self.declared = {metric.name: metric.noise for metric in metrics}
+        for (_, name), noise in self._noise.items():
+            noise.declare(self.declared.get(name, ""))
+        self._rescale()
+
+    @property
+    def scale(self) -> Scale:
+        """The scale of the noise of the values that rank."""
+        return self.noise().scale
 
     @property
     def shifting(self) -> bool:
@@ -117,12 +139,24 @@ class Scores:
             self._again[commit] = self.repeated(commit)
         valid = self.valid(commit, evaluation.split)
         for name in {name for each in valid for name in each.metrics}:
-            self._noise.setdefault((evaluation.split, name), Noise())
+            self._noise.setdefault((evaluation.split, name), Noise(self.declared.get(name, "")))
+        moved = False
         for (split, name), noise in self._noise.items():
             if split == evaluation.split:
+                before = noise.scale
                 noise.learn(commit, {each.repeat: each.metrics[name] for each in valid if name in each.metrics})
-        if evaluation.split == self.split:
+                moved = moved or noise.scale != before
+        if moved:
+            self._rescale()
+        elif evaluation.split == self.split:
             self._adjust(self.noise())
+
+    def _rescale(self) -> None:
+        """Compute means anew, as the scale of some noise is another one."""
+        self._together.clear()
+        self._estimates.clear()
+        self._by_case.clear()
+        self._adjust(self.noise())
 
     def _adjust(self, noise: Noise) -> None:
         """Rank what was evaluated again as by its first evaluation, where noise is common: then all are comparable."""
@@ -145,7 +179,7 @@ class Scores:
         if len(known) == 1:  # as nearly always
             return next((each for (where, _), each in known.items() if where == split), None)
         if (commit, split) not in self._together and (same := self._same(known, split)):
-            self._together[commit, split] = together(same)
+            self._together[commit, split] = together(same, lambda name: self.noise(split, name).scale)
         return self._together.get((commit, split))
 
     def each(self, commit: str, split: str | None = None) -> list[Evaluation]:
@@ -189,7 +223,8 @@ class Scores:
         told = self.evaluation(commit, split)
         if told is None or not told.ok or name not in told.metrics:
             return None
-        estimate = Estimate.of(each.metrics[name] for each in self.valid(commit, split))
+        scale = self.noise(split, name).scale
+        estimate = Estimate.of((each.metrics[name] for each in self.valid(commit, split)), scale)
         if primary:
             self._estimates[commit, split] = estimate
         return estimate
@@ -197,23 +232,35 @@ class Scores:
     def beside(self, commit: str, split: str) -> Scores:
         """Empty scores, which know the noise as these do, but for what `commit` told."""
         known = {key: noise.without(commit) for key, noise in self._noise.items()}
-        return Scores(self.metric, split, self.repeats, _noise=known)
+        return Scores(self.metric, split, self.repeats, _noise=known, declared=self.declared)
 
     def noise(self, split: str | None = None, metric: str | None = None) -> Noise:
         """What is known of the spread of single measurements on `split`."""
-        return self._noise.get((split or self.split, metric or self.metric.name)) or Noise()
+        name = metric or self.metric.name
+        return self._noise.get((split or self.split, name)) or Noise(self.declared.get(name, ""))
 
     def margin(self, commit: str, split: str | None = None, metric: str | None = None) -> float | None:
         """Half of the 95 % interval of a mean, in the metric's unit; None unless the candidate is valid.
 
-        0 where scores are exact, infinite while nothing was evaluated twice.
+        0 where scores are exact, infinite while nothing was evaluated twice. On a log scale it is half of the width of
+        an interval that reaches further up than down (`interval`).
         """
         if self._exact(split, metric):
             return 0.0 if commit in self._values else None
-        estimate = self.estimate(commit, split, metric)
+        estimate, noise = self.estimate(commit, split, metric), self.noise(split, metric)
+        if estimate is None or not self.repeats:
+            return None if estimate is None else 0.0
+        return noise.scale.half(estimate.mean, noise.margin(estimate.times))
+
+    def interval(self, commit: str, split: str | None = None, metric: str | None = None) -> tuple[float, float] | None:
+        """Return the 95 % interval of a mean, (v, v) where scores are exact; None unless the candidate is valid."""
+        if self._exact(split, metric):
+            value = self._values.get(commit)
+            return None if value is None else (value, value)
+        estimate, noise = self.estimate(commit, split, metric), self.noise(split, metric)
         if estimate is None:
             return None
-        return self.noise(split, metric).margin(estimate.times) if self.repeats else 0.0
+        return noise.scale.interval(estimate.mean, noise.margin(estimate.times) if self.repeats else 0.0)
 
     def _exact(self, split: str | None, metric: str | None = None) -> bool:
         """Whether the value that ranks is asked for and is all there is to know."""
@@ -222,20 +269,42 @@ class Scores:
     def difference(
         self, a: str, b: str, split: str | None = None, metric: str | None = None, level: float = LEVEL
     ) -> tuple[float, float]:
-        """How much the value of `a` is above that of `b`, both valid, and half of the interval of that.
+        """Return how much the value of `a` is above that of `b`, both valid, and the least difference beyond noise.
 
-        Where noise is common only evaluations with the same repeat are compared; the interval is 0 where scores are
-        exact.
+        Both are in the metric's unit; on a linear scale the second is half of the interval of the first. It is 0 where
+        scores are exact.
+        """
+        over, above, margin = self._above(a, b, split, metric, level)
+        return self.noise(split, metric).scale.difference(over, above, margin)
+
+    def gain(self, a: str, b: str, split: str | None = None) -> tuple[float, float, float]:
+        """Return how much better `a` is than `b`, both valid, and the ends of the 95 % interval of that.
+
+        They are in the unit of the metric that ranks.
+        """
+        over, above, margin = self._above(a, b, split, None, LEVEL)
+        scale, sign = self.noise(split).scale, self.metric.sign
+        middle, low, high = (sign * scale.step(over, each) for each in (above, above - margin, above + margin))
+        return middle, min(low, high), max(low, high)
+
+    def _above(self, a: str, b: str, split: str | None, metric: str | None, level: float) -> tuple[float, float, float]:
+        """Return the value of `b`, how much that of `a` is above it on the scale, and half of the interval of that.
+
+        Where noise is common only evaluations with the same repeat are compared.
         """
         noise, name = self.noise(split, metric), metric or self.metric.name
+        to = noise.scale.to
         if self.repeats and noise.common:
             mine, other = self._by_repeat(a, split, name), self._by_repeat(b, split, name)
             if shared := sorted(mine.keys() & other.keys()):
-                return mean([mine[each] - other[each] for each in shared]), noise.paired(len(shared), level)
+                above = mean([to(mine[each]) - to(other[each]) for each in shared])
+                over = noise.adjusted(b) if b in noise.measured else other[shared[0]]
+                return over, above, noise.paired(len(shared), level)
         one, two = self.estimate(a, split, metric), self.estimate(b, split, metric)
         assert one is not None  # the caller says so
         assert two is not None
-        return one.mean - two.mean, noise.margin(one.times, two.times, level=level) if self.repeats else 0.0
+        margin = noise.margin(one.times, two.times, level=level) if self.repeats else 0.0
+        return two.mean, to(one.mean) - to(two.mean), margin
 
     def _by_repeat(self, commit: str, split: str | None, name: str) -> Mapping[int, float]:
         """The values of a metric by repeat; of those that were evaluated once without a look at the evaluation."""
@@ -282,11 +351,13 @@ class Scores:
             self._distinct.add(commit)
 
     def field(self, commits: Iterable[str]) -> dict[str, Estimate]:
-        """The estimates of those that are valid, higher is better; where noise is common as they rank."""
-        sign, common = self.metric.sign, self.noise().common
+        """The estimates of those that are valid, on the scale; higher is better. Where noise is common as they rank."""
+        sign, common, to = self.metric.sign, self.noise().common, self.scale.to
         known = {commit: self.estimate(commit) for commit in commits}
         means = {name: self._values[name] if common else each.mean for name, each in known.items() if each}
-        return {name: Estimate(sign * means[name], each.times, each.squares) for name, each in known.items() if each}
+        return {
+            name: Estimate(sign * to(means[name]), each.times, each.squares) for name, each in known.items() if each
+        }
 
 
 class PartialScores(Scores):
@@ -308,6 +379,7 @@ class PartialScores(Scores):
             _noise=whole._noise,
             _again=whole._again,
             _distinct=whole._distinct,
+            declared=whole.declared,
         )
         self.whole = whole
         self.members = set[str]()
@@ -344,6 +416,10 @@ class PartialScores(Scores):
         """Half of the 95 % interval for a member; None for others."""
         return self.whole.margin(commit, split, metric) if commit in self.members else None
 
+    def interval(self, commit: str, split: str | None = None, metric: str | None = None) -> tuple[float, float] | None:
+        """The 95 % interval for a member; None for others."""
+        return self.whole.interval(commit, split, metric) if commit in self.members else None
+
     def surely_better(self, a: str, b: str, split: str | None = None) -> bool:
         """Whether `a` is better beyond noise, strangers left out."""
         return a in self.members and (b not in self.members or self.whole.surely_better(a, b, split))
@@ -354,10 +430,11 @@ def seconds(evaluation: Evaluation) -> float:
     return evaluation.cost.wall if evaluation.counts and not evaluation.cached else 0.0
 
 
-def together(evaluations: Sequence[Evaluation]) -> Evaluation:
+def together(evaluations: Sequence[Evaluation], scale: Callable[[str], Scale] = lambda _: LINEAR) -> Evaluation:
     """The evaluations of one candidate on one split as one: means of what is valid, and what it all cost.
 
     Those that do not count are left out where others do. `flaky`, with a reason, where some are valid and others not.
+    Means are those of each metric's `scale`.
     """
     counted = [each for each in evaluations if each.counts] or list(evaluations[-1:])
     valid = [each for each in counted if each.ok]
@@ -366,8 +443,8 @@ def together(evaluations: Sequence[Evaluation]) -> Evaluation:
     costs = [each.cost for each in counted]
     first = replace(
         (valid or counted)[0],
-        metrics=_means([each.metrics for each in valid]),
-        cases=_means_by_case([each.cases for each in valid]) if valid else counted[0].cases,
+        metrics=_means([each.metrics for each in valid], scale),
+        cases=_means_by_case([each.cases for each in valid], scale) if valid else counted[0].cases,
         cost=Cost(
             wall=math.fsum(each.wall for each in costs),
             cpu=math.fsum(each.cpu for each in costs),
@@ -383,12 +460,14 @@ def together(evaluations: Sequence[Evaluation]) -> Evaluation:
     return replace(first, status="flaky", metrics={}, reason=reason)
 
 
-def _means(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def _means(found: Sequence[Mapping[str, float]], scale: Callable[[str], Scale]) -> dict[str, float]:
     """The mean of each value that all have."""
     names = [name for name in found[0] if all(name in each for each in found)] if found else []
-    return {name: mean([each[name] for each in found]) for name in names}
+    return {name: scale(name).mean([each[name] for each in found]) for name in names}
 
 
-def _means_by_case(found: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:
+def _means_by_case(
+    found: Sequence[Mapping[str, Mapping[str, float]]], scale: Callable[[str], Scale]
+) -> dict[str, dict[str, float]]:
     shared = [name for name in found[0] if all(name in each for each in found)]
-    return {name: _means([each[name] for each in found]) for name in shared}
+    return {name: _means([each[name] for each in found], scale) for name in shared}

@@ -167,7 +167,7 @@ class RunState:
         if self._scores is None:
             start = self._first_start()
             kind = Strengths if start.judged == "pairs" else PairedScores if start.paired else Scores
-            self._scores = kind(self.metric, self.split, self.repeats)
+            self._scores = kind.of(start.metrics, self.split, self.repeats)
         return self._scores
 
     @property
@@ -286,14 +286,7 @@ class RunState:
 
     def interval(self, commit: str, split: str | None = None) -> tuple[float, float] | None:
         """The 95 % interval of the primary metric, (v, v) where scores are exact; None unless it is valid."""
-        margin = self.scores.margin(commit, split)
-        if margin is None:
-            return None
-        if split is None and not self.repeats:  # then it is the value itself
-            mean = self.fitness(commit)
-        else:
-            mean = estimate.mean if (estimate := self.scores.estimate(commit, split)) else None
-        return None if mean is None else (mean - margin, mean + margin)
+        return self.scores.interval(commit, split)
 
     def fitter(self, a: str, b: str) -> bool:
         """Whether `a` is strictly better than `b`; a failed candidate is worse than any valid one."""

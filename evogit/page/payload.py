@@ -167,7 +167,9 @@ class FollowedRun(Following):
         """How uncertain scores are by how often they were measured, as far as it is seen: a repeat may move all."""
         scores, digits = self.history.scores, places(self.history)
         times = range(1, scores.repeats + 2 if scores.repeats else 1)
-        return [f"{scores.noise(split).margin(each):.{digits}f}" for split in (None, HOLDOUT) for each in times]
+        value = self.history.fitness(self.history.best or "") or 0.0
+        noises = [scores.noise(split) for split in (None, HOLDOUT)]
+        return [f"{noise.scale.half(value, noise.margin(each)):.{digits}f}" for noise in noises for each in times]
 
     def _state(self) -> Record:
         """What differs when something is to be told; all that is looked at many times a second."""

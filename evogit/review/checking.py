@@ -320,7 +320,7 @@ def _file(task: Task) -> str:
 
 def _wrong_baselines(task: Task, judged: SeedEvaluation) -> list[str]:
     """Baselines that are not what the seed measures; within the 95 % interval of its repeats where it is noisy."""
-    scores = Scores(task.primary, judged.evaluation.split, task.repeats)
+    scores = Scores.of(task.metrics, judged.evaluation.split, task.repeats)
     for evaluation in (judged.evaluation, *(judged.again if task.repeats else ())):
         scores.record("seed", evaluation)
     found = scores.evaluation("seed")

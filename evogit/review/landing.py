@@ -24,7 +24,7 @@ from evogit.evaluation.seed_files import packed_seed
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.history.paired_scores import PairedScores, beside
-from evogit.history.scores import Scores, together
+from evogit.history.scores import Scores
 from evogit.repository import Repository, UnfitChangeError, clean
 from evogit.repository.branches import HEADS
 from evogit.review.repeated_evaluations import judge_in_turns
@@ -141,7 +141,7 @@ async def measure(
 
 
 def _trial(task: Task, before: Sequence[Evaluation], after: Sequence[Evaluation]) -> SplitTrial:
-    scores = (PairedScores if task.paired else Scores)(task.primary, before[0].split, task.repeats)
+    scores = (PairedScores if task.paired else Scores).of(task.metrics, before[0].split, task.repeats)
     for evaluation in before:
         scores.record("before", evaluation)
     for evaluation, reference in zip(after, [*before, *[None] * len(after)], strict=False):
@@ -150,10 +150,11 @@ def _trial(task: Task, before: Sequence[Evaluation], after: Sequence[Evaluation]
     for metric in task.metrics if task.repeats else ():
         both = [scores.margin(name, None, metric.name) for name in ("before", "after")]
         if both[0] is not None and both[1] is not None:
-            margins[metric.name] = (both[0], both[1], scores.difference("before", "after", metric=metric.name)[1])
-    return SplitTrial(
-        split=before[0].split, before=together(before), after=together(after), margins=margins, times=1 + task.repeats
-    )
+            margins[metric.name] = (both[0], both[1], scores.difference("after", "before", metric=metric.name)[1])
+    old, new = scores.evaluation("before"), scores.evaluation("after")
+    assert old  # both were evaluated
+    assert new
+    return SplitTrial(split=old.split, before=old, after=new, margins=margins, times=1 + task.repeats)
 
 
 def objections(metric: Metric, trials: Sequence[SplitTrial]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -70,12 +71,17 @@ class Fit:
         return {name: number for number, name in enumerate(dict.fromkeys(n for a, b, _ in self.taken for n in (b, a)))}
 
     @cached_property
+    def _met(self) -> Counter[tuple[int, int]]:
+        """How often each two were measured side by side."""
+        return Counter(map(self._link, self.taken))
+
+    def _link(self, pair: tuple[str, str, float]) -> tuple[int, int]:
+        a, b = self.numbers[pair[0]], self.numbers[pair[1]]
+        return min(a, b), max(a, b)
+
+    @property
     def _edges(self) -> list[tuple[int, int, float]]:
-        met: dict[tuple[int, int], float] = {}
-        for a, b, _ in self.taken:
-            pair = min(self.numbers[a], self.numbers[b]), max(self.numbers[a], self.numbers[b])
-            met[pair] = met.get(pair, 0.0) + 1.0
-        return [(i, j, times) for (i, j), times in met.items()]
+        return [(i, j, times) for (i, j), times in self._met.items()]
 
     def _solved(self, right: list[float]) -> list[float]:
         diagonal = [ANCHOR] * len(self.numbers)
@@ -112,6 +118,18 @@ class Fit:
     def residuals(self) -> list[float]:
         """What the worths do not explain of each difference."""
         return [difference - self.worths[a] + self.worths[b] for a, b, difference in self.taken]
+
+    @property
+    def deviations(self) -> list[float]:
+        """How far each difference is off, over the share of its own error that the fit leaves; 0 where that is none.
+
+        Of n pairs of the same two about 1 / n of an error goes into the fit: all of it in a graph without circles.
+        """
+        often = [self._met[self._link(pair)] for pair in self.taken]
+        return [
+            abs(each) / math.sqrt(1 - 1 / times) if times > 1 else 0.0
+            for each, times in zip(self.residuals, often, strict=True)
+        ]
 
     @cached_property
     def variance(self) -> float:
@@ -160,11 +178,11 @@ def sound(fit: Fit) -> Fit:
     in 16 000.
     """
     while fit.freedom > LEAST_FREEDOM:
-        far = [abs(each) for each in fit.residuals]
+        far = fit.deviations
         oddest = max(range(len(far)), key=far.__getitem__)
-        scale = TO_DEVIATION * median(far) * math.sqrt(len(far) / fit.freedom)
         left = Fit([pair for number, pair in enumerate(fit.taken) if number != oddest])
-        if far[oddest] <= ODD * scale or left.numbers.keys() != fit.numbers.keys():
+        usual = TO_DEVIATION * median([each for each in far if each] or [0.0])
+        if far[oddest] <= ODD * usual or left.numbers.keys() != fit.numbers.keys():
             break
         fit = left
     return fit

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from evogit.core import Cost, Decision, Entry, Evaluated, Evaluation, Event, Metric, Proposed, RunStarted, Status
 from evogit.history import History
 from evogit.history.leaders import contender, to_repeat
 from evogit.history.scores import Scores, together
+from evogit.stats.scales import LOG
 
 METRIC = Metric(name="m", direction="maximize", primary=True)
 
@@ -150,6 +152,19 @@ def test_a_run_that_goes_on_without_repeats_takes_scores_as_they_are(run: Noisy)
     run.judged("a", 9.0)
     run.add(run.start)
     assert run.history.best == "a"
+
+
+def test_a_scale_that_the_task_declares_later_is_taken_over(run: Noisy) -> None:
+    run.judged("a", 50.0, 51.0, 50.0)
+    before = run.history.interval("a")
+    about = {name: getattr(run.start, name) for name in run.start.__struct_fields__} | {"repeats": 2}
+    run.add(RunStarted(**about | {"metrics": (replace(METRIC, scale="log"),)}))
+    low, high = run.history.interval("a") or (0.0, 0.0)
+    assert (run.history.metric.noise, run.history.scores.scale) == ("log", LOG)
+    assert high / 50.3 == pytest.approx(50.3 / low, rel=0.01)
+    assert (low, high) != before
+    run.add(RunStarted(**about))
+    assert run.history.interval("a") == before
 
 
 judgings = st.lists(
