@@ -149,6 +149,30 @@ class PairedScores(Scores):
     def _freedom(self) -> int:
         return self.pairs.fit.freedom or (len(self._looks[0]) - 1 if self._looks else 0)
 
+    def evaluation(self, commit: str, split: str | None = None, repeat: int | None = None) -> Evaluation | None:
+        """What is known on `split`, with the value that ranks; with `repeat` what that one measured."""
+        told = Scores.evaluation(self, commit, split, repeat)
+        value = self._values.get(commit)
+        if told is None or not told.ok or value is None or repeat is not None or not self._ranks(split):
+            return told
+        return replace(told, metrics={**told.metrics, self.metric.name: value})
+
+    def beside(self, commit: str, split: str) -> Scores:
+        """Scores that know the seed and all pairs, but for those of `commit`; of another split as others."""
+        if split != self.split or commit == self._seed:
+            return Scores.beside(self, commit, split)
+        value = self._values[self._seed]
+        return PairedScores(
+            self.metric,
+            split,
+            self.repeats,
+            declared=self.declared,
+            pairs=self.pairs.without(commit),
+            _values={self._seed: value},
+            _seed=self._seed,
+            _looks=[[(self._seed, LOG.to(value))]],
+        )
+
     # --- noise ------------------------------------------------------------------------------------------------------
 
     def _ranks(self, split: str | None, metric: str | None = None) -> bool:

@@ -53,6 +53,10 @@ class Pairs:
             self._fit = sound(Fit([(candidate, *told) for (candidate, _), told in self.taken.items()]))
         return self._fit
 
+    def without(self, name: str) -> Pairs:
+        """The pairs in which `name` was not."""
+        return Pairs({(each, at): (by, far) for (each, at), (by, far) in self.taken.items() if name not in (each, by)})
+
     def times(self, candidate: str, reference: str) -> int:
         """How often a candidate was measured beside a reference."""
         return sum(each == candidate and beside == reference for (each, _), (beside, _) in self.taken.items())
