@@ -147,9 +147,11 @@ class Metric(Struct, frozen=True, kw_only=True):
     best_known: float | None = None
     scale: Literal["", "linear", "log"] = ""
     """How noise grows: alike for all values, or in proportion to them; empty where the task does not say so."""
+    bound: bool = False
+    """Whether no value can be better than `best_known`, so that a run which reaches it is over."""
 
     def __repr__(self) -> str:
-        return shown(self, but=("scale",))  # it says nothing of values: what digests in earlier journals cover stays
+        return shown(self, but=("scale", "bound"))  # what digests of tasks in journals are made of
 
     @property
     def noise(self) -> Literal["", "linear", "log"]:

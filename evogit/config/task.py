@@ -268,8 +268,9 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
             self.evaluator_digest,
         ]
         metrics = [asdict(metric) for metric in self.metrics]
-        for metric in metrics:  # that says how values are compared, not what they are
-            del metric["scale"]
+        for metric in metrics:
+            del metric["scale"]  # that says how values are compared, not what they are
+            del metric["bound"]  # that says when a run is over, and changes no score
         seed = _files(self.folder, self.seed) if self.seed else ()
         return _digest([values, metrics, asdict(self.limits), self.environment.described], seed)
 

@@ -58,6 +58,15 @@ class MetricTable(_TaskTable):
     measures: Measure | None = None
     """What it measures of the machine: "time", "rate", "memory", or "none". With repeats, would-be bests are then
     measured in turns with a reference. Default: "time" where it is read from cpu or wall, or with sandbox.exclusive."""
+    bound: bool = False
+    """Whether nothing can be better than `best_known`, so that a run which reaches it ends."""
+
+    @field_validator("bound")
+    @classmethod
+    def _of_a_value(cls, value: bool, info: ValidationInfo) -> bool:
+        if value and info.data.get("best_known") is None:
+            raise ValueError("expected best_known = VALUE beside bound = true, the value that nothing can beat")
+        return value
 
 
 class EvaluatorTable(_TaskTable):

@@ -281,7 +281,7 @@ class RunState:
         return evaluation is not None and evaluation.counts
 
     def fitness(self, commit: str) -> float | None:
-        """The primary metric on the run's split, of repeats the mean; None unless it was evaluated and is valid."""
+        """The score: the primary metric on the run's split; None unless it was evaluated and is valid."""
         return self.scores.fitness(commit)
 
     def interval(self, commit: str, split: str | None = None) -> tuple[float, float] | None:
