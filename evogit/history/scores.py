@@ -82,6 +82,10 @@ class Scores:
         """Whether candidates are measured side by side before they are believed."""
         return False
 
+    def side_by_side(self, a: str, b: str) -> bool:
+        """Whether two candidates were measured in the same minutes, or both with others that were, where that counts."""
+        return True
+
     @property
     def unobserved(self) -> int:
         """How many candidates were evaluated since the pace of the machine was, where that counts."""
