@@ -83,7 +83,7 @@ class Scores:
         return False
 
     def side_by_side(self, a: str, b: str) -> bool:
-        """Whether two candidates were measured in the same minutes, or both with others that were, where that counts."""
+        """Whether two were measured in the same minutes, or both beside others that were; True where none need be."""
         return True
 
     @property
