@@ -161,6 +161,10 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         before = self.splits[: self.splits.index("train")]
         return before[: before.index(split)] if split in before else before
 
+    def draw(self, repeat: int) -> int:
+        """Return which draw of inputs a repeat has: without `repeats` always the first, so that all scores compare."""
+        return repeat if self.repeats else 0
+
     def check_split(self, split: str) -> None:
         """Refuse a misspelt split, which a command would not notice; an evaluator in Python may know more than listed.
 

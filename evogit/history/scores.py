@@ -14,6 +14,7 @@ from evogit.history.columns import DERIVED, fold
 from evogit.history.pages import Pages
 from evogit.stats.estimates import LEVEL, Estimate, Noise
 from evogit.stats.scales import LINEAR, Scale, mean
+from evogit.stats.two_way import ROUNDING
 
 Known = dict[tuple[str, int], Evaluation]
 """The evaluations of one candidate by split and repeat."""
@@ -52,6 +53,8 @@ class Scores:
     _noise: dict[tuple[str, str], Noise] = field(default_factory=dict)
     _again: dict[str, int] = field(default_factory=dict)
     _distinct: set[str] = field(default_factory=set)
+    differing: set[str] = field(default_factory=set)
+    """Ids of those that came out otherwise when they were evaluated again, on the split that ranks."""
     declared: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -130,6 +133,8 @@ class Scores:
         valid = self.valid(commit, evaluation.split)
         for name in {name for each in valid for name in each.metrics}:
             self._noise.setdefault((evaluation.split, name), Noise(self.declared.get(name, "")))
+        if evaluation.split == self.split:
+            self._tell_apart(commit, valid)
         moved = False
         for (split, name), noise in self._noise.items():
             if split == evaluation.split:
@@ -140,6 +145,15 @@ class Scores:
             self._rescale()
         elif evaluation.split == self.split:
             self._adjust(self.noise())
+
+    def _tell_apart(self, commit: str, valid: Sequence[Evaluation]) -> None:
+        """Note whether all evaluations of a candidate say the same, to the last digit."""
+        values = [each.metrics[self.metric.name] for each in valid if self.metric.name in each.metrics]
+        same = not values or math.isclose(min(values), max(values), rel_tol=ROUNDING)
+        if same and len(valid) in (0, len(self.each(commit))):
+            self.differing.discard(commit)
+        else:
+            self.differing.add(commit)
 
     def _rescale(self) -> None:
         """Compute means anew, as the scale of some noise is another one."""
@@ -313,14 +327,15 @@ class Scores:
     def surely_better(self, a: str, b: str, split: str | None = None) -> bool:
         """Whether `a` is better beyond noise: zero lies outside the 95 % interval of the difference of the means.
 
-        A valid candidate is surely better than one that is not.
+        A valid candidate is surely better than one that is not. With one repeat nothing else is: two values say too
+        little of their spread.
         """
         if self._exact(split):
             worth, over = self._values.get(a), self._values.get(b)
             return worth is not None and (over is None or self.metric.better(worth, over))
         mine, other = self.estimate(a, split), self.estimate(b, split)
-        if mine is None or other is None:
-            return mine is not None
+        if mine is None or other is None or self.repeats == 1:
+            return mine is not None and other is None
         above, margin = self.difference(a, b, split)
         return self.metric.sign * above > margin
 
@@ -330,6 +345,10 @@ class Scores:
         Always where scores are exact; else after all repeats, or once it was surely better than the best of then.
         """
         return not self.repeats or self._again.get(commit, 0) >= self.repeats or commit in self._distinct
+
+    def again(self) -> list[str]:
+        """Ids of all that were evaluated again."""
+        return list(self._again)
 
     def known(self) -> list[str]:
         """Ids of all that were evaluated again and can be believed."""
@@ -369,6 +388,7 @@ class PartialScores(Scores):
             _noise=whole._noise,
             _again=whole._again,
             _distinct=whole._distinct,
+            differing=whole.differing,
             declared=whole.declared,
         )
         self.whole = whole
