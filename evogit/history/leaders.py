@@ -15,7 +15,8 @@ ALIKE = 0.05
 OTHERS, LATEST = 2, 50
 """Candidates that must be alike in that, of so many that were evaluated last."""
 LOOKS = 2
-"""Would-be bests that come out alike when they are evaluated again, after which doubtful scores are taken for exact."""
+"""Bests that come out alike when they are evaluated again, after which scores are exact though clocks seem to end them;
+one is enough where the seed's repeats were alike, too."""
 
 
 def contender(history: History) -> str | None:
@@ -56,9 +57,9 @@ def doubtful(history: History) -> str | None:
     best, scores = history.best, history.scores
     if history.repeats or scores.shifting or best in (None, history.seed) or scores.repeated(best or ""):
         return None
-    if sum(commit != history.seed for commit in scores.again()) >= LOOKS:
-        return None
-    return best if history.declared_repeats or is_clock_bound(history, best or "") else None
+    alike = sum(commit != history.seed for commit in scores.again())
+    seems_exact = alike > 0 if history.declared_repeats else alike >= LOOKS or not is_clock_bound(history, best or "")
+    return None if seems_exact else best
 
 
 def is_clock_bound(history: History, commit: str) -> bool:
