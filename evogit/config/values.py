@@ -15,6 +15,8 @@ from evogit.repository.paths import is_git_folder
 
 REPEATS = 3
 """How often a would-be best is evaluated again where scores are noisy and nobody said otherwise."""
+SLOW_REPEATS = 2
+"""The same where an evaluation takes long; one repeat could prove nothing."""
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _BYTES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}

@@ -48,8 +48,8 @@ LIMITS = {
 
 
 AGAIN = 2
-"""How often a valid seed is evaluated once more, at least, to see whether its scores repeat; one that failed, or that
-is slow, once."""
+"""How often a valid seed is evaluated once more, at least, to see whether its scores repeat; one that failed once, and
+so is one that is slow unless its two scores differ."""
 SLOW = 30.0
 """Seconds that an evaluation takes at least for which each further one is worth a thought."""
 
@@ -150,9 +150,12 @@ async def _evaluated(task: Task, evaluate: Evaluate, look: bool) -> list[tuple[E
     if not look:
         return [await evaluate()]
     found = await _twice(evaluate, again[0])
-    if len(found) > 1 and all(evaluation.ok and evaluation.cost.wall < SLOW for evaluation, _ in found):
-        found += await asyncio.gather(*(evaluate(repeat=each) for each in again[1:]))
-    return found
+    if len(found) < 2 or not all(evaluation.ok for evaluation, _ in found):
+        return found
+    slow = any(evaluation.cost.wall >= SLOW for evaluation, _ in found)
+    one, two = (evaluation.metrics.get(task.primary.name, math.nan) for evaluation, _ in found)
+    left = again[1:] if not slow else [] if math.isclose(one, two, rel_tol=ROUNDING) else again[1:2]
+    return found + await asyncio.gather(*(evaluate(repeat=each) for each in left))
 
 
 def problems(task: Task, judged: Sequence[SeedEvaluation]) -> list[str]:

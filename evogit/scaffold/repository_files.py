@@ -186,6 +186,8 @@ def _toml(choices: Choices) -> Iterator[str]:
         yield f"excluded = {_texts(choices.excluded)} # what stays in every commit, but goes nowhere else"
     for metric, direction in choices.directions.items():
         yield from ("", f"[metrics.{metric}]", f'direction = "{direction}"')
+        if TIMES.search(metric) and choices.reads.get(metric) not in ("cpu", "wall"):
+            yield 'scale = "log" # its noise grows with its value'
         if len(choices.directions) > 1 and metric == choices.primary:
             yield "primary = true # candidates are ranked by this one"
     yield from ("", *(_by_python(choices) if choices.python else _by_command(choices)))
