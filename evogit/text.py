@@ -1,7 +1,8 @@
-"""Foreign text made short and harmless: what programs print, to be read as plain text."""
+"""Foreign text made short and harmless, and numbers as every face writes them."""
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -142,3 +143,35 @@ def cut(text: str, tokens: int) -> str:
     if len(content) <= 4 * tokens:
         return text
     return f"{content[: 4 * tokens].decode(errors='ignore')}\n[... {len(content) - 4 * tokens:,} more bytes]"
+
+
+# --- numbers, written alike by graphs/format.js -----------------------------------------------------------------------
+
+
+def number(value: float | None, places: int) -> str:
+    """Return a value with a fixed number of decimals; a dash for None."""
+    return "-" if value is None else f"{value:,.{places}f}"
+
+
+def measured(value: float, margin: float | None, places: int, give: str = "±") -> str:
+    """Return a value with half of its interval, such as `77.3 ± 5.0`; ` ± ?` while the noise is not known."""
+    if not margin:
+        return number(value, places)
+    return f"{number(value, places)} {give} {number(margin, places) if math.isfinite(margin) else '?'}"
+
+
+def change(value: float | None, places: int) -> str:
+    """Return a difference with its sign; a tiny one keeps one digit of its own instead of reading as zero."""
+    if value is None:
+        return ""
+    fixed = f"{value:+,.{places}f}"
+    return f"{value:+.0e}" if value and not any(c in "123456789" for c in fixed) else fixed
+
+
+def percent(share: float | None) -> str:
+    """Return a share of one as percent, of nearly one with more digits; a dash for None."""
+    if share is None:
+        return "-"
+    told, left = round(share * 100, 1) + 0.0, abs(1 - share)  # -0.0 + 0.0 is 0.0
+    digits = -math.floor(math.log10(100 * left)) if told == 100 and left > 1e-12 else 1
+    return f"{share * 100 if digits > 1 else told:.{digits}f} %"

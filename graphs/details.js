@@ -3,7 +3,8 @@
 import { diffView } from "./diff.js";
 import { button, el, facts, fill, firstLine, grid, titleOf, visible } from "./dom.js";
 import { age, count, margin, number } from "./format.js";
-import { changeText, glyph, scoreText } from "./table.js";
+import { half } from "./run.js";
+import { glyph, scoreText } from "./table.js";
 
 export const TABS = ["summary", "diff", "evaluation", "told", "said"];
 
@@ -51,7 +52,7 @@ export class Details {
       { class: "title" },
       el("h2", {}, el("span", { class: `glyph ${kind}`, title: kind }, glyph(run, index)), ` ${run.short(index)} `, el("span", { class: "quiet" }, kind === "scored" ? "" : kind)),
       el("p", { class: "subject" }, titleOf(title ?? "…")),
-      el("p", { class: "score" }, el("strong", {}, scoreText(run, index)), " ", el("span", { class: run.gain(index) > 0 ? "better" : "quiet" }, changeText(run, index))),
+      el("p", { class: "score" }, el("strong", {}, scoreText(run, index)), " ", el("span", { class: run.better(index) ? "better" : "quiet" }, run.gainText(index))),
     );
   }
 
@@ -138,13 +139,12 @@ export class Details {
   metrics(record, pinned) {
     const rows = record.metric_rows ?? [];
     if (!rows.length) return null;
-    const places = this.run.about.places;
-    const value = (told) => (told === null || told === undefined ? "" : number(told, places));
+    const value = (told, places) => (told === null || told === undefined ? "" : number(told, places));
     const other = new Map((pinned?.metric_rows ?? []).map((each) => [each.name, each.value]));
-    const cells = (each) => [visible(each.name), value(each.value) + margin(each.margin, places), value(each.parent), value(each.seed), value(each.holdout)];
+    const cells = (each) => [visible(each.name), value(each.value, each.places) + margin(half(each.margin), each.places), ...[each.parent, each.seed, each.holdout].map((told) => value(told, each.places))];
     return grid(
       ["metric", "value", "parent", "seed", "holdout", ...(pinned ? [`pinned ${this.run.short(this.state.pin)}`] : [])],
-      rows.map((each) => [...cells(each), ...(pinned ? [value(other.get(each.name))] : [])]),
+      rows.map((each) => [...cells(each), ...(pinned ? [value(other.get(each.name), each.places)] : [])]),
       "lrrrrr",
     );
   }

@@ -9,13 +9,14 @@ const FLAGS = {
   record: (run, index) => run.recordSet.has(index),
   promoted: (run, index) => run.promoted.has(index),
   pruned: (run, index) => run.pruned.has(index),
-  better: (run, index) => run.gain(index) > 0,
+  better: (run, index) => run.better(index),
 };
 
 const NUMBERS = {
   __proto__: null,
   score: (run, index) => run.value[index],
-  change: (run, index) => run.gain(index),
+  gain: (run, index) => run.gain(index),
+  change: (run, index) => run.gain(index), // what `gain` was called before
   evaluation: (run, index) => run.evaluated[index] || NaN,
   dollars: (run, index) => run.dollars[index] ?? NaN,
   seconds: (run, index) => (run.elapsed[index] < 0 ? NaN : run.elapsed[index] / 1000),

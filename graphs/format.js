@@ -15,8 +15,12 @@ export function change(value, places) {
   return signed(value.toExponential(0).replace(/e([+-])(\d)$/, "e$10$2"), value);
 }
 
+// A share of one as percent, of nearly one with more digits.
 export function percent(share) {
-  return share === null || share === undefined ? "-" : `${fixed(share * 100, 1).replace(/^-(0\.0)$/, "$1")} %`;
+  if (share === null || share === undefined) return "-";
+  const told = fixed(share * 100, 1).replace(/^-(0\.0)$/, "$1");
+  const left = Math.abs(1 - share);
+  return `${told === "100.0" && left > 1e-12 ? fixed(share * 100, -Math.floor(Math.log10(100 * left))) : told} %`;
 }
 
 export function margin(value, places) {

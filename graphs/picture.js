@@ -19,7 +19,7 @@ export function picture(run, { view, axis, scale, chosen, open, root, everything
   const way = run.best === null ? [] : run.way(run.best);
   const before = new Map(way.map((each, k) => [each, way[k + 1]]));
   for (const edge of edges) if (before.has(edge[0]) && (before.get(edge[0]) === edge[1] || edge[2] === "folded")) edge[2] = "way";
-  const steps = way.filter((each) => run.gain(each) > 0).sort((a, b) => run.gain(b) - run.gain(a)).slice(0, MOST_STEPS);
+  const steps = way.filter((each) => run.better(each)).sort((a, b) => run.gain(b) - run.gain(a)).slice(0, MOST_STEPS);
   const counted = chosen ? { folded: new Map(), open: [] } : { folded, open };
   return { run, view, axis, scale, root, shown, steps, edges, ...counted, layout, ghostly: deadEnds && !chosen ? all(run) : null };
 }

@@ -1,6 +1,10 @@
 // The candidates of one run as columns; a candidate's place in them is its index, and parents come before children.
 
+import { change } from "./format.js";
+
 const DIGITS = 8; // of an id, as far as the page knows it
+
+const UNMEASURED = ["waiting", "old", "evaluator-error"]; // statuses that say nothing of a candidate, as in history/standing.py
 
 export const FILELESS = ["not read yet", "no file", "several files"]; // what a candidate has in place of a changed file
 
@@ -21,6 +25,8 @@ export class Run {
     this.file = []; // place in `names.files`, as far as it was told
     this.value = []; // NaN: none
     this.margin = []; // half of the 95 % interval, 0: exact
+    this.gains = []; // over the fittest that it comes from, positive: better, NaN: none; the server derives it
+    this.verdict = []; // place in `names.verdicts`
     this.evaluated = []; // the how many-th evaluation it was, 0: none yet
     this.elapsed = []; // milliseconds after the beginning, -1: none yet
     this.dollars = []; // spent by the whole run until its evaluation; null: none yet, or no price is known
@@ -61,11 +67,12 @@ export class Run {
       this.ids.push(ids.slice(k * DIGITS, (k + 1) * DIGITS));
       this.time.push((index ? this.time[index - 1] : this.about.began) + columns.time[k]);
       this.link(index, columns.parent[k] ? index - columns.parent[k] : -1);
-      for (const name of ["agent", "operator", "strategy", "model", "status"]) this[name].push(columns[name][k]);
+      for (const name of ["agent", "operator", "strategy", "model", "status", "verdict"]) this[name].push(columns[name][k]);
       this.file.push(0);
       this.host.push(columns.host[k] ?? 0);
       this.value.push(columns.value[k] ?? NaN);
       this.margin.push(half(columns.margin[index]));
+      this.gains.push(columns.gain[k] ?? NaN);
       this.evaluated.push(columns.evaluated[k] === null ? 0 : columns.evaluated[k] + index);
       this.elapsed.push(elapsed[k] ?? -1);
       this.tokens.push(tokens[k] ?? 0);
@@ -84,15 +91,19 @@ export class Run {
     this.file[index] = this.names.files.indexOf(name);
   }
 
-  // Over the fittest valid one that it comes from, as `gain` in evogit/review/gains.py; NaN: none.
   gain(index) {
-    const sign = this.higherIsBetter ? 1 : -1;
-    let fittest = -Infinity;
-    const over = (other) => (fittest = Math.max(fittest, Number.isNaN(this.value[other]) ? -Infinity : sign * this.value[other]));
-    if (this.parent[index] >= 0) over(this.parent[index]);
-    this.second.get(index)?.forEach(over);
-    this.inspiration.get(index)?.forEach(over);
-    return fittest === -Infinity ? NaN : sign * this.value[index] - fittest;
+    return this.gains[index];
+  }
+
+  better(index) {
+    return this.names.verdicts[this.verdict[index]] === "better";
+  }
+
+  // As `Comparison.text` in evogit/history/standing.py.
+  gainText(index) {
+    const verdict = this.names.verdicts[this.verdict[index]];
+    if (!verdict || verdict === "tied") return verdict;
+    return change(this.gains[index], this.about.places) + (verdict === "within noise" ? ` ${verdict}` : "");
   }
 
   // How a candidate came to be, along the fittest that each comes from, as `way` in evogit/review/gains.py; youngest first.
@@ -123,7 +134,8 @@ export class Run {
     const index = row.index;
     this.value[index] = row.value ?? NaN;
     this.margin[index] = half(row.margin);
-    for (const name of ["status", "evaluated", "elapsed", "dollars", "tokens"]) this[name][index] = row[name];
+    this.gains[index] = row.gain ?? NaN;
+    for (const name of ["status", "verdict", "evaluated", "elapsed", "dollars", "tokens"]) this[name][index] = row[name];
     if (row.holdout) this.holdout.set(index, row.holdout);
   }
 
@@ -195,11 +207,11 @@ export class Run {
   }
 
   waits(index) {
-    return this.status[index] === 0;
+    return UNMEASURED.includes(this.statusName(index));
   }
 
   failed(index) {
-    return this.status[index] !== 0 && Number.isNaN(this.value[index]);
+    return Number.isNaN(this.value[index]) && !UNMEASURED.includes(this.statusName(index));
   }
 
   // What a candidate is to a person, the most telling first.
@@ -227,7 +239,7 @@ export class Run {
 }
 
 // Half of an interval: 0 where scores are exact, infinite where the noise is not known yet.
-function half(told) {
+export function half(told) {
   return told === "unknown" ? Infinity : (told ?? 0);
 }
 

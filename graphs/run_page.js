@@ -57,9 +57,9 @@ function best(run, report, on) {
       facts([
         ["candidate", button(found.commit.slice(0, 7), () => on.select(found.commit), { class: "link" })],
         ["seed", value(seed)],
-        [`on ${run.about.split}`, grown(run, found.metrics, seed?.metrics)],
-        ["on holdout", found.holdout ? `${value(found, true)}, the seed ${value(seed, true)}: ${grown(run, found.holdout, seed?.holdout)}` : "not evaluated there"],
-        ["gap closed", report.gap_closed === null ? "" : `${percent(report.gap_closed)} of the way to the best known ${run.about.metric.best_known}`],
+        [`on ${run.about.split}`, grown(run, report.gains?.[run.about.split])],
+        ["on holdout", found.holdout ? `${value(found, true)}, the seed ${value(seed, true)}: ${grown(run, report.gains?.holdout)}` : "not evaluated there"],
+        ["gap closed", report.gap_closed === null ? "" : `${percent(report.gap_closed)} of the way to the ${run.about.metric.bound ? "bound" : "best known"} ${run.about.metric.best_known}, ${Number(Math.abs(report.gap).toPrecision(2))} ${report.gap >= 0 ? "short of" : "beyond"} it`],
         ["change", report.changes.map((each) => el("div", {}, `${visible(each.path)} +${each.added} −${each.removed}`))],
         ["ties", report.tied.length ? count(report.tied.length, "candidate") : ""],
       ]),
@@ -67,11 +67,10 @@ function best(run, report, on) {
   );
 }
 
-// What was gained over the seed, on one split.
-function grown(run, metrics, before) {
-  const { name } = run.about.metric;
-  const known = [metrics?.[name], before?.[name]];
-  return known.some((each) => each === undefined || each === null) ? "" : `${change(known[0] - known[1], run.about.places)} over the seed`;
+// What was gained over the seed, on one split; `told` is the server's.
+function grown(run, told) {
+  if (!told?.verdict) return "";
+  return told.verdict === "tied" ? "tied with the seed" : `${told.verdict}, ${change(told.gain, run.about.places)} over the seed`;
 }
 
 function told(run, metrics, interval, name) {
@@ -154,10 +153,9 @@ function steps(run, report, on) {
   if (!told.length) return null;
   const most = Math.max(...told.map((each) => Math.abs(each.gain)));
   const largest = [...told].sort((a, b) => b.gain - a.gain).slice(0, ROWS);
-  const sign = run.higherIsBetter ? 1 : -1;
   const rows = largest.map((each) => [
     bar(each.gain / most),
-    change(sign * each.gain, run.about.places),
+    each.verdict === "tied" ? each.verdict : change(each.gain, run.about.places) + (each.verdict === "within noise" ? ` ${each.verdict}` : ""),
     button(each.commit.slice(0, 7), () => on.select(each.commit), { class: "link" }),
     firstLine(each.agent),
     visible(each.operator),

@@ -1,7 +1,7 @@
 // What is seen of a run through a camera, as layers for `draw`. The only place that decides how things look.
 
 import { ticks } from "./camera.js";
-import { change, clock, number, whole } from "./format.js";
+import { clock, number, whole } from "./format.js";
 import { AXES } from "./layout.js";
 
 export const FONT = "12px system-ui, 'DejaVu Sans', sans-serif";
@@ -305,7 +305,7 @@ function names({ layout, run, shown, steps }, camera) {
   const found = [];
   for (const index of new Set(telling)) {
     if (index === null || !camera.sees(layout.x[index], layout.y[index]) || found.length > MOST_LABELS) continue;
-    const step = index === run.seed ? "seed" : change((run.higherIsBetter ? 1 : -1) * run.gain(index), run.about.places);
+    const step = index === run.seed ? "seed" : run.gainText(index);
     found.push([camera.toX(layout.x[index]) + 9, camera.toY(layout.y[index]) - 10, `${run.short(index)} ${step}`]);
   }
   return found;

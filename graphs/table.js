@@ -1,7 +1,7 @@
 // All candidates that are chosen, as rows; only those in view exist as elements.
 
 import { el, firstLine } from "./dom.js";
-import { age, change, margin, number } from "./format.js";
+import { age, margin, number } from "./format.js";
 
 const ROW = 24; // pixels
 const SPARE = 6; // rows above and below the view
@@ -17,7 +17,7 @@ const COLUMNS = [
   { name: "", width: "1.6em", cell: glyph },
   { name: "candidate", width: "5.2em", cell: (run, index) => run.short(index), by: (run, index) => index },
   { name: "score", width: "minmax(6em, 9em)", right: true, cell: scoreText, by: (run, index) => worst(run, run.value[index]) },
-  { name: "change", width: "6em", right: true, cell: changeText, by: (run, index) => worst(run, run.gain(index), 1) },
+  { name: "gain", width: "minmax(6em, 10em)", right: true, cell: (run, index) => run.gainText(index), by: (run, index) => worst(run, run.gain(index), 1) },
   { name: "age", width: "3.4em", right: true, cell: (run, index) => age(run.now - run.time[index]), by: (run, index) => index },
   { name: "agent", width: "5em", cell: (run, index) => firstLine(run.agentName(index)), by: (run, index) => run.agentName(index) },
   { name: "operator", width: "6em", cell: (run, index) => run.operatorName(index), by: (run, index) => run.operatorName(index) },
@@ -32,12 +32,8 @@ export function glyph(run, index) {
 
 export function scoreText(run, index) {
   if (!Number.isNaN(run.value[index])) return number(run.value[index], run.about.places) + margin(run.margin[index], run.about.places);
-  return run.waits(index) ? "…" : run.statusName(index);
-}
-
-// Against the fittest that it comes from, in the metric's unit, as in the terminal.
-export function changeText(run, index) {
-  return Number.isNaN(run.gain(index)) ? "" : change((run.higherIsBetter ? 1 : -1) * run.gain(index), run.about.places);
+  const status = run.statusName(index);
+  return run.waits(index) && status !== "old" ? "…" : status;
 }
 
 function worst(run, value, sign = run.higherIsBetter ? 1 : -1) {
@@ -113,7 +109,7 @@ export class Table {
     const { run, titles } = this;
     const index = this.order[place];
     const cells = COLUMNS.map((column) => el("span", { role: "cell", class: column.right ? "right" : null }, column.cell(run, index, titles)));
-    if (run.gain(index) > 0) cells[3].classList.add("better");
+    if (run.better(index)) cells[3].classList.add("better");
     const attributes = {
       role: "row",
       class: `row ${run.kind(index)}`,

@@ -10,6 +10,7 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from evogit.core import Candidate, Evaluation, Evidence, EvoGitError, Metric
+from evogit.history.standing import Comparison, Standing
 from evogit.llm import Account
 from evogit.sandbox import Completed
 from evogit.sandbox.limits import Limits
@@ -63,16 +64,14 @@ class Relative(Struct, frozen=True, kw_only=True):
 
     candidate: Candidate
     evaluation: Evaluation | None
+    standing: Standing
+    """Its score, and what it gained over the fittest candidate that it comes from."""
     diff: str = ""
     """Against its first parent, as a patch; only of those close to the brief's parent."""
     rejected: str = ""
     """Why a person pruned it; empty if none did."""
     readded: Mapping[str, int] = field(default_factory=dict)
     """Ancestor -> how many lines that it removed came back with this one; only of those close to the brief's parent."""
-    margin: float = 0.0
-    """Half of the 95 % interval of its primary value; 0 where scores are exact, infinite while that is unknown."""
-    noise: float = 0.0
-    """The same of its difference to what it is compared with."""
     why: str = ""
     """Of one that failed: the line of its evaluation that tells most, such as the assertion; foreign text."""
     former: Evaluation | None = None
@@ -107,7 +106,9 @@ class Background(Struct, frozen=True, kw_only=True):
         elsewhere: candidates of other lines that failed lately, oldest first.
         best: the best candidate, with its difference to the parent as a patch; None where it is the parent.
         best_files: files of it that differ from the parent's.
+        lead: how the best compares with the parent; None where one of them has no score.
         margins: of the parent's metrics, half of their 95 % intervals; infinite while nothing was evaluated twice.
+        places: decimals that tell scores of the run apart.
         inside: whether candidates are evaluated inside the sandbox, by code that they could tamper with.
         judge: by which command they are evaluated, and how metrics are read from it; empty for trusted code outside.
         limits: what candidates may use.
@@ -144,7 +145,9 @@ class Background(Struct, frozen=True, kw_only=True):
     elsewhere: tuple[Relative, ...] = ()
     best: Relative | None = None
     best_files: FileContents = field(default_factory=dict)
+    lead: Comparison | None = None
     margins: Mapping[str, float] = field(default_factory=dict)
+    places: int = 6
     inside: bool = False
     judge: str = ""
     limits: Limits | None = None

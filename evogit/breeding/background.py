@@ -19,6 +19,7 @@ from evogit.history import History
 from evogit.history.context import redactor
 from evogit.history.phylogeny import Phylogeny
 from evogit.history.readded_lines import Readded
+from evogit.history.standing import compare, places, standing
 from evogit.history.strengths import said_of
 from evogit.repository import EXECUTABLE, Repository, UnfitChangeError, check_path
 from evogit.repository.bundle import bundle
@@ -44,6 +45,9 @@ MOST_SIZES = 200_000
 
 MOST_PATCHES, LONGEST_PATCH = 500, 40_000
 """Changes that are remembered, since relatives share them, and characters of each: about as much as a brief shows."""
+
+MORE_PLACES = 2
+"""Decimals of exact scores that a model is told beyond those that a user reads."""
 
 TAIL = 4_000
 """Bytes of a failed parent's output, its end."""
@@ -136,6 +140,8 @@ class Backgrounds:
             inspirations=inspirations,
             best=best,
             best_files=self._changed_files(parent, best.candidate) if best else {},
+            lead=compare(history.scores, best.candidate.commit, parent.commit) if best else None,
+            places=places(history) + (0 if history.repeats else MORE_PLACES),
             margins={metric.name: self._margin(parent.commit, metric.name) for metric in task.metrics},
             inside=history.started is not None and history.started.judged == "inside",
             judge=_judge(task),
@@ -156,16 +162,17 @@ class Backgrounds:
         """Makes a bundle of what is known now, whenever it is called."""
         history, graph = self._history, self._history.phylogeny
         seed = graph[history.seed] if history.seed else lineage[0].candidate
-        known = [Relative(candidate=seed, evaluation=history.evaluation(seed.commit)), *lineage, *inspirations]
-        candidates = {each.candidate.commit: graph[each.candidate.commit] for each in known}
+        first = Relative(
+            candidate=seed, evaluation=history.evaluation(seed.commit), standing=standing(history, seed.commit)
+        )
         ancestry = Ancestry(
             parent=parent,
-            seed=known[0],
+            seed=first,
             lineage=lineage,
             inspirations=inspirations,
             fork=graph.merge_base(parent.commit, donor.commit) if donor else None,
-            before={each.commit: history.evaluation(each.parents[0]) for each in candidates.values() if each.parents},
             metrics=_metrics(self._task),
+            places=places(history) + (0 if history.repeats else MORE_PLACES),
         )
         return lambda: bundle(self._repository.common, ancestry.steps(), START, self._visible)
 
@@ -203,9 +210,8 @@ class Backgrounds:
         return Relative(
             candidate=best,
             evaluation=history.evaluation(best.commit),
+            standing=standing(history, best.commit),
             diff=patch,
-            margin=self._margin(best.commit),
-            noise=self._noise(best, parent),
         )
 
     def _changed_files(self, parent: Candidate, other: Candidate) -> dict[str, bytes]:
@@ -226,7 +232,7 @@ class Backgrounds:
         best = [each.commit for _, each in sorted(valid, key=lambda known: -metric.sign * known[0])[:BEST]]
         told = [each for each in children[:-SIBLINGS] if each.commit in best] + children[-SIBLINGS:]
         failed = [each.commit for each in told if (found := history.evaluation(each.commit)) and not found.ok]
-        return self._relatives(told, {*best, *failed[-1:]}, parent)
+        return self._relatives(told, {*best, *failed[-1:]})
 
     def _elsewhere(self, parent: Candidate, known: int) -> tuple[Relative, ...]:
         """The latest failures in other lines that are unlike each other."""
@@ -243,13 +249,8 @@ class Backgrounds:
                 found.setdefault(evaluation.reason, each)
         return self._relatives([*found.values()][::-1], ())
 
-    def _relatives(
-        self, candidates: Sequence[Candidate], shown: Collection[str] | None = None, parent: Candidate | None = None
-    ) -> tuple[Relative, ...]:
-        """The last of them, oldest first; those that are `shown` (default: the very last ones) with their diffs.
-
-        They are compared with `parent`, by default each with its own.
-        """
+    def _relatives(self, candidates: Sequence[Candidate], shown: Collection[str] | None = None) -> tuple[Relative, ...]:
+        """The last of them, oldest first; those that are `shown` (default: the very last ones) with their diffs."""
         told = candidates if shown is not None else candidates[-MOST:]
         shown = {candidate.commit for candidate in candidates[-CLOSE:]} if shown is None else shown
         rejected = self._rejections()
@@ -260,21 +261,12 @@ class Backgrounds:
                 diff=self._diff(each) if each.commit in shown else "",
                 rejected=rejected.get(each.commit, ""),
                 readded=self._readded.by(each) if each.commit in shown else {},
-                margin=self._margin(each.commit),
-                noise=self._noise(each, parent),
+                standing=standing(self._history, each.commit),
                 why=self._why(each),
                 former=self._history.former(each.commit),
             )
             for each in told
         )
-
-    def _noise(self, candidate: Candidate, parent: Candidate | None) -> float:
-        """Half of the interval of a candidate's difference to its parent; 0 where scores are exact."""
-        over = parent.commit if parent else next(iter(candidate.parents), "")
-        scores = self._history.scores
-        if not scores.repeats or not over or None in (scores.estimate(candidate.commit), scores.estimate(over)):
-            return 0.0
-        return scores.difference(candidate.commit, over)[1]
 
     def _why(self, candidate: Candidate) -> str:
         """The line that tells most of a failed evaluation; empty for one that is valid."""

@@ -24,6 +24,7 @@ from evogit.cli.text import escape
 from evogit.cli.watch import Watch
 from evogit.core import Entry, UsageError
 from evogit.history import History
+from evogit.history.standing import compare
 from evogit.repository import Repository
 from evogit.subprocesses import DEVNULL, shell, start_beside
 
@@ -215,6 +216,6 @@ class OnBest:
 
     def _about(self, best: str) -> dict[str, str]:
         history, score = self._history, self._history.fitness(best)
-        seed = history.fitness(history.seed) if history.seed else None
-        gain = "" if score is None or seed is None else repr(history.metric.gain(score, seed))
+        compared = compare(history.scores, best, history.seed or "")
+        gain = repr(compared.gain) if compared else ""
         return {"EVOGIT_RUN": history.run, "EVOGIT_BEST": best, "EVOGIT_SCORE": repr(score), "EVOGIT_GAIN": gain}

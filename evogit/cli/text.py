@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evogit.text import code, is_seen
+from evogit.text import change, code, is_seen, measured, number, percent
+
+__all__ = ["age", "bar", "change", "clock", "count", "escape", "measured", "number", "percent", "sparkline"]
 
 
 def escape(text: str) -> str:
@@ -12,24 +14,6 @@ def escape(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(char if char == "\t" or is_seen(text, at) else code(char) for at, char in enumerate(text))
-
-
-def number(value: float | None, places: int) -> str:
-    """A value with a fixed number of decimals; a dash when there is none."""
-    return "-" if value is None else f"{value:,.{places}f}"
-
-
-def change(value: float | None, places: int) -> str:
-    """A difference with its sign; a tiny one keeps one digit of its own instead of reading as zero."""
-    if value is None:
-        return ""
-    fixed = f"{value:+,.{places}f}"
-    return f"{value:+.0e}" if value and not any(c in "123456789" for c in fixed) else fixed
-
-
-def percent(share: float | None) -> str:
-    """A share of one as percent; a dash when there is none."""
-    return "-" if share is None else f"{round(share * 100, 1) + 0.0:.1f} %"  # -0.0 + 0.0 is 0.0
 
 
 def age(seconds: float) -> str:

@@ -18,12 +18,13 @@ from evogit.cli.lines.events import event_line
 from evogit.cli.lines.spending import spent_words, use_text
 from evogit.cli.lines.view import View, first_line
 from evogit.cli.terminal import Terminal, silence
-from evogit.cli.text import bar, clock, count, escape, number, percent, sparkline
+from evogit.cli.text import bar, clock, count, escape, percent, sparkline
 from evogit.config.run_settings import Settings
 from evogit.core import Entry, Evaluated
 from evogit.engine.stop_request import ALL, CALLS
 from evogit.history import History
-from evogit.review import gap_closed, uses
+from evogit.history.standing import gap
+from evogit.review import uses
 
 INTERVAL = 0.25
 """Seconds between two drawings."""
@@ -245,15 +246,16 @@ class Dashboard:
         history, view = self._view.history, self._view
         if history.started is None or history.best is None:
             return _fact("best", Text("evaluating the seed", "dim"))
-        shown = number(history.fitness(history.best), view.places) + view.give(history.best, view.places)
-        value = Text(shown, "bold")
+        value = view.score(history.best)
+        value.stylize("bold")
         falling = history.metric.direction == "minimize"
         spark = sparkline(self._bests, max(min(width - 64, 40), 12), view.glyphs.levels, falling=falling)
-        seed = view.gain(history.best, (history.seed,) if history.seed else ())
+        seed = view.gain_over(history.best, history.seed or "")
         gain = Text.assemble("  ", seed, (" over the seed", "dim")) if history.best != history.seed else Text("")
-        share = gap_closed(history, history.best)
-        gap = Text(f", {percent(share)} of the gap" if share is not None and gain else "", "dim")
-        return _fact("best", Text.assemble(value, "  ", (spark, "cyan"), gain, gap))
+        found = gap(history, history.best)
+        share = found.share if found else None
+        closed = Text(f", {percent(share)} of the gap" if share is not None and gain else "", "dim")
+        return _fact("best", Text.assemble(value, "  ", (spark, "cyan"), gain, closed))
 
     def _work(self) -> Text:
         if self._view.history.started is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evogit.config.run_settings import RunLimits
-from evogit.core import StopReason
+from evogit.core import Metric, StopReason
 from evogit.history import History
 from evogit.selection.objectives import several
 
@@ -11,6 +11,11 @@ EXHAUSTED_AFTER = 200
 """Moves in a row without a new tree, by every agent some, after which a run has nothing more to find."""
 
 NO_LIMITS = RunLimits()
+
+
+def bound(metric: Metric, split: str) -> float | None:
+    """Return the value at which a run has nothing left to find; it is declared for the split `train` alone."""
+    return metric.best_known if metric.bound and split == "train" else None
 
 
 class Quota:
@@ -41,7 +46,7 @@ class Quota:
     def _used(self) -> int:
         """Evaluations that use up the limit."""
         counts = self._history.counts
-        return counts.evaluated + counts.repeated * self._limits.count_repeats
+        return counts.evaluated + (counts.repeated + counts.references) * self._limits.count_repeats
 
     @property
     def thinking(self) -> int:
@@ -63,20 +68,20 @@ class Quota:
             return "proposals"
         if self._limits.target is not None and self._reached(self._limits.target):
             return "target"
-        if not self._limits.beyond and self._has_what_is_known():
+        if not self._limits.beyond and self._has_the_bound():
             return "best-known"
         if self._limits.patience is not None and self._history.stagnant >= self._limits.patience:
             return "patience"
         exhausted = len(self._barren) >= EXHAUSTED_AFTER and len(set(self._barren)) == self.agents
         return "exhausted" if exhausted else None
 
-    def _has_what_is_known(self) -> bool:
-        """Whether the best value known from elsewhere is reached, of these cases, and the seed was not there before."""
-        history, metric = self._history, self._history.metric
-        known, seed = metric.best_known, history.fitness(history.seed or "")
-        if known is None or seed is None or history.split != "train" or several(history):
+    def _has_the_bound(self) -> bool:
+        """Return whether the best possible value of these cases is reached, and the seed was not there before."""
+        history, known = self._history, bound(self._history.metric, self._history.split)
+        seed = history.fitness(history.seed or "")
+        if known is None or seed is None or several(history):
             return False
-        return metric.better(known, seed) and self._reached(known)
+        return history.metric.better(known, seed) and self._reached(known)
 
     def _reached(self, target: float) -> bool:
         best = self._history.best

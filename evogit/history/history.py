@@ -93,7 +93,7 @@ class History(RunState):
         repeats, scores = self.declared_repeats, self.scores
         if scores.differing:
             repeats = repeats or REPEATS
-        elif repeats and self.seed and scores.repeated(self.seed) >= repeats:
+        elif repeats and self.seed and not scores.paired and scores.repeated(self.seed) >= repeats:
             repeats = 0
         if repeats != self.repeats:
             self.repeats = scores.repeats = repeats
@@ -298,7 +298,10 @@ class History(RunState):
     def _repeated(self, commit: str, event: Evaluated, first: bool, was_valid: bool) -> None:
         """Take in that a candidate, valid until now or not, was evaluated again; what went wrong is its evidence."""
         if first and event.evaluation.counts:
-            self.counts.again(event.evaluation)
+            if self.scores.paired and event.evaluation.beside is None and len(self.judgements) > 1:
+                self.counts.refer(event.evaluation.cost)
+            else:
+                self.counts.again(event.evaluation)
             if was_valid and self.fitness(commit) is None:
                 self.counts.failed += 1
         if not event.evaluation.ok and event.evidence:

@@ -43,6 +43,8 @@ def to_repeat(history: History) -> str | None:
     The best first, while it was evaluated less often than the contender: both must be known alike.
     """
     found, best = contender(history), history.best
+    if history.scores.paired:  # the best is measured beside it
+        return found
     if found and best and best != found and history.scores.repeated(best) < history.scores.repeated(found):
         return best
     return found
@@ -97,7 +99,7 @@ def tied(history: History) -> list[str]:
     known = field(history)
     noise, lead = history.scores.noise(), known[best]
     others = [commit for commit in known if commit != best]
-    if noise.common:
+    if noise.common or history.scores.paired:
         near = [commit for commit in others if not history.scores.surely_better(best, commit)]
     else:
         margins = {times: noise.margin(lead.times, times) for times in {each.times for each in known.values()}}
@@ -113,7 +115,7 @@ def undecided(history: History) -> Duel | None:
     found, common = duel(known), scores.noise().common
     if found is None:
         return None
-    if common is None:
+    if common is None and not scores.paired:
         return None if found.decided(known, scores.noise()) else found
     above, margin = scores.difference(found.leader, found.rival, level=shared_level(len(known)))
-    return None if scores.metric.sign * above > margin or common.rounded else found
+    return None if scores.metric.sign * above > margin or (common and common.rounded) else found

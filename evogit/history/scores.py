@@ -80,6 +80,16 @@ class Scores:
         """Whether what is learnt of some candidates moves the values of all."""
         return False
 
+    @property
+    def paired(self) -> bool:
+        """Whether candidates are measured side by side before they are believed."""
+        return False
+
+    @property
+    def unobserved(self) -> int:
+        """How many candidates were evaluated since the pace of the machine was, where that counts."""
+        return 0
+
     def __contains__(self, commit: object) -> bool:
         return commit in self._evaluations
 
@@ -106,7 +116,7 @@ class Scores:
         known = self._evaluations[commit] = {**known, (split, evaluation.repeat): evaluation}
         self._together.pop((commit, split), None)
         self._estimates.pop((commit, split), None)
-        self._count(commit, before, Scores.evaluation(self, commit, split))
+        self._count(commit, before, together(self._same(known, split)))
         if len(self._same(known, split)) > 1:
             self._learn(commit, evaluation)
 
@@ -168,12 +178,14 @@ class Scores:
             known = self._values.get(commit)
             if known is not None and (value := noise.adjusted(commit)) != known:
                 self._values[commit] = value
+                self._together.pop((commit, self.split), None)
                 self.log.append(commit)
 
     def evaluation(self, commit: str, split: str | None = None, repeat: int | None = None) -> Evaluation | None:
         """What is known on `split` (default: the one that ranks), None while there is nothing.
 
-        All repeats as one: means, and `flaky` where some failed and some did not. With `repeat` that one alone.
+        All repeats as one: means, and `flaky` where some failed and some did not; the metric that ranks is the score.
+        With `repeat` that one alone.
         """
         split, known = split or self.split, self._evaluations.get(commit)
         if known is None:
@@ -183,7 +195,10 @@ class Scores:
         if len(known) == 1:  # as nearly always
             return next((each for (where, _), each in known.items() if where == split), None)
         if (commit, split) not in self._together and (same := self._same(known, split)):
-            self._together[commit, split] = together(same, lambda name: self.noise(split, name).scale)
+            told = together(same, lambda name: self.noise(split, name).scale)
+            if split == self.split and commit in self._values:
+                told = replace(told, metrics={**told.metrics, self.metric.name: self._values[commit]})
+            self._together[commit, split] = told
         return self._together.get((commit, split))
 
     def each(self, commit: str, split: str | None = None) -> list[Evaluation]:
@@ -196,7 +211,10 @@ class Scores:
         return [each for each in self.each(commit, split) if each.ok]
 
     def fitness(self, commit: str) -> float | None:
-        """The primary metric's value, the mean of all repeats; None unless the candidate was evaluated and is valid."""
+        """The score: the primary metric, of repeats the mean, without what the later ones add to all candidates.
+
+        None unless the candidate was evaluated and is valid.
+        """
         return self._values.get(commit)
 
     def cases(self, commit: str) -> Mapping[str, float]:
@@ -244,27 +262,34 @@ class Scores:
         return self._noise.get((split or self.split, name)) or Noise(self.declared.get(name, ""))
 
     def margin(self, commit: str, split: str | None = None, metric: str | None = None) -> float | None:
-        """Half of the 95 % interval of a mean, in the metric's unit; None unless the candidate is valid.
+        """Half of the 95 % interval of a value, in the metric's unit; None unless the candidate is valid.
 
         0 where scores are exact, infinite while nothing was evaluated twice. On a log scale it is half of the width of
         an interval that reaches further up than down (`interval`).
         """
         if self._exact(split, metric):
             return 0.0 if commit in self._values else None
-        estimate, noise = self.estimate(commit, split, metric), self.noise(split, metric)
-        if estimate is None or not self.repeats:
-            return None if estimate is None else 0.0
-        return noise.scale.half(estimate.mean, noise.margin(estimate.times))
+        known = self._known(commit, split, metric)
+        return None if known is None else known[0].half(known[1], known[2])
 
     def interval(self, commit: str, split: str | None = None, metric: str | None = None) -> tuple[float, float] | None:
         """Return the 95 % interval of a mean, (v, v) where scores are exact; None unless the candidate is valid."""
         if self._exact(split, metric):
             value = self._values.get(commit)
             return None if value is None else (value, value)
+        known = self._known(commit, split, metric)
+        return None if known is None else known[0].interval(known[1], known[2])
+
+    def _known(self, commit: str, split: str | None, metric: str | None) -> tuple[Scale, float, float] | None:
+        """Return a value that is noisy, half of its interval, and the scale of that; None unless it is valid."""
         estimate, noise = self.estimate(commit, split, metric), self.noise(split, metric)
         if estimate is None:
             return None
-        return noise.scale.interval(estimate.mean, noise.margin(estimate.times) if self.repeats else 0.0)
+        if not self.repeats:
+            return LINEAR, estimate.mean, 0.0
+        if noise.common and split in (None, self.split) and metric in (None, self.metric.name):
+            return noise.scale, self._values[commit], noise.margin_of_first(estimate.times)
+        return noise.scale, estimate.mean, noise.margin(estimate.times)
 
     def _exact(self, split: str | None, metric: str | None = None) -> bool:
         """Whether the value that ranks is asked for and is all there is to know."""
@@ -276,9 +301,10 @@ class Scores:
         """Return how much the value of `a` is above that of `b`, both valid, and the least difference beyond noise.
 
         Both are in the metric's unit; on a linear scale the second is half of the interval of the first. It is 0 where
-        scores are exact.
+        scores are exact, and infinite with one repeat: two values say too little of their spread.
         """
         over, above, margin = self._above(a, b, split, metric, level)
+        margin = math.inf if self.repeats == 1 else margin
         return self.noise(split, metric).scale.difference(over, above, margin)
 
     def gain(self, a: str, b: str, split: str | None = None) -> tuple[float, float, float]:
@@ -287,6 +313,7 @@ class Scores:
         They are in the unit of the metric that ranks.
         """
         over, above, margin = self._above(a, b, split, None, LEVEL)
+        margin = math.inf if self.repeats == 1 else margin
         scale, sign = self.noise(split).scale, self.metric.sign
         middle, low, high = (sign * scale.step(over, each) for each in (above, above - margin, above + margin))
         return middle, min(low, high), max(low, high)
@@ -327,15 +354,14 @@ class Scores:
     def surely_better(self, a: str, b: str, split: str | None = None) -> bool:
         """Whether `a` is better beyond noise: zero lies outside the 95 % interval of the difference of the means.
 
-        A valid candidate is surely better than one that is not. With one repeat nothing else is: two values say too
-        little of their spread.
+        A valid candidate is surely better than one that is not. With one repeat nothing else is.
         """
         if self._exact(split):
             worth, over = self._values.get(a), self._values.get(b)
             return worth is not None and (over is None or self.metric.better(worth, over))
         mine, other = self.estimate(a, split), self.estimate(b, split)
-        if mine is None or other is None or self.repeats == 1:
-            return mine is not None and other is None
+        if mine is None or other is None:
+            return mine is not None
         above, margin = self.difference(a, b, split)
         return self.metric.sign * above > margin
 

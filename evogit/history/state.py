@@ -25,6 +25,7 @@ from evogit.core import (
 from evogit.history.authors import Authors
 from evogit.history.counts import Attempts, Counts, Interruption, Outage, Spending
 from evogit.history.course import Course
+from evogit.history.paired_scores import PairedScores
 from evogit.history.phylogeny import Phylogeny
 from evogit.history.scores import Scores
 from evogit.history.strengths import Strengths
@@ -131,7 +132,7 @@ class RunState:
     judgements: list[str] = field(default_factory=list, init=False)
     _record_at: int = field(default=0, init=False)
     attempts: Attempts = field(default_factory=Attempts, init=False)
-    _scores: Scores | Strengths | None = field(default=None, init=False)
+    _scores: Scores | Strengths | PairedScores | None = field(default=None, init=False)
     _former: dict[str, Evaluation] = field(default_factory=dict, init=False)
     faults: dict[str, int] = field(default_factory=dict, init=False)
     course: Course = field(default_factory=Course, init=False)
@@ -166,8 +167,9 @@ class RunState:
     def scores(self) -> Scores:
         """The evaluations under the present task."""
         if self._scores is None:
-            kind = Strengths if self._first_start().judged == "pairs" else Scores
-            self._scores = kind.of(self._first_start().metrics, self.split, self.repeats)
+            start = self._first_start()
+            kind = Strengths if start.judged == "pairs" else PairedScores if start.paired else Scores
+            self._scores = kind.of(start.metrics, self.split, self.repeats)
         return self._scores
 
     @property
@@ -281,7 +283,7 @@ class RunState:
         return evaluation is not None and evaluation.counts
 
     def fitness(self, commit: str) -> float | None:
-        """The primary metric on the run's split, of repeats the mean; None unless it was evaluated and is valid."""
+        """The score: the primary metric on the run's split; None unless it was evaluated and is valid."""
         return self.scores.fitness(commit)
 
     def interval(self, commit: str, split: str | None = None) -> tuple[float, float] | None:

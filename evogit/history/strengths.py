@@ -89,12 +89,18 @@ class Strengths(Scores):
         margin, strength = self.margin(commit), self.fitness(commit)
         return None if margin is None or strength is None else (strength - margin, strength + margin)
 
-    def surely_better(self, a: str, b: str, split: str | None = None) -> bool:
-        """Whether `a` is stronger beyond noise, as if the two errors had nothing in common: that asks for more."""
+    def _exact(self, split: str | None, metric: str | None = None) -> bool:
+        """Strengths are never exact."""
+        return False
+
+    def difference(
+        self, a: str, b: str, split: str | None = None, metric: str | None = None, level: float = LEVEL
+    ) -> tuple[float, float]:
+        """How much stronger `a` is, as if the two errors had nothing in common: that asks for more."""
         mine, other = self.fitness(a), self.fitness(b)
-        if mine is None or other is None:
-            return mine is not None
-        return mine - other > deviate(LEVEL) * math.hypot(self.fit.error(a), self.fit.error(b))
+        assert mine is not None  # the caller says so
+        assert other is not None
+        return mine - other, deviate(level) * math.hypot(self.fit.error(a), self.fit.error(b))
 
     def met(self, commit: str) -> int:
         """In how many verdicts a candidate was compared."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
-from evogit.review.decimals import decimals
+from evogit.history.standing import decimals
 
 WIDTH, HEIGHT = 520, 180
 LEFT, BOTTOM, TOP = 76, 24, 10

@@ -6,12 +6,13 @@ import html as markup
 from collections.abc import Iterator, Sequence
 
 from evogit.history import History
+from evogit.history.standing import compare, decimals, places, standing, value_of
 from evogit.library.curve import svg
 from evogit.repository import Repository
-from evogit.review.decimals import places
 from evogit.review.ended import how_ended
-from evogit.review.reporting import remarks, steps
-from evogit.text import one_line
+from evogit.review.gains import way
+from evogit.review.reporting import remarks
+from evogit.text import measured, one_line
 
 SUSPICIOUS = 8
 """Valid candidates that are all worth the same, from which on that is told."""
@@ -24,7 +25,7 @@ def summary(repository: Repository, history: History) -> str:
     """What came of a run, in a few lines."""
     counts = history.counts
     lines = [f"{history.run}: {counts.evaluated} evaluations, {counts.failed} failed, {_ended(history)}"]
-    lines += [f"  {name}: {seed} -> {best}" for name, seed, best in _rows(history)]
+    lines += [f"  {name}: {seed} -> {best} ({gain})" for name, seed, best, gain in _rows(history)]
     if history.best:
         best = history.phylogeny[history.best]
         lines.append(f"  best {best.commit[:7]} by {one_line(best.agent)}: {one_line(best.title)}")
@@ -39,7 +40,8 @@ def html(repository: Repository, history: History, curve: Sequence[tuple[int, fl
     notes = "".join(f"<div>{_safe(remark, 300)}</div>" for remark in told(history))
     return (
         f"<div><b>{_safe(history.run)}</b> · {_safe(head)}"
-        f"<table><tr><th></th><th>seed</th><th>best</th></tr>{''.join(_cells(row) for row in _rows(history))}</table>"
+        "<table><tr><th></th><th>seed</th><th>best</th><th>gain</th></tr>"
+        f"{''.join(_cells(row) for row in _rows(history))}</table>"
         f"{svg(curve, history.metric.name)}"
         f"<table><tr><th>{_safe(history.metric.name)}</th><th>gain</th><th>candidate</th><th>agent</th><th>step</th></tr>"
         f"{''.join(map(_cells, _steps(history)))}</table>"
@@ -63,28 +65,33 @@ def _ended(history: History) -> str:
     return how_ended(history.stopped) or "not ended"
 
 
-def _rows(history: History) -> Iterator[tuple[str, str, str]]:
-    """Name, the seed's and the best one's value of each metric, on the split that ranks and on the holdout."""
-    started = history.started
-    for split in (history.split, "holdout") if started else ():
-        both = [history.evaluation(commit, split) if commit else None for commit in (history.seed, history.best)]
-        for metric in started.metrics if started else ():
-            old, new = (each.metrics.get(metric.name) if each else None for each in both)
-            if old is None and new is None:
+def _rows(history: History) -> Iterator[tuple[str, str, str, str]]:
+    """Name, the seed's and the best one's value, and the gain, by each metric and split."""
+    scores, pair = history.scores, (history.seed or "", history.best or "")
+    for split in dict.fromkeys((history.split, "holdout")) if history.started else ():
+        for metric in history.started.metrics if history.started else ():
+            values = [value_of(scores, commit, split, metric) for commit in pair]
+            if values == [None, None]:
                 continue
+            margins = [scores.margin(commit, split, metric.name) for commit in pair]
+            ranks = metric.primary and split == history.split
+            digits = places(history) if ranks else decimals(*values, margins=margins)
+            compared = compare(scores, history.best or "", history.seed or "", split, metric)
+            seed, best = (_value(*each, digits) for each in zip(values, margins, strict=True))
             name = metric.name if split == history.split else f"{metric.name} ({split})"
-            yield name, _value(old), _value(new)
+            yield name, seed, best, compared.words(digits) if compared else "-"
 
 
-def _value(value: float | None) -> str:
-    return "-" if value is None else f"{value:.6g}"
+def _value(value: float | None, margin: float | None, digits: int) -> str:
+    return "-" if value is None else measured(value, margin, digits)
 
 
 def _steps(history: History) -> Iterator[tuple[str, ...]]:
     digits = places(history)
-    for step in steps(history, history.best)[-LATEST:][::-1]:
-        gained = "" if step["gain"] is None else f"{step['gain']:+,.{digits}f}"
-        yield _value(step["value"]), gained, step["commit"][:7], step["agent"], step["title"]
+    for each, compared in (way(history, history.best) if history.best else [])[-LATEST:][::-1]:
+        known = standing(history, each.commit)
+        gain = compared.text(digits) if compared else ""
+        yield _value(known.score, known.margin, digits), gain, each.commit[:7], each.agent, each.title
 
 
 def _cells(texts: Sequence[str]) -> str:

@@ -7,7 +7,8 @@ from typing import TextIO
 
 from evogit.core import Entry, Evaluated
 from evogit.history import History
-from evogit.text import one_line
+from evogit.history.standing import places
+from evogit.text import number, one_line
 
 
 class Progress:
@@ -27,9 +28,9 @@ class Progress:
             return
         self._best = history.best
         best = history.phylogeny[history.best or ""]
-        value = history.fitness(best.commit)
+        value = number(history.fitness(best.commit), places(history))
         print(
-            f"{history.run} {history.counts.evaluated:,}{self._of}: {history.metric.name} {value:.6g}  "
+            f"{history.run} {history.counts.evaluated:,}{self._of}: {history.metric.name} {value}  "
             f"{best.commit[:7]} {one_line(best.title)}",
             file=self._stream,
             flush=True,

@@ -21,6 +21,7 @@ from evogit.core import (
 )
 from evogit.history import History
 from evogit.history.context import StoredRun
+from evogit.history.standing import Standing, Verdict, places, standing
 from evogit.library.dataframe import dataframe
 from evogit.library.notebook import html, summary, told
 from evogit.repository import Repository, reason_in
@@ -28,10 +29,10 @@ from evogit.repository.repository import Repository as _Repository
 from evogit.review import open_run, resolve, status_record
 from evogit.review.evidence_files import read as read_evidence
 from evogit.review.export import Exported, export
-from evogit.review.gains import gain
 from evogit.review.json_records import candidate_record
 from evogit.review.timeline import TimelinePoint, course, entries_of, table
 from evogit.run import Run
+from evogit.text import measured
 
 logger = logging.getLogger(__name__)
 
@@ -254,19 +255,29 @@ class CandidateView:
     # --- what it is worth ---------------------------------------------------------------------------------------
 
     @property
+    def standing(self) -> Standing:
+        """How it stands: score, interval, gain, verdict, and what it is compared with."""
+        return standing(self._history, self.id)
+
+    @property
     def score(self) -> float | None:
-        """The value of the metric that ranks, the mean of repeats; None unless it was evaluated and is valid."""
+        """The value that it ranks by; None unless it was evaluated and is valid."""
         return self._history.fitness(self.id)
 
     @property
     def gain(self) -> float | None:
         """How much better it is than the fittest that it comes from; negative when worse, None if unknown."""
-        return gain(self._history, self.id)
+        return self.standing.gain
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """`better`, `worse`, `within noise` or `tied`, compared with the same one; None if unknown."""
+        return self.standing.verdict
 
     @property
     def interval(self) -> tuple[float, float] | None:
         """The 95 % interval of the score; None where there is none."""
-        return self._history.interval(self.id)
+        return self.standing.interval
 
     @property
     def evaluation(self) -> Evaluation | None:
@@ -375,5 +386,7 @@ class CandidateView:
         return hash(self.id)
 
     def __repr__(self) -> str:
-        worth = f"{self._result.metric.name} {self.score:.6g}" if self.score is not None else self.status or "waiting"
+        known = self.standing
+        score = "" if known.score is None else measured(known.score, known.margin, places(self._history))
+        worth = f"{self._result.metric.name} {score}" if score else known.status
         return f"<CandidateView {self.id[:7]}: {worth}, {self.title!r}>"

@@ -11,6 +11,7 @@ from typing import Any
 from evogit.core import Candidate
 from evogit.history import History
 from evogit.history.course import Moment
+from evogit.history.standing import WAITING, Standing, standing
 from evogit.review.json_records import finite
 
 PREFIX = 4
@@ -25,10 +26,10 @@ DIGITS = 11
 BILLION = 10**9
 """Parts of a dollar in which money is told: whole numbers add up exactly."""
 
-NAMES = ("agents", "operators", "strategies", "models", "statuses", "hosts")
+GAIN_DIGITS = 8
+"""Of the gains of larger runs."""
 
-WAITING = "waiting"
-"""The status of what is not evaluated yet, the first of all."""
+NAMES = ("agents", "operators", "strategies", "models", "statuses", "verdicts", "hosts")
 
 
 class Names:
@@ -64,7 +65,8 @@ class Columns:
     names: dict[str, Names] = field(default_factory=lambda: {name: Names() for name in NAMES})
 
     def __post_init__(self) -> None:
-        self.names["statuses"].number(WAITING)
+        self.names["statuses"].number(WAITING)  # these are 0
+        self.names["verdicts"].number("")
 
     def of(self, first: int = 0) -> dict[str, Any]:
         """The candidates from the index `first` on."""
@@ -73,6 +75,7 @@ class Columns:
         began = list(history.phylogeny)[first - 1].time if first else history.span[0]
         times = [began, *(each.time for each in known)]
         moments = [self.history.course.moments.get(each.commit) or NEVER for each in known]
+        stands = [standing(history, each.commit) for each in known]
         return {
             "amount": len(known),
             "first": first,
@@ -83,10 +86,12 @@ class Columns:
             "operator": self._numbers("operators", (each.operator for each in known)),
             "strategy": self._numbers("strategies", (each.strategy for each in known)),
             "model": self._numbers("models", (history.authors.wrote.get(each.commit, "") for each in known)),
-            "status": self._numbers("statuses", (self._status(each.commit) for each in known)),
+            "status": self._numbers("statuses", (each.status for each in stands)),
             "host": self._hosts(known),
-            "value": [self._value(each.commit) for each in known],
-            "margin": _sparse(known, self._margin),
+            "value": [self._value(each) for each in stands],
+            "margin": {each.number: told for each, at in zip(known, stands, strict=True) if (told := _margin(at))},
+            "gain": [self._gain(each) for each in stands],
+            "verdict": self._numbers("verdicts", (each.verdict or "" for each in stands)),
             "holdout": _sparse(known, self._holdout),
             "evaluated": [
                 each.evaluations - at if each.evaluations else None for at, each in enumerate(moments, first)
@@ -100,12 +105,15 @@ class Columns:
 
     def row(self, candidate: Candidate) -> dict[str, Any]:
         """What may have changed of a candidate since it was told."""
-        commit, moment = candidate.commit, self.history.course.moments.get(candidate.commit) or NEVER
+        history, commit = self.history, candidate.commit
+        moment, known = history.course.moments.get(commit) or NEVER, standing(history, commit)
         return {
             "index": candidate.number,
-            "status": self.names["statuses"].number(self._status(commit)),
-            "value": finite(self.history.fitness(commit)),
-            "margin": self._margin(candidate),
+            "status": self.names["statuses"].number(known.status),
+            "value": finite(known.score),
+            "margin": _margin(known),
+            "gain": self._gain(known),
+            "verdict": self.names["verdicts"].number(known.verdict or ""),
             "holdout": self._holdout(candidate),
             "evaluated": moment.evaluations,
             "elapsed": moment.elapsed,
@@ -113,10 +121,17 @@ class Columns:
             "tokens": max(moment.tokens, 0),
         }
 
-    def _value(self, commit: str) -> float | None:
-        value = finite(self.history.fitness(commit))
-        many = len(self.history.phylogeny) > EXACT
-        return float(f"{value:.{DIGITS}g}") if many and value is not None and abs(value) < 10**DIGITS else value
+    @property
+    def _many(self) -> bool:
+        return len(self.history.phylogeny) > EXACT
+
+    def _value(self, known: Standing) -> float | None:
+        value = finite(known.score)
+        return float(f"{value:.{DIGITS}g}") if self._many and value is not None and abs(value) < 10**DIGITS else value
+
+    def _gain(self, known: Standing) -> float | None:
+        gain = finite(known.gain)
+        return float(f"{gain:.{GAIN_DIGITS}g}") if self._many and gain is not None else gain
 
     def _index(self, commit: str) -> int:
         return self.history.phylogeny.numbers[commit]
@@ -130,18 +145,6 @@ class Columns:
         numbers = self._numbers("hosts", (each.host for each in known))
         return numbers if any(numbers) else []
 
-    def _status(self, commit: str) -> str:
-        if self.history.fitness(commit) is not None:
-            return "ok"
-        evaluation = self.history.evaluation(commit) or self.history.former(commit)
-        return evaluation.status if evaluation and evaluation.counts else WAITING
-
-    def _margin(self, candidate: Candidate) -> float | str | None:
-        margin = self.history.scores.margin(candidate.commit)
-        if not margin:
-            return None
-        return margin if math.isfinite(margin) else "unknown"
-
     def _holdout(self, candidate: Candidate) -> list[float | None] | None:
         history, commit = self.history, candidate.commit
         held = commit in history.beside.get("holdout", ())
@@ -154,6 +157,12 @@ class Columns:
 
     def _inspirations(self, candidate: Candidate) -> list[int]:
         return [self._index(each) for each in self.history.inspirations.get(candidate.commit, ())]
+
+
+def _margin(known: Standing) -> float | str | None:
+    if not known.margin:
+        return None
+    return known.margin if math.isfinite(known.margin) else "unknown"
 
 
 def _known(number: int) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from sys import intern
@@ -9,9 +10,10 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from evogit.core import Candidate, Evaluation, Metric
+from evogit.core import Candidate
 from evogit.history import History
 from evogit.history.decisions import standing
+from evogit.history.standing import decimals, places, value_of
 from evogit.page.payload import FollowedRun, Record
 from evogit.repository import Repository
 from evogit.repository.evidence import FEEDBACK, SESSION, is_prompt, read_feedback, session_facts
@@ -96,25 +98,22 @@ def _tactic(history: History, candidate: Candidate) -> str:
 
 def _metric_rows(history: History, candidate: Candidate) -> Iterator[Record]:
     """Each metric with what the parent, the seed and the holdout have, the primary one first."""
-    commit = candidate.commit
-    parent = candidate.parents[0] if candidate.parents else None
+    commit, scores = candidate.commit, history.scores
+    beside = {"parent": candidate.parents[0] if candidate.parents else "", "seed": history.seed or ""}
     metrics = history.started.metrics if history.started else ()
     for metric in sorted(metrics, key=lambda each: not each.primary):
-        value = _value(history.evaluation(commit), metric)
+        value = finite(value_of(scores, commit, None, metric))
         if value is None:
             continue
+        margin = scores.margin(commit, None, metric.name)
         yield {
             "name": metric.name,
+            "places": places(history) if metric.primary else decimals(value, margins=[margin]),
             "value": value,
-            "margin": finite(history.scores.margin(commit, None, metric.name)),
-            "parent": _value(history.evaluation(parent) if parent else None, metric),
-            "seed": _value(history.evaluation(history.seed) if history.seed else None, metric),
-            "holdout": _value(history.evaluation(commit, "holdout"), metric),
+            "margin": "unknown" if margin is not None and math.isinf(margin) else margin,
+            **{name: finite(value_of(scores, each, None, metric)) for name, each in beside.items()},
+            "holdout": finite(value_of(scores, commit, "holdout", metric)),
         }
-
-
-def _value(evaluation: Evaluation | None, metric: Metric) -> float | None:
-    return finite(evaluation.metrics.get(metric.name)) if evaluation and evaluation.ok else None
 
 
 def diff(repository: Repository, old: Candidate, new: Candidate) -> Record:

@@ -11,10 +11,10 @@ from msgspec.structs import astuple
 
 from evogit.core import HOLDOUT, Candidate, Compared, Entry, Evaluated, RunStarted, TaskChanged
 from evogit.history.course import Step
+from evogit.history.standing import Verdict, places, standing
 from evogit.page.columns import Columns
 from evogit.repository import Repository
 from evogit.review.current_work import doing
-from evogit.review.decimals import places
 from evogit.review.followed_run import Following
 from evogit.review.json_records import SCHEMA, finite
 
@@ -22,6 +22,9 @@ KEPT = 400
 """Deltas that are kept for who lost the connection for a moment."""
 
 Record = dict[str, Any]
+
+Stood = tuple[float | None, str, float | None, Verdict | None]
+"""Score, interval, gain and verdict of a candidate."""
 
 
 class FollowedRun(Following):
@@ -47,7 +50,7 @@ class FollowedRun(Following):
         self._columns = Columns(self.history)
         self._changed: dict[str, None] = {}
         self._all_changed = False
-        self._spread: list[str] = []
+        self._stood: list[Stood] = []
         self._deltas: deque[Record] = deque(maxlen=KEPT)
         self._untold: deque[Record] = deque(maxlen=KEPT)
         self._amount = 0
@@ -91,6 +94,7 @@ class FollowedRun(Following):
                 "direction": metric.direction if metric else "maximize",
                 "baseline": finite(metric.baseline) if metric else None,
                 "best_known": finite(metric.best_known) if metric else None,
+                "bound": metric is not None and metric.bound,
             },
             "places": places(history) if history.started else 4,
             "began": history.span[0],
@@ -142,7 +146,7 @@ class FollowedRun(Following):
         """What is told by now: never looked at again, as an engine may have ended since."""
         if self.history.started:
             self._columns.of(self._amount)  # which numbers the names
-            self._spread = self._margins()
+            self._stood = self._standings()
         for names in self._columns.names.values():
             names.new()
         self._amount = len(self.history.phylogeny)
@@ -153,23 +157,24 @@ class FollowedRun(Following):
 
     def _rows(self, known: int) -> list[Candidate]:
         """The candidates told before of which something may be otherwise now."""
-        phylogeny = self.history.phylogeny
-        if self._all_changed or self._margins() != self._spread:
+        phylogeny, history = self.history.phylogeny, self.history
+        if self._all_changed:
             return list(phylogeny)[:known]
         touched = {commit: None for commit in self._changed if commit in phylogeny}
-        if touched and self.history.scores.repeats:
-            touched |= {
-                commit: None for split in (None, HOLDOUT) for commit in self.history.scores.noise(split).measured
-            }
+        for commit in list(touched) if touched else ():
+            touched |= dict.fromkeys(phylogeny.children(commit))
+        taken = {child for child, shown in history.inspirations.items() if not touched.keys().isdisjoint(shown)}
+        now = zip(phylogeny.ids, self._stood, self._standings(), strict=False) if touched else ()
+        touched |= dict.fromkeys(taken) | {commit: None for commit, before, after in now if before != after}
+        if history.scores.repeats and touched:
+            touched |= dict.fromkeys(history.beside.get(HOLDOUT, ()))
         return [each for commit in touched if (each := phylogeny[commit]).number < known]
 
-    def _margins(self) -> list[str]:
-        """How uncertain scores are by how often they were measured, as far as it is seen: a repeat may move all."""
-        scores, digits = self.history.scores, places(self.history)
-        times = range(1, scores.repeats + 2 if scores.repeats else 1)
-        value = self.history.fitness(self.history.best or "") or 0.0
-        noises = [scores.noise(split) for split in (None, HOLDOUT)]
-        return [f"{noise.scale.half(value, noise.margin(each)):.{digits}f}" for noise in noises for each in times]
+    def _standings(self) -> list[Stood]:
+        """How all stand, as far as it is seen, where a repeat may move all; nothing where scores are exact."""
+        history, digits = self.history, places(self.history)
+        known = (standing(history, commit) for commit in history.phylogeny.ids) if history.scores.repeats else ()
+        return [(each.score, f"{each.margin:.{digits}f}", each.gain, each.verdict) for each in known]
 
     def _state(self) -> Record:
         """What differs when something is to be told; all that is looked at many times a second."""

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from evogit.review.export import Exported
     from evogit.review.graph_lanes import Cell
     from evogit.review.graph_skeleton import Row, SkeletonEdge, expanded, most_telling, rows
-    from evogit.review.json_records import SCHEMA, candidate_record, gap_closed, graph_record, status_record
+    from evogit.review.json_records import SCHEMA, candidate_record, graph_record, status_record
     from evogit.review.model_choice import choices
     from evogit.review.runs import agents, kinds, open_run, own_names, resolve
     from evogit.review.spending import (
@@ -36,7 +36,6 @@ _HOMES = {
     "json_records": (
         "SCHEMA",
         "candidate_record",
-        "gap_closed",
         "graph_record",
         "status_record",
     ),
@@ -87,7 +86,6 @@ __all__ = [
     "decide",
     "effect",
     "expanded",
-    "gap_closed",
     "graph_record",
     "kinds",
     "EarlierStarts",

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from evogit.core import HUMAN, Candidate
 from evogit.history import History
+from evogit.history.standing import Comparison, origin_of, standing
 from evogit.repository import Repository, clean_title, inert, reason_in
 from evogit.review.blaming import blame
 
@@ -20,16 +21,13 @@ _OF_IDS = re.compile(r"^(merge|graft|minimize) [0-9a-f]{7}\b")
 class ContainedStep(Struct, frozen=True, kw_only=True):
     """A step as a reader outside of the run understands it.
 
-    `value` and `over` are the primary metric of the step and of the fittest candidate that it was made of, None where
-    unknown; `margin` is half of the 95 % interval of their difference, 0 where scores are exact.
+    `compared` says what it gained over the fittest candidate that it was made of; None if unknown.
     """
 
     candidate: Candidate
     title: str
     reason: str
-    value: float | None
-    over: float | None
-    margin: float
+    compared: Comparison | None
 
 
 def contained_steps(
@@ -102,27 +100,14 @@ def _common(counters: list[Counter[tuple[str, bytes]]]) -> Counter[tuple[str, by
 
 
 def _described(repository: Repository, history: History, step: Candidate) -> ContainedStep:
-    commit, over = step.commit, fittest_origin(history, step.commit)
-    known = over is not None and history.fitness(commit) is not None
-    title, reason = step_title(history, step), reason_in(repository.message(commit))
+    title, reason = step_title(history, step), reason_in(repository.message(step.commit))
     own = step.agent == HUMAN  # who may close issues and call people
     return ContainedStep(
         candidate=step,
         title=title if own else inert(title),
         reason=reason if own else inert(reason),
-        value=history.fitness(commit),
-        over=history.fitness(over) if over else None,
-        margin=history.scores.difference(commit, over)[1] if known and over else 0.0,
+        compared=standing(history, step.commit).comparison,
     )
-
-
-def fittest_origin(history: History, commit: str) -> str | None:
-    """The fittest valid one that a candidate comes from, be it a parent or an inspiration."""
-    fittest = None
-    for origin in history.origins(commit):
-        if history.fitness(origin) is not None and (fittest is None or history.fitter(origin, fittest)):
-            fittest = origin
-    return fittest
 
 
 def step_title(history: History, step: Candidate) -> str:
@@ -138,5 +123,5 @@ def _written(history: History, commit: str) -> str:
     """The title of the nearest one along the fittest that somebody wrote."""
     step = history.phylogeny[commit]
     while _OF_IDS.match(step.title) and step.parents:
-        step = history.phylogeny[fittest_origin(history, step.commit) or step.parents[0]]
+        step = history.phylogeny[origin_of(history, step.commit) or step.parents[0]]
     return clean_title(step.title) if step.parents else "the beginning"

@@ -13,7 +13,8 @@ from msgspec import Struct
 from evogit.core import Candidate
 from evogit.history import History, Spending
 from evogit.history.agent_kinds import past_kinds
-from evogit.review.gains import gain_over, improves, last_evaluation, way
+from evogit.history.standing import standing
+from evogit.review.gains import last_evaluation, way
 from evogit.review.runs import agents, kinds
 from evogit.review.spending import added, spending_by_model
 
@@ -48,9 +49,9 @@ def _operators(operator: str, ways: str) -> tuple[str, ...]:
 class Contribution:
     """What came of a group's proposals.
 
-    `improved` are candidates that are fitter than all that they come from, parents and inspirations, beyond noise where
-    scores are noisy; `records` were the best when they were evaluated; `best_step` is the largest gain over the fittest
-    of these. `gained` is the sum of what its steps gained along the way to the best, in the primary metric's unit;
+    `improved` are candidates that are better than the fittest one that they come from, or the first valid ones of
+    their line; `records` were the best when they were evaluated; `best_step` is the largest gain of those that are
+    better. `gained` is the sum of what its steps gained along the way to the best, in the primary metric's unit;
     several ways of a step share it.
     """
 
@@ -124,8 +125,8 @@ def _by_agent(history: History, past: Mapping[tuple[str, str], str]) -> dict[tup
 def _by_deed(history: History, past: Mapping[tuple[str, str], str]) -> dict[Deed, Contribution]:
     """What came of proposals that have all in common that can be told of them."""
     found: dict[Deed, Contribution] = {}
-    wrote, records, fitness = history.authors.wrote, set(history.records), history.scores.fitness
-    steps = {each.commit: step or 0.0 for each, step in way(history, history.best)} if history.best else {}
+    wrote, records = history.authors.wrote, set(history.records)
+    steps = {each.commit: step.gain for each, step in way(history, history.best) if step} if history.best else {}
 
     @cache  # many have the same, and to put it into words takes longer than to count
     def row_of(engine: str, agent: str, model: str, operator: str, ways: str) -> Contribution:
@@ -135,7 +136,7 @@ def _by_deed(history: History, past: Mapping[tuple[str, str], str]) -> dict[Deed
         if each.parents:
             commit, ways = each.commit, _without_values(each.strategy)
             row = row_of(each.engine, each.agent, wrote.get(commit, ""), each.operator, ways)
-            _count(history, each, fitness(commit), row)
+            _count(history, each, row)
             row.records += commit in records
             row.gained += steps.get(commit, 0.0)
     for (engine, agent, model, operator, strategy), times in history.authors.barren.items():
@@ -159,20 +160,18 @@ def _grouped(
     return found
 
 
-def _count(history: History, candidate: Candidate, value: float | None, row: Contribution) -> None:
-    """Count a candidate of this fitness, which comes from others."""
+def _count(history: History, candidate: Candidate, row: Contribution) -> None:
+    """Count a candidate that comes from others."""
     row.proposals += 1
     row.candidates += 1
-    if value is None:  # then it improves on nothing
+    known = standing(history, candidate.commit)
+    if known.score is None:  # then it improves on nothing
         row.valid += _was_valid(history, candidate)
         return
     row.valid += 1
-    step = gain_over(history, value, candidate.parents + history.inspirations.get(candidate.commit, ()))
-    if step is not None and step <= 0:  # as nearly always
-        return
-    row.improved += improves(history, candidate)
-    if step is not None:
-        row.best_step = max(step, row.best_step or 0.0)
+    row.improved += known.origin is None or known.verdict == "better"
+    if known.gain and known.verdict == "better":
+        row.best_step = max(known.gain, row.best_step or 0.0)
 
 
 def _by_operator(history: History) -> dict[str, Spending]:

@@ -10,7 +10,7 @@ from evogit.core import Decision, Entry, RefusedError
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.history.decisions import standing
-from evogit.review.decimals import places
+from evogit.history.standing import places
 from evogit.review.json_records import SCHEMA, Record
 from evogit.review.runs import agents
 

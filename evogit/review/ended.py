@@ -7,7 +7,7 @@ from evogit.core import Stopped
 HOW = {
     "interrupted": "interrupted; nothing is lost",
     "asked": "stopped on request",
-    "best-known": "reached the best value known from elsewhere; --beyond goes on",
+    "best-known": "reached the best possible value; --beyond goes on",
     "exhausted": "200 moves in a row made nothing new",
     "error": "failed",
 }

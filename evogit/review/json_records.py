@@ -12,6 +12,7 @@ from evogit.core import Candidate
 from evogit.engine.projections import agent_ref, has_ref
 from evogit.history import History
 from evogit.history.leaders import tied
+from evogit.history.standing import Comparison, Standing, compare, gap, standing
 from evogit.repository import Repository
 from evogit.review.contributors import contributions
 from evogit.review.ended import how_ended
@@ -32,7 +33,7 @@ def candidate_record(history: History, candidate: Candidate) -> Record:
     """Everything about one candidate; `status` is None and `metrics` empty until it is evaluated."""
     commit, evaluation = candidate.commit, history.evaluation(candidate.commit)
     judged: Record = {"status": None, "metrics": {}, "split": history.split, "reason": "", "judged": None, "cost": None}
-    judged |= {"interval": interval(history, commit), "repeats": history.scores.repeated(commit)}
+    judged |= {"repeats": history.scores.repeated(commit), **standing_record(standing(history, commit))}
     if evaluation:
         judged |= {key: getattr(evaluation, key) for key in ("status", "reason", "judged", "split")}
         judged |= {"metrics": dict(evaluation.metrics), "cost": to_builtins(evaluation.cost)}
@@ -52,10 +53,22 @@ def candidate_record(history: History, candidate: Candidate) -> Record:
     }
 
 
-def interval(history: History, commit: str, split: str | None = None) -> list[float] | None:
-    """The 95 % interval of the primary metric; None where there is no value, or its noise is not known yet."""
-    found = history.interval(commit, split)
-    return list(found) if found and all(map(math.isfinite, found)) else None
+def standing_record(known: Standing) -> Record:
+    """The score of a candidate and how it compares with what it comes from."""
+    ends = {"score": known.score, "interval": known_ends(known.interval), "origin": known.origin}
+    return {**ends, **gain_record(known.comparison)}
+
+
+def gain_record(compared: Comparison | None) -> Record:
+    """How much better one value is than another: positive is better, None if unknown."""
+    gain = None if compared is None else compared.gain
+    ends = None if compared is None else known_ends((compared.gain - compared.margin, compared.gain + compared.margin))
+    return {"gain": gain, "gain_interval": ends, "verdict": compared.verdict if compared else None}
+
+
+def known_ends(interval: tuple[float, float] | None) -> list[float] | None:
+    """An interval for JSON; None where there is no value, or its noise is not known yet."""
+    return list(interval) if interval and all(map(math.isfinite, interval)) else None
 
 
 def finite(value: float | None) -> float | None:
@@ -93,7 +106,7 @@ def _edge_kind(child: Candidate, index: int) -> str:
 
 def status_record(repository: Repository, history: History) -> Record:
     """How a run stands: what was asked and done, the best against the seed, where each agent is."""
-    start, counts = history.started, history.counts
+    start, counts, closest = history.started, history.counts, gap(history, history.best)
     return {
         "schema": SCHEMA,
         "key": key_place(repository, history),
@@ -116,7 +129,9 @@ def status_record(repository: Repository, history: History) -> Record:
         "best": _point(history, history.best),
         "seed": _point(history, history.seed),
         "tied": tied(history),
-        "gap_closed": gap_closed(history, history.best),
+        "gains": _gains(history),
+        "gap_closed": closest.share if closest else None,
+        "gap": closest.left if closest else None,
         "front": front_record(history),
         "agents": [_agent(history, name) for name in agents(history)],
         "contributions": contributions(history),
@@ -133,16 +148,13 @@ def status_record(repository: Repository, history: History) -> Record:
     }
 
 
-def gap_closed(history: History, commit: str | None) -> float | None:
-    """The share of the distance from the seed to the best known value that `commit` has covered.
-
-    None where that says nothing: the value is published for the split `train` alone, or there is none.
-    """
-    value = history.fitness(commit) if commit else None
-    seed = history.fitness(history.seed) if history.seed else None
-    if value is None or seed is None or history.split != "train":
+def _gains(history: History) -> Record | None:
+    """How the best compares with the seed, on the split that ranks and on the holdout."""
+    best, seed = history.best, history.seed
+    if best is None or seed is None or best == seed:
         return None
-    return history.metric.gap_closed(value, seed)
+    splits = dict.fromkeys((history.split, "holdout"))
+    return {split: gain_record(compare(history.scores, best, seed, split)) for split in splits}
 
 
 def _point(history: History, commit: str | None) -> Record | None:
@@ -152,9 +164,9 @@ def _point(history: History, commit: str | None) -> Record | None:
     return {
         "commit": commit,
         "metrics": dict(evaluation.metrics) if evaluation else {},
-        "interval": interval(history, commit),
+        "interval": known_ends(history.interval(commit)),
         "holdout": dict(holdout.metrics) if holdout and holdout.ok else None,
-        "holdout_interval": interval(history, commit, "holdout"),
+        "holdout_interval": known_ends(history.interval(commit, "holdout")),
     }
 
 

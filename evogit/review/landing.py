@@ -23,10 +23,12 @@ from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.seed_files import packed_seed
 from evogit.history import History
 from evogit.history.context import StoredRun
+from evogit.history.paired_scores import PairedScores, beside
 from evogit.history.scores import Scores
+from evogit.history.standing import Comparison
 from evogit.repository import Repository, UnfitChangeError, clean
 from evogit.repository.branches import HEADS
-from evogit.review.repeated_evaluations import judge_times
+from evogit.review.repeated_evaluations import judge_in_turns
 from evogit.sandbox.archive import pack
 
 
@@ -61,6 +63,14 @@ class SplitTrial(Struct, frozen=True, kw_only=True):
     after: Evaluation
     margins: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
     times: int = 1
+
+    def compared(self, metric: Metric) -> Comparison | None:
+        """How the result compares with the target by a metric; None unless both have a value."""
+        before, after = (each.metrics.get(metric.name) if each.ok else None for each in (self.before, self.after))
+        if before is None or after is None:
+            return None
+        margin = self.margins.get(metric.name, (0.0, 0.0, 0.0))[2]
+        return Comparison.of(metric, after, before, margin)
 
 
 async def prepare(
@@ -133,17 +143,18 @@ async def measure(
             times = 1 + task.repeats
             if each != split:
                 repository.holdouts.show(task.name)
-            before = await judge_times(evaluator, landing.tip_tree, Files(pack({}), (), base), each, times)
-            after = await judge_times(evaluator, landing.tree, Files(changed, removed, base), each, times)
+            sides = [(landing.tip_tree, Files(pack({}), (), base)), (landing.tree, Files(changed, removed, base))]
+            before, after = await judge_in_turns(evaluator, sides, each, times)
             trials.append(_trial(task, before, after))
     return trials
 
 
 def _trial(task: Task, before: Sequence[Evaluation], after: Sequence[Evaluation]) -> SplitTrial:
-    scores = Scores.of(task.metrics, before[0].split, task.repeats)
-    for name, evaluations in (("before", before), ("after", after)):
-        for evaluation in evaluations:
-            scores.record(name, evaluation)
+    scores = (PairedScores if task.paired else Scores).of(task.metrics, before[0].split, task.repeats)
+    for evaluation in before:
+        scores.record("before", evaluation)
+    for evaluation, reference in zip(after, [*before, *[None] * len(after)], strict=False):
+        scores.record("after", beside(evaluation, "before", reference) if task.paired else evaluation)
     margins = {}
     for metric in task.metrics if task.repeats else ():
         both = [scores.margin(name, None, metric.name) for name in ("before", "after")]
@@ -162,16 +173,14 @@ def objections(metric: Metric, trials: Sequence[SplitTrial]) -> list[str]:
     """
     found = list[str]()
     for trial in trials:
-        before, after = (each.metrics.get(metric.name) if each.ok else None for each in (trial.before, trial.after))
         if not trial.after.ok:
             found.append(f"it fails on {trial.split} ({trial.after.status}: {trial.after.reason})")
-        elif before is not None and after is not None:
-            noise = trial.margins.get(metric.name, (0.0, 0.0, 0.0))[2]
-            gain, values = metric.gain(after, before), f"{after:.6g} against {before:.6g}"
-            values += f", and differences up to {noise:.3g} are noise" if noise else ""
-            if trial is trials[0] and not gain > noise:
+        elif compared := trial.compared(metric):
+            values = f"{compared.value:.10g} against {compared.over:.10g}"
+            values += f", and differences up to {compared.margin:.3g} are noise" if compared.margin else ""
+            if trial is trials[0] and compared.verdict != "better":
                 found.append(f"{metric.name} on {trial.split} is not better than the target's: {values}")
-            elif gain < -noise:
+            elif compared.verdict == "worse":
                 found.append(f"{metric.name} on {trial.split} is worse than the target's: {values}")
     return found
 

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from evogit.core import Metric
 from evogit.history import History
+from evogit.history.standing import Comparison
 from evogit.repository import Repository, clean, clean_title, inert_markdown
 from evogit.review.contained_steps import ContainedStep, contained_steps
-from evogit.review.gains import relative
 from evogit.review.goals import first_sentence, opening
 from evogit.review.landing import Landing, SplitTrial
 
@@ -95,7 +95,8 @@ def _title(metric: Metric, steps: Sequence[ContainedStep], trials: Sequence[Spli
     if not steps[1:]:
         return steps[0].title
     wanted = first_sentence(goal).rstrip(" .;:")
-    reached = _relative(trials[0], metric.name) if trials else ""
+    compared = trials[0].compared(metric) if trials else None
+    reached = compared.relative if compared else ""
     titles = [f"{wanted} ({metric.name} {reached})"] if reached else []
     fitting = [title for title in [*titles, wanted] if wanted and len(title) <= WIDTH]
     if fitting:
@@ -110,7 +111,7 @@ def _largest(metric: Metric, steps: Sequence[ContainedStep]) -> list[ContainedSt
     """The steps that gained most, the largest first; those of unknown gain are the last."""
 
     def gain(step: ContainedStep) -> float:
-        return -math.inf if step.value is None or step.over is None else metric.gain(step.value, step.over)
+        return step.compared.gain if step.compared else -math.inf
 
     return sorted(steps, key=gain, reverse=True)[:MOST_STEPS]
 
@@ -120,24 +121,21 @@ def _largest(metric: Metric, steps: Sequence[ContainedStep]) -> list[ContainedSt
 
 def _measured(history: History, trials: Sequence[SplitTrial]) -> Iterator[str]:
     """A line for each metric and split: the value before, after, and how much that is."""
-    started, primary = history.started, history.metric.name
-    ways = {each.name: each.direction for each in started.metrics} if started else {}
+    primary = history.metric.name
+    metrics = {each.name: each for each in history.started.metrics} if history.started else {}
     for trial in trials:
         names = trial.before.metrics.keys() | trial.after.metrics.keys()
         for name in sorted(names, key=lambda name: (name != primary, name)):
-            better = {"maximize": "higher is better", "minimize": "lower is better"}.get(ways.get(name, ""), "")
-            remarks = ", ".join(
-                filter(None, (_relative(trial, name), better if name == primary and trial is trials[0] else ""))
-            )
+            metric = metrics.get(name)
+            compared = trial.compared(metric) if metric else None
+            remarks = _remarks(compared) if compared else []
+            if name == primary and trial is trials[0]:
+                remarks.append("higher is better" if history.metric.sign > 0 else "lower is better")
             values = f"{_value(trial, 0, name)} -> {_value(trial, 1, name)}"
-            yield f"{trial.split}: {name} {values}{f' ({remarks})' if remarks else ''}"
+            told = f" ({', '.join(remarks)})" if remarks else ""
+            yield f"{trial.split}: {name} {values}{told}"
         if not names:
             yield f"{trial.split}: {trial.before.status} -> {trial.after.status}"
-
-
-def _relative(trial: SplitTrial, name: str) -> str:
-    before, after = (each.metrics.get(name) for each in (trial.before, trial.after))
-    return relative(after, before) if before is not None and after is not None else ""
 
 
 def _value(trial: SplitTrial, side: int, name: str) -> str:
@@ -169,13 +167,19 @@ def _told(metric: Metric, step: ContainedStep) -> str:
 
 
 def _gained(metric: Metric, step: ContainedStep) -> str:
-    if step.value is None or step.over is None:
+    compared = step.compared
+    if compared is None:
         return ""
-    difference = step.value - step.over
-    share = relative(step.value, step.over)
-    doubt = "within the noise" if 0 < abs(difference) <= step.margin else ""
-    remarks = ", ".join(filter(None, (share, doubt)))
-    return f": {metric.name} {difference:+.4g}{_give(step.margin)}{f' ({remarks})' if remarks else ''}"
+    if compared.verdict in ("better", "worse"):
+        told = f"{compared.verdict} by {abs(compared.gain):.4g}{_give(compared.margin)}"
+        return f": {metric.name} {told}{f' ({compared.relative})' if compared.relative else ''}"
+    return f": {metric.name} {compared.verdict}"
+
+
+def _remarks(compared: Comparison) -> list[str]:
+    """Return how a value differs from the other one: its share, and whether that is noise."""
+    verdict = compared.verdict if compared.verdict in ("within noise", "tied") else ""
+    return [remark for remark in (compared.relative, verdict) if remark]
 
 
 def _wrapped(text: str) -> str:

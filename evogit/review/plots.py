@@ -13,7 +13,7 @@ from evogit.repository import Repository
 from evogit.review.contributors import contributions
 from evogit.review.figures import COLOURS, band, new_figure, saved, whole_course
 from evogit.review.graph_skeleton import skeleton
-from evogit.review.json_records import interval
+from evogit.review.json_records import known_ends
 from evogit.review.timeline import TimelinePoint, course, entries_of
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _one(axes: Axes, run: PlottedRun, axis: Axis, colour: str) -> None:
     times = [at for at, _ in points]
     values = [_value(history, each) for _, each in points]
     axes.step(times, values, color=colour, where="post", label=history.run)
-    around = [interval(history, str(each.best)) for _, each in points]
+    around = [known_ends(history.interval(str(each.best))) for _, each in points]
     if any(pair and pair[0] != pair[1] for pair in around):
         low, high = zip(*[pair or (float("nan"),) * 2 for pair in around], strict=True)
         axes.fill_between(times, low, high, color=colour, alpha=0.15, linewidth=0, step="post")

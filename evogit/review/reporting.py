@@ -11,10 +11,11 @@ from msgspec import to_builtins
 from evogit.core import Candidate, Evaluation
 from evogit.history import History
 from evogit.history.scores import seconds
+from evogit.history.standing import compare
 from evogit.repository import Repository
 from evogit.review.gains import last_evaluation, way
 from evogit.review.hosts import host_records
-from evogit.review.json_records import SCHEMA, Record, interval, status_record
+from evogit.review.json_records import SCHEMA, Record, gain_record, known_ends, status_record
 from evogit.review.merge_statistics import merge_statistics
 from evogit.review.spending import last_start
 
@@ -108,11 +109,12 @@ def steps(history: History, commit: str | None) -> list[Record]:
             "agent": each.agent,
             "operator": _operator(each),
             "value": history.fitness(each.commit),
-            "interval": interval(history, each.commit),
-            "gain": gained,
+            "interval": known_ends(history.interval(each.commit)),
+            "over": compared.over if compared else None,
+            **gain_record(compared),
             "inspirations": list(history.inspirations.get(each.commit, ())),
         }
-        for each, gained in (way(history, commit) if commit else ())
+        for each, compared in (way(history, commit) if commit else ())
     ]
 
 
@@ -213,12 +215,12 @@ def _moved(repository: Repository, history: History) -> list[str]:
 
 
 def _holdout_remark(history: History, seed: str, best: str) -> list[str]:
-    metric, both = history.metric, [history.evaluation(commit, "holdout") for commit in (seed, best)]
-    old, new = [each.metrics.get(metric.name) if each and each.ok else None for each in both]
-    if both[1] is not None and not both[1].ok:
-        return [f"the best fails on the holdout ({both[1].status}: {both[1].reason}): do not trust it"]
-    if old is None or new is None or history.scores.surely_better(best, seed, "holdout"):
+    held = history.evaluation(best, "holdout")
+    if held is not None and not held.ok:
+        return [f"the best fails on the holdout ({held.status}: {held.reason}): do not trust it"]
+    compared = compare(history.scores, best, seed, "holdout")
+    if compared is None or compared.verdict == "better":
         return []
-    if metric.better(new, old):
-        return ["its gain over the seed on the holdout is within the noise"]
+    if compared.verdict == "within noise" and compared.gain > 0:
+        return ["its gain over the seed on the holdout is within noise"]
     return [f"no better than the seed on the holdout: perhaps overfitted to the cases of {history.split}"]

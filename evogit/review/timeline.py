@@ -10,14 +10,13 @@ from evogit.core import Entry, Evaluated, RefusedError
 from evogit.history import History, Spending
 from evogit.history.agent_kinds import past_kinds
 from evogit.repository import Repository
-from evogit.review.gains import gain
-from evogit.review.json_records import Record, candidate_record, interval
+from evogit.review.json_records import Record, candidate_record
 from evogit.review.spending import added
 
 COLUMNS = (
     *("order", "elapsed_ms", "candidate", "parents", "inspirations"),
     *("agent", "kind", "model", "operator", "strategy", "title"),
-    *("status", "value", "low", "high", "gain", "best", "repeats", "wall_ms", "cpu_ms", "memory"),
+    *("status", "value", "low", "high", "gain", "verdict", "best", "repeats", "wall_ms", "cpu_ms", "memory"),
     *("calls", "prompt_tokens", "completion_tokens", "dollars", "total_tokens", "total_dollars", "reason"),
 )
 """What is told of each candidate, before its metrics and cases; `docs/guide.md` says what each is."""
@@ -109,7 +108,7 @@ def table(repository: Repository, history: History, chosen: set[str]) -> Iterato
     for each in order:
         record = candidate_record(history, each)
         spent, moment = asked.get(each.commit, Spending()), moments.get(each.commit)
-        cost, between = record["cost"], interval(history, each.commit) or (None, None)
+        cost, between = record["cost"], record["interval"] or (None, None)
         told: Record = {
             **record,
             "order": moment and moment.evaluations,
@@ -119,10 +118,9 @@ def table(repository: Repository, history: History, chosen: set[str]) -> Iterato
             "inspirations": " ".join(record["inspirations"]),
             "kind": kinds.get((each.engine, each.agent), ""),
             "model": history.authors.wrote.get(each.commit, ""),
-            "value": history.fitness(each.commit),
+            "value": record["score"],
             "low": between[0],
             "high": between[1],
-            "gain": gain(history, each.commit),
             "best": moment and moment.value,
             "wall_ms": cost and 1000 * cost["wall"],
             "cpu_ms": cost and 1000 * cost["cpu"],

@@ -131,6 +131,15 @@ class Noise:
         assert layout
         return student(level, layout.freedom) * math.sqrt(2 * layout.variance / shared)
 
+    def margin_of_first(self, times: int, level: float = LEVEL) -> float:
+        """Half the interval of an `adjusted` mean of so many measurements, where noise is common.
+
+        Student's t with the spread of draws, of which it has one, and the residuals: t * sqrt(spread + variance/n).
+        """
+        layout = self.common
+        assert layout
+        return student(level, self.freedom) * math.sqrt(layout.spread + layout.variance / times)
+
     @property
     def freedom(self) -> int:
         """Degrees of freedom of the variance; 0 while nothing was measured twice."""

@@ -110,7 +110,7 @@ def test_a_brief_tells_of_relatives_failures_people_and_what_is_in_the_making(la
     assert "+VALUE = 2" not in came, "it is in the code"
     tried = section(told, "What was already tried from this candidate")
     assert "null: 0.5 (worse, -1.5)" in tried
-    assert "two again: same value\n" in tried
+    assert "two again: tied\n" in tried
     assert "loop: failed (timeout) 10 s" in tried
     assert section(told, "Replies that were not usable") == "```\n- no block\n- no match\n```"
     assert "a1: in the making" in section(told, "What others are trying now")
@@ -524,19 +524,10 @@ def test_a_lost_connection_is_not_told_as_the_models_own_failure(lab: Lab) -> No
     assert section(written(lab, seed).text, "Replies that were not usable") == "```\n- no block\n```"
 
 
-@pytest.mark.parametrize(
-    ("value", "margin", "told"),
-    [(77.3281, 5.2, "77.3 ± 5"), (1234.5, 16.0, "1234 ± 16"), (0.123456, 0.0021, "0.1235 ± 0.002"), (2.5, 0.0, "2.5")],
-)
-def test_no_digits_are_told_that_noise_alone_decides(value: float, margin: float, told: str) -> None:
-    assert digest.measured(value, margin) == told
-
-
-def test_a_difference_within_the_noise_is_told_as_such(lab: Lab) -> None:
-    metric = lab.task.metrics[1]
-    one, two = (Evaluation(status="ok", metrics={"score": value}) for value in (96.05, 98.14))
-    assert digest.outcome(one, two, metric, 5.0, 7.4) == "96.0 ± 5 (within the noise, -2.1)"
-    assert digest.outcome(one, two, metric) == "96.05 (worse, -2.09)"
+def test_a_brief_tells_exact_scores_in_full_and_of_noisy_ones_no_digits_that_noise_decides() -> None:
+    assert digest.score(2.635977, 0.0, 8) == "2.635977"
+    assert digest.score(77.3281, 5.2, 1) == "77.3 ± 5.2"
+    assert digest.score(1e30, 0.0, 4) == "1e+30"
 
 
 def test_agents_that_work_at_the_same_time_are_sent_to_different_places(lab: Lab) -> None:

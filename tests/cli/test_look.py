@@ -25,7 +25,7 @@ def steady(text: str, small: Small) -> str:
 
 GRAPH = """\
 run toy · 7 candidates · 2 agents
- score   change       age  agent  candidate
+ score     gain       age  agent  candidate
 2.0000  +0.3000  ★─╮   1s  a1     merge..  merge: start and step size  ← best, a1
 1.6000  +0.1000  │ ●   1s  a2     right..  adaptive step size  ← a2
 1.7000  +0.2000  ● │   1s  a1     left...  corner circles first

@@ -38,7 +38,7 @@ def test_the_page_and_its_data_tell_how_the_best_came_to_be_and_who_brought_it(c
     assert done.code == 0
     page = done.out
     assert re.search(r"\+0\.5000 \(1\.5x\) +1\.5000 +a1 +" + small.step[:7], page)
-    assert re.search(r"\+0\.3000 \(\+18 %\) +2\.0000 +a1 +" + small.merge[:7], page)
+    assert re.search(r"\+0\.3000 \(18 % more\) +2\.0000 +a1 +" + small.merge[:7], page)
     assert re.search(r"score +1\.0000 +2\.0000 +\+1\.0000 \(2\.0x\) +1\.1000 +1\.9000 +\+0\.8000 \(1\.7x\)", page)
     assert re.search(r"a1 +3 +3 +3 +\+1\.0000 +\+0\.5000", page)
     assert re.search(r"a2 +3 +2 +0 +- +\+0\.1000", page)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evogit.review.decimals import decimals
+from evogit.history.standing import decimals
 from tests.conftest import TOML, write_task
 
 from .conftest import Cli

@@ -25,9 +25,9 @@ from evogit.history import History
 class Journal:
     """A history that grows by events."""
 
-    def __init__(self, best_known: float | None = None, seed: float = 9.0) -> None:
+    def __init__(self, best_known: float | None = None, seed: float = 9.0, *, bound: bool = False) -> None:
         self.history = History("r")
-        metric = Metric(name="m", direction="minimize", primary=True, best_known=best_known)
+        metric = Metric(name="m", direction="minimize", primary=True, best_known=best_known, bound=bound)
         known = {"task": "t", "task_digest": "", "evaluator": "", "provider": "", "image": ""}
         self.add(
             RunStarted(
@@ -169,13 +169,20 @@ def test_the_target_is_reached_by_what_is_as_good(value: float, reached: str | N
 
 
 @pytest.mark.parametrize(
-    ("value", "seed", "beyond", "reached"),
-    [(3.5, 9.0, False, None), (3.0, 9.0, False, "best-known"), (3.0, 9.0, True, None), (2.0, 3.0, False, None)],
+    ("value", "seed", "bound", "beyond", "reached"),
+    [
+        (3.5, 9.0, True, False, None),
+        (3.0, 9.0, True, False, "best-known"),
+        (3.0, 9.0, True, True, None),
+        (2.0, 3.0, True, False, None),
+        (3.0, 9.0, False, False, None),
+        (2.0, 9.0, False, False, None),
+    ],
 )
-def test_what_is_known_from_elsewhere_ends_a_run_unless_it_began_there(
-    value: float, seed: float, beyond: bool, reached: str | None
+def test_a_bound_ends_a_run_that_did_not_begin_there_and_a_reference_ends_none(
+    value: float, seed: float, bound: bool, beyond: bool, reached: str | None
 ) -> None:
-    journal = Journal(best_known=3.0, seed=seed)
+    journal = Journal(best_known=3.0, seed=seed, bound=bound)
     quota = Quota(journal.history, "me", 1, RunLimits(beyond=beyond))
     journal.propose("1")
     journal.judge("1", value)

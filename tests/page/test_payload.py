@@ -29,7 +29,7 @@ TEXTS = """(() => {
   const run = new Run(told_);
   for (const delta of deltas_) run.take(delta);
   const told = (index) => ({
-    id: run.ids[index], score: scoreText(run, index), change: changeText(run, index), kind: run.kind(index),
+    id: run.ids[index], score: scoreText(run, index), gain: run.gainText(index), kind: run.kind(index),
     agent: run.agentName(index), operator: run.operatorName(index), status: run.statusName(index),
     edges: run.edges(index).map(([to, kind]) => [run.ids[to], kind]), holdout: run.holdout.get(index) ?? null,
     evaluated: run.evaluated[index], elapsed: run.elapsed[index], time: run.time[index],
@@ -109,7 +109,7 @@ def told_by_terminal(followed: FollowedRun) -> list[dict[str, Any]]:
             {
                 "id": commit[:8],
                 "score": score,
-                "change": str(view.gain(commit, history.origins(commit))),
+                "gain": str(view.gain(commit)),
                 "agent": record["agent"],
                 "operator": record["operator"],
                 "status": record["status"] or "waiting",

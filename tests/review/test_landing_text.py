@@ -8,8 +8,8 @@ import re
 import pytest
 
 from evogit.core import Evaluation
+from evogit.history.standing import relative
 from evogit.review.contained_steps import contained_steps
-from evogit.review.gains import relative
 from evogit.review.landing import SplitTrial, prepare
 from evogit.review.landing_text import LandingText, describe
 from evogit.testing import run_started
@@ -87,11 +87,11 @@ train: score 1 -> 2.5 (2.5x, higher is better)
 
 Steps, each with its gain when it was made:
 
-- keep sums: score +0.4 (+36 %)
+- keep sums: score better by 0.4 (36 % more)
   Every sum was made anew, although its terms seldom change, so that
   most of the work was done for nothing.
 
-- leave early: score +0.2 (+20 %)
+- leave early: score better by 0.2 (20 % more)
 
 Evogit-Run: own
 Evogit-Candidate: {best}
@@ -134,11 +134,11 @@ def test_what_was_landed_before_is_not_told_again(own: Own) -> None:
 @pytest.mark.parametrize(
     ("value", "over", "expected"),
     [
-        (54.2, 99.4, "-45 %"),
+        (54.2, 99.4, "45 % less"),
         (1.8, 1.0, "1.8x"),
         (120.0, 10.0, "12x"),
-        (1.012, 1.0, "+1.2 %"),
-        (0.2, 100.0, "-99.8 %"),
+        (1.012, 1.0, "1.2 % more"),
+        (0.2, 100.0, "99.8 % less"),
         (1.0, 1.0, ""),
         (1.00001, 1.0, ""),
         (1.0, 0.0, ""),
@@ -169,8 +169,8 @@ def test_where_scores_are_noisy_a_gain_has_its_uncertainty(own: Own) -> None:
             own.evaluate(commit.commit, value + 0.02 * ((commit.number * 7 + repeat * 3) % 5), repeat=repeat)
     items = [line for line in text(own, best).body.splitlines() if line.startswith("- ")]
     assert [re.sub(r"\d\.\d+|\d+", "#", item) for item in items] == [
-        "- keep sums: score +# ± # (+# %)",
-        "- leave early: score +# ± # (+# %)",
+        "- keep sums: score better by # ± # (# % more)",
+        "- leave early: score better by # ± # (# % more)",
     ]
 
 

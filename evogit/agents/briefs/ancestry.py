@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from msgspec import Struct
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from evogit.agents import Relative
 from evogit.agents.briefs.digest import outcome
-from evogit.core import Candidate, Evaluation, Metric
+from evogit.core import Candidate, Metric
 from evogit.repository import Step
 from evogit.text import one_line
 
@@ -30,8 +30,8 @@ class Ancestry(Struct, frozen=True, kw_only=True):
         lineage: the parent's ancestors and itself, oldest first.
         inspirations: what another candidate's lineage has that the parent's has not, oldest first.
         fork: id of the candidate from which the inspirations went their own way; None where there is none.
-        before: id -> evaluation of its first parent.
         metrics: all metrics, the primary one first.
+        places: decimals of the primary one.
     """
 
     parent: Candidate
@@ -39,8 +39,8 @@ class Ancestry(Struct, frozen=True, kw_only=True):
     lineage: Sequence[Relative]
     inspirations: Sequence[Relative]
     fork: str | None
-    before: Mapping[str, Evaluation | None]
     metrics: Sequence[Metric]
+    places: int
 
     def steps(self) -> list[Step]:
         """The commits: the seed, the lineage, the inspirations; the branch `parent` is where the agent begins."""
@@ -110,22 +110,19 @@ class _Chain:
 
     def _note(self, relative: Relative) -> str:
         """The scores, one metric a line, or why there are none."""
-        evaluation, before = relative.evaluation, self.about.before.get(relative.candidate.commit)
-        primary, *_ = metrics = self.about.metrics
-        if evaluation is None or not evaluation.ok:
-            lines = [outcome(evaluation, None, primary)]
+        evaluation, (primary, *others) = relative.evaluation, self.about.metrics
+        told = outcome(relative, self.about.places, next(iter(relative.candidate.parents), ""))
+        if relative.standing.score is None:
+            lines = [told]
         else:
-            known = [metric for metric in metrics if metric.name in evaluation.metrics]
-            lines = [_score(evaluation, before, metric) for metric in known] or ["valid"]
+            values = evaluation.metrics if evaluation else {}
+            lines = [f"{primary.name} ({primary.direction} it, the primary metric): {told}"]
+            lines += [
+                f"{each.name} ({each.direction} it): {values[each.name]:.6g}" for each in others if each.name in values
+            ]
         again = [f"re-adds {n} lines that {commit[:7]} removed" for commit, n in relative.readded.items()]
         rejected = [f"rejected by a person: {one_line(relative.rejected, LONGEST_REASON)}"] * bool(relative.rejected)
         return "\n".join([*lines, *again, *rejected])
-
-
-def _score(evaluation: Evaluation, before: Evaluation | None, metric: Metric) -> str:
-    over = before if before and metric.name in before.metrics else None
-    about = f"{metric.direction} it{', the primary metric' if metric.primary else ''}"
-    return f"{metric.name} ({about}): {outcome(evaluation, over, metric)}"
 
 
 def _body(candidate: Candidate, after: Sequence[str]) -> str:

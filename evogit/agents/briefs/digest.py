@@ -11,10 +11,11 @@ from msgspec.structs import replace
 from evogit.agents import Background, Relative
 from evogit.agents.briefs.bodies import Mentions, part_of
 from evogit.agents.briefs.reports import without_passing
-from evogit.core import Cost, Evaluation, Metric
+from evogit.core import Cost, Metric
+from evogit.history.standing import OLD, WAITING, decimals
 from evogit.llm import estimate_tokens
 from evogit.sandbox.limits import Limits
-from evogit.text import cut, ends, escaped, fence, lines_of, one_line, plain
+from evogit.text import cut, ends, escaped, fence, lines_of, measured, one_line, plain
 
 MOST_CASES = 30
 """Cases that are listed."""
@@ -34,11 +35,18 @@ SMALL = 400
 LONGEST_WHY = 300
 """Characters of why a candidate failed."""
 
+MAX_FIXED = 1e15
+"""Values from here on are written with exponents."""
+
+READS = {
+    WAITING: "not evaluated yet",
+    OLD: "not evaluated since the task changed",
+    "evaluator-error": "not measured, as the evaluator itself failed",
+}
+"""What statuses without a score mean that are no failures of the candidate."""
+
 THIS = "this candidate"
 """What the parent is called."""
-
-SAME = "same value"
-"""What came of a change that left the primary metric as it was."""
 
 _HEAD = re.compile(r"^diff --git .*\n(?:(?:index|---) .*\n)*(?=\+\+\+ b/)", re.MULTILINE)
 _WORD = re.compile(r"[\w.]+")
@@ -101,18 +109,14 @@ def best(background: Background) -> str:
     known, primary = background.best_metrics, background.metrics[0]
     if not known:
         return ""
-    margin = background.best.margin if background.best else background.margins.get(primary.name, 0.0)
-    values = [f"{name} {measured(value, margin if name == primary.name else 0.0)}" for name, value in known.items()]
-    return f"The best so far has {', '.join(values)}{_beside_best(background)}."
-
-
-def _beside_best(background: Background) -> str:
-    """Whether the best differs from the parent by more than noise."""
-    best, parent, primary = background.best, background.evaluation, background.metrics[0]
-    if best is None or not best.evaluation or not parent or not parent.ok:
-        return ""
-    gain = primary.gain(best.evaluation.metrics[primary.name], parent.metrics[primary.name])
-    return ", which differs from this candidate within the noise" if gain and abs(gain) <= best.noise else ""
+    margin = background.best.standing.margin if background.best else background.margins.get(primary.name, 0.0)
+    values = [
+        f"{name} {score(value, margin, background.places) if name == primary.name else f'{value:.6g}'}"
+        for name, value in known.items()
+    ]
+    doubt = background.lead is not None and background.lead.verdict == "within noise"
+    beside = ", which differs from this candidate within noise" if doubt else ""
+    return f"The best so far has {', '.join(values)}{beside}."
 
 
 def _metric(metric: Metric, background: Background) -> str:
@@ -120,11 +124,12 @@ def _metric(metric: Metric, background: Background) -> str:
     known = {
         THIS: evaluation.metrics.get(metric.name) if evaluation and evaluation.ok else None,
         "the seed": background.seed_metrics.get(metric.name),
-        "the best known anywhere": metric.best_known,
+        "the best possible" if metric.bound else "the best known anywhere": metric.best_known,
     }
     margin = background.margins.get(metric.name, 0.0)
+    places = background.places if metric.primary else decimals(*known.values(), margins=[margin])
     shown = ", ".join(
-        f"{who} {measured(value, margin) if who == THIS else rounded(value, margin)}"
+        f"{who} {score(value, margin if who == THIS else 0.0, places)}"
         for who, value in known.items()
         if value is not None
     )
@@ -164,25 +169,25 @@ def feedback(background: Background, tokens: int) -> str:
 
 def lineage(background: Background, tokens: int) -> str:
     """The parent's last steps, each with its gain over the one before; what they changed is in the code."""
-    return fence(_latest(_chain(background.lineage, background.metrics[0]), tokens, MOST_STEPS))
+    return fence(_latest(_chain(background.lineage, background), tokens, MOST_STEPS))
 
 
 def inspirations(background: Background, tokens: int) -> str:
     """What the donor's ancestors did, each with its gain over the one before; changes as far as they fit."""
-    lines = _chain(background.inspirations, background.metrics[0])
+    lines = _chain(background.inspirations, background)
     return fence(_with_diffs(lines, _not_best(background.inspirations, background), tokens, tokens))
 
 
 def siblings(background: Background, tokens: int) -> str:
-    """What was bred from the parent, each with its gain over it; changes only where they are small."""
-    parent = background.evaluation
-    lines = [_line(each, parent, background.metrics[0]) for each in background.siblings]
+    """What was bred from the parent, each with its gain; changes only where they are small."""
+    parent = background.lineage[-1].candidate.commit if background.lineage else ""
+    lines = [_line(each, background.places, parent) for each in background.siblings]
     return fence(_with_diffs(lines, _not_best(background.siblings, background), tokens, SMALL))
 
 
 def elsewhere(background: Background, tokens: int) -> str:
     """What failed in other lines."""
-    return fence(_latest([_line(each, None, background.metrics[0]) for each in background.elsewhere], tokens))
+    return fence(_latest(_chain(background.elsewhere, background), tokens))
 
 
 def best_code(background: Background, tokens: int) -> str:
@@ -201,9 +206,9 @@ def best_code(background: Background, tokens: int) -> str:
     return "\n\n".join(parts)
 
 
-def _chain(relatives: Sequence[Relative], metric: Metric) -> list[str]:
-    before = [None, *(each.evaluation for each in relatives)]
-    return [_line(each, over, metric) for each, over in zip(relatives, before, strict=False)]
+def _chain(relatives: Sequence[Relative], background: Background) -> list[str]:
+    """A line for each, with its gain over the one that it was made of."""
+    return [_line(each, background.places, next(iter(each.candidate.parents), "")) for each in relatives]
 
 
 def _not_best(relatives: Sequence[Relative], background: Background) -> list[Relative]:
@@ -231,69 +236,47 @@ def conflicts(markers: Mapping[str, int]) -> str:
     return "\n".join(lines)
 
 
-def _line(relative: Relative, over: Evaluation | None, metric: Metric) -> str:
+def _line(relative: Relative, places: int, parent: str) -> str:
+    """A candidate and what came of it; `parent` is what it is taken to be compared with unless told."""
     candidate = relative.candidate
     rejected = f"; rejected by a person: {one_line(relative.rejected, 300)}" if relative.rejected else ""
     title = one_line(candidate.title) or candidate.operator
     back = [f"{lines} line{'s' * (lines > 1)} that {commit[:7]} removed" for commit, lines in relative.readded.items()]
     again = f"; re-adds {' and '.join(back)}" if back else ""
-    came = outcome(relative.evaluation, over, metric, relative.margin, relative.noise)
-    if over and relative.evaluation and _value(over, metric) == _value(relative.evaluation, metric) is not None:
-        came = SAME  # most of what is told of a line of equals would be their value, again and again
-    if relative.evaluation is None and relative.former:
-        came = f"not evaluated since the task changed; before: {outcome(relative.former, None, metric)}"
+    came = outcome(relative, places, parent)
     why = one_line(relative.why, LONGEST_WHY)
     why = f"; {why}" if why and why not in came else ""
     return f"- {candidate.commit[:7]} {title}: {came}{why}{again}{rejected}"
 
 
-def _value(evaluation: Evaluation, metric: Metric) -> float | None:
-    return evaluation.metrics[metric.name] if evaluation.ok else None
+def outcome(relative: Relative, places: int, parent: str = "") -> str:
+    """What came of a candidate: its score and how it compares, or why it has none.
 
-
-def outcome(
-    evaluation: Evaluation | None,
-    over: Evaluation | None,
-    metric: Metric,
-    margin: float = 0.0,
-    noise: float = 0.0,
-) -> str:
-    """What came of a candidate, beside what came of the one it is compared with.
-
-    `margin` is half of the interval of its value, `noise` that of the difference.
+    What it is compared with is named unless it is `parent`.
     """
-    if evaluation is None:
-        return "not evaluated yet"
-    if not evaluation.counts:
-        return "not judged, as the evaluator itself failed"
-    if not evaluation.ok:
-        return f"failed ({evaluation.status}) {one_line(evaluation.reason, LONGEST_WHY)}"
-    value = evaluation.metrics[metric.name]
-    told = measured(value, margin)
-    if over is None or not over.ok:
-        return told
-    gain = metric.gain(value, over.metrics[metric.name])
-    if not gain:
-        return f"{told} ({SAME})"
-    if abs(gain) <= noise:
-        return f"{told} (within the noise, {gain:+.2g})"
-    return f"{told} ({'better' if gain > 0 else 'worse'}, {gain:+.3g})"
+    known, evaluation = relative.standing, relative.evaluation
+    if known.failed and evaluation:
+        return f"failed ({known.status}) {one_line(evaluation.reason, LONGEST_WHY)}"
+    if known.score is None:
+        former = relative.former
+        before = f"; before: {_values(former.metrics) or former.status}" if former else ""
+        return f"{READS.get(known.status, known.status)}{before}"
+    value, compared = score(known.score, known.margin, places), known.comparison
+    if compared is None:
+        return value
+    if compared.verdict == "tied" and known.origin == parent:
+        return compared.verdict  # most of what is told of a line of equals would be their value, again and again
+    over = "" if known.origin == parent else f" over {(known.origin or '')[:7]}"
+    gain = "" if compared.verdict == "tied" else f", {compared.gain:+.3g}"
+    return f"{value} ({compared.verdict}{gain}{over})"
 
 
-def measured(value: float, margin: float) -> str:
-    """A value with half of its interval, such as `77.3 ± 5`."""
-    if not margin:
-        return f"{value:.6g}"
-    if not math.isfinite(margin):
-        return f"{value:.6g} ± ?"
-    return f"{rounded(value, margin)} ± {margin:.{0 if margin >= 10 else 1}{'f' if margin >= 10 else 'g'}}"
-
-
-def rounded(value: float, margin: float) -> str:
-    """A value without the digits that noise alone decides."""
-    if not margin or not math.isfinite(margin):
-        return f"{value:.6g}"
-    return f"{value:.{max(1 - math.floor(math.log10(margin)), 0)}f}"
+def score(value: float, margin: float, places: int) -> str:
+    """A value as a model is told it: without zeros that say nothing."""
+    if margin:
+        return measured(value, margin, places)
+    text = f"{value:.{places}f}" if abs(value) < MAX_FIXED else f"{value:.6g}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _with_diffs(lines: Sequence[str], relatives: Sequence[Relative], tokens: int, most: int) -> str:

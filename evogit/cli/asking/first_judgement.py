@@ -15,8 +15,8 @@ from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import escape, number
 from evogit.config import Task
 from evogit.config.values import REPEATS, SLOW_REPEATS
+from evogit.history.standing import decimals
 from evogit.repository import Repository
-from evogit.review.decimals import decimals
 
 if TYPE_CHECKING:
     from evogit.review.checking import SeedEvaluation

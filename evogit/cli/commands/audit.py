@@ -27,7 +27,7 @@ from evogit.cli.options.shared import TASK, sandbox_option, with_repo, with_term
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape, number
 from evogit.core import RefusedError, UsageError
-from evogit.review.decimals import decimals
+from evogit.history.standing import decimals
 
 LINES = 14
 """Lines of a candidate's diff that are shown where it is not written to a folder."""

@@ -13,10 +13,11 @@ from evogit.cli.locate_run import Place
 from evogit.cli.options.shared import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import escape
+from evogit.history.standing import standing
 from evogit.review import SCHEMA, resolve
 from evogit.review.blaming import BlamedLine, changed_texts
 from evogit.review.blaming import blame as blamed
-from evogit.review.gains import gain
+from evogit.review.json_records import gain_record
 
 
 @click.command()
@@ -36,7 +37,9 @@ def blame(place: Place, terminal: Terminal, rev: str, path: str | None) -> None:
     lines = Counter(line.commit for each in found.values() for line in each)
     order = sorted(lines, key=lambda each: history.phylogeny[each].number)
     if terminal.json:
-        brought = [{"commit": each, "lines": lines[each], "gain": gain(history, each)} for each in order]
+        brought = [
+            {"commit": each, "lines": lines[each], **gain_record(standing(history, each).comparison)} for each in order
+        ]
         files = {each: [{"commit": line.commit, "text": line.text} for line in found[each]] for each in paths}
         terminal.data({"schema": SCHEMA, "commit": commit, "candidates": brought, "files": files})
         return
@@ -64,4 +67,4 @@ def _summary(view: View, order: list[str], lines: Counter[str]) -> list[Text]:
 
 
 def _gained(view: View, commit: str) -> Text:
-    return view.gain(commit, view.history.origins(commit))
+    return view.gain(commit)

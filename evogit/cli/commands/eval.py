@@ -24,8 +24,8 @@ from evogit.engine.comparability import changed_judge, judged_anew
 from evogit.engine.run_key import inputs_of
 from evogit.evaluation.inputs import Inputs
 from evogit.history import History
+from evogit.history.standing import decimals
 from evogit.review import SCHEMA
-from evogit.review.decimals import decimals
 from evogit.review.uncommitted import Work, judge_work, read_work
 
 NAMED = 8

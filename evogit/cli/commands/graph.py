@@ -20,7 +20,6 @@ from evogit.cli.page_file import page_file
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count
 from evogit.core import UsageError
-from evogit.history import History
 from evogit.review import graph_record, rows
 
 AXES = ("time", "evaluations", "dollars")
@@ -140,27 +139,22 @@ def _json(place: Place, terminal: Terminal, wanted: Wanted) -> str:
 
 
 def _dot(place: Place, terminal: Terminal, wanted: Wanted) -> str:
-    return "\n".join(dot(place.history, wanted.shown())) + "\n"
+    return "\n".join(dot(View.of(place.history, terminal), wanted.shown())) + "\n"
 
 
-def dot(history: History, shown: Collection[str]) -> Iterator[str]:
+def dot(view: View, shown: Collection[str]) -> Iterator[str]:
     """The graph in Graphviz's language, edges from parent to child."""
-    yield f'digraph "{_quoted(history.run)}" {{'
+    yield f'digraph "{_quoted(view.history.run)}" {{'
     yield '  rankdir=BT; node [shape=box, fontname="monospace"];'
-    for row in rows(history, shown):
-        commit, value = row.candidate.commit, history.fitness(row.candidate.commit)
-        label = f"{commit[:SHORT]} {'fail' if value is None else _value(history, commit, value)}"
+    for row in rows(view.history, shown):
+        commit = row.candidate.commit
+        label = f"{commit[:SHORT]} {view.score(commit).plain}"
         label += f"\\n{_quoted(row.candidate.title)}"
         yield f'  "{commit}" [label="{label}"];'
         for index, edge in enumerate(row.edges):
             style = "dotted" if edge.inspiration else "solid" if edge.direct else "dashed"
             yield f'  "{edge.parent}" -> "{commit}" [style={style}, color={"black" if index == 0 else "gray"}];'
     yield "}"
-
-
-def _value(history: History, commit: str, value: float) -> str:
-    margin = history.scores.margin(commit)
-    return f"{value:.6g} ± {margin:.2g}" if margin else f"{value:.6g}"
 
 
 def _quoted(text: str) -> str:

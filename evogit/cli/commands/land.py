@@ -21,9 +21,8 @@ from evogit.cli.text import change, count, escape, number
 from evogit.config import Task
 from evogit.core import Entry, Evaluation, RefusedError
 from evogit.engine.comparability import changed_judge, judged_anew
+from evogit.history.standing import Comparison, decimals
 from evogit.review import SCHEMA, resolve
-from evogit.review.decimals import decimals
-from evogit.review.gains import relative
 from evogit.review.landing import Landing, SplitTrial, measure, objections, prepare
 from evogit.review.landing import land as make
 from evogit.review.landing_text import LandingText, describe
@@ -200,21 +199,30 @@ def _measured(view: View, task: Task, commit: str, trials: list[SplitTrial]) -> 
         what = "; ".join(f"{trial.split}: {trial.before.status} -> {trial.after.status}" for trial in trials)
         yield Text(f"  {what}; `evogit judge --status` says which is better")
         return
-    rows = [[Text(head, "dim") for head in ("", "", "branch", "landed", "change", "candidate")]]
+    rows = [[Text(head, "dim") for head in ("", "", "branch", "landed", "gain", "candidate")]]
     for trial in trials:
         for metric in sorted(task.metrics, key=lambda metric: not metric.primary):
             before, after = (_value(each, metric.name) for each in (trial.before, trial.after))
             alone = _value(history.evaluation(commit, trial.split) if comparable else None, metric.name)
-            places = decimals(before, after)
-            gain = after - before if before is not None and after is not None else None
-            give = [view.margin(each, places) for each in trial.margins.get(metric.name, (0.0,) * 3)]
-            cells = [number(before, places) + give[0], number(after, places) + give[1]]
-            share = relative(after, before) if before is not None and after is not None else ""
-            cells += [change(gain, places) + give[2] + (f" ({share})" if share else ""), number(alone, places)]
+            margins, compared = trial.margins.get(metric.name, (0.0,) * 3), trial.compared(metric)
+            places = decimals(before, after, margins=margins)
+            values = zip((before, after), margins, strict=False)
+            cells = ["-" if value is None else view.measured(value, margin, places) for value, margin in values]
+            cells += [_gain(view, compared, places) if compared else "", number(alone, places)]
             rows.append([Text(trial.split, "dim"), Text(metric.name), *map(Text, cells)])
     yield from (Text("  ").append_text(line) for line in table(rows, "llrrrr"))
     if any(trial.after.judged == "inside" for trial in trials):
         yield Text("  judged: inside, where the candidate's code could have cheated; read the diff", "yellow")
+
+
+def _gain(view: View, compared: Comparison, places: int) -> str:
+    """The gain with half of its interval, as a share, and whether that is noise."""
+    if compared.verdict == "tied":
+        return compared.verdict
+    margin = f" {view.glyphs.give} {number(compared.margin, places)}" if compared.margin else ""
+    remarks = [compared.relative, "within noise" if compared.verdict == "within noise" else ""]
+    told = ", ".join(filter(None, remarks))
+    return change(compared.gain, places) + margin + (f" ({told})" if told else "")
 
 
 def _value(evaluation: Evaluation | None, metric: str) -> float | None:

@@ -15,6 +15,7 @@ from evogit.cli.options.shared import with_run, with_terminal
 from evogit.cli.terminal import Styled, Terminal, padded, table
 from evogit.core import Candidate, NotFoundError, UsageError
 from evogit.history import History
+from evogit.history.standing import UNMEASURED, status_of
 from evogit.review import agents, candidate_record, own_names
 
 FORMULA = ("=", "+", "-", "@")
@@ -34,9 +35,9 @@ ALIGN = "llrrrl"
 def log(place: Place, terminal: Terminal, limit: int | None, failed: bool, agent: str | None, as_csv: bool) -> None:
     """List candidates, the newest first.
 
-    Each line: symbol, id, score, change against the fittest parent, age, agent (with the class of one of your own),
-    title. With --json: one object per line. With --csv: scores, cases, times, tokens and dollars of each, the first
-    one that was evaluated first; `docs/guide.md` describes the columns.
+    Each line: symbol, id, score, gain over the fittest candidate that it comes from (positive is better), age, agent
+    (with the class of one of your own), title. With --json: one object per line. With --csv: scores, cases, times,
+    tokens and dollars of each, the first one that was evaluated first; `docs/guide.md` describes the columns.
     """
     if as_csv and terminal.json:
         raise UsageError("expected one of --csv and --json, got both")
@@ -89,17 +90,16 @@ def _wanted(history: History, candidate: Candidate, failed: bool, agent: str | N
 
 
 def _has_failed(history: History, commit: str) -> bool:
-    evaluation = history.evaluation(commit) if history.fitness(commit) is None else None
-    return evaluation is not None and evaluation.counts and not evaluation.ok
+    return status_of(history, commit) not in ("ok", *UNMEASURED)
 
 
 def _row(view: View, candidate: Candidate, own: Mapping[str, str]) -> list[Styled]:
-    commit = candidate.commit
+    commit, known = candidate.commit, view.standing(candidate.commit)
     return [
         view.glyph_styled(commit),
         (commit[:SHORT], "cyan"),
-        view.score_styled(commit),
-        view.gain_styled(commit, view.history.origins(commit)),
+        view.score_styled(known),
+        view.gain_styled(known.comparison),
         view.age_styled(candidate),
         (first_line(f"{candidate.agent} {own.get(candidate.agent, '')}".rstrip()), ""),
     ]

@@ -24,13 +24,13 @@ from evogit.cli.locate_run import Place
 from evogit.cli.options.shared import with_run, with_terminal
 from evogit.cli.page_file import page_file
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import change, clock, count, escape, number
+from evogit.cli.text import change, clock, count, escape
 from evogit.config import gallery
 from evogit.config.run_settings import DEFAULT_SELECTOR
 from evogit.core import NotFoundError
+from evogit.history.standing import relative
 from evogit.repository import inert
 from evogit.review import SCHEMA
-from evogit.review.gains import relative
 from evogit.review.goals import opening
 from evogit.review.reporting import report_record
 
@@ -261,23 +261,16 @@ def _lineage(view: View, steps: list[dict[str, Any]]) -> Section:
     rows = [["gain", view.history.metric.name, "agent", "candidate", ""]]
     for step in steps:
         if step in told:
-            gained = change(step["gain"], view.places)
-            share = relative(step["value"], over) if (over := _over(view, step)) is not None else ""
-            gained += f" ({share})" if share else ""
-            value = number(step["value"], view.places) + view.give(step["commit"], view.places)
-            cells = [value, first_line(step["agent"]), step["commit"][:SHORT]]
+            share = relative(step["value"], step["over"])
+            gained = change(step["gain"], view.places) + (f" ({share})" if share else "")
+            gained += " within noise" if step["verdict"] == "within noise" else ""
+            cells = [view.score(step["commit"]).plain, first_line(step["agent"]), step["commit"][:SHORT]]
             taken = ", ".join(each[:SHORT] for each in step["inspirations"])
             about = first_line(step["title"]) or step["operator"]
             rows.append([gained, *cells, f"{about} (with lines of {taken})" if taken else about])
     rest = len(steps) - 1 - len(told)
     after = [Text(f"and {count(rest, 'step')} that gained less or nothing", "dim")] if rest else []
     return Section(title="how it was reached", rows=rows, align="rrlll", after=after)
-
-
-def _over(view: View, step: dict[str, Any]) -> float | None:
-    """The value over which a step gained."""
-    sign = view.history.metric.sign
-    return None if step["value"] is None else step["value"] - sign * step["gain"]
 
 
 def _changes(changes: list[dict[str, Any]]) -> Section:

@@ -21,8 +21,8 @@ from evogit.cli.text import clock, count, number
 from evogit.core import Evaluation, Metric
 from evogit.history import History
 from evogit.history.context import StoredRun
+from evogit.history.standing import decimals
 from evogit.review import SCHEMA
-from evogit.review.decimals import decimals
 from evogit.review.rescoring import RescorePlan, plan
 from evogit.review.rescoring import rescore as judge_again
 

@@ -28,11 +28,13 @@ from evogit.config import Task
 from evogit.config.run_settings import Settings
 from evogit.core import RefusedError, UsageError
 from evogit.engine.comparability import check_comparable
+from evogit.engine.quota import bound
 from evogit.engine.start import only_a_failed_seed
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.review import EarlierStarts, status_record
 from evogit.review.removing import remains, remove
+from evogit.selection.objectives import OVER_METRICS
 from evogit.trust import UntrustedError
 
 
@@ -51,7 +53,7 @@ from evogit.trust import UntrustedError
     help="Of --minutes, for what is in flight and the holdout; default: a tenth, 60 at most. The rest is dropped.",
 )
 @click.option("--target", type=float, metavar="VALUE", help="Stop when the primary metric is this good.")
-@click.option("--beyond", is_flag=True, help="Go on where the best value known from elsewhere is reached.")
+@click.option("--beyond", is_flag=True, help="Go on when the best possible value (bound = true) is reached.")
 @click.option(
     "--confirm",
     "confirmations",
@@ -124,7 +126,7 @@ def run(
     settings = confirm_costs(terminal, setup, found, target.repository, history, yes=asked.yes)
     prepare(terminal, setup, to_prepare)
     target.write_fork()
-    repository = _ready(terminal, target, anew=anew, durable=setup.durable)
+    repository = _ready(terminal, target, settings, anew=anew, durable=setup.durable)
     if found.environment.exclusive:
         settings = replace(settings, jobs=min(settings.jobs, 1))
     background = detach(terminal, repository, target.name) if detached else None
@@ -163,7 +165,7 @@ def _settings(jobs: int | None, **chosen: object) -> Settings:
     return Settings(**chosen, **({} if jobs is None else {"jobs": jobs}))  # type: ignore[arg-type]
 
 
-def _ready(terminal: Terminal, target: RunTarget, *, anew: bool, durable: bool) -> Repository:
+def _ready(terminal: Terminal, target: RunTarget, settings: Settings, *, anew: bool, durable: bool) -> Repository:
     """The repository of the run, made where there is none; warnings are said."""
     repository = place_to_run(target.task, target.repo, target.name)
     if anew:
@@ -171,6 +173,10 @@ def _ready(terminal: Terminal, target: RunTarget, *, anew: bool, durable: bool) 
     if durable:
         repository.survive_power_loss()
     _warn(terminal, target.task, repository)
+    metric = target.history.metric if target.history.started else target.task.primary
+    over_metrics, most = OVER_METRICS(settings.selector), bound(metric, settings.split)
+    if most is not None and not settings.beyond and not over_metrics:
+        terminal.note(f"ends when {metric.name} reaches {most:.10g}, the best possible value; --beyond goes on")
     return repository
 
 

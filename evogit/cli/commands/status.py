@@ -113,7 +113,8 @@ def best(place: Place, terminal: Terminal, at: str | None) -> None:
     found = resolve(history, "best")
     if terminal.json:
         known = status_record(place.repository, history)
-        extra = {key: known[key] for key in ("run", "metric", "best", "seed", "gap_closed", "tied", "front")}
+        keys = ("run", "metric", "best", "seed", "gains", "gap_closed", "gap", "tied", "front")
+        extra = {key: known[key] for key in keys}
         terminal.data({**candidate_record(history, found), **extra, "schema": SCHEMA})
         return
     view = View.of(history, terminal)

@@ -19,7 +19,7 @@ from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape, number
 from evogit.config import Task, gallery
 from evogit.core import ConfigError, RefusedError, UsageError
-from evogit.review.decimals import decimals
+from evogit.history.standing import decimals
 from evogit.scaffold.task_files import files
 from evogit.trust import Trust
 

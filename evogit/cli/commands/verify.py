@@ -15,10 +15,10 @@ from evogit.cli.lines.view import View, first_line
 from evogit.cli.locate_run import open_place, task_of
 from evogit.cli.options.shared import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import change, count, escape, number
+from evogit.cli.text import change, count, escape
 from evogit.engine.comparability import changed_judge, judged_anew
+from evogit.history.standing import decimals
 from evogit.review import SCHEMA, resolve
-from evogit.review.decimals import decimals
 from evogit.review.json_records import finite
 from evogit.review.verifying import AGAIN, RECORDED, Verification, check_verifiable
 from evogit.review.verifying import verify as judge_again
@@ -92,7 +92,7 @@ def _shown(view: View, found: Verification) -> Iterator[Text]:
 def _value(view: View, found: Verification, which: str, metric: str, places: int) -> str:
     told = found.scores.evaluation(which)
     value = told.metrics.get(metric) if told else None
-    return number(value, places) + view.margin(found.scores.margin(which, None, metric), places)
+    return "-" if value is None else view.measured(value, found.scores.margin(which, None, metric), places)
 
 
 def _record(found: Verification) -> dict[str, Any]:

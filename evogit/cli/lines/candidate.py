@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping
 from rich.text import Text
 
 from evogit.cli.lines import evidence
-from evogit.cli.lines.view import SHORT, View, first_line
+from evogit.cli.lines.view import SHORT, STYLES, View, first_line
 from evogit.cli.locate_run import Place
 from evogit.cli.terminal import table
-from evogit.cli.text import bar, count, escape, number, percent
+from evogit.cli.text import bar, count, escape, percent
 from evogit.core import Candidate, Evaluation, Metric
-from evogit.history import History
 from evogit.history.readded_lines import Readded
-from evogit.review.decimals import decimals
+from evogit.history.standing import OLD, Standing, decimals, value_of
 from evogit.review.decisions import said_of
 from evogit.review.evidence_files import gone, read
 
@@ -75,26 +74,23 @@ def _facts(view: View, candidate: Candidate, files: list[str], readded: Mapping[
         facts.append(("re-adds", Text(f"{count(lines, 'line')} that {ancestor[:SHORT]} removed", "yellow")))
     facts.append(("children", Text(f"{len(history.phylogeny.children(candidate.commit)):,}")))
     facts += [("decided", Text(escape(line))) for line in said_of(history, candidate.commit)]
-    evaluation, former = history.evaluation(candidate.commit), history.former(candidate.commit)
-    facts.append(
-        (
-            "status",
-            Text("not evaluated since the task changed", "dim")
-            if former and not evaluation
-            else _status(evaluation, 1 + history.scores.repeated(candidate.commit)),
-        )
-    )
+    known, former = view.standing(candidate.commit), history.former(candidate.commit)
+    evaluation, repeated = history.evaluation(candidate.commit), history.scores.repeated(candidate.commit)
+    facts.append(("status", _status(known, evaluation, repeated)))
+    if known.comparison and known.origin:
+        about = f"{known.comparison.words(view.places)} over {known.origin[:SHORT]}"
+        facts.append(("gain", Text(about, STYLES[known.comparison.verdict])))
     if former:
         facts.append(("before", _former(former)))
     return table(((Text(f"  {name}", "dim"), text) for name, text in facts), "ll")
 
 
-def _status(evaluation: Evaluation | None, times: int) -> Text:
+def _status(known: Standing, evaluation: Evaluation | None, repeated: int) -> Text:
     if evaluation is None:
-        return Text("not evaluated yet", "dim")
+        return Text("not evaluated since the task changed" if known.status == OLD else "not evaluated yet", "dim")
     cost = evaluation.cost
-    words = [f"{evaluation.status} on {evaluation.split}", f"{cost.wall:.2f} s", f"{cost.cpu:.2f} s CPU"]
-    words[:1] += [f"evaluated {times} times"] if times > 1 else []
+    words = [f"{known.status} on {evaluation.split}", f"{cost.wall:.2f} s", f"{cost.cpu:.2f} s CPU"]
+    words[:1] += [f"evaluated {1 + repeated} times"] if repeated else []
     words += [f"{cost.memory / 1e6:.0f} MB"] if cost.memory else []
     words += ["judged: inside"] if evaluation.judged == "inside" else []
     words += ["known from an equal candidate"] if evaluation.cached else []
@@ -131,11 +127,11 @@ def _judged(view: View, candidate: Candidate) -> Iterator[Text]:
 def _metric(view: View, commit: str, evaluation: Evaluation, metric: Metric) -> list[str]:
     """The value, and how far it is on the way from the seed's to the best known one (else the best's)."""
     history, value = view.history, evaluation.metrics[metric.name]
-    goal, what = _value(history, history.best, metric), "the best"
+    start, goal = (value_of(history.scores, each or "", None, metric) for each in (history.seed, history.best))
+    what = "the best"
     if metric.best_known is not None and history.split == "train":
         goal, what = metric.best_known, f"the best known {metric.best_known:.10g}"
-    start = _value(history, history.seed, metric)
-    holdout = _value(history, commit, metric, "holdout")
+    holdout = value_of(history.scores, commit, "holdout", metric)
     beside = "" if holdout is None else f"holdout {_told(view, commit, holdout, metric, 'holdout')}"
     shown = _told(view, commit, value, metric)
     cells = [f"  {escape(metric.name)}", shown, beside, "", ""]
@@ -148,10 +144,5 @@ def _metric(view: View, commit: str, evaluation: Evaluation, metric: Metric) -> 
 
 def _told(view: View, commit: str, value: float, metric: Metric, split: str | None = None) -> str:
     margin = view.history.scores.margin(commit, split, metric.name)
-    places = decimals(value, margins=[margin])
-    return number(value, places) + view.margin(margin, places)
-
-
-def _value(history: History, commit: str | None, metric: Metric, split: str | None = None) -> float | None:
-    evaluation = history.evaluation(commit, split) if commit else None
-    return evaluation.metrics.get(metric.name) if evaluation and evaluation.ok else None
+    places = view.places if metric.primary and split is None else decimals(value, margins=[margin])
+    return view.measured(value, margin, places)

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from evogit.cli.lines.view import SHORT, View
+from evogit.cli.lines.view import SHORT, STYLES, View
 from evogit.cli.terminal import table
-from evogit.cli.text import change, count, number, percent
+from evogit.cli.text import count, number, percent
 from evogit.core import Metric
 from evogit.history import History
 from evogit.history.leaders import contender, tied
-from evogit.review import gap_closed
-from evogit.review.decimals import decimals
-from evogit.review.gains import relative
+from evogit.history.standing import compare, decimals, gap, value_of
 
 NAMED = 3
 """Candidates that are named of those which cannot be told apart from the best."""
 
 
 def versus(view: View, a: str, b: str, names: tuple[str, str]) -> list[Text]:
-    """A table with a line per metric: the value of `a`, of `b`, and the change, for each split of both."""
+    """A table with a line per metric: the value of `a`, of `b`, and what `b` gains, for each split of both."""
     history = view.history
     splits = [split for split in dict.fromkeys((history.split, "holdout")) if _judged(history, split, a, b)]
     if not splits or history.started is None:
         return [Text("neither has a valid evaluation", "dim")]
     metrics = sorted(history.started.metrics, key=lambda metric: not metric.primary)
     above = [Text("")] + [Text(cell, "dim") for split in splits for cell in ("", split, "")]
-    heads = [Text("")] + [Text(cell, "dim") for _ in splits for cell in (*names, "change")]
+    heads = [Text("")] + [Text(cell, "dim") for _ in splits for cell in (*names, "gain")]
     rows = [_row(view, metric, splits, a, b) for metric in metrics]
     return table([above, heads, *rows], "l" + "rrr" * len(splits))
 
@@ -37,11 +35,22 @@ def best_against_seed(view: View) -> list[Text]:
     if history.best is None or history.seed is None:
         return [Text("no valid candidate yet", "dim")]
     lines = [*versus(view, history.seed, history.best, ("seed", "best")), *_ties(history)]
-    share = gap_closed(history, history.best)
-    if share is not None:
-        known = f"{history.metric.best_known:.10g}"
-        lines.append(Text.assemble((percent(share), "bold"), f" of the gap to the best known {known} is closed"))
-    return lines
+    return [*lines, *_gap(view)]
+
+
+def _gap(view: View) -> list[Text]:
+    """Return what is left to the best known value, and its share of the way from the seed."""
+    history = view.history
+    found = gap(history, history.best)
+    if found is None:
+        return []
+    known = f"the {'bound' if history.metric.bound else 'best known'} {found.known:.10g}"
+    if found.left <= 0:
+        return [Text(f"reaches {known}" if not found.left else f"{-found.left:.2g} beyond {known}", "bold")]
+    if found.share is None:
+        return [Text(f"{found.left:.2g} short of {known}")]
+    left = f" of the gap to {known} is closed, {found.left:.2g} is left"
+    return [Text.assemble((percent(found.share), "bold"), left)]
 
 
 def _ties(history: History) -> list[Text]:
@@ -52,7 +61,8 @@ def _ties(history: History) -> list[Text]:
     if not near:
         return []
     more = f" and {count(len(near) - NAMED, 'other')}" if near[NAMED:] else ""
-    return [Text(f"tied with {', '.join(commit[:SHORT] for commit in near[:NAMED])}{more}: within the noise", "yellow")]
+    names = ", ".join(commit[:SHORT] for commit in near[:NAMED])
+    return [Text(f"within noise of the best: {names}{more}", "yellow")]
 
 
 def _judged(history: History, split: str, *commits: str) -> bool:
@@ -63,23 +73,13 @@ def _row(view: View, metric: Metric, splits: list[str], a: str, b: str) -> list[
     history = view.history
     cells = [Text(metric.name, "bold" if metric.primary else "")]
     for split in splits:
-        old, new = _value(history, a, split, metric.name), _value(history, b, split, metric.name)
+        values = [value_of(history.scores, commit, split, metric) for commit in (a, b)]
         margins = [history.scores.margin(commit, split, metric.name) for commit in (a, b)]
-        places = decimals(old, new, margins=margins)
-        for commit, value, style in ((a, old, ""), (b, new, "bold" if metric.primary else "")):
-            cells.append(Text(number(value, places) + view.give(commit, places, split, metric.name), style))
-        cells.append(_change(metric, old, new, places))
+        ranks = metric.primary and split == history.split
+        places = view.places if ranks else decimals(*values, margins=margins)
+        for value, margin, style in zip(values, margins, ("", "bold" if metric.primary else ""), strict=True):
+            cells.append(Text(number(None, 0) if value is None else view.measured(value, margin, places), style))
+        compared = compare(history.scores, b, a, split, metric)
+        share = f" ({compared.relative})" if compared and compared.relative else ""
+        cells.append(Text(compared.text(places) + share, STYLES[compared.verdict]) if compared else Text(""))
     return cells
-
-
-def _change(metric: Metric, old: float | None, new: float | None, places: int) -> Text:
-    if old is None or new is None:
-        return Text("")
-    style = "green" if metric.better(new, old) else "red" if metric.better(old, new) else "dim"
-    share = relative(new, old)
-    return Text(change(new - old, places) + (f" ({share})" if share else ""), style)
-
-
-def _value(history: History, commit: str, split: str, metric: str) -> float | None:
-    evaluation = history.evaluation(commit, split)
-    return evaluation.metrics.get(metric) if evaluation and evaluation.ok else None

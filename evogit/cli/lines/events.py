@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from evogit.cli.lines.view import SHORT, View, first_line
-from evogit.cli.text import clock
+from evogit.cli.text import clock, number
 from evogit.core import (
     Adopted,
     Compared,
@@ -24,6 +24,7 @@ from evogit.core import (
     Tactic,
     TaskChanged,
 )
+from evogit.history.standing import decimals
 
 HALTED = {
     "asleep": "the machine slept, or the process was stopped",
@@ -99,18 +100,18 @@ def _evaluated(view: View, event: Evaluated) -> Text:
     if not evaluation.counts:
         return _line("evaluated", f"{commit[:SHORT]}  {evaluation.status}: {first_line(evaluation.reason)}")
     if evaluation.split != history.split:
-        values = ", ".join(f"{name} {value:.6g}" for name, value in evaluation.metrics.items())
+        values = ", ".join(f"{name} {number(value, decimals(value))}" for name, value in evaluation.metrics.items())
         return _line("evaluated", f"{commit[:SHORT]}  {evaluation.split}: {values or evaluation.status}")
     candidate = history.phylogeny[commit]
     if evaluation.repeat:
         told = evaluation.metrics.get(history.metric.name)
-        once = evaluation.status if told is None else f"{told:.6g}"
+        once = evaluation.status if told is None else number(told, view.places)
         known = Text.assemble(view.name(commit), f"  again ({evaluation.repeat}): {once}, so ", view.score(commit))
         return _line("evaluated", known)
     if event.instead:
         why = f", as {first_line(event.instead)}"
         return _line("corrected", Text.assemble(view.name(commit), "  ", view.score(commit), why))
-    score, gain = view.score(commit), view.gain(commit, candidate.parents)
+    score, gain = view.score(commit), view.gain(commit)
     return _line(
         "evaluated", view.finish(Text.assemble(view.name(commit), "  ", score, " " if gain else "", gain), candidate)
     )

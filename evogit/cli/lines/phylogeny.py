@@ -31,7 +31,7 @@ def draw(view: View, shown: Collection[str]) -> list[Text]:
     drawn = rows(history, shown)
     trunk = history.best if history.best in shown else None
     cells = [_cells(view, row, lane) for row, lane in zip(drawn, lanes(drawn, trunk), strict=True)]
-    heads = [Text(word, "dim") for word in ("score", "change", "", "age", "agent", "candidate")]
+    heads = [Text(word, "dim") for word in ("score", "gain", "", "age", "agent", "candidate")]
     first, *lines = table([heads, *cells], "rrlrll")
     about = [f"run {history.run}", count(len(history.phylogeny), "candidate"), count(len(agents(history)), "agent")]
     hosts = {each.host for each in history.phylogeny} - {""}
@@ -49,7 +49,7 @@ def _cells(view: View, row: Row, lane: Sequence[Cell]) -> list[Text]:
     commit = row.candidate.commit
     return [
         view.score(commit),
-        view.gain(commit, tuple(edge.parent for edge in row.edges)),
+        view.gain(commit),
         lane_text(view, commit, lane),
         view.age(row.candidate),
         Text(first_line(row.candidate.agent)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from functools import cached_property
 
@@ -10,10 +9,10 @@ from msgspec import Struct
 from rich.text import Text
 
 from evogit.cli.terminal import Glyphs, Styled, Terminal, joined
-from evogit.cli.text import age, change, escape, number
+from evogit.cli.text import age, escape, measured
 from evogit.core import Candidate
 from evogit.history import History
-from evogit.review.decimals import places
+from evogit.history.standing import OLD, WAITING, Comparison, Standing, compare, places, standing
 
 SHORT = 7
 """Digits of an abbreviated id."""
@@ -23,6 +22,12 @@ MAX_LINE_CHARS = 2_000
 
 MODEL = 18
 """Columns of a model's name."""
+
+SHORT_STATUS = {WAITING: ("...", "dim"), OLD: ("old", "dim"), "evaluator-error": ("...", "dim")}
+"""Statuses in the place of a score; others are failures."""
+
+STYLES = {"better": "green", "worse": "", "within noise": "dim", "tied": "dim"}
+"""How verdicts are coloured."""
 
 
 class View(Struct, frozen=True):
@@ -59,52 +64,42 @@ class View(Struct, frozen=True):
             return glyphs.promoted, "bold green"
         if commit == history.seed:
             return glyphs.seed, "cyan"
-        if history.fitness(commit) is not None:
+        known = self.standing(commit)
+        if known.score is not None:
             return glyphs.scored, ""
-        evaluation = history.evaluation(commit)
-        if evaluation is None and history.former(commit):
+        if known.status == OLD:
             return glyphs.scored, "dim"
-        return (glyphs.failed, "red") if evaluation and evaluation.counts else (glyphs.pending, "dim")
+        return (glyphs.failed, "red") if known.failed else (glyphs.pending, "dim")
+
+    def standing(self, commit: str) -> Standing:
+        """How a candidate stands."""
+        return standing(self.history, commit)
 
     def score(self, commit: str) -> Text:
-        """The primary metric, or in a word why there is none; `old`: evaluated only before the task changed."""
-        return Text(*self.score_styled(commit))
+        """The score, or in a word why there is none; `old`: evaluated only before the task changed."""
+        return Text(*self.score_styled(self.standing(commit)))
 
-    def score_styled(self, commit: str) -> Styled:
+    def score_styled(self, known: Standing) -> Styled:
         """The same for a line of many."""
-        value = self.history.fitness(commit)
-        if value is not None:
-            return number(value, self.places) + self.give(commit, self.places), ""
-        evaluation = self.history.evaluation(commit)
-        if evaluation is None and self.history.former(commit):
-            return "old", "dim"
-        if evaluation and evaluation.status == "flaky":
-            return "flaky", "red"
-        return ("fail", "red") if evaluation and evaluation.counts else ("...", "dim")
+        if known.score is not None:
+            return self.measured(known.score, known.margin, self.places), ""
+        return SHORT_STATUS.get(known.status) or ("flaky" if known.status == "flaky" else "fail", "red")
 
-    def give(self, commit: str, places: int, split: str | None = None, metric: str | None = None) -> str:
-        """` ± x`, half of the 95 % interval of a value; empty where scores are exact, ` ± ?` while unknown."""
-        return self.margin(self.history.scores.margin(commit, split, metric), places)
+    def measured(self, value: float, margin: float | None, places: int) -> str:
+        """A value with half of its 95 % interval."""
+        return measured(value, margin, places, self.glyphs.give)
 
-    def margin(self, margin: float | None, places: int) -> str:
-        """The same for an interval of half the width `margin`."""
-        if not margin:
-            return ""
-        return f" {self.glyphs.give} {number(margin, places) if math.isfinite(margin) else '?'}"
+    def gain(self, commit: str) -> Text:
+        """The gain over what the candidate comes from, green when better."""
+        return Text(*self.gain_styled(self.standing(commit).comparison))
 
-    def gain(self, commit: str, over: tuple[str, ...]) -> Text:
-        """The change against the fittest of `over`, green when better."""
-        return Text(*self.gain_styled(commit, over))
+    def gain_over(self, commit: str, over: str) -> Text:
+        """The gain over another candidate."""
+        return Text(*self.gain_styled(compare(self.history.scores, commit, over)))
 
-    def gain_styled(self, commit: str, over: tuple[str, ...]) -> Styled:
+    def gain_styled(self, compared: Comparison | None) -> Styled:
         """The same for a line of many."""
-        value, metric = self.history.fitness(commit), self.history.scores.metric
-        known = [fitness for other in over if (fitness := self.history.fitness(other)) is not None]
-        if value is None or not known:
-            return "", ""
-        fittest = max(known) if metric.direction == "maximize" else min(known)
-        style = "green" if metric.better(value, fittest) else "dim"
-        return change(value - fittest, self.places), style
+        return (compared.text(self.places), STYLES[compared.verdict]) if compared else ("", "")
 
     def age(self, candidate: Candidate) -> Text:
         """How long ago the candidate was proposed."""
@@ -120,10 +115,9 @@ class View(Struct, frozen=True):
 
     def title_styled(self, candidate: Candidate) -> list[Styled]:
         """The same for a line of many."""
-        commit = candidate.commit
-        evaluation = self.history.evaluation(commit) if self.history.fitness(commit) is None else None
-        if evaluation and evaluation.counts and not evaluation.ok:
-            return [(f"{evaluation.status} ", "red"), (first_line(evaluation.reason), "dim")]
+        known = self.standing(candidate.commit)
+        if known.failed and (evaluation := self.history.evaluation(candidate.commit)):
+            return [(f"{known.status} ", "red"), (first_line(evaluation.reason), "dim")]
         return [(first_line(candidate.title) or candidate.operator, "")]
 
     def marks(self, commit: str) -> Text:
@@ -188,6 +182,16 @@ class StillView(View, frozen=True, dict=True):
     def places(self) -> int:
         """Decimals of the primary metric."""
         return super().places
+
+    def standing(self, commit: str) -> Standing:
+        """How a candidate stands, which several cells of a line ask for."""
+        if self._latest.commit != commit:
+            vars(self)["_latest"] = standing(self.history, commit)
+        return self._latest
+
+    @cached_property
+    def _latest(self) -> Standing:
+        return Standing("", WAITING)
 
     def agents_at(self, commit: str) -> list[str]:
         """The agents whose individual a candidate is."""

@@ -16,7 +16,8 @@ from evogit.cli.screen.picture import MOST_AGENT, Now, Picture
 from evogit.cli.screen.state import State
 from evogit.cli.terminal import PRETTY
 from evogit.cli.text import age, bar, clock, count, escape, number, percent
-from evogit.review import Row, gap_closed, last_limits, uses
+from evogit.history.standing import gap, value_of
+from evogit.review import Row, last_limits, uses
 from evogit.review.decisions import said_of
 
 SMALL = "\N{BULLET}"
@@ -63,11 +64,13 @@ def headline(picture: Picture, now: Now, width: int) -> Text:
 def _best(picture: Picture, best: str) -> Text:
     """The best value, and how it compares with the seed's."""
     history, view = picture.history, picture.view
-    line = Text("best ").append(number(history.fitness(best), view.places), "bold").append(view.give(best, view.places))
+    line = Text("best ").append_text(view.score(best))
+    line.stylize("bold", 5)
     if history.seed is None or best == history.seed:
         return line
-    line.append(" ").append_text(view.gain(best, (history.seed,))).append(" over the seed", "dim")
-    share = gap_closed(history, best)
+    line.append(" ").append_text(view.gain_over(best, history.seed)).append(" over the seed", "dim")
+    found = gap(history, best)
+    share = found.share if found else None
     return line if share is None else line.append(f", {percent(share)} of the gap", "dim")
 
 
@@ -190,14 +193,12 @@ def selected_part(picture: Picture, now: Now, commit: str | None) -> Iterator[Te
         return
     candidate = history.phylogeny[commit]
     yield Text("selected", "dim")
-    gain = view.gain(commit, candidate.parents)
+    gain = view.gain(commit)
     yield Text.assemble(view.glyph(commit), " ", view.name(commit), "  ", view.score(commit), "  ", gain)
     holdout = history.evaluation(commit, "holdout") if history.split != "holdout" else None
     if holdout is not None:
-        value = holdout.metrics.get(history.metric.name) if holdout.ok else None
-        told = (
-            holdout.status if value is None else number(value, view.places) + view.give(commit, view.places, "holdout")
-        )
+        value, margin = value_of(history.scores, commit, "holdout"), history.scores.margin(commit, "holdout")
+        told = holdout.status if value is None else view.measured(value, margin, view.places)
         yield Text.assemble(("  holdout  ", "dim"), (told, "" if holdout.ok else "red"))
     yield Text.assemble("  ", view.title(candidate))
     strategy = f" ({first_line(candidate.strategy)})" if candidate.strategy else ""
@@ -234,7 +235,7 @@ def _row(picture: Picture, row: Row, lanes: Text, room: int, width: int) -> Text
     line.append(" " * max(room + 2 - line.cell_len, 1))
     line.append_text(_right(view.score(commit), picture.widths[0])).append("  ")
     if width >= NARROW:
-        gain = view.gain(commit, tuple(edge.parent for edge in row.edges))
+        gain = view.gain(commit)
         line.append_text(_right(gain, picture.widths[1])).append("  ")
         line.append(first_line(row.candidate.agent)[: picture.widths[2]].ljust(picture.widths[2]), "dim").append("  ")
     line.append_text(view.name(commit))

@@ -93,7 +93,7 @@ class Picture:
     def widths(self) -> tuple[int, int, int]:
         """Columns that scores, gains and agents' names take."""
         scores = [self.view.score(row.candidate.commit).cell_len for row in self.rows]
-        gains = [self.view.gain(row.candidate.commit, row.candidate.parents).cell_len for row in self.rows]
+        gains = [self.view.gain(row.candidate.commit).cell_len for row in self.rows]
         agents = [len(first_line(row.candidate.agent)) for row in self.rows]
         return max(scores, default=0), max(gains, default=0), min(max(agents, default=0), MOST_AGENT)
 
