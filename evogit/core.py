@@ -55,8 +55,8 @@ StopReason = Literal[
 
 Direction = Literal["maximize", "minimize"]
 
-Measure = Literal["none", "time", "rate", "memory"]
-"""What a metric measures of the machine; values of the last three cannot be compared across hours."""
+Measure = Literal["", "none", "time", "rate", "memory"]
+"""What a metric measures of the machine; values of the last three cannot be compared across hours. Empty: unsaid."""
 
 Judged = Literal["outside", "inside", "pairs"]
 """Where scores come from: computed out of the candidate's reach, or beside its code, or from comparisons of pairs."""
@@ -182,11 +182,20 @@ class Metric(Struct, frozen=True, kw_only=True):
 
 
 class Cost(Struct, frozen=True, kw_only=True):
-    """What an evaluation used: seconds of wall clock and CPU, and the peak memory in bytes (0 where unknown)."""
+    """What an evaluation used: seconds of wall clock and CPU, and the peak memory in bytes (0 where unknown).
+
+    `waited` are seconds in which the candidate was ready to run and other processes of the machine had the cores.
+    `call_wall` and `call_cpu` are those of the one call that came nearest to a limit of its own, `call_share` is the
+    share of that limit: limits are on calls, and sums say nothing of them.
+    """
 
     wall: float = 0.0
     cpu: float = 0.0
     memory: int = 0
+    waited: float = 0.0
+    call_wall: float = 0.0
+    call_cpu: float = 0.0
+    call_share: float = 0.0
 
 
 class Beside(Struct, frozen=True, kw_only=True):

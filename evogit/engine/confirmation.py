@@ -8,7 +8,7 @@ from collections.abc import Callable
 from evogit.core import StopReason
 from evogit.engine.evaluations import Evaluations
 from evogit.history.context import RunContext
-from evogit.history.leaders import field, to_repeat, undecided
+from evogit.history.leaders import doubtful, field, to_repeat, undecided
 from evogit.history.paired_scores import PairedScores
 
 AT_THE_END = 16
@@ -56,6 +56,7 @@ class Confirmation:
         self._one = asyncio.Lock()
         self._seen = 0
         self._basis = object()
+        self._looked: str | None = None
         ended = history.stopped is not None and history.stopped.reason not in UNCONFIRMED
         self._confirmed = history.counts.evaluated if ended else None
 
@@ -65,11 +66,20 @@ class Confirmation:
         Half of the limit is kept for the end. Where values of different hours cannot be compared the best is evaluated
         now and then, to see how fast the machine is.
         """
+        if not self._history.repeats and self._looked != self._history.best:
+            await self._look()
         if self._history.scores.unobserved >= OBSERVED_EVERY:
             await self._observe()
         if self._history.repeats and self._news():
             await self._settle(None if self._limit is None else self._limit // 2)
         return not self._hurry.is_set()
+
+    async def _look(self) -> None:
+        """Evaluate a new best once more where it is doubtful that scores are exact."""
+        self._looked = self._history.best
+        async with self._one:
+            if self._may(None) and (commit := doubtful(self._history)):
+                await self._again(commit)
 
     async def _settle(self, limit: int | None) -> None:
         async with self._one:

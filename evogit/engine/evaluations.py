@@ -246,20 +246,21 @@ class Evaluations:
         return None if self.backend.jobs is None else self.backend.jobs - self._under_way
 
     async def differs_again(self, commit: str) -> str:
-        """What is otherwise when a valid candidate is evaluated once more, a sentence; empty where nothing is.
+        """Evaluate a valid candidate once more and say what is otherwise, in a sentence; empty where nothing is.
 
-        Nothing is journalled.
+        What is otherwise is journalled: scores are noisy from then on.
         """
         history, tree = self._history, self._history.phylogeny[commit].tree
         then, name = history.fitness(commit), history.metric.name
-        now, _ = await self.backend.evaluate(tree, await self._files(tree), split=history.split)
-        if then is None or not now.counts:
-            return ""
-        if not now.ok:
-            return f"{commit[:7]} was ok and is {now.status} now: {self._redactor.text(now.reason)}"
+        repeat = 1 + history.scores.latest(commit)
+        now, evidence = await self._told(tree, await self._files(tree), history.split, repeat)
         value = now.metrics.get(name, math.nan)
-        if math.isclose(then, value, rel_tol=ROUNDING):
+        same = now.ok and then is not None and math.isclose(then, value, rel_tol=ROUNDING)
+        if then is None or not now.counts or now.starved or same:
             return ""
+        self.record(commit, (now, evidence))
+        if not now.ok:
+            return f"{commit[:7]} was ok and is {now.status} now: {now.reason}"
         return f"{name} of {commit[:7]} was {then:.10g}, and {value:.10g} when evaluated once more"
 
     def _evidence(self, commit: str) -> Evidence:

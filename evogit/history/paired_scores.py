@@ -44,13 +44,13 @@ class PairedScores(Scores):
 
     @property
     def paired(self) -> bool:
-        """Whether candidates are measured side by side before they are believed."""
-        return True
+        """Whether candidates are measured side by side before they are believed: not where scores are exact."""
+        return self.repeats > 0
 
     @property
     def unobserved(self) -> int:
         """How many candidates were evaluated since the pace of the machine was."""
-        return self.unseen
+        return self.unseen if self.repeats else 0
 
     def _count(self, commit: str, before: Evaluation | None, now: Evaluation | None) -> None:
         """Take in what is new of a candidate on the split that ranks, and what it tells of the machine."""
@@ -176,7 +176,7 @@ class PairedScores(Scores):
     # --- noise ------------------------------------------------------------------------------------------------------
 
     def _ranks(self, split: str | None, metric: str | None = None) -> bool:
-        return split in (None, self.split) and metric in (None, self.metric.name)
+        return bool(self.repeats) and split in (None, self.split) and metric in (None, self.metric.name)
 
     def side_by_side(self, a: str, b: str) -> bool:
         """Whether two candidates were measured side by side, or both with others that were."""
@@ -237,7 +237,7 @@ class PairedScores(Scores):
             return a in self._values
         level = shared_level(2 * max(len(self.pairs.fit.numbers), 1)) if self.side_by_side(a, b) else LEVEL
         above, margin = self.ratio(a, b, level)
-        return self.metric.sign * above > margin
+        return self.repeats != 1 and self.metric.sign * above > margin
 
     def known(self) -> list[str]:
         """Ids of all that were measured side by side and can be believed."""

@@ -14,6 +14,7 @@ from evogit.history.columns import DERIVED, fold
 from evogit.history.pages import Pages
 from evogit.stats.estimates import LEVEL, Estimate, Noise
 from evogit.stats.scales import LINEAR, Scale, mean
+from evogit.stats.two_way import ROUNDING
 
 Known = dict[tuple[str, int], Evaluation]
 """The evaluations of one candidate by split and repeat."""
@@ -52,6 +53,8 @@ class Scores:
     _noise: dict[tuple[str, str], Noise] = field(default_factory=dict)
     _again: dict[str, int] = field(default_factory=dict)
     _distinct: set[str] = field(default_factory=set)
+    differing: set[str] = field(default_factory=set)
+    """Ids of those that came out otherwise when they were evaluated again, on the split that ranks."""
     declared: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -144,6 +147,8 @@ class Scores:
         valid = self.valid(commit, evaluation.split)
         for name in {name for each in valid for name in each.metrics}:
             self._noise.setdefault((evaluation.split, name), Noise(self.declared.get(name, "")))
+        if evaluation.split == self.split:
+            self._tell_apart(commit, valid)
         moved = False
         for (split, name), noise in self._noise.items():
             if split == evaluation.split:
@@ -154,6 +159,15 @@ class Scores:
             self._rescale()
         elif evaluation.split == self.split:
             self._adjust(self.noise())
+
+    def _tell_apart(self, commit: str, valid: Sequence[Evaluation]) -> None:
+        """Note whether all evaluations of a candidate say the same, to the last digit."""
+        values = [each.metrics[self.metric.name] for each in valid if self.metric.name in each.metrics]
+        same = not values or math.isclose(min(values), max(values), rel_tol=ROUNDING)
+        if same and len(valid) in (0, len(self.each(commit))):
+            self.differing.discard(commit)
+        else:
+            self.differing.add(commit)
 
     def _rescale(self) -> None:
         """Compute means anew, as the scale of some noise is another one."""
@@ -291,9 +305,10 @@ class Scores:
         """Return how much the value of `a` is above that of `b`, both valid, and the least difference beyond noise.
 
         Both are in the metric's unit; on a linear scale the second is half of the interval of the first. It is 0 where
-        scores are exact.
+        scores are exact, and infinite with one repeat: two values say too little of their spread.
         """
         over, above, margin = self._above(a, b, split, metric, level)
+        margin = math.inf if self.repeats == 1 else margin
         return self.noise(split, metric).scale.difference(over, above, margin)
 
     def gain(self, a: str, b: str, split: str | None = None) -> tuple[float, float, float]:
@@ -302,6 +317,7 @@ class Scores:
         They are in the unit of the metric that ranks.
         """
         over, above, margin = self._above(a, b, split, None, LEVEL)
+        margin = math.inf if self.repeats == 1 else margin
         scale, sign = self.noise(split).scale, self.metric.sign
         middle, low, high = (sign * scale.step(over, each) for each in (above, above - margin, above + margin))
         return middle, min(low, high), max(low, high)
@@ -342,7 +358,7 @@ class Scores:
     def surely_better(self, a: str, b: str, split: str | None = None) -> bool:
         """Whether `a` is better beyond noise: zero lies outside the 95 % interval of the difference of the means.
 
-        A valid candidate is surely better than one that is not.
+        A valid candidate is surely better than one that is not. With one repeat nothing else is.
         """
         if self._exact(split):
             worth, over = self._values.get(a), self._values.get(b)
@@ -359,6 +375,10 @@ class Scores:
         Always where scores are exact; else after all repeats, or once it was surely better than the best of then.
         """
         return not self.repeats or self._again.get(commit, 0) >= self.repeats or commit in self._distinct
+
+    def again(self) -> list[str]:
+        """Ids of all that were evaluated again."""
+        return list(self._again)
 
     def known(self) -> list[str]:
         """Ids of all that were evaluated again and can be believed."""
@@ -398,6 +418,7 @@ class PartialScores(Scores):
             _noise=whole._noise,
             _again=whole._again,
             _distinct=whole._distinct,
+            differing=whole.differing,
             declared=whole.declared,
         )
         self.whole = whole

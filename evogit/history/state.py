@@ -84,7 +84,8 @@ class RunState:
         faults: id -> errors of the evaluator on the run's split, repeats included, under the present task.
         reserved: what is set aside for attempts of which it is not known yet what they cost, by entry.
         seq: the highest clock seen.
-        repeats: how often a would-be best is evaluated again before it is believed; 0 where scores are exact.
+        repeats: how often a would-be best is evaluated again before it is believed; 0 where scores are exact. It is
+            `declared_repeats` of the task, until what is evaluated again shows that scores are exact, or are not.
     """
 
     run: str
@@ -127,6 +128,7 @@ class RunState:
     seq: int = field(default=0, init=False)
     moves: int = field(default=0, init=False)
     repeats: int = field(default=0, init=False)
+    declared_repeats: int = field(default=0, init=False)
     judgements: list[str] = field(default_factory=list, init=False)
     _record_at: int = field(default=0, init=False)
     attempts: Attempts = field(default_factory=Attempts, init=False)

@@ -86,7 +86,7 @@ async def verify(
                 if recorded := _recorded(history, candidate.commit, split):
                     if split != history.split:
                         repository.holdouts.show(task.name)
-                    times = 1 + max(task.repeats, min(history.repeats, len(recorded) - 1))
+                    times = 1 + _repeats(history, task)
                     sides = [(seed, Files(pack({}), (), base)), (candidate.tree, files)]
                     paired = history.scores.paired and split == history.split
                     *seeds, again = await judge_in_turns(evaluator, sides[not paired :], split, times)
@@ -102,6 +102,12 @@ def _recorded(history: History, commit: str, split: str) -> list[Evaluation]:
     return found or ([former] if former and former.split == split else [])
 
 
+def _repeats(history: History, task: Task) -> int:
+    """How often a candidate is evaluated again; not where repeats of the run showed that scores are exact."""
+    exact = history.declared_repeats and not history.repeats
+    return 0 if exact else max(task.repeats, history.repeats)
+
+
 def _compared(
     history: History,
     task: Task,
@@ -112,7 +118,8 @@ def _compared(
 ) -> Verification:
     """Put what is on record and what was found now side by side; `seeds` was measured in turns with the latter."""
     scores = history.scores.beside(candidate.commit, recorded[0].split)
-    scores.repeats = max(task.repeats, len(recorded) - 1)
+    repeats = max(_repeats(history, task), len(recorded) - 1)
+    scores.repeats = max(repeats, 2) if repeats else 0  # one repeat would call nothing better
     for evaluation in recorded:
         scores.record(RECORDED, evaluation)
     for evaluation, seed in zip_longest(again, seeds[: len(again)]):
