@@ -55,6 +55,9 @@ StopReason = Literal[
 
 Direction = Literal["maximize", "minimize"]
 
+Measure = Literal["", "none", "time", "rate", "memory"]
+"""What a metric measures of the machine; values of the last three cannot be compared across hours. Empty: unsaid."""
+
 Judged = Literal["outside", "inside", "pairs"]
 """Where scores come from: computed out of the candidate's reach, or beside its code, or from comparisons of pairs."""
 
@@ -142,11 +145,18 @@ class Metric(Struct, frozen=True, kw_only=True):
     aggregate: Literal["mean", "sum", "min", "max", "geometric"] = "mean"
     baseline: float | None = None
     best_known: float | None = None
+    scale: Literal["", "linear", "log"] = ""
+    """How noise grows: alike for all values, or in proportion to them; empty where the task does not say so."""
     bound: bool = False
     """Whether no value can be better than `best_known`, so that a run which reaches it is over."""
 
     def __repr__(self) -> str:
-        return shown(self, but=("bound",))  # what digests of tasks in journals are made of
+        return shown(self, but=("scale", "bound"))  # what digests of tasks in journals are made of
+
+    @property
+    def noise(self) -> Literal["", "linear", "log"]:
+        """The scale on which noise is alike for all values; empty where measurements decide. That of ratios is log."""
+        return self.scale or ("log" if self.aggregate == "geometric" else "")
 
     @property
     def sign(self) -> int:
@@ -172,11 +182,28 @@ class Metric(Struct, frozen=True, kw_only=True):
 
 
 class Cost(Struct, frozen=True, kw_only=True):
-    """What an evaluation used: seconds of wall clock and CPU, and the peak memory in bytes (0 where unknown)."""
+    """What an evaluation used: seconds of wall clock and CPU, and the peak memory in bytes (0 where unknown).
+
+    `waited` are seconds in which the candidate was ready to run and other processes of the machine had the cores.
+    `call_wall` and `call_cpu` are those of the one call that came nearest to a limit of its own, `call_share` is the
+    share of that limit: limits are on calls, and sums say nothing of them.
+    """
 
     wall: float = 0.0
     cpu: float = 0.0
     memory: int = 0
+    waited: float = 0.0
+    call_wall: float = 0.0
+    call_cpu: float = 0.0
+    call_share: float = 0.0
+
+
+class Beside(Struct, frozen=True, kw_only=True):
+    """The reference, another candidate, that was evaluated in the same minutes: its metrics, and what that used."""
+
+    candidate: str
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    cost: Cost = field(default_factory=Cost)
 
 
 class Evaluation(Struct, frozen=True, kw_only=True):
@@ -204,6 +231,8 @@ class Evaluation(Struct, frozen=True, kw_only=True):
     cached: bool = False
     starved: bool = False
     """Whether the wall clock ended it, twice, while most of its CPU was unused: the machine was busy, or it waited."""
+    beside: Beside | None = None
+    """The reference of a pair; None where it was evaluated alone."""
 
     @property
     def ok(self) -> bool:
@@ -325,6 +354,9 @@ class RunStarted(Struct, frozen=True, kw_only=True):
     """What `task_digest` covers, each with a digest of its own, to tell what changed; empty in old journals."""
     repeats: int = 0
     """How often a would-be best is evaluated again before it is believed; 0: exact scores. The last start's holds."""
+    paired: bool = False
+    """Whether would-be bests are evaluated side by side with a reference, as the metric depends on the machine. The
+    first start's holds."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     inputs: str = ""
     """Of the secret that evaluators' inputs are drawn with, a hash; empty: everybody can make them. The first holds."""

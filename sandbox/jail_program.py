@@ -208,13 +208,14 @@ def wake_no_crash_handler():
     limit(resource.RLIMIT_CORE, 1)
 
 
-def command(argv):
-    """The body of a process that becomes `argv`; as in a shell, 127 or 126 says that it could not."""
+def command(argv, seed):
+    """The body of a process that becomes `argv`, with EVOGIT_SEED; as in a shell, 127 or 126 says that it could not."""
 
     def body(into, reply):
         os.dup2(into, 0)
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
+        os.environ["EVOGIT_SEED"] = str(seed)
         try:
             os.execvp(argv[0], argv)
         except (OSError, ValueError) as error:

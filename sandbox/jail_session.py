@@ -266,7 +266,7 @@ class Supervisor(Keeper):
             self.captures[1].add(f"cannot write the files of the run: {error}\n".encode(errors="replace"))
             return 126
         self.stirred = True
-        process = self.start(command(header["argv"]), *self.captures)
+        process = self.start(command(header["argv"], self.seed), *self.captures)
         process.send(stdin, last=True)
         self.follow(process, lambda: False)
         return os.waitstatus_to_exitcode(process.status)
@@ -278,7 +278,7 @@ class Supervisor(Keeper):
         try:
             self.check_broken()
             self.stirred = True
-            self.start(command(header["argv"]), *self.captures).send(b"", last=True)
+            self.start(command(header["argv"], self.seed), *self.captures).send(b"", last=True)
         except Broken as broken:
             failure = self.fail(broken)
         return self.plain_answer(failure)

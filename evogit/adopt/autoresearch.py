@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from evogit.adopt.foreign_task import PLAIN, File, ForeignTask, name_of
 from evogit.adopt.neighbours import among
 from evogit.adopt.script import METRIC, Number, metric_line, notes_of, plain_name, texts_of
-from evogit.adopt.sources import files_below, packages, repeats
+from evogit.adopt.sources import files_below, packages
 from evogit.config.printed_numbers import direction_of
 from evogit.config.values import matches
 from evogit.contained import file_at, has_file, lines_of, text_at
@@ -125,9 +125,6 @@ def read_autoresearch(folder: Path) -> ForeignTask | None:
         direction=number.direction or "maximize",
         timeout=TIMEOUT,
         packages=packages({**seed, "project/requirements.txt": seed.get("pyproject.toml", (b"", PLAIN))}),
-        repeats=repeats(
-            _reached(layout, seed), {path: file for path, file in seed.items() if matches(path, found.editable)}
-        ),
         notes=(*notes_of(number), *_told_measuring(found)),
     )
 

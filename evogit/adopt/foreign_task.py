@@ -15,6 +15,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from evogit.config.names import SYSTEM
+from evogit.config.values import REPEATS, measure_of
 from evogit.contained import MAX_DEPTH
 from evogit.content import content
 from evogit.core import ConfigError, Direction
@@ -47,8 +48,6 @@ MEMORY, DISK = 4096, 512
 """MB that an evaluation may take where nothing says more."""
 IMPORTS = re.compile(r"^[ \t]*(?:from|import)[ \t]+([\w.]{1,500})", re.MULTILINE)
 """The module that a line of Python imports."""
-NOISY = 3
-"""How often what seems best is evaluated again where scores may be noisy, as far as the sources tell."""
 
 
 class ForeignTask(Struct, frozen=True, kw_only=True):
@@ -68,7 +67,6 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
         timeout: seconds of one evaluation.
         memory, disk: MB that programs of it may take.
         packages: Python requirements.
-        repeats: above 0 where scores may be noisy.
         links: absolute path that their programs expect -> folder of the candidate's that it leads to.
         notes: what a person should know.
         outside: the text of a Python evaluator that evaluates where no candidate can reach it; empty where none can.
@@ -90,7 +88,6 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
     memory: int = MEMORY
     disk: int = DISK
     packages: tuple[str, ...] = ()
-    repeats: int = 0
     links: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     outside: str = ""
@@ -128,10 +125,11 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
             "",
             f"[metrics.{self.metric}]",
             f'direction = "{self.direction}"',
+            *([f'measures = "{kind}"'] if (kind := measure_of(self.metric)) else []),
             "",
             "[evaluator]",
             *(self._python() if outside else self._command()),
-            f"repeats = {self.repeats}",
+            f"repeats = {REPEATS} # unless those of the seed agree to the last digit",
             "",
             "[sandbox]",
             f"timeout = {self.timeout:g}",

@@ -23,7 +23,7 @@ from evogit.adopt.harbor_config import collecting, config_of, is_separate, megab
 from evogit.adopt.harbor_notes import told_all_lost, told_missing, told_of_verifier, told_unlike
 from evogit.adopt.image_places import Places, arranged, is_below
 from evogit.adopt.installs import commands, installed, lists
-from evogit.adopt.sources import all_below, merged, packages, repeats, requirements_of, too_large_of_all
+from evogit.adopt.sources import all_below, merged, packages, requirements_of, too_large_of_all
 from evogit.adopt.yaml_text import at, seconds
 from evogit.contained import text_at
 
@@ -82,7 +82,6 @@ def read_harbor(folder: Path) -> ForeignTask | None:
         memory=megabytes(config, "memory", MEMORY),
         disk=megabytes(config, "storage", DISK),
         packages=merged(needed, *_used(theirs, recipe.files), recipe.packages),
-        repeats=repeats(tests),
         links={**places.links, "/tests": f"{VIEW}/tests", "/logs": LOGS},
         why_inside="the verifier runs where the candidate's files are, and may run them",
         notes=(

@@ -12,7 +12,7 @@ from msgspec import Struct
 from evogit.adopt.foreign_task import File, ForeignTask, name_of, told_along
 from evogit.adopt.labels import best_label, time_of
 from evogit.adopt.neighbours import beside, is_source, modules_started, words_of
-from evogit.adopt.sources import marked, packages, repeats
+from evogit.adopt.sources import marked, packages
 from evogit.config.printed_numbers import (
     GROUPED,
     NUMBER,
@@ -82,7 +82,6 @@ def read_script(file: Path) -> ForeignTask | None:
         direction=number.direction or "maximize",
         timeout=TIMEOUT,
         packages=packages(seed),
-        repeats=repeats(seed),
         notes=(
             *notes_of(number),
             *told_along(path for path in seed if path != file.name),

@@ -19,7 +19,7 @@ from msgspec import Struct
 from evogit.adopt.foreign_task import SHIMS, File, ForeignTask, name_of, reached
 from evogit.adopt.needs import told_needs
 from evogit.adopt.outside import shinka_outside
-from evogit.adopt.sources import all_below, files_below, marked, packages, repeats, requirements, too_large
+from evogit.adopt.sources import all_below, files_below, marked, packages, requirements, too_large
 from evogit.adopt.yaml_text import at, read_yaml
 from evogit.config.values import matches
 from evogit.contained import file_at, find_text
@@ -84,7 +84,6 @@ def read_shinka(folder: Path) -> ForeignTask | None:
         command=shlex.join(["python3", f"{SHIMS}/evaluate_shinka.py", begin.what]),
         timeout=_timeout(found),
         packages=packages({**begin.seed, **used, **{p: file for p, file in theirs.items() if p.endswith(".txt")}}),
-        repeats=repeats(begin.seed, used),
         notes=(*too_large(folder, {**found, **beside}), *told_needs({**used, **begin.seed}, found)),
         outside=outside,
         why_inside=why,

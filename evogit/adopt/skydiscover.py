@@ -25,7 +25,7 @@ from evogit.adopt.openevolve import (
     timeout_of,
 )
 from evogit.adopt.outside import openevolve_outside
-from evogit.adopt.sources import files_below, merged, packages, repeats, requirements
+from evogit.adopt.sources import files_below, merged, packages, requirements
 from evogit.contained import file_at
 
 EXPECTED = "initial_program.* with evaluator/evaluate.sh (SkyDiscover)"
@@ -68,7 +68,6 @@ def read_skydiscover(folder: Path) -> ForeignTask | None:
         command=shlex.join(["python3", f"{SHIMS}/evaluate_container.py", program, *given]),
         timeout=seconds + SLACK,
         packages=merged(packages(theirs), recipe.packages),
-        repeats=repeats(seed, theirs),
         links=places.links,
         notes=(*recipe.notes, *told_lost(places.lost), *told_needs({**used, **seed}, theirs)),
         outside=outside,

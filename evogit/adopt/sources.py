@@ -1,4 +1,4 @@
-"""What the files of somebody else's task tell: which of them count, which packages they need, whether time matters."""
+"""What the files of somebody else's task tell: which of them count, which packages they need."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from evogit.adopt.foreign_task import NOISY, File, reached
+from evogit.adopt.foreign_task import File, reached
 from evogit.adopt.yaml_text import at
 from evogit.contained import MAX_LINE_CHARS, file_at, find_text, folders_below, has_file, lines_of, toml_of
 from evogit.core import ConfigError
@@ -74,11 +74,6 @@ IMPORTED = re.compile(
 """An import that takes a line of its own."""
 SOURCES = re.compile(r"\.(py|[rR]|rs|c|cc|cpp|cxx|h|hpp|sh|bash|jl|go|[cm]?js|ts|rb|pl|lua|java)$")
 """How names of sources end."""
-UNSTEADY = re.compile(
-    r"\b(time|(perf_counter|process_time|monotonic|time)(_ns)?|timeit|hrtime|Date\.now|performance\.now|Instant|SystemTime|"
-    r"nanoTime|currentTimeMillis|chrono|clock(_gettime)?|gettimeofday|hyperfine|Stopwatch|EPOCHREALTIME|proc\.time|"
-    r"Sys\.time|date \+%s|rand(om)?|randint|srand|shuffle|mt19937|default_rng|RANDOM)\b"
-)
 
 
 def files_below(root: Path, below: str = "") -> dict[str, File]:
@@ -264,16 +259,6 @@ def _imports(tree: ast.Module) -> Iterator[str]:
         tops = (name.partition(".")[0] for name in names)
         yield from (top for top in tops if not guarded or top in COMMON)
         left += [(child, guarded or isinstance(node, ast.Try)) for child in ast.iter_child_nodes(node)]
-
-
-def repeats(*files: Mapping[str, File]) -> int:
-    """How often what seems best is to be evaluated again: where sources measure time or draw at random, a few times."""
-    texts = (data.decode(errors="replace") for each in files for path, (data, _) in each.items() if _is_source(path))
-    return NOISY if any(UNSTEADY.search(text) for text in texts) else 0
-
-
-def _is_source(path: str) -> bool:
-    return SOURCES.search(path) is not None
 
 
 def marked(seed: Mapping[str, File]) -> str:

@@ -15,7 +15,7 @@ from evogit.bench.outcome import BenchRun, Merges
 from evogit.bench.workers import Order
 from evogit.core import Direction
 from evogit.stats import paired_tests
-from evogit.stats.estimates import mean
+from evogit.stats.scales import mean
 
 FIRST = 25
 """The first number of evaluations at which methods are compared; the next ones are twice as many each."""

@@ -16,7 +16,7 @@ from evogit.config.instructions import instructs, names_dots
 from evogit.config.names import REPOSITORY_FILE, TASK_FILE, TEMPLATES
 from evogit.config.values import EvaluationCommand, Gate, MetricReader, Pairwise, is_safe_path, matches
 from evogit.contained import file_at, walk
-from evogit.core import HOLDOUT, ConfigError, Judged, Metric, NotFoundError, UsageError
+from evogit.core import HOLDOUT, ConfigError, Judged, Measure, Metric, NotFoundError, UsageError
 from evogit.credentials import is_secret_name, secret_files
 from evogit.sandbox import Environment
 from evogit.sandbox.limits import Limits
@@ -37,8 +37,9 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     such a one, unless `shared` covers it. `evaluator` is the trusted file, outside every
     candidate; where a `command` evaluates, it is the file that names it. With `pairwise` the command
     says only whether a candidate is valid; all of them are where its text is empty. Scores are noisy where `repeats` is
-    above 0. With `fingerprints` a candidate that does the same as an earlier one is not evaluated again. `untrusted` is
-    the folder that the user must trust before anything that it names acts outside a sandbox; None once that is so.
+    above 0; with what the primary metric `measures` of the machine, values of different hours cannot be compared. With
+    `fingerprints` a candidate that does the same as an earlier one is not evaluated again. `untrusted` is the folder
+    that the user must trust before anything that it names acts outside a sandbox; None once that is so.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     command: EvaluationCommand | None = None
     pairwise: Pairwise | None = None
     repeats: int = 0
+    measures: Measure = ""
     fingerprints: bool = False
     limits: Limits = field(default_factory=Limits)
     preload: tuple[str, ...] = ()
@@ -67,6 +69,11 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     def primary(self) -> Metric:
         """The metric that candidates are ranked by."""
         return next(metric for metric in self.metrics if metric.primary)
+
+    @property
+    def paired(self) -> bool:
+        """Whether would-be bests are measured side by side with a reference."""
+        return self.repeats > 0 and self.measures not in ("", "none")
 
     @property
     def metric_names(self) -> frozenset[str]:
@@ -160,6 +167,10 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
             return ()
         before = self.splits[: self.splits.index("train")]
         return before[: before.index(split)] if split in before else before
+
+    def draw(self, repeat: int) -> int:
+        """Return which draw of inputs a repeat has: without `repeats` always the first, so that all scores compare."""
+        return repeat if self.repeats else 0
 
     def check_split(self, split: str) -> None:
         """Refuse a misspelt split, which a command would not notice; an evaluator in Python may know more than listed.
@@ -262,7 +273,8 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         ]
         metrics = [asdict(metric) for metric in self.metrics]
         for metric in metrics:
-            del metric["bound"]  # it says when a run is over, and changes no score
+            del metric["scale"]  # that says how values are compared, not what they are
+            del metric["bound"]  # that says when a run is over, and changes no score
         seed = _files(self.folder, self.seed) if self.seed else ()
         return _digest([values, metrics, asdict(self.limits), self.environment.described], seed)
 
@@ -273,7 +285,15 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         Fields by name, the seed as one, the evaluator by the files and folders at its top.
         """
         values: dict[str, list[Any]] = {name: [getattr(self, name)] for name in self.__struct_fields__}
-        for place in ("folder", "evaluator", "seed", "repeats", "fingerprints", "untrusted"):  # no part of the way
+        for place in (
+            "folder",
+            "evaluator",
+            "seed",
+            "repeats",
+            "measures",
+            "fingerprints",
+            "untrusted",
+        ):  # no part of the way
             del values[place]
         del values["secret"]
         if not self.shared:  # in no `parts` of earlier journals
@@ -381,9 +401,24 @@ _NOVELTY = {"python": "fingerprint", "command": "tree", "judge": "tree"}
 """What is told apart by default: a command may read the files themselves, and so do those who compare them."""
 
 
+def _measures(table: TaskTable) -> Measure:
+    """What the metric that ranks measures: as declared, or time where it is read from a clock or runs are exclusive."""
+    name, metric = next((n, m) for n, m in table.metrics.items() if m.primary or len(table.metrics) == 1)
+    clock = table.evaluator.read.get(name, "").partition(":")[0] in ("cpu", "wall") or table.sandbox.exclusive
+    return metric.measures or ("time" if clock else "")
+
+
+def _metrics(table: TaskTable, measures: Measure) -> Iterator[Metric]:
+    """The metrics; noise of what is measured of the machine is in proportion to the values."""
+    for name, metric in table.metrics.items():
+        primary = metric.primary or len(table.metrics) == 1
+        clock = table.evaluator.read.get(name) in ("cpu", "wall") or (primary and measures not in ("", "none"))
+        plain = metric.model_dump(exclude={"measures", "primary", "scale"})
+        yield Metric(name=name, **plain, primary=primary, scale=metric.scale or ("log" if clock else ""))
+
+
 def _task(table: TaskTable, name: str, folder: Path) -> Task:
-    only = len(table.metrics) == 1
-    metrics = [Metric(name=n, **{**dict(m), "primary": m.primary or only}) for n, m in table.metrics.items()]
+    measures = _measures(table)
     box = table.sandbox
     cpu = box.cpu or box.timeout or Limits().cpu
     wall = box.timeout or WAITS * cpu
@@ -404,13 +439,14 @@ def _task(table: TaskTable, name: str, folder: Path) -> Task:
         withheld=tuple(table.withheld),
         excluded=tuple(table.excluded),
         shared=tuple(table.shared),
-        metrics=tuple(metrics),
+        metrics=tuple(_metrics(table, measures)),
         splits=tuple(table.evaluator.splits),
         gates={split: Gate.parse(text) for split, text in table.evaluator.gate.items()},
         evaluator=folder / (table.evaluator.file or name),
         command=_command(table.evaluator),
         pairwise=_pairwise(table.evaluator),
         repeats=table.evaluator.repeats,
+        measures=measures,
         fingerprints=(table.evaluator.novelty or _NOVELTY[table.evaluator.kind]) == "fingerprint",
         limits=limits,
         preload=tuple(box.preload),

@@ -23,7 +23,7 @@ from evogit.config.fields import Duration, Glob, Module, Package, Place, Size, W
 from evogit.config.names import SYSTEM
 from evogit.config.values import STRENGTH, Gate, MetricReader, is_safe_path, nearest, problem
 from evogit.contained import MAX_TEXT_BYTES, file_at, has_file, toml_of
-from evogit.core import ConfigError, Direction
+from evogit.core import ConfigError, Direction, Measure
 
 COMMANDS = ("command", "directory", "folder", "prepare", "tests", "retry", "profile")
 PYTHON_ONLY = ("file", "requirements")
@@ -52,6 +52,12 @@ class MetricTable(_TaskTable):
     """The seed's value, as published with the task."""
     best_known: FiniteFloat | None = None
     """The best value known from elsewhere, shown beside the results."""
+    scale: Literal["", "linear", "log"] = ""
+    """How noise grows: "linear", alike for all values; "log", in proportion to them, as times, rates and ratios do;
+    default: "log" for aggregate = "geometric" and for what is measured of the machine, else as measured."""
+    measures: Measure = ""
+    """What it measures of the machine: "time", "rate", "memory", or "none". With repeats, would-be bests are then
+    measured in turns with a reference. Default: "time" where it is read from cpu or wall, or with sandbox.exclusive."""
     bound: bool = False
     """Whether nothing can be better than `best_known`, so that a run which reaches it ends."""
 

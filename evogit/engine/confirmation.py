@@ -8,13 +8,20 @@ from collections.abc import Callable
 from evogit.core import StopReason
 from evogit.engine.evaluations import Evaluations
 from evogit.history.context import RunContext
-from evogit.history.leaders import field, to_repeat, undecided
+from evogit.history.leaders import doubtful, field, to_repeat, undecided
+from evogit.history.paired_scores import PairedScores
 
 AT_THE_END = 16
 """Evaluations with which the leaders are told apart at most, times the task's repeats; where no limit is given.
 
 A short run takes no more for that than it took to find them.
 """
+
+AT_MOST = 3
+"""Times the task's repeats that the best is measured beside the seed, where that does not tell them apart before."""
+
+OBSERVED_EVERY = 8
+"""Candidates after which a reference is evaluated, where values depend on the hour: it costs an eighth."""
 
 UNCONFIRMED = ("interrupted", "asked", "minutes", "error")
 """Reasons to stop after which the leaders may not have been told apart."""
@@ -49,22 +56,41 @@ class Confirmation:
         self._one = asyncio.Lock()
         self._seen = 0
         self._basis = object()
+        self._looked: str | None = None
         ended = history.stopped is not None and history.stopped.reason not in UNCONFIRMED
         self._confirmed = history.counts.evaluated if ended else None
 
     async def settle(self) -> bool:
         """Evaluate again until the best is one that can be believed; False when hurry left that to the next engine.
 
-        Half of the limit is kept for the end.
+        Half of the limit is kept for the end. Where values of different hours cannot be compared the best is evaluated
+        now and then, to see how fast the machine is.
         """
+        if not self._history.repeats and self._looked != self._history.best:
+            await self._look()
+        if self._history.scores.unobserved >= OBSERVED_EVERY:
+            await self._observe()
         if self._history.repeats and self._news():
             await self._settle(None if self._limit is None else self._limit // 2)
         return not self._hurry.is_set()
+
+    async def _look(self) -> None:
+        """Evaluate a new best once more where it is doubtful that scores are exact."""
+        self._looked = self._history.best
+        async with self._one:
+            if self._may(None) and (commit := doubtful(self._history)):
+                await self._again(commit)
 
     async def _settle(self, limit: int | None) -> None:
         async with self._one:
             while self._may(limit) and (commit := to_repeat(self._history)):
                 await self._again(commit)
+
+    async def _observe(self) -> None:
+        async with self._one:
+            best, scores = self._history.best, self._history.scores
+            if best and scores.unobserved >= OBSERVED_EVERY and not self._hurry.is_set():
+                await self._evaluations.finish(best, repeat=1 + scores.latest(best))
 
     def _news(self) -> bool:
         """Whether there may be another contender: one that came since the last look, or what people decided."""
@@ -80,7 +106,11 @@ class Confirmation:
         return not self._hurry.is_set() and (limit is None or spent < limit) and self._room()
 
     async def _again(self, commit: str) -> None:
-        await self._evaluations.finish(commit, repeat=1 + self._history.scores.latest(commit))
+        reference = self._history.best if self._history.scores.paired else None
+        await self._beside(commit, None if reference == commit else reference)
+
+    async def _beside(self, commit: str, reference: str | None) -> None:
+        await self._evaluations.finish(commit, repeat=1 + self._history.scores.latest(commit), reference=reference)
 
     async def confirm(self, reason: StopReason) -> bool:
         """Tell the leaders apart: the best from whoever it leads least surely, until it is separated from all.
@@ -101,11 +131,24 @@ class Confirmation:
         history, limit = self._history, self._limit
         allowance = min(AT_THE_END * history.repeats, history.counts.evaluated)
         end = history.counts.repeated + allowance if limit is None else limit
+        await self._beside_the_seed(end)
         while self._may(end):
             found = undecided(history)
             if found is None:
                 break
-            commit = found.next(field(history))
+            paired = history.scores.paired
+            commit = found.rival if paired else found.next(field(history))
             self._show("leaders", f"evaluating {commit[:7]} again")
-            await self._again(commit)
+            await self._beside(commit, found.leader if paired else None)
         self._show("leaders", "")
+
+    async def _beside_the_seed(self, end: int) -> None:
+        """Measure the gain of the best over the seed side by side, as a person who lands it would."""
+        history, scores = self._history, self._history.scores
+        while isinstance(scores, PairedScores) and (best := history.best) and self._may(end):
+            seed = history.seed or ""
+            times = scores.pairs.times(best, seed) / history.repeats
+            if best == seed or times >= AT_MOST or (times >= 1 and scores.surely_better(best, seed)):
+                break
+            self._show("leaders", f"evaluating {best[:7]} beside the seed")
+            await self._beside(best, seed)

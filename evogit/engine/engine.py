@@ -163,11 +163,11 @@ class Engine:
         await self._evaluate_people()
         assert self._stopping.asked  # that is what ended the agents' lives
         reason, _ = self._stopping.asked
+        self._again = await self._look_again(reason)
         if not await self._confirmation.confirm(reason):
             reason = "interrupted"
             self._stopping.asked = reason, ""
         await evaluate_on_holdout(self._context, self._evaluations, self._stopping.hurry)
-        self._again = await self._look_again(reason)
         await self._evaluations.take_over()  # a worker may have lied until now
 
     # --- beginning and end --------------------------------------------------------------------------------------
@@ -206,9 +206,9 @@ class Engine:
         history, best = self._history, self._history.best
         if history.repeats or history.strengths or best is None or history.fitness(best) is None:
             return ""
-        if not self._evaluations.backend.looks_again:
+        if not self._evaluations.backend.looks_again or not self._quota.has_room_to_repeat():
             return ""
-        new = history.phylogeny[best].engine == self._context.engine
+        new = history.phylogeny[best].engine == self._context.engine and not history.scores.repeated(best)
         if not new or reason in UNCONFIRMED or self._stopping.hurry.is_set():
             return ""
         return await self._evaluations.differs_again(best)

@@ -29,6 +29,7 @@ from evogit.evaluation.muting import muted
 from evogit.evaluation.seed_files import packed_seed
 from evogit.history.context import RunContext, redactor
 from evogit.history.decisions import restored
+from evogit.history.paired_scores import beside
 from evogit.history.state import ROUNDING
 from evogit.panel import Panel
 from evogit.repository.evidence import evidence_of, files_of, redacted, redacted_evaluation
@@ -172,7 +173,7 @@ class Evaluations:
         tree = self._history.phylogeny[commit].tree
         files = await self._files(tree)
         key = self.backend.key(tree, split, repeat, base=files.base.id if files.base else "")
-        if known := self._index.find(key):
+        if not self._history.scores.paired and (known := self._index.find(key)):
             return replace(self._redacted(known.evaluation), cached=True), known.evidence
         is_seed = commit == self._history.seed
         for wait in (*((0.0,) * len(AGAIN_AFTER) if is_seed else AGAIN_AFTER), None):
@@ -245,20 +246,21 @@ class Evaluations:
         return None if self.backend.jobs is None else self.backend.jobs - self._under_way
 
     async def differs_again(self, commit: str) -> str:
-        """What is otherwise when a valid candidate is evaluated once more, a sentence; empty where nothing is.
+        """Evaluate a valid candidate once more and say what is otherwise, in a sentence; empty where nothing is.
 
-        Nothing is journalled.
+        What is otherwise is journalled: scores are noisy from then on.
         """
         history, tree = self._history, self._history.phylogeny[commit].tree
         then, name = history.fitness(commit), history.metric.name
-        now, _ = await self.backend.evaluate(tree, await self._files(tree), split=history.split)
-        if then is None or not now.counts:
-            return ""
-        if not now.ok:
-            return f"{commit[:7]} was ok and is {now.status} now: {self._redactor.text(now.reason)}"
+        repeat = 1 + history.scores.latest(commit)
+        now, evidence = await self._told(tree, await self._files(tree), history.split, repeat)
         value = now.metrics.get(name, math.nan)
-        if math.isclose(then, value, rel_tol=ROUNDING):
+        same = now.ok and then is not None and math.isclose(then, value, rel_tol=ROUNDING)
+        if then is None or not now.counts or now.starved or same:
             return ""
+        self.record(commit, (now, evidence))
+        if not now.ok:
+            return f"{commit[:7]} was ok and is {now.status} now: {now.reason}"
         return f"{name} of {commit[:7]} was {then:.10g}, and {value:.10g} when evaluated once more"
 
     def _evidence(self, commit: str) -> Evidence:
@@ -312,10 +314,25 @@ class Evaluations:
             if evaluation.counts and evaluation.status != "flaky":
                 self._index.add(evaluation.key, entry.id)
 
-    async def finish(self, commit: str, split: str | None = None, repeat: int = 0) -> None:
-        """Evaluate and journal a candidate that no other task is busy with."""
-        if result := await self.evaluate(commit, split, repeat):
+    async def finish(
+        self, commit: str, split: str | None = None, repeat: int = 0, reference: str | None = None
+    ) -> None:
+        """Evaluate and journal a candidate that no other task is busy with, side by side with a `reference` if any.
+
+        Which of the two is first changes from one repeat to the next, so that a drift favours neither.
+        """
+        other = await self._again(reference, repeat) if reference and repeat % 2 else None
+        result = await self.evaluate(commit, split, repeat)
+        if result and reference:
+            other = other or await self._again(reference, repeat)
+            result = beside(result[0], reference, other), result[1]
+        if result:
             await self.settle(commit, result)
+
+    async def _again(self, commit: str, repeat: int) -> Evaluation:
+        """Evaluate a candidate now; nothing is journalled."""
+        tree = self._history.phylogeny[commit].tree
+        return (await self._told(tree, await self._files(tree), self._history.split, repeat))[0]
 
     async def take_over(self) -> None:
         """Evaluate what waits for nobody else: of engines that are gone, of people, of workers that lied; our seed."""

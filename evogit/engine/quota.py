@@ -46,7 +46,7 @@ class Quota:
     def _used(self) -> int:
         """Evaluations that use up the limit."""
         counts = self._history.counts
-        return counts.evaluated + counts.repeated * self._limits.count_repeats
+        return counts.evaluated + (counts.repeated + counts.references) * self._limits.count_repeats
 
     @property
     def thinking(self) -> int:

@@ -115,6 +115,7 @@ class Start(Struct, frozen=True):
             goal=self.context.task.goal,
             parts=self.context.task.parts,
             repeats=self.context.task.repeats,
+            paired=self.context.task.paired,
             inputs=backend.inputs or self._commitment(),
             settings=self._told_settings(),
         )

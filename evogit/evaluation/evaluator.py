@@ -112,7 +112,7 @@ class Evaluator:
     def drawn(self, split: str, repeat: int) -> Drawn:
         """The seeds of the inputs of one evaluation, all that another process or machine needs for it."""
         splits = (*self.task.stages(split), split)
-        return self._drawing.drawn(self.task.name, splits, repeat) if self._draws else {}
+        return self._drawing.drawn(self.task.name, splits, self.task.draw(repeat)) if self._draws else {}
 
     @property
     def inputs(self) -> str:
@@ -209,7 +209,7 @@ class Evaluator:
         hearing = _Hearing(on_case, self.task.limits.total)
         async with self._slot() as process:
             drawn = self.drawn(split, repeat) if drawn is None else drawn
-            evaluation, evidence = await hearing.of(process, files, split, repeat, drawn)
+            evaluation, evidence = await hearing.of(process, files, split, self.task.draw(repeat), drawn)
         if self.judged == "pairs":  # all that is known is whether it is valid
             evaluation = replace(evaluation, metrics={}, cases={})
         return self.labelled(evaluation, tree, files, split, repeat, self.place), thinned(evidence)

@@ -10,6 +10,7 @@ from evogit.core import (
     HUMAN,
     PICO,
     Candidate,
+    Cost,
     Duplicate,
     Evaluation,
     FailedProposal,
@@ -50,6 +51,10 @@ class Counts:
     repeated: int = 0
     """Evaluations of candidates that were evaluated before; `repeated_seconds` is what they took, wall clock."""
     repeated_seconds: float = 0.0
+    references: int = 0
+    """Evaluations of a reference, beside a candidate or to see how fast the machine is; `reference_seconds` is what
+    they took, wall clock."""
+    reference_seconds: float = 0.0
 
     @property
     def proposals(self) -> int:
@@ -79,9 +84,16 @@ class Counts:
                 self.failed_proposals += bool(event.engine)
 
     def again(self, evaluation: Evaluation) -> None:
-        """Count one more evaluation of a candidate that was evaluated before."""
+        """Count one more evaluation of a candidate that was evaluated before, and the reference beside it."""
         self.repeated += 1
         self.repeated_seconds += 0.0 if evaluation.cached else evaluation.cost.wall
+        if evaluation.beside:
+            self.refer(evaluation.beside.cost)
+
+    def refer(self, cost: Cost) -> None:
+        """Count one more evaluation of a reference."""
+        self.references += 1
+        self.reference_seconds += cost.wall
 
 
 @dataclass(slots=True)

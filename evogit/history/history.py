@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from evogit.config.values import REPEATS
 from evogit.core import (
     HUMAN,
     Adopted,
@@ -79,9 +80,32 @@ class History(RunState):
         self.engines[event.engine] = event
         self.course.started = self.course.elapsed
         self.stopped = None
-        if event.repeats != self.repeats:
-            self.repeats = self.scores.repeats = event.repeats
+        self.declared_repeats = event.repeats
+        self._weigh_noise()
+        if [each.scale for each in event.metrics] != [each.scale for each in self._first_start().metrics]:
+            self._rescale(event)
+
+    def _weigh_noise(self) -> None:
+        """Count scores as exact or as noisy: as the task says, until what was evaluated again shows otherwise.
+
+        They are exact while the seed and all others came out alike to the last digit, and noisy once one did not.
+        """
+        repeats, scores = self.declared_repeats, self.scores
+        if scores.differing:
+            repeats = repeats or REPEATS
+        elif repeats and self.seed and not scores.paired and scores.repeated(self.seed) >= repeats:
+            repeats = 0
+        if repeats != self.repeats:
+            self.repeats = scores.repeats = repeats
             self._find_best()
+
+    def _rescale(self, event: RunStarted) -> None:
+        """Compare values as the task says now."""
+        scales = {each.name: each.scale for each in event.metrics}
+        metrics = tuple(replace(each, scale=scales.get(each.name, "")) for each in self._first_start().metrics)
+        self.started = replace(self._first_start(), metrics=metrics)
+        self.scores.declare(metrics)
+        self._find_best()
 
     def _forked(self, event: Forked, entry: Entry) -> None:
         self.forked = event
@@ -200,6 +224,7 @@ class History(RunState):
         changes = {name: getattr(event, name) for name in CHANGEABLE}
         self.started = replace(self._first_start(), **changes)
         self._scores = None
+        self.repeats = self.declared_repeats
         self.evidence = {}
         self.faults = {}
         self.best = None
@@ -273,12 +298,16 @@ class History(RunState):
     def _repeated(self, commit: str, event: Evaluated, first: bool, was_valid: bool) -> None:
         """Take in that a candidate, valid until now or not, was evaluated again; what went wrong is its evidence."""
         if first and event.evaluation.counts:
-            self.counts.again(event.evaluation)
+            if self.scores.paired and event.evaluation.beside is None and len(self.judgements) > 1:
+                self.counts.refer(event.evaluation.cost)
+            else:
+                self.counts.again(event.evaluation)
             if was_valid and self.fitness(commit) is None:
                 self.counts.failed += 1
         if not event.evaluation.ok and event.evidence:
             self.evidence[commit] = event.evidence
         self.scores.distinguish(commit, self.best)
+        self._weigh_noise()
         self._find_best()
 
     def _consider(self, commit: str) -> None:
@@ -325,8 +354,12 @@ class History(RunState):
             self._find_best()
 
     def _lead(self) -> None:
-        """Where scores are noisy, the best is the fittest of those that can be believed, or the seed."""
-        known = {self.seed or "", *self.scores.known()} - self.pruned - self.set_aside
+        """Where scores are noisy, the best is the fittest of those that can be believed, or the seed.
+
+        Where they were thought to be exact, one more evaluation is enough for that.
+        """
+        believed = self.scores.known() if self.declared_repeats else self.scores.again()
+        known = {self.seed or "", *believed} - self.pruned - self.set_aside
         ranked = sorted((each for each in known if each in self.scores), key=self.phylogeny.numbers.__getitem__)
         best: str | None = None
         for each in ranked:

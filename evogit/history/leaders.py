@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from evogit.core import Cost
 from evogit.history import History
 from evogit.stats.estimates import Duel, Estimate, duel, shared_level
+
+NEAR = 0.25
+"""Share of a limit from which on a candidate may work until a clock stops it, rather than until it is done."""
+ALIKE = 0.05
+"""Relative difference of CPU or wall clock up to which different candidates seem to be stopped by the same clock."""
+OTHERS, LATEST = 2, 50
+"""Candidates that must be alike in that, of so many that were evaluated last."""
+LOOKS = 2
+"""Bests that come out alike when they are evaluated again, after which scores are exact though clocks seem to end them;
+one is enough where the seed's repeats were alike, too."""
 
 
 def contender(history: History) -> str | None:
@@ -32,9 +43,46 @@ def to_repeat(history: History) -> str | None:
     The best first, while it was evaluated less often than the contender: both must be known alike.
     """
     found, best = contender(history), history.best
+    if history.scores.paired:  # the best is measured beside it
+        return found
     if found and best and best != found and history.scores.repeated(best) < history.scores.repeated(found):
         return best
     return found
+
+
+def doubtful(history: History) -> str | None:
+    """Return the best of a run that counts as exact if there is reason to evaluate it again; None if there is not.
+
+    There is where the task says that scores are noisy, and only those of the seed were alike, and where candidates seem
+    to work until a clock stops them.
+    """
+    best, scores = history.best, history.scores
+    if history.repeats or scores.shifting or best in (None, history.seed) or scores.repeated(best or ""):
+        return None
+    alike = sum(commit != history.seed for commit in scores.again())
+    seems_exact = alike > 0 if history.declared_repeats else alike >= LOOKS or not is_clock_bound(history, best or "")
+    return None if seems_exact else best
+
+
+def is_clock_bound(history: History, commit: str) -> bool:
+    """Whether a candidate came near to a limit, and used just as much CPU or wall clock as others."""
+    own = _cost(history, commit)
+    if own.call_share < NEAR:
+        return False
+    others = (_cost(history, each) for each in history.judgements[-LATEST:] if each != commit)
+    return sum(_alike(own, each) for each in others) >= OTHERS
+
+
+def _cost(history: History, commit: str) -> Cost:
+    """What the first evaluation of a valid candidate used; nothing of one that failed."""
+    evaluation = history.evaluation(commit, repeat=0)
+    return evaluation.cost if evaluation and evaluation.ok else Cost()
+
+
+def _alike(own: Cost, other: Cost) -> bool:
+    """Whether both used as much CPU, or both as much wall clock, in the call that came nearest to a limit."""
+    pairs = ((own.call_cpu, other.call_cpu), (own.call_wall, other.call_wall))
+    return any(used and abs(used - beside) <= ALIKE * used for used, beside in pairs)
 
 
 def field(history: History) -> Mapping[str, Estimate]:
@@ -51,7 +99,7 @@ def tied(history: History) -> list[str]:
     known = field(history)
     noise, lead = history.scores.noise(), known[best]
     others = [commit for commit in known if commit != best]
-    if noise.common:
+    if noise.common or history.scores.paired:
         near = [commit for commit in others if not history.scores.surely_better(best, commit)]
     else:
         margins = {times: noise.margin(lead.times, times) for times in {each.times for each in known.values()}}
@@ -62,10 +110,12 @@ def tied(history: History) -> list[str]:
 def undecided(history: History) -> Duel | None:
     """The two to tell apart next; None where the leader is better than all beyond noise, or no repeat can tell more."""
     known, scores = field(history), history.scores
+    if history.repeats == 1:
+        return None
     found, common = duel(known), scores.noise().common
     if found is None:
         return None
-    if common is None:
+    if common is None and not scores.paired:
         return None if found.decided(known, scores.noise()) else found
     above, margin = scores.difference(found.leader, found.rival, level=shared_level(len(known)))
-    return None if scores.metric.sign * above > margin or common.rounded else found
+    return None if scores.metric.sign * above > margin or (common and common.rounded) else found

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 from msgspec.structs import replace
 
 from evogit.core import Cost, Evaluation, Metric
 from evogit.history.columns import DERIVED, fold
 from evogit.history.pages import Pages
-from evogit.stats.estimates import LEVEL, Estimate, Noise, mean
+from evogit.stats.estimates import LEVEL, Estimate, Noise
+from evogit.stats.scales import LINEAR, Scale, mean
+from evogit.stats.two_way import ROUNDING
 
 Known = dict[tuple[str, int], Evaluation]
 """The evaluations of one candidate by split and repeat."""
@@ -31,7 +34,8 @@ class Scores:
 
     With `repeats` above 0 values are noisy: a candidate may be evaluated again so often before it is believed, and
     what is known of it are means and intervals. `log` holds an id for each evaluation taken in, so that whoever keeps
-    an index looks only at what is new.
+    an index looks only at what is new. `declared` are the scales on which metrics have their noise, as far as the task
+    says; where it is a log scale means are geometric and intervals factors (`scale`).
     """
 
     metric: Metric
@@ -49,11 +53,46 @@ class Scores:
     _noise: dict[tuple[str, str], Noise] = field(default_factory=dict)
     _again: dict[str, int] = field(default_factory=dict)
     _distinct: set[str] = field(default_factory=set)
+    differing: set[str] = field(default_factory=set)
+    """Ids of those that came out otherwise when they were evaluated again, on the split that ranks."""
+    declared: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, metrics: Sequence[Metric], split: str, repeats: int) -> Self:
+        """Begin with no evaluations by these metrics, the primary one of which ranks."""
+        primary = next(metric for metric in metrics if metric.primary)
+        return cls(primary, split, repeats, declared={metric.name: metric.noise for metric in metrics})
+
+    def declare(self, metrics: Sequence[Metric]) -> None:
+        """Take over the scales that these metrics have now."""
+        self.declared = {metric.name: metric.noise for metric in metrics}
+        for (_, name), noise in self._noise.items():
+            noise.declare(self.declared.get(name, ""))
+        self._rescale()
+
+    @property
+    def scale(self) -> Scale:
+        """The scale of the noise of the values that rank."""
+        return self.noise().scale
 
     @property
     def shifting(self) -> bool:
         """Whether what is learnt of some candidates moves the values of all."""
         return False
+
+    @property
+    def paired(self) -> bool:
+        """Whether candidates are measured side by side before they are believed."""
+        return False
+
+    def side_by_side(self, a: str, b: str) -> bool:
+        """Whether two were measured in the same minutes, or both beside others that were; True where none need be."""
+        return True
+
+    @property
+    def unobserved(self) -> int:
+        """How many candidates were evaluated since the pace of the machine was, where that counts."""
+        return 0
 
     def __contains__(self, commit: object) -> bool:
         return commit in self._evaluations
@@ -107,12 +146,35 @@ class Scores:
             self._again[commit] = self.repeated(commit)
         valid = self.valid(commit, evaluation.split)
         for name in {name for each in valid for name in each.metrics}:
-            self._noise.setdefault((evaluation.split, name), Noise())
+            self._noise.setdefault((evaluation.split, name), Noise(self.declared.get(name, "")))
+        if evaluation.split == self.split:
+            self._tell_apart(commit, valid)
+        moved = False
         for (split, name), noise in self._noise.items():
             if split == evaluation.split:
+                before = noise.scale
                 noise.learn(commit, {each.repeat: each.metrics[name] for each in valid if name in each.metrics})
-        if evaluation.split == self.split:
+                moved = moved or noise.scale != before
+        if moved:
+            self._rescale()
+        elif evaluation.split == self.split:
             self._adjust(self.noise())
+
+    def _tell_apart(self, commit: str, valid: Sequence[Evaluation]) -> None:
+        """Note whether all evaluations of a candidate say the same, to the last digit."""
+        values = [each.metrics[self.metric.name] for each in valid if self.metric.name in each.metrics]
+        same = not values or math.isclose(min(values), max(values), rel_tol=ROUNDING)
+        if same and len(valid) in (0, len(self.each(commit))):
+            self.differing.discard(commit)
+        else:
+            self.differing.add(commit)
+
+    def _rescale(self) -> None:
+        """Compute means anew, as the scale of some noise is another one."""
+        self._together.clear()
+        self._estimates.clear()
+        self._by_case.clear()
+        self._adjust(self.noise())
 
     def _adjust(self, noise: Noise) -> None:
         """Rank what was evaluated again as by its first evaluation, where noise is common: then all are comparable."""
@@ -137,7 +199,7 @@ class Scores:
         if len(known) == 1:  # as nearly always
             return next((each for (where, _), each in known.items() if where == split), None)
         if (commit, split) not in self._together and (same := self._same(known, split)):
-            told = together(same)
+            told = together(same, lambda name: self.noise(split, name).scale)
             if split == self.split and commit in self._values:
                 told = replace(told, metrics={**told.metrics, self.metric.name: self._values[commit]})
             self._together[commit, split] = told
@@ -187,7 +249,8 @@ class Scores:
         told = self.evaluation(commit, split)
         if told is None or not told.ok or name not in told.metrics:
             return None
-        estimate = Estimate.of(each.metrics[name] for each in self.valid(commit, split))
+        scale = self.noise(split, name).scale
+        estimate = Estimate.of((each.metrics[name] for each in self.valid(commit, split)), scale)
         if primary:
             self._estimates[commit, split] = estimate
         return estimate
@@ -195,26 +258,42 @@ class Scores:
     def beside(self, commit: str, split: str) -> Scores:
         """Empty scores, which know the noise as these do, but for what `commit` told."""
         known = {key: noise.without(commit) for key, noise in self._noise.items()}
-        return Scores(self.metric, split, self.repeats, _noise=known)
+        return Scores(self.metric, split, self.repeats, _noise=known, declared=self.declared)
 
     def noise(self, split: str | None = None, metric: str | None = None) -> Noise:
         """What is known of the spread of single measurements on `split`."""
-        return self._noise.get((split or self.split, metric or self.metric.name)) or Noise()
+        name = metric or self.metric.name
+        return self._noise.get((split or self.split, name)) or Noise(self.declared.get(name, ""))
 
     def margin(self, commit: str, split: str | None = None, metric: str | None = None) -> float | None:
         """Half of the 95 % interval of a value, in the metric's unit; None unless the candidate is valid.
 
-        0 where scores are exact, infinite while nothing was evaluated twice.
+        0 where scores are exact, infinite while nothing was evaluated twice. On a log scale it is half of the width of
+        an interval that reaches further up than down (`interval`).
         """
         if self._exact(split, metric):
             return 0.0 if commit in self._values else None
-        estimate = self.estimate(commit, split, metric)
+        known = self._known(commit, split, metric)
+        return None if known is None else known[0].half(known[1], known[2])
+
+    def interval(self, commit: str, split: str | None = None, metric: str | None = None) -> tuple[float, float] | None:
+        """Return the 95 % interval of a mean, (v, v) where scores are exact; None unless the candidate is valid."""
+        if self._exact(split, metric):
+            value = self._values.get(commit)
+            return None if value is None else (value, value)
+        known = self._known(commit, split, metric)
+        return None if known is None else known[0].interval(known[1], known[2])
+
+    def _known(self, commit: str, split: str | None, metric: str | None) -> tuple[Scale, float, float] | None:
+        """Return a value that is noisy, half of its interval, and the scale of that; None unless it is valid."""
+        estimate, noise = self.estimate(commit, split, metric), self.noise(split, metric)
         if estimate is None:
             return None
         if not self.repeats:
-            return 0.0
-        noise, ranks = self.noise(split, metric), split in (None, self.split) and metric in (None, self.metric.name)
-        return noise.margin_of_first(estimate.times) if ranks and noise.common else noise.margin(estimate.times)
+            return LINEAR, estimate.mean, 0.0
+        if noise.common and split in (None, self.split) and metric in (None, self.metric.name):
+            return noise.scale, self._values[commit], noise.margin_of_first(estimate.times)
+        return noise.scale, estimate.mean, noise.margin(estimate.times)
 
     def _exact(self, split: str | None, metric: str | None = None) -> bool:
         """Whether the value that ranks is asked for and is all there is to know."""
@@ -223,20 +302,44 @@ class Scores:
     def difference(
         self, a: str, b: str, split: str | None = None, metric: str | None = None, level: float = LEVEL
     ) -> tuple[float, float]:
-        """How much the value of `a` is above that of `b`, both valid, and half of the interval of that.
+        """Return how much the value of `a` is above that of `b`, both valid, and the least difference beyond noise.
 
-        Where noise is common only evaluations with the same repeat are compared; the interval is 0 where scores are
-        exact.
+        Both are in the metric's unit; on a linear scale the second is half of the interval of the first. It is 0 where
+        scores are exact, and infinite with one repeat: two values say too little of their spread.
+        """
+        over, above, margin = self._above(a, b, split, metric, level)
+        margin = math.inf if self.repeats == 1 else margin
+        return self.noise(split, metric).scale.difference(over, above, margin)
+
+    def gain(self, a: str, b: str, split: str | None = None) -> tuple[float, float, float]:
+        """Return how much better `a` is than `b`, both valid, and the ends of the 95 % interval of that.
+
+        They are in the unit of the metric that ranks.
+        """
+        over, above, margin = self._above(a, b, split, None, LEVEL)
+        margin = math.inf if self.repeats == 1 else margin
+        scale, sign = self.noise(split).scale, self.metric.sign
+        middle, low, high = (sign * scale.step(over, each) for each in (above, above - margin, above + margin))
+        return middle, min(low, high), max(low, high)
+
+    def _above(self, a: str, b: str, split: str | None, metric: str | None, level: float) -> tuple[float, float, float]:
+        """Return the value of `b`, how much that of `a` is above it on the scale, and half of the interval of that.
+
+        Where noise is common only evaluations with the same repeat are compared.
         """
         noise, name = self.noise(split, metric), metric or self.metric.name
+        to = noise.scale.to
         if self.repeats and noise.common:
             mine, other = self._by_repeat(a, split, name), self._by_repeat(b, split, name)
             if shared := sorted(mine.keys() & other.keys()):
-                return mean([mine[each] - other[each] for each in shared]), noise.paired(len(shared), level)
+                above = mean([to(mine[each]) - to(other[each]) for each in shared])
+                over = noise.adjusted(b) if b in noise.measured else other[shared[0]]
+                return over, above, noise.paired(len(shared), level)
         one, two = self.estimate(a, split, metric), self.estimate(b, split, metric)
         assert one is not None  # the caller says so
         assert two is not None
-        return one.mean - two.mean, noise.margin(one.times, two.times, level=level) if self.repeats else 0.0
+        margin = noise.margin(one.times, two.times, level=level) if self.repeats else 0.0
+        return two.mean, to(one.mean) - to(two.mean), margin
 
     def _by_repeat(self, commit: str, split: str | None, name: str) -> Mapping[int, float]:
         """The values of a metric by repeat; of those that were evaluated once without a look at the evaluation."""
@@ -255,7 +358,7 @@ class Scores:
     def surely_better(self, a: str, b: str, split: str | None = None) -> bool:
         """Whether `a` is better beyond noise: zero lies outside the 95 % interval of the difference of the means.
 
-        A valid candidate is surely better than one that is not.
+        A valid candidate is surely better than one that is not. With one repeat nothing else is.
         """
         if self._exact(split):
             worth, over = self._values.get(a), self._values.get(b)
@@ -273,6 +376,10 @@ class Scores:
         """
         return not self.repeats or self._again.get(commit, 0) >= self.repeats or commit in self._distinct
 
+    def again(self) -> list[str]:
+        """Ids of all that were evaluated again."""
+        return list(self._again)
+
     def known(self) -> list[str]:
         """Ids of all that were evaluated again and can be believed."""
         return [commit for commit in self._again if self.believed(commit)]
@@ -283,11 +390,13 @@ class Scores:
             self._distinct.add(commit)
 
     def field(self, commits: Iterable[str]) -> dict[str, Estimate]:
-        """The estimates of those that are valid, higher is better; where noise is common as they rank."""
-        sign, common = self.metric.sign, self.noise().common
+        """The estimates of those that are valid, on the scale; higher is better. Where noise is common as they rank."""
+        sign, common, to = self.metric.sign, self.noise().common, self.scale.to
         known = {commit: self.estimate(commit) for commit in commits}
         means = {name: self._values[name] if common else each.mean for name, each in known.items() if each}
-        return {name: Estimate(sign * means[name], each.times, each.squares) for name, each in known.items() if each}
+        return {
+            name: Estimate(sign * to(means[name]), each.times, each.squares) for name, each in known.items() if each
+        }
 
 
 class PartialScores(Scores):
@@ -309,6 +418,8 @@ class PartialScores(Scores):
             _noise=whole._noise,
             _again=whole._again,
             _distinct=whole._distinct,
+            differing=whole.differing,
+            declared=whole.declared,
         )
         self.whole = whole
         self.members = set[str]()
@@ -345,6 +456,10 @@ class PartialScores(Scores):
         """Half of the 95 % interval for a member; None for others."""
         return self.whole.margin(commit, split, metric) if commit in self.members else None
 
+    def interval(self, commit: str, split: str | None = None, metric: str | None = None) -> tuple[float, float] | None:
+        """The 95 % interval for a member; None for others."""
+        return self.whole.interval(commit, split, metric) if commit in self.members else None
+
     def surely_better(self, a: str, b: str, split: str | None = None) -> bool:
         """Whether `a` is better beyond noise, strangers left out."""
         return a in self.members and (b not in self.members or self.whole.surely_better(a, b, split))
@@ -355,10 +470,11 @@ def seconds(evaluation: Evaluation) -> float:
     return evaluation.cost.wall if evaluation.counts and not evaluation.cached else 0.0
 
 
-def together(evaluations: Sequence[Evaluation]) -> Evaluation:
+def together(evaluations: Sequence[Evaluation], scale: Callable[[str], Scale] = lambda _: LINEAR) -> Evaluation:
     """The evaluations of one candidate on one split as one: means of what is valid, and what it all cost.
 
     Those that do not count are left out where others do. `flaky`, with a reason, where some are valid and others not.
+    Means are those of each metric's `scale`.
     """
     counted = [each for each in evaluations if each.counts] or list(evaluations[-1:])
     valid = [each for each in counted if each.ok]
@@ -367,8 +483,8 @@ def together(evaluations: Sequence[Evaluation]) -> Evaluation:
     costs = [each.cost for each in counted]
     first = replace(
         (valid or counted)[0],
-        metrics=_means([each.metrics for each in valid]),
-        cases=_means_by_case([each.cases for each in valid]) if valid else counted[0].cases,
+        metrics=_means([each.metrics for each in valid], scale),
+        cases=_means_by_case([each.cases for each in valid], scale) if valid else counted[0].cases,
         cost=Cost(
             wall=math.fsum(each.wall for each in costs),
             cpu=math.fsum(each.cpu for each in costs),
@@ -384,12 +500,14 @@ def together(evaluations: Sequence[Evaluation]) -> Evaluation:
     return replace(first, status="flaky", metrics={}, reason=reason)
 
 
-def _means(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def _means(found: Sequence[Mapping[str, float]], scale: Callable[[str], Scale]) -> dict[str, float]:
     """The mean of each value that all have."""
     names = [name for name in found[0] if all(name in each for each in found)] if found else []
-    return {name: mean([each[name] for each in found]) for name in names}
+    return {name: scale(name).mean([each[name] for each in found]) for name in names}
 
 
-def _means_by_case(found: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:
+def _means_by_case(
+    found: Sequence[Mapping[str, Mapping[str, float]]], scale: Callable[[str], Scale]
+) -> dict[str, dict[str, float]]:
     shared = [name for name in found[0] if all(name in each for each in found)]
-    return {name: _means([each[name] for each in found]) for name in shared}
+    return {name: _means([each[name] for each in found], scale) for name in shared}

@@ -44,12 +44,15 @@ class Comparison(Struct, frozen=True):
 
     `gain` is positive when `value` is better than `over`, and 0 where they differ by rounding alone. `margin` is half
     of its 95 % interval, in the metric's unit: 0 where values are exact, infinite while the noise is not known.
+    `apart` says that the two were measured in different hours, and that the machine's pace counts: nothing but a
+    measurement side by side proves a gain then.
     """
 
     value: float
     over: float
     gain: float
     margin: float = 0.0
+    apart: bool = False
 
     @classmethod
     def of(cls, metric: Metric, value: float, over: float, margin: float = 0.0) -> Comparison:
@@ -69,38 +72,38 @@ class Comparison(Struct, frozen=True):
     @property
     def relative(self) -> str:
         """The value as a share of the other one, as `45 % less` or `1.8x`; empty where that says nothing."""
-        return relative(self.value, self.over) if self.gain else ""
+        share = relative(self.value, self.over) if self.gain else ""
+        return f"{share}, not measured side by side" if share and self.apart else share
 
     def text(self, places: int) -> str:
         """Return the gain as tables have it: `+0.2000`, `+0.0130 within noise`, `tied`."""
         if self.verdict == "tied":
             return "tied"
-        return change(self.gain, places) + (" within noise" if self.verdict == "within noise" else "")
+        about = "~" * self.apart
+        return about + change(self.gain, places) + (" within noise" if self.verdict == "within noise" else "")
 
     def words(self, places: int) -> str:
         """Return verdict and gain as sentences have them: `better, +0.2000`, `within noise, +0.0130`, `tied`."""
-        return self.verdict if self.verdict == "tied" else f"{self.verdict}, {change(self.gain, places)}"
+        if self.verdict == "tied":
+            return self.verdict
+        return f"{self.verdict}, {change(self.gain, places)}{', not measured side by side' * self.apart}"
 
 
 class Standing(Struct, frozen=True):
     """How one candidate stands.
 
-    `status` is that of its evaluation, or one of `WAITING` and `OLD`. `score` is None unless it is `ok`; `margin` is
-    half of its 95 % interval, as in a `Comparison`. `origin` is the candidate that it is compared with, None where no
-    valid one is known.
+    `status` is that of its evaluation, or one of `WAITING` and `OLD`. `score` is None unless it is `ok`; `interval` is
+    its 95 % interval, both ends equal where it is exact, and `margin` half of that. `origin` is the candidate that it
+    is compared with, None where no valid one is known.
     """
 
     commit: str
     status: str
     score: float | None = None
+    interval: tuple[float, float] | None = None
     margin: float = 0.0
     origin: str | None = None
     comparison: Comparison | None = None
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """The 95 % interval of the score, both ends equal where it is exact."""
-        return None if self.score is None else (self.score - self.margin, self.score + self.margin)
 
     @property
     def gain(self) -> float | None:
@@ -111,6 +114,11 @@ class Standing(Struct, frozen=True):
     def verdict(self) -> Verdict | None:
         """How it compares with its origin; None if unknown."""
         return self.comparison.verdict if self.comparison else None
+
+    @property
+    def mark(self) -> str:
+        """A tilde before what was not measured side by side with its origin where that counts."""
+        return "~" if self.comparison and self.comparison.apart else ""
 
     @property
     def failed(self) -> bool:
@@ -126,7 +134,7 @@ def standing(history: History, commit: str) -> Standing:
         return Standing(commit, status_of(history, commit))
     origin = origin_of(history, commit)
     compared = compare(scores, commit, origin) if origin else None
-    return Standing(commit, "ok", score, scores.margin(commit) or 0.0, origin, compared)
+    return Standing(commit, "ok", score, scores.interval(commit), scores.margin(commit) or 0.0, origin, compared)
 
 
 def status_of(history: History, commit: str) -> str:
@@ -161,7 +169,8 @@ def compare(
     if not scores.repeats and not scores.shifting:
         return Comparison.of(metric, value, other)
     above, margin = scores.difference(commit, over, split, metric.name)
-    return Comparison(value, other, metric.sign * above, margin)
+    apart = scores.paired and not scores.side_by_side(commit, over)
+    return Comparison(value, other, metric.sign * above, margin, apart)
 
 
 def value_of(scores: Scores, commit: str, split: str | None = None, metric: Metric | None = None) -> float | None:

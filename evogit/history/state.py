@@ -25,6 +25,7 @@ from evogit.core import (
 from evogit.history.authors import Authors
 from evogit.history.counts import Attempts, Counts, Interruption, Outage, Spending
 from evogit.history.course import Course
+from evogit.history.paired_scores import PairedScores
 from evogit.history.phylogeny import Phylogeny
 from evogit.history.scores import Scores
 from evogit.history.strengths import Strengths
@@ -83,7 +84,8 @@ class RunState:
         faults: id -> errors of the evaluator on the run's split, repeats included, under the present task.
         reserved: what is set aside for attempts of which it is not known yet what they cost, by entry.
         seq: the highest clock seen.
-        repeats: how often a would-be best is evaluated again before it is believed; 0 where scores are exact.
+        repeats: how often a would-be best is evaluated again before it is believed; 0 where scores are exact. It is
+            `declared_repeats` of the task, until what is evaluated again shows that scores are exact, or are not.
     """
 
     run: str
@@ -126,10 +128,11 @@ class RunState:
     seq: int = field(default=0, init=False)
     moves: int = field(default=0, init=False)
     repeats: int = field(default=0, init=False)
+    declared_repeats: int = field(default=0, init=False)
     judgements: list[str] = field(default_factory=list, init=False)
     _record_at: int = field(default=0, init=False)
     attempts: Attempts = field(default_factory=Attempts, init=False)
-    _scores: Scores | Strengths | None = field(default=None, init=False)
+    _scores: Scores | Strengths | PairedScores | None = field(default=None, init=False)
     _former: dict[str, Evaluation] = field(default_factory=dict, init=False)
     faults: dict[str, int] = field(default_factory=dict, init=False)
     course: Course = field(default_factory=Course, init=False)
@@ -164,8 +167,9 @@ class RunState:
     def scores(self) -> Scores:
         """The evaluations under the present task."""
         if self._scores is None:
-            kind = Strengths if self._first_start().judged == "pairs" else Scores
-            self._scores = kind(self.metric, self.split, self.repeats)
+            start = self._first_start()
+            kind = Strengths if start.judged == "pairs" else PairedScores if start.paired else Scores
+            self._scores = kind.of(start.metrics, self.split, self.repeats)
         return self._scores
 
     @property
@@ -284,14 +288,7 @@ class RunState:
 
     def interval(self, commit: str, split: str | None = None) -> tuple[float, float] | None:
         """The 95 % interval of the primary metric, (v, v) where scores are exact; None unless it is valid."""
-        margin = self.scores.margin(commit, split)
-        if margin is None:
-            return None
-        if split in (None, self.split):
-            mean = self.fitness(commit)
-        else:
-            mean = estimate.mean if (estimate := self.scores.estimate(commit, split)) else None
-        return None if mean is None else (mean - margin, mean + margin)
+        return self.scores.interval(commit, split)
 
     def fitter(self, a: str, b: str) -> bool:
         """Whether `a` is strictly better than `b`; a failed candidate is worse than any valid one."""

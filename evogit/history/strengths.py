@@ -84,6 +84,11 @@ class Strengths(Scores):
         """Half of the 95 % interval of a strength; None unless the candidate is valid."""
         return None if self.fitness(commit) is None else deviate(LEVEL) * self.fit.error(commit)
 
+    def interval(self, commit: str, split: str | None = None, metric: str | None = None) -> tuple[float, float] | None:
+        """The 95 % interval of a strength; None unless the candidate is valid."""
+        margin, strength = self.margin(commit), self.fitness(commit)
+        return None if margin is None or strength is None else (strength - margin, strength + margin)
+
     def _exact(self, split: str | None, metric: str | None = None) -> bool:
         """Strengths are never exact."""
         return False

@@ -20,7 +20,7 @@ from evogit.adopt.foreign_task import kept_folder
 from evogit.adopt.sources import STAND_INS
 from evogit.agents.mutation.languages_read import told_of_languages
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
-from evogit.config.values import REPEATS
+from evogit.config.values import REPEATS, measure_of
 from evogit.core import Evaluation, Evidence, Files
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import PUBLIC
@@ -48,8 +48,8 @@ LIMITS = {
 
 
 AGAIN = 2
-"""How often a valid seed is evaluated once more, at least, to see whether its scores repeat; one that failed, or that
-is slow, once."""
+"""How often a valid seed is evaluated once more, at least, to see whether its scores repeat; one that failed once, and
+so is one that is slow unless its two scores differ."""
 SLOW = 30.0
 """Seconds that an evaluation takes at least for which each further one is worth a thought."""
 
@@ -150,9 +150,12 @@ async def _evaluated(task: Task, evaluate: Evaluate, look: bool) -> list[tuple[E
     if not look:
         return [await evaluate()]
     found = await _twice(evaluate, again[0])
-    if len(found) > 1 and all(evaluation.ok and evaluation.cost.wall < SLOW for evaluation, _ in found):
-        found += await asyncio.gather(*(evaluate(repeat=each) for each in again[1:]))
-    return found
+    if len(found) < 2 or not all(evaluation.ok for evaluation, _ in found):
+        return found
+    slow = any(evaluation.cost.wall >= SLOW for evaluation, _ in found)
+    one, two = (evaluation.metrics.get(task.primary.name, math.nan) for evaluation, _ in found)
+    left = again[1:] if not slow else [] if math.isclose(one, two, rel_tol=ROUNDING) else again[1:2]
+    return found + await asyncio.gather(*(evaluate(repeat=each) for each in left))
 
 
 def problems(task: Task, judged: Sequence[SeedEvaluation]) -> list[str]:
@@ -214,12 +217,20 @@ def _unsteady(task: Task, judged: SeedEvaluation) -> list[str]:
     split, metric = judged.evaluation.split, task.primary.name
     if judged.flaky:
         return [f"{split}: {flaky(task, judged)}"]
-    if judged.failed or task.repeats or not (spread := judged.told_spread(metric)):
+    if judged.failed or not (spread := judged.told_spread(metric)):
         return []
-    return [
-        f"{split}: {metric} of the seed {spread}, so scores are noisy: "
-        f"set repeats = {REPEATS} or so in [evaluator] of {_file(task)}"
-    ]
+    found = []
+    if not task.repeats:
+        found.append(
+            f"{split}: {metric} of the seed {spread}, so scores are noisy: "
+            f"set repeats = {REPEATS} or so in [evaluator] of {_file(task)}"
+        )
+    if not task.measures and (kind := measure_of(metric)):
+        found.append(
+            f'{split}: {metric} seems to depend on the machine\'s pace: set measures = "{kind}" in [metrics.{metric}] of '
+            f'{_file(task)}, so that gains are measured side by side, or "none"'
+        )
+    return found
 
 
 def flaky(task: Task, judged: SeedEvaluation) -> str:
@@ -320,7 +331,7 @@ def _file(task: Task) -> str:
 
 def _wrong_baselines(task: Task, judged: SeedEvaluation) -> list[str]:
     """Baselines that are not what the seed measures; within the 95 % interval of its repeats where it is noisy."""
-    scores = Scores(task.primary, judged.evaluation.split, task.repeats)
+    scores = Scores.of(task.metrics, judged.evaluation.split, task.repeats)
     for evaluation in (judged.evaluation, *(judged.again if task.repeats else ())):
         scores.record("seed", evaluation)
     found = scores.evaluation("seed")

@@ -23,11 +23,12 @@ from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.seed_files import packed_seed
 from evogit.history import History
 from evogit.history.context import StoredRun
-from evogit.history.scores import Scores, together
+from evogit.history.paired_scores import PairedScores, beside
+from evogit.history.scores import Scores
 from evogit.history.standing import Comparison
 from evogit.repository import Repository, UnfitChangeError, clean
 from evogit.repository.branches import HEADS
-from evogit.review.repeated_evaluations import judge_times
+from evogit.review.repeated_evaluations import judge_in_turns
 from evogit.sandbox.archive import pack
 
 
@@ -142,25 +143,27 @@ async def measure(
             times = 1 + task.repeats
             if each != split:
                 repository.holdouts.show(task.name)
-            before = await judge_times(evaluator, landing.tip_tree, Files(pack({}), (), base), each, times)
-            after = await judge_times(evaluator, landing.tree, Files(changed, removed, base), each, times)
+            sides = [(landing.tip_tree, Files(pack({}), (), base)), (landing.tree, Files(changed, removed, base))]
+            before, after = await judge_in_turns(evaluator, sides, each, times)
             trials.append(_trial(task, before, after))
     return trials
 
 
 def _trial(task: Task, before: Sequence[Evaluation], after: Sequence[Evaluation]) -> SplitTrial:
-    scores = Scores(task.primary, before[0].split, task.repeats)
-    for name, evaluations in (("before", before), ("after", after)):
-        for evaluation in evaluations:
-            scores.record(name, evaluation)
+    scores = (PairedScores if task.paired else Scores).of(task.metrics, before[0].split, task.repeats)
+    for evaluation in before:
+        scores.record("before", evaluation)
+    for evaluation, reference in zip(after, [*before, *[None] * len(after)], strict=False):
+        scores.record("after", beside(evaluation, "before", reference) if task.paired else evaluation)
     margins = {}
     for metric in task.metrics if task.repeats else ():
         both = [scores.margin(name, None, metric.name) for name in ("before", "after")]
         if both[0] is not None and both[1] is not None:
-            margins[metric.name] = (both[0], both[1], scores.difference("before", "after", metric=metric.name)[1])
-    return SplitTrial(
-        split=before[0].split, before=together(before), after=together(after), margins=margins, times=1 + task.repeats
-    )
+            margins[metric.name] = (both[0], both[1], scores.difference("after", "before", metric=metric.name)[1])
+    old, new = scores.evaluation("before"), scores.evaluation("after")
+    assert old  # both were evaluated
+    assert new
+    return SplitTrial(split=old.split, before=old, after=new, margins=margins, times=1 + task.repeats)
 
 
 def objections(metric: Metric, trials: Sequence[SplitTrial]) -> list[str]:

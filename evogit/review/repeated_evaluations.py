@@ -1,6 +1,8 @@
-"""Evaluates one candidate as often as its scores are noisy; nothing is journalled."""
+"""Evaluates candidates as often as their scores are noisy; nothing is journalled."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from evogit.core import Evaluation, EvaluatorError, Files
 from evogit.evaluation.evaluator import Evaluator
@@ -13,10 +15,26 @@ async def judge_times(evaluator: Evaluator, tree: str, files: Files, split: str,
         EvaluatorError: the evaluator itself failed, which says nothing of the candidate.
         EvoGitError: when the evaluator or the sandbox cannot be used at all.
     """
-    found = list[Evaluation]()
-    while len(found) < times and all(each.ok for each in found):
-        evaluation, _ = await evaluator.evaluate(tree, files, split=split, repeat=len(found))
-        if not evaluation.counts:
-            raise EvaluatorError(f"the evaluator failed on {split}: {evaluation.reason}; fix it, then try again")
-        found.append(evaluation)
+    return (await judge_in_turns(evaluator, [(tree, files)], split, times))[0]
+
+
+async def judge_in_turns(
+    evaluator: Evaluator, sides: Sequence[tuple[str, Files]], split: str, times: int
+) -> list[list[Evaluation]]:
+    """The same of several candidates (tree, files), in turns; who is first changes, so that a drift favours nobody.
+
+    Raises:
+        EvaluatorError: the evaluator itself failed, which says nothing of the candidates.
+        EvoGitError: when the evaluator or the sandbox cannot be used at all.
+    """
+    found = [list[Evaluation]() for _ in sides]
+    for repeat in range(times):
+        turns = list(zip(sides, found, strict=True))
+        for (tree, files), known in turns if repeat % 2 == 0 else reversed(turns):
+            if not all(each.ok for each in known):
+                continue
+            evaluation, _ = await evaluator.evaluate(tree, files, split=split, repeat=repeat)
+            if not evaluation.counts:
+                raise EvaluatorError(f"the evaluator failed on {split}: {evaluation.reason}; fix it, then try again")
+            known.append(evaluation)
     return found

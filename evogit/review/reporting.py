@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -10,6 +11,7 @@ from msgspec import to_builtins
 
 from evogit.core import Candidate, Evaluation
 from evogit.history import History
+from evogit.history.paired_scores import PairedScores
 from evogit.history.scores import seconds
 from evogit.history.standing import compare
 from evogit.repository import Repository
@@ -18,6 +20,9 @@ from evogit.review.hosts import host_records
 from evogit.review.json_records import SCHEMA, Record, gain_record, known_ends, status_record
 from evogit.review.merge_statistics import merge_statistics
 from evogit.review.spending import last_start
+
+WORTH_TELLING = 0.05
+"""Share by which measurements of the same code differ that a person should know."""
 
 REASONS = 5
 """Kinds of failure that are told of each sort, the most frequent first."""
@@ -170,10 +175,12 @@ def remarks(history: History) -> list[str]:
         )
     if history.started and history.started.judged == "inside":
         said.append("judged: inside, where its own code could have cheated: read the diff")
-    if history.stopped and history.stopped.again:
-        said.append(
-            f"scores are noisy, and the task says nothing of it: {history.stopped.again}; set repeats in [evaluator]"
-        )
+    if isinstance(history.scores, PairedScores) and (drift := math.expm1(history.scores.drift)) >= WORTH_TELLING:
+        said.append(f"the same code differed by {drift:.0%} over the run; gains are those measured side by side")
+    if noise := _undeclared_noise(history):
+        said.append(f"scores are noisy, but the task does not say so: {noise}; set repeats in [evaluator]")
+    if history.declared_repeats and not history.repeats:
+        said.append("scores are exact: all that was evaluated again came out alike, so repeats ended")
     if history.best and history.seed and history.best != history.seed:
         said += _holdout_remark(history, history.seed, history.best)
     if history.best is not None and history.best == history.seed:
@@ -186,6 +193,20 @@ def remarks(history: History) -> list[str]:
     if waiting := len(history.pending):
         said.append(f"{waiting:,} not evaluated yet; `evogit run` goes on with {'it' if waiting == 1 else 'them'}")
     return said
+
+
+def _undeclared_noise(history: History) -> str:
+    """How a candidate came out otherwise when it was evaluated again, in a run of a task without repeats."""
+    if history.stopped and history.stopped.again:
+        return history.stopped.again
+    if history.declared_repeats or not history.repeats:
+        return ""
+    commit, name = min(history.scores.differing, key=history.phylogeny.numbers.__getitem__), history.metric.name
+    values = [each.metrics[name] for each in history.scores.valid(commit)]
+    failed = len(history.scores.each(commit)) - len(values)
+    if failed:
+        return f"{commit[:7]} failed {failed} of {failed + len(values)} times"
+    return f"{name} of {commit[:7]} was {min(values):.10g} to {max(values):.10g} in {len(values)} evaluations"
 
 
 def _moved(repository: Repository, history: History) -> list[str]:

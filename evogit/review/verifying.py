@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from itertools import zip_longest
 
 from msgspec import Struct
 
@@ -12,9 +13,11 @@ from evogit.engine.run_key import inputs_of
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.seed_files import packed_seed
 from evogit.history import History
+from evogit.history.paired_scores import beside
 from evogit.history.scores import Scores
 from evogit.repository import Repository
-from evogit.review.repeated_evaluations import judge_times
+from evogit.review.repeated_evaluations import judge_in_turns
+from evogit.sandbox.archive import pack
 
 RECORDED, AGAIN = "recorded", "again"
 
@@ -83,26 +86,44 @@ async def verify(
                 if recorded := _recorded(history, candidate.commit, split):
                     if split != history.split:
                         repository.holdouts.show(task.name)
-                    times = 1 + max(task.repeats, min(history.repeats, len(recorded) - 1))
-                    again = await judge_times(evaluator, candidate.tree, files, split, times)
-                    yield _compared(history, task, candidate, recorded, again)
+                    times = 1 + _repeats(history, task)
+                    sides = [(seed, Files(pack({}), (), base)), (candidate.tree, files)]
+                    paired = history.scores.paired and split == history.split
+                    *seeds, again = await judge_in_turns(evaluator, sides[not paired :], split, times)
+                    yield _compared(history, task, candidate, recorded, again, *seeds)
 
 
 def _recorded(history: History, commit: str, split: str) -> list[Evaluation]:
     """The evaluations that are on record; under an earlier task, if there are none under the present one."""
     found = history.scores.each(commit, split)
+    if len(found) == 1 and (whole := history.evaluation(commit, split)):
+        found = [whole]  # at the pace of the run's beginning, where that counts
     former = history.former(commit)
     return found or ([former] if former and former.split == split else [])
 
 
+def _repeats(history: History, task: Task) -> int:
+    """How often a candidate is evaluated again; not where repeats of the run showed that scores are exact."""
+    exact = history.declared_repeats and not history.repeats
+    return 0 if exact else max(task.repeats, history.repeats)
+
+
 def _compared(
-    history: History, task: Task, candidate: Candidate, recorded: list[Evaluation], again: list[Evaluation]
+    history: History,
+    task: Task,
+    candidate: Candidate,
+    recorded: list[Evaluation],
+    again: list[Evaluation],
+    seeds: Sequence[Evaluation] = (),
 ) -> Verification:
+    """Put what is on record and what was found now side by side; `seeds` was measured in turns with the latter."""
     scores = history.scores.beside(candidate.commit, recorded[0].split)
-    scores.repeats = max(task.repeats, len(recorded) - 1)
-    for which, evaluations in ((RECORDED, recorded), (AGAIN, again)):
-        for evaluation in evaluations:
-            scores.record(which, evaluation)
+    repeats = max(_repeats(history, task), len(recorded) - 1)
+    scores.repeats = max(repeats, 2) if repeats else 0  # one repeat would call nothing better
+    for evaluation in recorded:
+        scores.record(RECORDED, evaluation)
+    for evaluation, seed in zip_longest(again, seeds[: len(again)]):
+        scores.record(AGAIN, beside(evaluation, history.seed or "", seed))
     then, now = scores.evaluation(RECORDED), scores.evaluation(AGAIN)
     assert then  # both were evaluated
     assert now

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from evogit.stats.conjugate_gradients import solve
+
 SPREAD = 2.0
 """Standard deviation of strengths before anything is known, in log-odds: a single win is not infinity."""
 
@@ -89,7 +91,7 @@ class Fit:
             return SPREAD
         unit = [0.0] * len(self.strengths)
         unit[self.items[item]] = 1.0
-        return math.sqrt(_solve(self._diagonal, self.edges, unit, FINE)[self.items[item]])
+        return math.sqrt(solve(self._diagonal, self.edges, unit, FINE)[self.items[item]])
 
     def preference(self, a: str, b: str) -> float:
         """The chance that a judge who is never wrong prefers `a` to `b`."""
@@ -119,7 +121,7 @@ def fit(tally: Comparisons, start: Fit | None = None, steps: int = STEPS) -> Fit
     edges: list[tuple[int, int, float]] = []
     for _ in range(steps):
         gradient, edges, better = _slopes(tally, strengths, trust)
-        shift = _solve(_diagonal(count, edges), edges, gradient, ROUGH)
+        shift = solve(_diagonal(count, edges), edges, gradient, ROUGH)
         longest = max(map(abs, shift), default=0.0)
         scale = min(1.0, LONGEST_STEP / longest) if longest else 0.0
         strengths = [old + scale * by for old, by in zip(strengths, shift, strict=True)]
@@ -163,35 +165,3 @@ def _diagonal(count: int, edges: Sequence[tuple[int, int, float]]) -> list[float
         diagonal[i] += about
         diagonal[j] += about
     return diagonal
-
-
-def _solve(
-    diagonal: Sequence[float], edges: Sequence[tuple[int, int, float]], right: Sequence[float], close: float
-) -> list[float]:
-    """Solve information x = right by preconditioned conjugate gradients (Hestenes & Stiefel 1952).
-
-    Each turn takes time by the number of pairs that met, whatever the number of items.
-    """
-    x = [0.0] * len(right)
-    rest = list(right)
-    toward = [r / d for r, d in zip(rest, diagonal, strict=True)]
-    size = _dot(rest, toward)
-    enough = size * close**2
-    for _ in range(2 * len(right)):
-        if size <= enough:
-            break
-        through = [d * p for d, p in zip(diagonal, toward, strict=True)]
-        for i, j, about in edges:
-            through[i] -= about * toward[j]
-            through[j] -= about * toward[i]
-        step = size / _dot(toward, through)
-        x = [a + step * p for a, p in zip(x, toward, strict=True)]
-        rest = [r - step * q for r, q in zip(rest, through, strict=True)]
-        scaled = [r / d for r, d in zip(rest, diagonal, strict=True)]
-        before, size = size, _dot(rest, scaled)
-        toward = [z + size / before * p for z, p in zip(scaled, toward, strict=True)]
-    return x
-
-
-def _dot(a: Sequence[float], b: Sequence[float]) -> float:
-    return sum(map(float.__mul__, a, b))

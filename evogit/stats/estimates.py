@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
 from msgspec import Struct
 
+from evogit.stats.scales import LINEAR, Scale, mean, scale_of
 from evogit.stats.two_way import TwoWay, two_way
 
 LEVEL = 0.95
@@ -19,26 +20,31 @@ LARGEST = 1e140
 """Deviations from here on are taken for infinite, as their squares would overflow."""
 
 
-def mean(values: Sequence[float]) -> float:
-    """The arithmetic mean; of equals exactly their value, and no overflow of large ones."""
-    return math.fsum(value / len(values) for value in values) if min(values) < max(values) else values[0]
-
-
 class Estimate(Struct, frozen=True):
-    """The mean of `times` measurements; `squares` is the sum of their squared deviations from it."""
+    """The mean of `times` measurements; `squares` is the sum of their squared deviations from it, on their scale."""
 
     mean: float
     times: int = 1
     squares: float = 0.0
 
     @classmethod
-    def of(cls, values: Iterable[float]) -> Estimate:
-        """What these measurements say; there must be one at least."""
+    def of(cls, values: Iterable[float], scale: Scale = LINEAR) -> Estimate:
+        """Estimate from these measurements, of which there must be one at least; the mean is in the metric's unit."""
         known = list(values)
-        average = mean(known)
-        far = max(abs(value - average) for value in known)
-        squares = math.fsum((value - average) ** 2 for value in known) if far < LARGEST else math.inf
-        return cls(average, len(known), squares)
+        places = [scale.to(value) for value in known] if scale.log else known
+        average = mean(places)
+        far = max(abs(place - average) for place in places)
+        squares = math.fsum((place - average) ** 2 for place in places) if far < LARGEST else math.inf
+        return cls(scale.mean(known), len(known), squares)
+
+
+class _Pool(Struct, frozen=True):
+    """The noise of single measurements on their scale: its variance, with so many degrees of freedom."""
+
+    scale: Scale
+    variance: float
+    freedom: int
+    layout: TwoWay | None
 
 
 @dataclass(slots=True)
@@ -47,7 +53,9 @@ class Noise:
 
     The variance is pooled within groups of unequal size: the sum of all squared deviations from the groups' own means
     over its degrees of freedom, the sum of (times - 1) (Snedecor & Cochran, Statistical Methods, 1967, section 10.12).
-    It is taken to be the same for all, so that a candidate measured once has an interval too.
+    It is taken to be the same for all, so that a candidate measured once has an interval too. That holds on the
+    `scale`: of values whose noise grows with them, logarithms are pooled. `declared` names it; where it is empty, the
+    measurements decide (`scale_of`).
 
     Repeats with the same number may share their noise, as where they draw the same inputs. Where they do, beyond
     chance, it cancels out in the difference of two values with the same number, and only the residuals of the two-way
@@ -55,9 +63,9 @@ class Noise:
     freedom as there are repeats that differ, less one, however many candidates shared them.
     """
 
+    declared: str = ""
     _known: dict[str, dict[int, float]] = field(default_factory=dict)
-    _pooled: tuple[float, int] | None = field(default=None, metadata={"derived": True})
-    _layout: TwoWay | None = field(default=None, metadata={"derived": True})
+    _pooled: _Pool | None = field(default=None, metadata={"derived": True})
 
     def learn(self, name: str, values: Mapping[int, float]) -> None:
         """Take in all measurements of one by the number of the repeat, in the place of those before."""
@@ -67,25 +75,36 @@ class Noise:
         self._pooled = None
 
     def without(self, name: str) -> Noise:
-        """What is known but for what was measured of `name`."""
-        return Noise({each: values for each, values in self._known.items() if each != name})
+        """Return what is known but for what was measured of `name`."""
+        return Noise(self.declared, {each: values for each, values in self._known.items() if each != name})
 
-    def _pool(self) -> tuple[float, int]:
+    def declare(self, scale: str) -> None:
+        """Take another declared scale, or with an empty name let the measurements decide."""
+        self.declared = scale
+        self._pooled = None
+
+    def _pool(self) -> _Pool:
         if self._pooled is None:
-            self._layout = found if (found := two_way(self._known)) and found.common else None
-            known = [Estimate.of(values.values()) for values in self._known.values()]
+            scale = scale_of(self.declared, self._known.values())
+            table = {name: {at: scale.to(value) for at, value in row.items()} for name, row in self._known.items()}
+            layout = found if (found := two_way(table)) and found.common else None
+            known = [Estimate.of(values.values()) for values in table.values()]
             freedom = sum(each.times - 1 for each in known)
-            pooled = math.fsum(each.squares for each in known) / freedom if freedom else math.inf
-            if self._layout:
-                pooled, freedom = self._layout.spread + self._layout.variance, len(self._layout.effects) - 1
-            self._pooled = pooled, freedom
+            variance = math.fsum(each.squares for each in known) / freedom if freedom else math.inf
+            if layout:
+                variance, freedom = layout.spread + layout.variance, len(layout.effects) - 1
+            self._pooled = _Pool(scale, variance, freedom, layout)
         return self._pooled
+
+    @property
+    def scale(self) -> Scale:
+        """The scale on which variances and margins are."""
+        return self._pool().scale
 
     @property
     def common(self) -> TwoWay | None:
         """What repeats share, where they share noise beyond chance; None where it is independent, or not known yet."""
-        self._pool()
-        return self._layout
+        return self._pool().layout
 
     @property
     def measured(self) -> Mapping[str, Mapping[int, float]]:
@@ -93,12 +112,15 @@ class Noise:
         return self._known
 
     def adjusted(self, name: str) -> float:
-        """The mean of one that was measured more than once, as far as possible as if by the first repeat alone.
+        """Return the mean of one that was measured more than once, as far as possible as if by the first repeat alone.
 
         That of one measured once needs no adjustment, so all can be compared; without common noise it is the mean.
         """
-        effects = layout.effects if (layout := self.common) else {}
-        return mean([value - effects.get(repeat, 0.0) for repeat, value in self._known[name].items()])
+        pool, values = self._pool(), self._known[name]
+        if pool.layout is None:
+            return pool.scale.mean(list(values.values()))
+        effects = pool.layout.effects
+        return pool.scale.back(mean([pool.scale.to(value) - effects[repeat] for repeat, value in values.items()]))
 
     def paired(self, shared: int, level: float = LEVEL) -> float:
         """Half the interval of the mean of so many differences of values with the same repeat, where noise is common.
@@ -121,22 +143,23 @@ class Noise:
     @property
     def freedom(self) -> int:
         """Degrees of freedom of the variance; 0 while nothing was measured twice."""
-        return self._pool()[1]
+        return self._pool().freedom
 
     @property
     def variance(self) -> float:
-        """Of one measurement, in the metric's unit squared; infinite while nothing was measured twice."""
-        return self._pool()[0]
+        """Of one measurement, on the scale; infinite while nothing was measured twice."""
+        return self._pool().variance
 
     def margin(self, *times: int, level: float = LEVEL) -> float:
         """Half the interval of a mean of so many measurements; of the difference of two means when two are given.
 
-        Student's t (1908) with the pooled variance: t * sqrt(variance * (1/n + 1/m)). Infinite while nothing is known.
+        On the scale, by Student's t (1908) with the pooled variance: t * sqrt(variance * (1/n + 1/m)). Infinite while
+        nothing is known.
         """
-        variance, freedom = self._pool()
-        if not variance or not freedom:
-            return variance
-        return student(level, freedom) * math.sqrt(variance * math.fsum(1 / each for each in times))
+        pool = self._pool()
+        if not pool.variance or not pool.freedom:
+            return pool.variance
+        return student(level, pool.freedom) * math.sqrt(pool.variance * math.fsum(1 / each for each in times))
 
 
 @lru_cache(maxsize=1024)

@@ -22,7 +22,7 @@ def test_the_primary_metric_of_a_benchmark_in_another_language_is_read(tmp_path:
     }
     task = find_task(str(write(tmp_path / "x", files)))
     assert (task.editable, task.primary.name, task.primary.direction) == (("src/sorter.js",), "total_us", "minimize")
-    assert task.repeats > 0, "what bench.js measures is noisy, though only the sorter may change"
+    assert task.repeats > 0, "a run measures whether the score repeats, whatever the sources say"
 
 
 def test_a_session_with_metric_lines_is_one_too(tmp_path: Path) -> None:

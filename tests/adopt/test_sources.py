@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evogit.adopt.foreign_task import PLAIN, File
-from evogit.adopt.sources import files_below, packages, repeats
+from evogit.adopt.sources import files_below, packages
 from evogit.adopt.yaml_text import read_yaml
 from tests.adopt.evaluating import write
 
@@ -25,11 +25,6 @@ def test_imports_that_everybody_knows_become_packages_and_no_other_names() -> No
         files(main__py=text + guarded, helper__py="", requirements__txt="Numpy==2.0 ; python_version>'3'\n")
     )
     assert found == ("Numpy==2.0 ; python_version>'3'", "PyYAML", "scikit-learn", "shapely")
-
-
-def test_what_measures_time_or_draws_is_noisy() -> None:
-    assert repeats(files(a__py="import random\n")) > 0
-    assert repeats(files(a__py="x = 1\n")) == 0
 
 
 YAML = """\

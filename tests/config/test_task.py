@@ -170,6 +170,26 @@ def test_a_command_judges_by_what_is_read_of_it(tmp_path: Path) -> None:
     assert task.is_judged(".evogit/hidden_test.py")
 
 
+def test_times_have_a_log_scale_which_changes_no_digest(tmp_path: Path) -> None:
+    def task(toml: str) -> Task:
+        (tmp_path / "task.toml").write_text(toml)
+        return load_task(tmp_path)
+
+    folder(tmp_path, COMMAND)
+    plain = task(COMMAND)
+    assert [metric.noise for metric in plain.metrics] == ["", ""]
+    assert [metric.noise for metric in task(COMMAND.replace('"json:a.b"', '"cpu"')).metrics] == ["log", ""]
+    assert [
+        metric.noise for metric in task(COMMAND.replace("primary", 'aggregate = "geometric"\nprimary')).metrics
+    ] == [
+        "log",
+        "",
+    ]
+    declared = task(COMMAND.replace("primary", 'scale = "log"\nprimary'))
+    assert [metric.noise for metric in declared.metrics] == ["log", ""]
+    assert (declared.digest, declared.parts) == (plain.digest, plain.parts)
+
+
 def test_all_of_a_command_counts_as_its_evaluator(tmp_path: Path) -> None:
     def digest(old: str = "", new: str = "") -> str:
         return load_task(folder(tmp_path, COMMAND.replace(old, new) if old else COMMAND)).evaluator_digest

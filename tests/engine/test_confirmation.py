@@ -55,6 +55,7 @@ class Draws(InMemoryBackend):
         seed: int = 0,
         fails: Callable[[int, int], Status] = lambda number, repeat: "ok",
         before: Callable[[int], Any] = lambda evaluations: None,
+        cost: Cost = Cost(wall=0.5),  # noqa: B008 (it is frozen)
     ) -> None:
         super().__init__(task, self._draw)
         self.drawn: list[tuple[int, int]] = []
@@ -63,6 +64,7 @@ class Draws(InMemoryBackend):
         self._seed = seed
         self._fails = fails
         self._before = before
+        self._cost = cost
 
     def _draw(self, asked: Asked) -> Answer:
         found = re.search(rb"# (\d+)\n", asked.files.changed)
@@ -74,7 +76,7 @@ class Draws(InMemoryBackend):
         metrics = {"score": self._truth[number % len(self._truth)] + draw} if status == "ok" else {}
         about: dict[str, Any] = {"split": asked.split, "repeat": asked.repeat}
         about["key"] = self.key(asked.tree, asked.split, asked.repeat)
-        return Evaluation(status=status, metrics=metrics, cost=Cost(wall=0.5), **about), Evidence()
+        return Evaluation(status=status, metrics=metrics, cost=self._cost, **about), Evidence()
 
 
 def engine(path: Path, task: Task, draws: Draws, agents: int = 1, first: int = 1, **options: Any) -> Run:
@@ -302,3 +304,48 @@ async def test_equals_on_the_same_inputs_are_a_tie_at_once(tmp_path: Path, noisy
     await run.evolve()
     assert len(tied(run.history)) == 1
     assert run.history.counts.repeated <= 3 * noisy.repeats
+
+
+async def test_an_exact_task_that_says_it_is_noisy_pays_for_the_seed_and_two_bests_alone(
+    tmp_path: Path, noisy: Task
+) -> None:
+    draws = Draws(noisy, [1.0, 1.5, 0.5, *(2.0 + number / 10 for number in range(7)), 1.0], 0.0)
+    run = engine(tmp_path / "r", noisy, draws, evaluations=11)
+    await run.evolve()
+    history, on_train = run.history, [each for each in run.backend.asked if each.split == "train"]  # type: ignore[union-attr]
+    assert (history.counts.evaluated, history.repeats, tied(history)) == (11, 0, [])
+    assert number(history, history.best) == 9
+    assert len(on_train) <= 11 + noisy.repeats + 2 + 1, "the last best is looked at when the run ends"
+
+
+CLOCK = Cost(wall=6.1, cpu=6.0, call_wall=6.1, call_cpu=6.0, call_share=0.75)
+"""What a search used that works for six seconds, of eight that it may."""
+
+
+async def test_bests_of_a_search_that_a_clock_ends_are_judged_again_though_the_task_is_exact(
+    tmp_path: Path, tiny: MakeTask
+) -> None:
+    task = tiny()
+    truth = [2.0, *(2.6 + number / 1000 for number in range(9))]
+    run = engine(tmp_path / "r", task, Draws(task, truth, 0.01, cost=CLOCK), evaluations=10)
+    await run.evolve()
+    history = run.history
+    assert (history.repeats, contender(history)) == (3, None)
+    asked = [each for each in run.backend.asked if each.split == "train"]  # type: ignore[union-attr]
+    first = next(place for place, each in enumerate(asked) if each.repeat)
+    assert first < 6, "long before the run ends"
+    assert len(tied(history)) >= 3
+    assert not any(history.surely_fitter(history.best or "", commit) for commit in tied(history))
+    told = History("r")
+    Repository.open(tmp_path / "r").journal("r", told.apply)
+    assert (told.repeats, told.best, told.scores.again()) == (3, history.best, history.scores.again())
+
+
+async def test_an_exact_search_that_uses_as_much_cpu_each_time_is_judged_again_twice_at_most(
+    tmp_path: Path, tiny: MakeTask
+) -> None:
+    task = tiny()
+    run = engine(tmp_path / "r", task, Draws(task, list(range(12)), 0.0, cost=CLOCK), evaluations=12)
+    await run.evolve()
+    assert (run.history.repeats, run.history.counts.repeated) == (0, 2)
+    assert number(run.history, run.history.best) == 11

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from evogit.core import Cost, Decision, Entry, Evaluated, Evaluation, Event, Metric, Proposed, RunStarted, Status
 from evogit.history import History
-from evogit.history.leaders import contender, to_repeat
+from evogit.history.leaders import contender, doubtful, is_clock_bound, tied, to_repeat, undecided
 from evogit.history.scores import Scores, together
+from evogit.stats.scales import LOG
 
 METRIC = Metric(name="m", direction="maximize", primary=True)
 
@@ -41,7 +43,9 @@ class Noisy:
         self.history.apply(entry)
         return entry.id
 
-    def judged(self, name: str, *values: float | Status, split: str = "train", begin: int = 0) -> None:
+    def judged(
+        self, name: str, *values: float | Status, split: str = "train", begin: int = 0, cost: Cost | None = None
+    ) -> None:
         """The candidate is evaluated so often, with these values or failures; born first if need be."""
         if name not in self.history.phylogeny:
             operator: Any = "seed" if name == "s" else "mutation"
@@ -54,6 +58,7 @@ class Noisy:
                 metrics={"m": float(value)} if ok else {},
                 split=split,
                 repeat=repeat,
+                cost=cost or Cost(),
             )
             self.add(Evaluated(candidate=name, evaluation=evaluation))
 
@@ -146,10 +151,101 @@ def test_a_pruned_best_gives_way_and_comes_back(run: Noisy) -> None:
     assert (run.history.best, run.history.records) == ("a", ["s", "a"])
 
 
-def test_a_run_that_goes_on_without_repeats_takes_scores_as_they_are(run: Noisy) -> None:
+def test_noise_that_was_measured_stays_when_the_task_says_nothing_of_it_any_more(run: Noisy) -> None:
     run.judged("a", 9.0)
     run.add(run.start)
-    assert run.history.best == "a"
+    assert (run.history.best, contender(run.history), run.history.repeats) == ("s", "a", 3)
+
+
+def test_repeats_end_once_those_of_the_seed_agree() -> None:
+    run = Noisy(repeats=2)
+    run.judged("s", 1.0, 1.0)
+    assert run.history.repeats == 2
+    run.judged("s", 1.0, begin=2)
+    run.judged("a", 2.0)
+    run.judged("b", 2.0 + 1e-9)
+    assert (run.history.repeats, run.history.best, run.history.records) == (0, "b", ["s", "a", "b"])
+    assert (contender(run.history), tied(run.history), run.history.interval("b")) == (None, [], (2 + 1e-9, 2 + 1e-9))
+    run.judged("b", 2.5, begin=1)
+    assert (run.history.repeats, run.history.best, contender(run.history)) == (2, "s", "b"), "another value: noise"
+    assert run.history.interval("a") != (2.0, 2.0)
+
+
+def test_a_best_that_differs_makes_a_run_noisy_that_was_thought_exact() -> None:
+    run = Noisy(repeats=0)
+    run.judged("s", 1.0)
+    run.judged("a", 3.0)
+    run.judged("b", 2.9)
+    run.judged("a", 2.8, begin=1)
+    assert (run.history.repeats, run.history.best, contender(run.history)) == (3, "a", "a"), "it stays the best so far"
+    assert not run.history.surely_fitter("a", "b")
+    run.judged("c", 9.0)
+    assert (run.history.best, contender(run.history)) == ("a", "c")
+    run.judged("c", 9.1, begin=1)
+    assert run.history.best == "c"
+    flaky = Noisy(repeats=0)
+    flaky.judged("s", 1.0)
+    flaky.judged("a", 3.0, "crashed")
+    assert (flaky.history.repeats, flaky.history.best) == (3, "s")
+
+
+def test_one_repeat_is_obeyed_and_nothing_is_better_then() -> None:
+    run = Noisy(repeats=1)
+    run.judged("s", 1.0, 1.1)
+    for name, value in (("a", 50.0), ("b", 80.0), ("c", 99.0)):
+        run.judged(name, value, value + 0.1)
+    run.judged("d", "crashed")
+    assert (run.history.repeats, run.history.best) == (1, "c")
+    assert not run.history.surely_fitter("c", "s")
+    assert run.history.surely_fitter("s", "d")
+    assert sorted(tied(run.history)) == ["a", "b", "s"]
+    assert undecided(run.history) is None, "more evaluations would not tell them apart"
+
+
+def clock(share: float, cpu: float = 6.0, wall: float = 6.0) -> Cost:
+    return Cost(cpu=cpu, wall=wall, call_cpu=cpu, call_wall=wall, call_share=share)
+
+
+@pytest.mark.parametrize(
+    ("costs", "bound"),
+    [
+        ([clock(0.75), clock(0.74, 5.9), clock(0.76, 6.05)], True),
+        ([clock(0.75, 2.0), clock(0.74, 3.0), clock(0.76, 6.05)], True),
+        ([clock(0.75, wall=6.4), clock(0.74, 5.9, 9.0), clock(0.76, 6.05, 15.0)], True),
+        ([clock(0.75), clock(0.74, 3.0, 3.0), clock(0.76, 9.0, 9.0)], False),
+        ([clock(0.05), clock(0.05), clock(0.05)], False),
+        ([Cost(), Cost(), Cost()], False),
+    ],
+)
+def test_a_search_that_a_clock_ends_is_doubted_until_two_of_its_bests_came_out_alike(
+    costs: list[Cost], bound: bool
+) -> None:
+    run = Noisy(repeats=0)
+    run.judged("s", 0.0)
+    for number, (name, cost) in enumerate(zip("cba", costs, strict=True)):
+        run.judged(name, float(number + 1), cost=cost)
+    assert (doubtful(run.history) == "a", is_clock_bound(run.history, "a")) == (bound, bound)
+    if bound:
+        run.judged("a", 3.0, begin=1, cost=costs[-1])
+        assert doubtful(run.history) is None
+        run.judged("d", 4.0, 4.0, cost=costs[-1])
+        run.judged("e", 5.0, cost=costs[-1])
+        assert (run.history.best, doubtful(run.history)) == ("e", None)
+        run.judged("e", 4.0, begin=1, cost=costs[-1])
+        assert run.history.repeats == 3
+
+
+def test_a_scale_that_the_task_declares_later_is_taken_over(run: Noisy) -> None:
+    run.judged("a", 50.0, 51.0, 50.0)
+    before = run.history.interval("a")
+    about = {name: getattr(run.start, name) for name in run.start.__struct_fields__} | {"repeats": 2}
+    run.add(RunStarted(**about | {"metrics": (replace(METRIC, scale="log"),)}))
+    low, high = run.history.interval("a") or (0.0, 0.0)
+    assert (run.history.metric.noise, run.history.scores.scale) == ("log", LOG)
+    assert high / 50.3 == pytest.approx(50.3 / low, rel=0.01)
+    assert (low, high) != before
+    run.add(RunStarted(**about))
+    assert run.history.interval("a") == before
 
 
 judgings = st.lists(

@@ -68,7 +68,7 @@ def scores(noise: Callable[[str, int], float]) -> Scores:
 @pytest.mark.slow
 @pytest.mark.parametrize(("common", "own"), [(0.0, 1.0), (1.0, 0.0), (3.0, 0.3), (1.0, 1.0), (0.3, 1.0)])
 def test_intervals_hold_with_noise_of_either_kind_and_of_both(common: float, own: float) -> None:
-    """Over simulated runs: of each difference, and of the mean of what was evaluated five times."""
+    """Over simulated runs: of each difference, and of the score of what was evaluated five times."""
     rng, pairs, runs = random.Random(f"{common} {own}"), 0, 200
     held = {"difference": 0, "mean": 0}
     for _ in range(runs):
@@ -78,11 +78,10 @@ def test_intervals_hold_with_noise_of_either_kind_and_of_both(common: float, own
             above, margin = told.difference(a, b)
             pairs += 1
             held["difference"] += abs(above - TRUTH[a] + TRUTH[b]) <= margin + 1e-9
-        mean, margin = told.estimate("best"), told.margin("best")
-        assert mean
-        held["mean"] += abs(mean.mean - TRUTH["best"]) <= (margin or 0.0)
+        low, high = told.interval("best") or (0.0, 0.0)
+        held["mean"] += low <= TRUTH["best"] <= high
     assert 0.92 <= held["difference"] / pairs <= 1.0
-    assert 0.91 <= held["mean"] / runs <= 0.99
+    assert held["mean"] / runs >= 0.91  # more where draws differ: the score is as on one of those that tell how much
     if own == 0:
         assert held["difference"] == pairs
 

@@ -14,7 +14,7 @@ from evogit.cli.locate_run import typed
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import escape, number
 from evogit.config import Task
-from evogit.config.values import REPEATS
+from evogit.config.values import REPEATS, SLOW_REPEATS
 from evogit.history.standing import decimals
 from evogit.repository import Repository
 
@@ -60,9 +60,9 @@ def is_noisy(task: Task, judged: SeedEvaluation) -> bool:
 
 
 def repeats_for(task: Task, judged: SeedEvaluation) -> int:
-    """How often what seems best is to be evaluated again: never where scores repeat, once where that takes long."""
+    """How often what seems best is to be evaluated again: never if scores repeat, less often if that takes long."""
     noisy = task.repeats or is_noisy(task, judged)
-    return (1 if judged.slow else REPEATS) if noisy else 0
+    return (SLOW_REPEATS if judged.slow else REPEATS) if noisy else 0
 
 
 def outcome(repository: Repository, task: Task, judged: SeedEvaluation) -> list[Text]:
@@ -76,6 +76,7 @@ def outcome(repository: Repository, task: Task, judged: SeedEvaluation) -> list[
 def record(task: Task, judged: SeedEvaluation) -> dict[str, Any]:
     """The evaluation as data, and what came of repeating it."""
     from evogit.review.checking import advice, flaky
+    from evogit.review.provable import provable
 
     found = to_builtins(judged.evaluation)
     evaluation = {key: found[key] for key in ("split", "status", "metrics", "cases", "reason", "cost", "judged")}
@@ -87,7 +88,7 @@ def record(task: Task, judged: SeedEvaluation) -> dict[str, Any]:
             "output": _output(judged),
         }
     spread = {metric.name: judged.spread(metric.name) for metric in task.metrics}
-    return {**about, "spread": spread, "repeats": task.repeats}
+    return {**about, "spread": spread, "repeats": task.repeats, "provable": to_builtins(provable(task, judged))}
 
 
 def _measured(task: Task, judged: SeedEvaluation) -> Iterator[Text]:
@@ -109,6 +110,7 @@ def _measured(task: Task, judged: SeedEvaluation) -> Iterator[Text]:
 def _repeated(task: Task, judged: SeedEvaluation) -> Iterator[Text]:
     """What came of evaluating HEAD again."""
     from evogit.review.checking import flaky
+    from evogit.review.provable import told_provable
 
     yield from (Text(f"  {escape(line)}", "dim") for log in judged.logs for line in log.splitlines()[-LINES:])
     if judged.flaky:
@@ -127,6 +129,7 @@ def _repeated(task: Task, judged: SeedEvaluation) -> Iterator[Text]:
         )
     else:
         yield Text("With repeats = 0 such noise is taken for progress: set repeats in [evaluator]", "yellow")
+    yield from (Text(escape(said), "dim") for said in told_provable(task, judged))
 
 
 def _is_a_share(task: Task) -> bool:

@@ -224,6 +224,7 @@ def _spent(view: View, record: dict[str, Any]) -> list[Text]:
     failed = ", ".join(f"{amount} {status}" for status, amount in record["spent"]["failed"].items())
     words = [*count_words(view.history), f"evaluation took {clock(record['spent']['judging'])} in all"]
     words[-1] += f", {clock(record['repeated_seconds'])} of it for repeats" if record["repeated"] else ""
+    words[-1] += f", {clock(record['reference_seconds'])} more for references" if record["references"] else ""
     lines = [Text(f" {view.glyphs.dot} ".join(words))]
     return [*lines, *([Text(f"failed: {failed}")] if failed else [])]
 

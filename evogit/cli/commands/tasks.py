@@ -182,9 +182,12 @@ def _table(task: Task, judged: list[SeedEvaluation]) -> list[Text]:
 
 def _spreads(task: Task, judged: list[SeedEvaluation]) -> list[Text]:
     """How far the scores of a task that declares them noisy lie apart."""
-    metric = task.primary.name
-    told = [each.told_spread(metric) for each in judged if task.repeats and each.again]
-    return [Text(f"{metric} {said}", "dim") for said in told if said]
+    from evogit.review.provable import told_provable
+
+    metric, noisy = task.primary.name, [each for each in judged if task.repeats and each.again]
+    told = [f"{metric} {spread}" for each in noisy if (spread := each.told_spread(metric))]
+    told += [sentence for each in noisy for sentence in told_provable(task, each)]
+    return [Text(escape(sentence), "dim") for sentence in told]
 
 
 def _said(judged: list[SeedEvaluation]) -> list[Text]:

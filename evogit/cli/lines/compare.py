@@ -49,9 +49,8 @@ def _gap(view: View) -> list[Text]:
         return [Text(f"reaches {known}" if not found.left else f"{-found.left:.2g} beyond {known}", "bold")]
     if found.share is None:
         return [Text(f"{found.left:.2g} short of {known}")]
-    return [
-        Text.assemble((percent(found.share), "bold"), f" of the gap to {known} is closed, {found.left:.2g} is left")
-    ]
+    left = f" of the gap to {known} is closed, {found.left:.2g} is left"
+    return [Text.assemble((percent(found.share), "bold"), left)]
 
 
 def _ties(history: History) -> list[Text]:
