@@ -22,7 +22,7 @@ from evogit.cli.commands.log import _row as log_row
 from evogit.cli.lines.compare import best_against_seed
 from evogit.cli.lines.view import StillView
 from evogit.cli.terminal import PLAIN, PRETTY
-from evogit.core import Evaluated, Evaluation, Metric, Status, TaskChanged
+from evogit.core import Beside, Evaluated, Evaluation, Metric, Status, TaskChanged
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.history.standing import places, standing
@@ -47,6 +47,7 @@ class Face(Struct, frozen=True, kw_only=True):
     margin: float | None = None
     gain: float | None = None
     verdict: str | None = None
+    apart: bool = False
     digits: int | None = None
 
 
@@ -62,7 +63,8 @@ def generated(number: int) -> RecordedHistory:
     repeats = rng.choice((1, 3)) if noise or rng.random() < 0.2 else 0
     known = rng.choice((None, 1.5 * scale, scale * (1 + 1e-6)))
     metric = Metric(name="score", direction=direction, primary=True, best_known=known, bound=rng.random() < 0.3)
-    run = RecordedHistory(f"r{number}", metrics=(metric,), repeats=repeats)
+    paired = repeats > 0 and rng.random() < 0.3
+    run = RecordedHistory(f"r{number}", metrics=(metric,), repeats=repeats, paired=paired)
     effects = [0.0, *(common * noise * scale * rng.gauss(0, 3) for _ in range(6))]
     worth = dict[str, float]()
 
@@ -71,6 +73,9 @@ def generated(number: int) -> RecordedHistory:
             special = (scale, scale * (1 + 1e-15), scale * (1 + 1e-6), 0.0, -scale)
             worth[commit] = rng.choice(special) if rng.random() < 0.2 else scale * rng.gauss(1, 0.3)
         value: float | Status = worth[commit] + effects[repeat] + noise * scale * rng.gauss(0, 0.1)
+        if paired and repeat:
+            metrics = {"score": scale * rng.uniform(0.9, 1.1)}
+            more["beside"] = Beside(candidate=ids[0], metrics=metrics)
         run.evaluate(commit, rng.choice(FAILURES) if rng.random() < 0.12 else value, repeat=repeat, **more)
 
     ids = [run.propose()]
@@ -106,7 +111,7 @@ def generated(number: int) -> RecordedHistory:
 
 NUMBER = r"[-+]?[\d,]+(?:\.\d+)?(?:e[-+]\d+)?|[-+]?inf"
 SCORE = re.compile(rf"(?P<value>{NUMBER})(?: (?:±|\+-) (?P<margin>{NUMBER}|\?))?")
-GAIN = re.compile(rf"(?P<gain>{NUMBER})(?: (?P<noise>within noise))?|(?P<tied>tied)")
+GAIN = re.compile(rf"(?P<apart>~?)(?P<gain>{NUMBER})(?: (?P<noise>within noise))?|(?P<tied>tied)")
 
 
 def of(text: str) -> float:
@@ -123,6 +128,7 @@ def read(score: str, gain: str, status: str, digits: int) -> Face:
     if change:
         amount = 0.0 if change["tied"] else of(change["gain"])
         told |= {"gain": amount, "verdict": change["tied"] or change["noise"] or ("better" if amount > 0 else "worse")}
+        told["apart"] = bool(change["apart"])
     return Face(status="ok", **told)
 
 
@@ -150,7 +156,8 @@ def json_face(history: History, commit: str) -> Face:
     low, high = told["interval"] or (-math.inf, math.inf)
     assert history.interval(commit) == (low, high)
     half = (high - low) / 2
-    return Face(status=status, score=told["score"], margin=half, gain=told["gain"], verdict=told["verdict"])
+    about = {"verdict": told["verdict"], "apart": told["side_by_side"] is False and told["verdict"] != "tied"}
+    return Face(status=status, score=told["score"], margin=half, gain=told["gain"], **about)
 
 
 def library(result: Result, commit: str) -> Face:
@@ -164,7 +171,9 @@ def library(result: Result, commit: str) -> Face:
     assert view.interval
     low, high = view.interval
     margin = math.inf if math.isinf(high) else (high - low) / 2
-    return Face(status=status, score=view.score, margin=margin, gain=view.gain, verdict=view.verdict)
+    compared = view.standing.comparison
+    apart = compared is not None and compared.apart and compared.verdict != "tied"
+    return Face(status=status, score=view.score, margin=margin, gain=view.gain, verdict=view.verdict, apart=apart)
 
 
 def payload(history: History) -> dict[str, Face]:
@@ -176,19 +185,21 @@ def payload(history: History) -> dict[str, Face]:
     for at, commit in enumerate(history.phylogeny.ids):
         status = names["statuses"][told["status"][at]]
         margin = told["margin"].get(str(at), 0.0)
+        verdict = names["verdicts"][told["verdict"][at]]
         faces[commit] = Face(
             status="waiting" if status == "evaluator-error" else status,
             score=told["value"][at],
             margin=None if told["value"][at] is None else math.inf if margin == "unknown" else margin,
             gain=told["gain"][at],
-            verdict=names["verdicts"][told["verdict"][at]] or None,
+            verdict=verdict.removeprefix("~") or None,
+            apart=verdict.startswith("~") and verdict != "~tied",
         )
     return faces
 
 
 LINE = re.compile(
     rf"- \w+ .*?: (?:(?P<value>{NUMBER})(?: ± (?P<margin>{NUMBER}|\?))?)?"
-    rf"(?: ?\(?(?P<verdict>better|worse|within noise|tied)(?:, (?P<gain>{NUMBER}))?(?: over \w+)?\)?)?"
+    rf"(?: ?\(?(?P<verdict>better|worse|within noise|tied)(?:, (?P<apart>~?)(?P<gain>{NUMBER}))?(?: over \w+)?\)?)?"
 )
 
 
@@ -215,6 +226,7 @@ def brief(history: History, commit: str, digits: int) -> Face | None:
     told: dict[str, Any] = {"score": of(found["value"]), "margin": of(found["margin"] or "0"), "digits": digits}
     told["verdict"], told["gain"] = found["verdict"], of(found["gain"]) if found["gain"] else None
     told["gain"] = 0.0 if found["verdict"] == "tied" else told["gain"]
+    told["apart"] = bool(found["apart"])
     return Face(status="ok", **told)
 
 
@@ -262,12 +274,13 @@ def expected(history: History, commit: str) -> Face:
     above, noise = scores.difference(commit, origin) if history.repeats else (score - over, 0.0)
     gain = 0.0 if math.isclose(score, over, rel_tol=1e-12) and not history.repeats else sign * above
     verdict = "tied" if not gain else "within noise" if abs(gain) <= noise else "better" if gain > 0 else "worse"
-    return Face(status="ok", score=score, margin=margin, gain=gain, verdict=verdict)
+    apart = bool(gain) and scores.paired and not scores.side_by_side(commit, origin)
+    return Face(status="ok", score=score, margin=margin, gain=gain, verdict=verdict, apart=apart)
 
 
 def same(told: Face, wanted: Face) -> bool:
     """Whether a face agrees with the rules, as far as its digits go."""
-    if (told.status, told.verdict) != (wanted.status, wanted.verdict):
+    if (told.status, told.verdict, told.apart) != (wanted.status, wanted.verdict, wanted.apart):
         return False
     pairs = [(getattr(told, name), getattr(wanted, name), name == "gain") for name in ("score", "margin", "gain")]
     return all(_near(*pair, told.digits, abs(wanted.score or 0.0)) for pair in pairs)
@@ -294,9 +307,8 @@ def test_the_best_is_compared_with_the_seed_alike_by_status_and_its_json(tmp_pat
             continue
         row = next(line.plain for line in best_against_seed(view) if line.plain.startswith("score"))
         _, _, score, gain = re.split(r" {2,}", row)
-        wanted = Face(
-            status="ok", score=record["best"]["metrics"]["score"], gain=gains["gain"], verdict=gains["verdict"]
-        )
+        about = {"verdict": gains["verdict"], "apart": not gains["side_by_side"] and gains["verdict"] != "tied"}
+        wanted = Face(status="ok", score=record["best"]["metrics"]["score"], gain=gains["gain"], **about)
         told = read(score, re.sub(r" \(.*", "", gain), "ok", view.places)
         assert same(replace(told, margin=None), wanted), row
         verdicts.add(gains["verdict"])
@@ -305,7 +317,7 @@ def test_the_best_is_compared_with_the_seed_alike_by_status_and_its_json(tmp_pat
 
 def test_all_faces_agree_on_score_interval_gain_and_status(tmp_path: Path, javascript: Evaluate) -> None:
     repository = Repository.create(tmp_path / "repository")
-    verdicts = set[str | None]()
+    verdicts, apart = set[str | None](), 0
     for number in range(HISTORIES):
         history = generated(number).history
         result = Result(StoredRun(repository, history, repository.journal("none", lambda entry: None)))
@@ -314,6 +326,7 @@ def test_all_faces_agree_on_score_interval_gain_and_status(tmp_path: Path, javas
         for commit in history.phylogeny.ids:
             wanted = expected(history, commit)
             verdicts.add(wanted.verdict)
+            apart += wanted.apart
             faces = dict(terminal(view, commit)) | {"json": json_face(history, commit), "page": page[commit]}
             faces |= {"library": library(result, commit)}
             faces |= {"brief": told} if (told := brief(history, commit, view.places + 2)) else {}
@@ -321,3 +334,4 @@ def test_all_faces_agree_on_score_interval_gain_and_status(tmp_path: Path, javas
             wrong = {name: face for name, face in faces.items() if not same(face, wanted)}
             assert not wrong, (number, commit, wanted)
     assert verdicts == {None, "better", "worse", "within noise", "tied"}
+    assert apart

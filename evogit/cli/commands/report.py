@@ -28,7 +28,6 @@ from evogit.cli.text import change, clock, count, escape
 from evogit.config import gallery
 from evogit.config.run_settings import DEFAULT_SELECTOR
 from evogit.core import NotFoundError
-from evogit.history.standing import relative
 from evogit.repository import inert
 from evogit.review import SCHEMA
 from evogit.review.goals import opening
@@ -262,8 +261,8 @@ def _lineage(view: View, steps: list[dict[str, Any]]) -> Section:
     rows = [["gain", view.history.metric.name, "agent", "candidate", ""]]
     for step in steps:
         if step in told:
-            share = relative(step["value"], step["over"])
-            gained = change(step["gain"], view.places) + (f" ({share})" if share else "")
+            gained = "~" * (not step["side_by_side"]) + change(step["gain"], view.places)
+            gained += f" ({step['relative']})" if step["relative"] else ""
             gained += " within noise" if step["verdict"] == "within noise" else ""
             cells = [view.score(step["commit"]).plain, first_line(step["agent"]), step["commit"][:SHORT]]
             taken = ", ".join(each[:SHORT] for each in step["inspirations"])
