@@ -5,7 +5,7 @@ import { button, el } from "./dom.js";
 const KEY_NAMES = { " ": "Space", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" };
 
 // `commands`: [keys, what it does, function].
-const FILTER = 'score>2.5 change>0 evaluation<=100 seconds<60 dollars<1 agent:a1 operator:merge model:NAME status:timeout host:NAME file:PATH above:best below:ID failed waiting scored better best record promoted pruned "any words"';
+const FILTER = 'score>2.5 gain>0 evaluation<=100 seconds<60 dollars<1 agent:a1 operator:merge model:NAME status:timeout host:NAME file:PATH above:best below:ID failed waiting scored better best record promoted pruned "any words"';
 
 export class Keys {
   constructor(commands) {

@@ -69,6 +69,11 @@ class Counts:
         """
         return self.proposals - self.unasked - self.unanswered + self.tactics
 
+    @property
+    def unusable(self) -> int:
+        """The failed proposals for which a model answered, or none was asked."""
+        return self.failed_proposals - self.unanswered
+
     def attempt(self, event: Proposed | Duplicate | FailedProposal, *, unanswered: bool = False) -> None:
         """Count what an agent tried; people's candidates, and trials of `evogit minimize`, are not attempts."""
         self.unanswered += unanswered

@@ -127,6 +127,7 @@ def status_record(repository: Repository, history: History) -> Record:
         "nearly_the_same": counts.alike,
         "proposals": counts.proposals,
         "unanswered": counts.unanswered,
+        "unusable": counts.unusable,
         "charged": counts.charged,
         "repeated": counts.repeated,
         "repeated_seconds": counts.repeated_seconds,

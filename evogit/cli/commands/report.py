@@ -319,8 +319,7 @@ def _crossings(view: View, record: dict[str, Any]) -> Iterator[Section]:
 
 def _failures(place: Place, record: dict[str, Any]) -> Iterator[Section]:
     titles = {"candidates": "why candidates failed", "proposals": "why proposals were not usable"}
-    unusable = record["failed_proposals"] - record["unanswered"]
-    totals = {"candidates": sum(record["spent"]["failed"].values()), "proposals": unusable}
+    totals = {"candidates": sum(record["spent"]["failed"].values()), "proposals": record["unusable"]}
     for what, title in titles.items():
         found = record["failures"][what]
         rows = [["times", "reason"], *([f"{each['count']:,}", first_line(each["reason"])] for each in found)]

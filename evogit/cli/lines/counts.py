@@ -20,8 +20,7 @@ def count_words(history: History) -> list[str]:
         parts = [count(counts.proposed, "candidate")]
         alike = f" ({counts.alike:,} nearly the same)" if counts.alike else ""
         parts += [count(counts.duplicates, "duplicate") + alike] if counts.duplicates else []
-        unusable = counts.failed_proposals - counts.unanswered
-        parts += [f"{unusable:,} unusable"] if unusable else []
+        parts += [f"{counts.unusable:,} unusable"] if counts.unusable else []
         parts += [f"{counts.unanswered:,} without a reply"] if counts.unanswered else []
         words.append(f"{count(counts.proposals, 'proposal')}: {', '.join(parts)}")
     words += [count(counts.tactics, "tactic")] if counts.tactics else []
