@@ -81,7 +81,7 @@ def test_intervals_hold_with_noise_of_either_kind_and_of_both(common: float, own
         low, high = told.interval("best") or (0.0, 0.0)
         held["mean"] += low <= TRUTH["best"] <= high
     assert 0.92 <= held["difference"] / pairs <= 1.0
-    assert 0.91 <= held["mean"] / runs  # more where draws differ: the score is as on one of those that tell how much
+    assert held["mean"] / runs >= 0.91  # more where draws differ: the score is as on one of those that tell how much
     if own == 0:
         assert held["difference"] == pairs
 
