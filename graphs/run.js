@@ -101,9 +101,10 @@ export class Run {
 
   // As `Comparison.text` in evogit/history/standing.py.
   gainText(index) {
-    const verdict = this.names.verdicts[this.verdict[index]];
+    // A tilde: not measured side by side.
+    const [, apart, verdict] = this.names.verdicts[this.verdict[index]].match(/(~?)(.*)/);
     if (!verdict || verdict === "tied") return verdict;
-    return change(this.gains[index], this.about.places) + (verdict === "within noise" ? ` ${verdict}` : "");
+    return apart + change(this.gains[index], this.about.places) + (verdict === "within noise" ? ` ${verdict}` : "");
   }
 
   // How a candidate came to be, along the fittest that each comes from, as `way` in evogit/review/gains.py; youngest first.

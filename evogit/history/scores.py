@@ -85,6 +85,10 @@ class Scores:
         """Whether candidates are measured side by side before they are believed."""
         return False
 
+    def side_by_side(self, a: str, b: str) -> bool:
+        """Whether two were measured in the same minutes, or both beside others that were; True where none need be."""
+        return True
+
     @property
     def unobserved(self) -> int:
         """How many candidates were evaluated since the pace of the machine was, where that counts."""
@@ -307,16 +311,16 @@ class Scores:
         margin = math.inf if self.repeats == 1 else margin
         return self.noise(split, metric).scale.difference(over, above, margin)
 
-    def gain(self, a: str, b: str, split: str | None = None) -> tuple[float, float, float]:
-        """Return how much better `a` is than `b`, both valid, and the ends of the 95 % interval of that.
-
-        They are in the unit of the metric that ranks.
-        """
-        over, above, margin = self._above(a, b, split, None, LEVEL)
+    def gain_ends(self, a: str, b: str, split: str | None = None, metric: Metric | None = None) -> tuple[float, float]:
+        """Return the ends of the 95 % interval of how much better `a` is than `b`, both valid, in the metric's unit."""
+        metric = metric or self.metric
+        over, above, margin = self._above(a, b, split, metric.name, LEVEL)
         margin = math.inf if self.repeats == 1 else margin
-        scale, sign = self.noise(split).scale, self.metric.sign
-        middle, low, high = (sign * scale.step(over, each) for each in (above, above - margin, above + margin))
-        return middle, min(low, high), max(low, high)
+        scale = self.noise(split, metric.name).scale
+        if not math.isfinite(margin):
+            return -math.inf, math.inf
+        low, high = (metric.sign * scale.step(over, above + side) for side in (-margin, margin))
+        return min(low, high), max(low, high)
 
     def _above(self, a: str, b: str, split: str | None, metric: str | None, level: float) -> tuple[float, float, float]:
         """Return the value of `b`, how much that of `a` is above it on the scale, and half of the interval of that.

@@ -22,7 +22,7 @@ from evogit.core import Metric
 from evogit.history.history import History
 from evogit.history.scores import Scores
 from evogit.history.state import ROUNDING
-from evogit.text import change
+from evogit.text import change, number
 
 Verdict = Literal["better", "worse", "within noise", "tied"]
 
@@ -44,18 +44,28 @@ class Comparison(Struct, frozen=True):
 
     `gain` is positive when `value` is better than `over`, and 0 where they differ by rounding alone. `margin` is half
     of its 95 % interval, in the metric's unit: 0 where values are exact, infinite while the noise is not known.
+    `apart` says that the two were measured in different hours, and that the machine's pace counts: nothing but a
+    measurement side by side proves a gain then. `ends` are those of the interval where it reaches further up than down,
+    as that of a ratio does: `margin` is how far it reaches towards no gain then.
     """
 
     value: float
     over: float
     gain: float
     margin: float = 0.0
+    apart: bool = False
+    ends: tuple[float, float] | None = None
 
     @classmethod
     def of(cls, metric: Metric, value: float, over: float, margin: float = 0.0) -> Comparison:
         """Compare two values of a metric, which differ by as much as was measured."""
         gain = 0.0 if math.isclose(value, over, rel_tol=ROUNDING) else metric.gain(value, over)
         return cls(value, over, gain, margin)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the gain."""
+        return self.ends or (self.gain - self.margin, self.gain + self.margin)
 
     @property
     def verdict(self) -> Verdict:
@@ -69,25 +79,38 @@ class Comparison(Struct, frozen=True):
     @property
     def relative(self) -> str:
         """The value as a share of the other one, as `45 % less` or `1.8x`; empty where that says nothing."""
-        return relative(self.value, self.over) if self.gain else ""
+        share = relative(self.value, self.over) if self.gain else ""
+        return f"{share}, not measured side by side" if share and self.apart else share
 
     def text(self, places: int) -> str:
         """Return the gain as tables have it: `+0.2000`, `+0.0130 within noise`, `tied`."""
         if self.verdict == "tied":
             return "tied"
-        return change(self.gain, places) + (" within noise" if self.verdict == "within noise" else "")
+        about = "~" * self.apart
+        return about + change(self.gain, places) + (" within noise" if self.verdict == "within noise" else "")
+
+    def between(self, places: int, give: str = "±") -> str:
+        """Return the gain with half of its interval: `+0.2000 ± 0.0100`, `+0.0130 ± 0.0200 within noise`, `tied`."""
+        text = self.text(places)
+        if self.verdict == "tied" or not self.margin:
+            return text
+        gain, *rest = text.split(" ", 1)
+        half = number(self.margin, places) if math.isfinite(self.margin) else "?"
+        return " ".join([gain, give, half, *rest])
 
     def words(self, places: int) -> str:
         """Return verdict and gain as sentences have them: `better, +0.2000`, `within noise, +0.0130`, `tied`."""
-        return self.verdict if self.verdict == "tied" else f"{self.verdict}, {change(self.gain, places)}"
+        if self.verdict == "tied":
+            return self.verdict
+        return f"{self.verdict}, {change(self.gain, places)}{', not measured side by side' * self.apart}"
 
 
 class Standing(Struct, frozen=True):
     """How one candidate stands.
 
     `status` is that of its evaluation, or one of `WAITING` and `OLD`. `score` is None unless it is `ok`; `margin` is
-    half of its 95 % interval, as in a `Comparison`. `origin` is the candidate that it is compared with, None where no
-    valid one is known.
+    half of its 95 % `interval`, which reaches further up than down on a log scale. `origin` is the candidate that it is
+    compared with, None where no valid one is known.
     """
 
     commit: str
@@ -96,11 +119,7 @@ class Standing(Struct, frozen=True):
     margin: float = 0.0
     origin: str | None = None
     comparison: Comparison | None = None
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """The 95 % interval of the score, both ends equal where it is exact."""
-        return None if self.score is None else (self.score - self.margin, self.score + self.margin)
+    interval: tuple[float, float] | None = None
 
     @property
     def gain(self) -> float | None:
@@ -111,6 +130,11 @@ class Standing(Struct, frozen=True):
     def verdict(self) -> Verdict | None:
         """How it compares with its origin; None if unknown."""
         return self.comparison.verdict if self.comparison else None
+
+    @property
+    def mark(self) -> str:
+        """A tilde before what was not measured side by side with its origin where that counts."""
+        return "~" if self.comparison and self.comparison.apart else ""
 
     @property
     def failed(self) -> bool:
@@ -126,7 +150,7 @@ def standing(history: History, commit: str) -> Standing:
         return Standing(commit, status_of(history, commit))
     origin = origin_of(history, commit)
     compared = compare(scores, commit, origin) if origin else None
-    return Standing(commit, "ok", score, scores.margin(commit) or 0.0, origin, compared)
+    return Standing(commit, "ok", score, scores.margin(commit) or 0.0, origin, compared, scores.interval(commit))
 
 
 def status_of(history: History, commit: str) -> str:
@@ -161,7 +185,9 @@ def compare(
     if not scores.repeats and not scores.shifting:
         return Comparison.of(metric, value, other)
     above, margin = scores.difference(commit, over, split, metric.name)
-    return Comparison(value, other, metric.sign * above, margin)
+    apart = scores.paired and not scores.side_by_side(commit, over)
+    ends = None if scores.shifting else scores.gain_ends(commit, over, split, metric)
+    return Comparison(value, other, metric.sign * above, margin, apart, ends)
 
 
 def value_of(scores: Scores, commit: str, split: str | None = None, metric: Metric | None = None) -> float | None:

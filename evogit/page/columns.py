@@ -91,7 +91,7 @@ class Columns:
             "value": [self._value(each) for each in stands],
             "margin": {each.number: told for each, at in zip(known, stands, strict=True) if (told := _margin(at))},
             "gain": [self._gain(each) for each in stands],
-            "verdict": self._numbers("verdicts", (each.verdict or "" for each in stands)),
+            "verdict": self._numbers("verdicts", (each.mark + (each.verdict or "") for each in stands)),
             "holdout": _sparse(known, self._holdout),
             "evaluated": [
                 each.evaluations - at if each.evaluations else None for at, each in enumerate(moments, first)
@@ -113,7 +113,7 @@ class Columns:
             "value": finite(known.score),
             "margin": _margin(known),
             "gain": self._gain(known),
-            "verdict": self.names["verdicts"].number(known.verdict or ""),
+            "verdict": self.names["verdicts"].number(known.mark + (known.verdict or "")),
             "holdout": self._holdout(candidate),
             "evaluated": moment.evaluations,
             "elapsed": moment.elapsed,

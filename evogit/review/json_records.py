@@ -62,8 +62,13 @@ def standing_record(known: Standing) -> Record:
 def gain_record(compared: Comparison | None) -> Record:
     """How much better one value is than another: positive is better, None if unknown."""
     gain = None if compared is None else compared.gain
-    ends = None if compared is None else known_ends((compared.gain - compared.margin, compared.gain + compared.margin))
-    return {"gain": gain, "gain_interval": ends, "verdict": compared.verdict if compared else None}
+    ends = None if compared is None else known_ends(compared.interval)
+    return {
+        "gain": gain,
+        "gain_interval": ends,
+        "verdict": compared.verdict if compared else None,
+        "side_by_side": not compared.apart if compared else None,
+    }
 
 
 def known_ends(interval: tuple[float, float] | None) -> list[float] | None:
@@ -125,6 +130,8 @@ def status_record(repository: Repository, history: History) -> Record:
         "charged": counts.charged,
         "repeated": counts.repeated,
         "repeated_seconds": counts.repeated_seconds,
+        "references": counts.references,
+        "reference_seconds": counts.reference_seconds,
         "pending": len(history.pending),
         "best": _point(history, history.best),
         "seed": _point(history, history.seed),

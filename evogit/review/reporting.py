@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -10,6 +11,7 @@ from msgspec import to_builtins
 
 from evogit.core import Candidate, Evaluation
 from evogit.history import History
+from evogit.history.paired_scores import PairedScores
 from evogit.history.scores import seconds
 from evogit.history.standing import compare
 from evogit.repository import Repository
@@ -18,6 +20,9 @@ from evogit.review.hosts import host_records
 from evogit.review.json_records import SCHEMA, Record, gain_record, known_ends, status_record
 from evogit.review.merge_statistics import merge_statistics
 from evogit.review.spending import last_start
+
+WORTH_TELLING = 0.05
+"""Share by which measurements of the same code differ that a person should know."""
 
 REASONS = 5
 """Kinds of failure that are told of each sort, the most frequent first."""
@@ -174,6 +179,8 @@ def remarks(history: History) -> list[str]:
         said.append(f"scores are noisy, but the task does not say so: {noise}; set repeats in [evaluator]")
     if history.declared_repeats and not history.repeats:
         said.append("scores are exact: all that was evaluated again came out alike, so repeats ended")
+    if isinstance(history.scores, PairedScores) and (drift := math.expm1(history.scores.drift)) >= WORTH_TELLING:
+        said.append(f"the same code differed by {drift:.0%} over the run; gains are those measured side by side")
     if history.best and history.seed and history.best != history.seed:
         said += _holdout_remark(history, history.seed, history.best)
     if history.best is not None and history.best == history.seed:

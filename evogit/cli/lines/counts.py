@@ -14,6 +14,7 @@ def count_words(history: History) -> list[str]:
     counts = history.counts
     words = [f"{counts.evaluated:,} evaluated", f"{counts.failed:,} failed"]
     words += [count(counts.repeated, "repeat")] if counts.repeated else []
+    words += [f"{count(counts.references, 'evaluation')} of references"] if counts.references else []
     words += [f"{counts.cached:,} cached"] if counts.cached else []
     if counts.proposals:
         parts = [count(counts.proposed, "candidate")]

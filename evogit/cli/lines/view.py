@@ -101,6 +101,10 @@ class View(Struct, frozen=True):
         """The same for a line of many."""
         return (compared.text(self.places), STYLES[compared.verdict]) if compared else ("", "")
 
+    def gain_between(self, compared: Comparison) -> Text:
+        """A gain with half of its 95 % interval, green when better."""
+        return Text(compared.between(self.places, self.glyphs.give), STYLES[compared.verdict])
+
     def age(self, candidate: Candidate) -> Text:
         """How long ago the candidate was proposed."""
         return Text(*self.age_styled(candidate))
