@@ -88,10 +88,11 @@ class History(RunState):
     def _weigh_noise(self) -> None:
         """Count scores as exact or as noisy: as the task says, until what was evaluated again shows otherwise.
 
-        They are exact while the seed and all others came out alike to the last digit, and noisy once one did not.
+        They are exact while the seed and all others came out alike to the last digit, and noisy once one did not. Of
+        what another system measured nothing can be evaluated again.
         """
         repeats, scores = self.declared_repeats, self.scores
-        if scores.differing:
+        if scores.differing and not self._first_start().imported:
             repeats = repeats or REPEATS
         elif repeats and self.seed and not scores.paired and scores.repeated(self.seed) >= repeats:
             repeats = 0
