@@ -227,8 +227,8 @@ def _unsteady(task: Task, judged: SeedEvaluation) -> list[str]:
         )
     if not task.measures and (kind := measure_of(metric)):
         found.append(
-            f'{split}: {metric} seems to depend on the machine\'s pace: set measures = "{kind}" in [metrics.{metric}] of '
-            f'{_file(task)}, so that gains are measured side by side, or "none"'
+            f"{split}: {metric} seems to depend on the machine's pace: set measures = '{kind}' in [metrics.{metric}] "
+            f"of {_file(task)}, so that gains are measured side by side, or 'none'"
         )
     return found
 
