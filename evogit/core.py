@@ -55,8 +55,8 @@ StopReason = Literal[
 
 Direction = Literal["maximize", "minimize"]
 
-Measure = Literal["none", "time", "rate", "memory"]
-"""What a metric measures of the machine; values of the last three cannot be compared across hours."""
+Measure = Literal["", "none", "time", "rate", "memory"]
+"""What a metric measures of the machine; values of the last three cannot be compared across hours. Empty: unsaid."""
 
 Judged = Literal["outside", "inside", "pairs"]
 """Where scores come from: computed out of the candidate's reach, or beside its code, or from comparisons of pairs."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from evogit.config.names import SYSTEM
-from evogit.config.values import REPEATS
+from evogit.config.values import REPEATS, measure_of
 from evogit.contained import MAX_DEPTH
 from evogit.content import content
 from evogit.core import ConfigError, Direction
@@ -125,6 +125,7 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
             "",
             f"[metrics.{self.metric}]",
             f'direction = "{self.direction}"',
+            *([f'measures = "{kind}"'] if (kind := measure_of(self.metric)) else []),
             "",
             "[evaluator]",
             *(self._python() if outside else self._command()),

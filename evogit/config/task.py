@@ -57,7 +57,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     command: EvaluationCommand | None = None
     pairwise: Pairwise | None = None
     repeats: int = 0
-    measures: Measure = "none"
+    measures: Measure = ""
     fingerprints: bool = False
     limits: Limits = field(default_factory=Limits)
     preload: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     @property
     def paired(self) -> bool:
         """Whether would-be bests are measured side by side with a reference."""
-        return self.repeats > 0 and self.measures != "none"
+        return self.repeats > 0 and self.measures not in ("", "none")
 
     @property
     def metric_names(self) -> frozenset[str]:
@@ -405,14 +405,14 @@ def _measures(table: TaskTable) -> Measure:
     """What the metric that ranks measures: as declared, or time where it is read from a clock or runs are exclusive."""
     name, metric = next((n, m) for n, m in table.metrics.items() if m.primary or len(table.metrics) == 1)
     clock = table.evaluator.read.get(name, "").partition(":")[0] in ("cpu", "wall") or table.sandbox.exclusive
-    return metric.measures or ("time" if clock else "none")
+    return metric.measures or ("time" if clock else "")
 
 
 def _metrics(table: TaskTable, measures: Measure) -> Iterator[Metric]:
     """The metrics; noise of what is measured of the machine is in proportion to the values."""
     for name, metric in table.metrics.items():
         primary = metric.primary or len(table.metrics) == 1
-        clock = table.evaluator.read.get(name) in ("cpu", "wall") or (primary and measures != "none")
+        clock = table.evaluator.read.get(name) in ("cpu", "wall") or (primary and measures not in ("", "none"))
         plain = metric.model_dump(exclude={"measures", "primary", "scale"})
         yield Metric(name=name, **plain, primary=primary, scale=metric.scale or ("log" if clock else ""))
 

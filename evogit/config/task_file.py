@@ -55,7 +55,7 @@ class MetricTable(_TaskTable):
     scale: Literal["", "linear", "log"] = ""
     """How noise grows: "linear", alike for all values; "log", in proportion to them, as times, rates and ratios do;
     default: "log" for aggregate = "geometric" and for what is measured of the machine, else as measured."""
-    measures: Measure | None = None
+    measures: Measure = ""
     """What it measures of the machine: "time", "rate", "memory", or "none". With repeats, would-be bests are then
     measured in turns with a reference. Default: "time" where it is read from cpu or wall, or with sandbox.exclusive."""
     bound: bool = False

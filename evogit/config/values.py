@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, to_builtins
 
-from evogit.core import shown
+from evogit.core import Measure, shown
 from evogit.repository.paths import is_git_folder
 
 REPEATS = 3
@@ -20,6 +20,18 @@ SLOW_REPEATS = 2
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _BYTES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
+
+
+TIMES = re.compile(r"(^|_)((milli|micro|nano)?seconds|[mun]s|time|elapsed|latency|runtime)(_|$)")
+RATES = re.compile(r"(^|_)(ops|rps|qps|fps|throughput|per_(second|sec|s))(_|$)")
+MEMORY = re.compile(r"(^|_)(memory|rss|heap)(_|$)")
+"""Names of metrics that depend on the machine."""
+
+
+def measure_of(metric: str) -> Measure:
+    """What a metric seems to measure of the machine, by its name; empty where that says nothing."""
+    kinds: dict[Measure, re.Pattern[str]] = {"rate": RATES, "time": TIMES, "memory": MEMORY}
+    return next((kind for kind, names in kinds.items() if names.search(metric)), "")
 
 
 # --- values -----------------------------------------------------------------------------------------------------

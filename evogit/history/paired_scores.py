@@ -44,13 +44,13 @@ class PairedScores(Scores):
 
     @property
     def paired(self) -> bool:
-        """Whether candidates are measured side by side before they are believed."""
-        return True
+        """Whether candidates are measured side by side before they are believed: not where scores are exact."""
+        return self.repeats > 0
 
     @property
     def unobserved(self) -> int:
         """How many candidates were evaluated since the pace of the machine was."""
-        return self.unseen
+        return self.unseen if self.repeats else 0
 
     def _count(self, commit: str, before: Evaluation | None, now: Evaluation | None) -> None:
         """Take in what is new of a candidate on the split that ranks, and what it tells of the machine."""
@@ -110,7 +110,7 @@ class PairedScores(Scores):
             if known is None and commit in self.pairs.fit.numbers and self._failed(commit):
                 continue
             if known is None or known <= 0 or not abs(math.log(known) - logarithm) <= least or commit not in self._raw:
-                self._values[commit] = math.exp(logarithm)
+                self._values[commit] = LOG.back(logarithm)
                 self.log.append(commit)
 
     def _failed(self, commit: str) -> bool:
@@ -176,7 +176,7 @@ class PairedScores(Scores):
     # --- noise ------------------------------------------------------------------------------------------------------
 
     def _ranks(self, split: str | None, metric: str | None = None) -> bool:
-        return split in (None, self.split) and metric in (None, self.metric.name)
+        return bool(self.repeats) and split in (None, self.split) and metric in (None, self.metric.name)
 
     def side_by_side(self, a: str, b: str) -> bool:
         """Whether two candidates were measured side by side, or both with others that were."""

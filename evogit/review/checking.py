@@ -20,7 +20,7 @@ from evogit.adopt.foreign_task import kept_folder
 from evogit.adopt.sources import STAND_INS
 from evogit.agents.mutation.languages_read import told_of_languages
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
-from evogit.config.values import REPEATS
+from evogit.config.values import REPEATS, measure_of
 from evogit.core import Evaluation, Evidence, Files
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import PUBLIC
@@ -217,12 +217,20 @@ def _unsteady(task: Task, judged: SeedEvaluation) -> list[str]:
     split, metric = judged.evaluation.split, task.primary.name
     if judged.flaky:
         return [f"{split}: {flaky(task, judged)}"]
-    if judged.failed or task.repeats or not (spread := judged.told_spread(metric)):
+    if judged.failed or not (spread := judged.told_spread(metric)):
         return []
-    return [
-        f"{split}: {metric} of the seed {spread}, so scores are noisy: "
-        f"set repeats = {REPEATS} or so in [evaluator] of {_file(task)}"
-    ]
+    found = []
+    if not task.repeats:
+        found.append(
+            f"{split}: {metric} of the seed {spread}, so scores are noisy: "
+            f"set repeats = {REPEATS} or so in [evaluator] of {_file(task)}"
+        )
+    if not task.measures and (kind := measure_of(metric)):
+        found.append(
+            f"{split}: {metric} seems to depend on the machine's pace: set measures = '{kind}' in [metrics.{metric}] "
+            f"of {_file(task)}, so that gains are measured side by side, or 'none'"
+        )
+    return found
 
 
 def flaky(task: Task, judged: SeedEvaluation) -> str:

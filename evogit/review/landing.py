@@ -145,11 +145,12 @@ async def measure(
                 repository.holdouts.show(task.name)
             sides = [(landing.tip_tree, Files(pack({}), (), base)), (landing.tree, Files(changed, removed, base))]
             before, after = await judge_in_turns(evaluator, sides, each, times)
-            trials.append(_trial(task, before, after))
+            trials.append(trial_of(task, before, after))
     return trials
 
 
-def _trial(task: Task, before: Sequence[Evaluation], after: Sequence[Evaluation]) -> SplitTrial:
+def trial_of(task: Task, before: Sequence[Evaluation], after: Sequence[Evaluation]) -> SplitTrial:
+    """Compare evaluations of the target and of the result, which were made in turns."""
     scores = (PairedScores if task.paired else Scores).of(task.metrics, before[0].split, task.repeats)
     for evaluation in before:
         scores.record("before", evaluation)

@@ -175,12 +175,12 @@ def remarks(history: History) -> list[str]:
         )
     if history.started and history.started.judged == "inside":
         said.append("judged: inside, where its own code could have cheated: read the diff")
+    if isinstance(history.scores, PairedScores) and (drift := math.expm1(history.scores.drift)) >= WORTH_TELLING:
+        said.append(f"the same code differed by {drift:.0%} over the run; gains are those measured side by side")
     if noise := _undeclared_noise(history):
         said.append(f"scores are noisy, but the task does not say so: {noise}; set repeats in [evaluator]")
     if history.declared_repeats and not history.repeats:
         said.append("scores are exact: all that was evaluated again came out alike, so repeats ended")
-    if isinstance(history.scores, PairedScores) and (drift := math.expm1(history.scores.drift)) >= WORTH_TELLING:
-        said.append(f"the same code differed by {drift:.0%} over the run; gains are those measured side by side")
     if history.best and history.seed and history.best != history.seed:
         said += _holdout_remark(history, history.seed, history.best)
     if history.best is not None and history.best == history.seed:

@@ -13,13 +13,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evogit.config import REPOSITORY_FILE, Task, load_repository_task
-from evogit.config.values import REPEATS
+from evogit.config.values import REPEATS, measure_of
 from evogit.core import ConfigError, Direction, RefusedError
 
 FOLDER = ".evogit"
-TIMES = re.compile(r"(^|_)((milli|micro|nano)?seconds|[mun]s|time|elapsed|latency|speedup|ops)(_|$)")
-"""Metrics that measure time."""
-
 FETCHES = re.compile(r"\b(npm|npx|yarn|pnpm|uv|poetry|cargo|go|mvn|curl|wget|git|fetch|download|install|deps)\b")
 """Commands that seem to need a network."""
 
@@ -186,8 +183,9 @@ def _toml(choices: Choices) -> Iterator[str]:
         yield f"excluded = {_texts(choices.excluded)} # what stays in every commit, but goes nowhere else"
     for metric, direction in choices.directions.items():
         yield from ("", f"[metrics.{metric}]", f'direction = "{direction}"')
-        if TIMES.search(metric) and choices.reads.get(metric) not in ("cpu", "wall"):
-            yield 'scale = "log" # its noise grows with its value'
+        if (kind := measure_of(metric)) and choices.reads.get(metric) not in ("cpu", "wall"):
+            ranks = metric == (choices.primary or metric)
+            yield f'measures = "{kind}" # of the machine: gains are measured side by side' if ranks else 'scale = "log"'
         if len(choices.directions) > 1 and metric == choices.primary:
             yield "primary = true # candidates are ranked by this one"
     yield from ("", *(_by_python(choices) if choices.python else _by_command(choices)))
@@ -228,7 +226,7 @@ def _repeats(choices: Choices) -> Iterator[str]:
 
 
 def _measures_time(choices: Choices) -> bool:
-    by_name = any(TIMES.search(metric) for metric in choices.directions)
+    by_name = any(measure_of(metric) in ("time", "rate") for metric in choices.directions)
     return by_name or not {"cpu", "wall"}.isdisjoint(choices.reads.values())
 
 

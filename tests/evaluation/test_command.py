@@ -256,10 +256,11 @@ def test_a_pattern_that_takes_for_ever_on_some_output_is_broken_off() -> None:
 
 def test_where_and_how_a_command_runs(judged: Judged) -> None:
     burn = "end=$(($(date +%s%N) + 30000000)); while [ $(date +%s%N) -lt $end ]; do :; done"
-    tell = f"pwd; cat ../tests/visible.txt; echo $EVOGIT_SPLIT; {burn}"
+    tell = f"pwd; cat ../tests/visible.txt; echo $EVOGIT_SPLIT; echo seed=$EVOGIT_SEED; {burn}"
     evaluation, feedback = judged(tell, "cpu", split="holdout", more='directory = "src"')
     assert 0 < evaluation.metrics["score"] < 5
     assert "/work/src\nvisibleholdout" in feedback
+    assert re.search(r"seed=\d+\n", feedback)
 
 
 def test_a_profile_is_told_that_a_command_prints_before_its_numbers(judged: Judged) -> None:
