@@ -267,7 +267,7 @@ def outcome(relative: Relative, places: int, parent: str = "") -> str:
     if compared.verdict == "tied" and known.origin == parent:
         return compared.verdict  # most of what is told of a line of equals would be their value, again and again
     over = "" if known.origin == parent else f" over {(known.origin or '')[:7]}"
-    gain = "" if compared.verdict == "tied" else f", {compared.gain:+.3g}"
+    gain = "" if compared.verdict == "tied" else f", {'~' * compared.apart}{compared.gain:+.3g}"
     return f"{value} ({compared.verdict}{gain}{over})"
 
 

@@ -85,7 +85,7 @@ class View(Struct, frozen=True):
             return self.measured(known.score, known.margin, self.places), ""
         return SHORT_STATUS.get(known.status) or ("flaky" if known.status == "flaky" else "fail", "red")
 
-    def measured(self, value: float, margin: float | None, places: int) -> str:
+    def measured(self, value: float | None, margin: float | None, places: int) -> str:
         """A value with half of its 95 % interval."""
         return measured(value, margin, places, self.glyphs.give)
 
