@@ -69,6 +69,8 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
         memory, disk: MB that programs of it may take.
         packages: Python requirements.
         repeats: above 0 where scores may be noisy.
+        decimal: the decimal point where its numbers do not tell; empty for none.
+        ignored_failures: signs of failure beside a score that do not count.
         links: absolute path that their programs expect -> folder of the candidate's that it leads to.
         notes: what a person should know.
         outside: the text of a Python evaluator that evaluates where no candidate can reach it; empty where none can.
@@ -91,6 +93,8 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
     disk: int = DISK
     packages: tuple[str, ...] = ()
     repeats: int = 0
+    decimal: str = ""
+    ignored_failures: tuple[str, ...] = ()
     links: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     outside: str = ""
@@ -132,6 +136,7 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
             "[evaluator]",
             *(self._python() if outside else self._command()),
             f"repeats = {self.repeats}",
+            *([f"ignored_failures = {json.dumps(self.ignored_failures)}"] if self.ignored_failures else []),
             "",
             "[sandbox]",
             f"timeout = {self.timeout:g}",
@@ -152,7 +157,8 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
 
     def _command(self) -> list[str]:
         reads = f"read.{self.metric} = {json.dumps(self.read)}"
-        return ['kind = "command"', f"command = {json.dumps(self.command)}", reads]
+        decimal = [f'decimal = "{self.decimal}"'] if self.decimal else []
+        return ['kind = "command"', f"command = {json.dumps(self.command)}", reads, *decimal]
 
     def write(self, folder: Path, *, outside: bool = False) -> None:
         """Write the task folder, with an evaluator `outside` of the sandbox or in it.
