@@ -15,6 +15,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from evogit.config.names import SYSTEM
+from evogit.config.values import SEED
 from evogit.contained import MAX_DEPTH
 from evogit.content import content
 from evogit.core import ConfigError, Direction
@@ -47,6 +48,9 @@ MEMORY, DISK = 4096, 512
 """MB that an evaluation may take where nothing says more."""
 IMPORTS = re.compile(r"^[ \t]*(?:from|import)[ \t]+([\w.]{1,500})", re.MULTILINE)
 """The module that a line of Python imports."""
+SCORED_FAILURES = (SEED, "traceback")
+"""Signs of failure that do not count for other systems' evaluators: they score a seed that fails, and print what they
+catch."""
 NOISY = 3
 """How often what seems best is evaluated again where scores may be noisy, as far as the sources tell."""
 
@@ -70,7 +74,6 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
         packages: Python requirements.
         repeats: above 0 where scores may be noisy.
         decimal: the decimal point where its numbers do not tell; empty for none.
-        ignored_failures: signs of failure beside a score that do not count.
         links: absolute path that their programs expect -> folder of the candidate's that it leads to.
         notes: what a person should know.
         outside: the text of a Python evaluator that evaluates where no candidate can reach it; empty where none can.
@@ -94,7 +97,6 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
     packages: tuple[str, ...] = ()
     repeats: int = 0
     decimal: str = ""
-    ignored_failures: tuple[str, ...] = ()
     links: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     outside: str = ""
@@ -136,7 +138,7 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
             "[evaluator]",
             *(self._python() if outside else self._command()),
             f"repeats = {self.repeats}",
-            *([f"ignored_failures = {json.dumps(self.ignored_failures)}"] if self.ignored_failures else []),
+            *([f"ignored_failures = {json.dumps(SCORED_FAILURES)}"] if SHIMS in self.command else []),
             "",
             "[sandbox]",
             f"timeout = {self.timeout:g}",

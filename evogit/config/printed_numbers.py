@@ -24,12 +24,12 @@ LABEL = re.compile(r"(?<![%$\w])[^\W\d_]+(?: \([^()\0]{0,40}\))?[^\w\0\"'`]{0,24
 WHOLE = (
     r"\b(?:total|overall|final|altogether)\b",
     r"\b(?:mean|average|avg|geomean|estimate)\b",
-    r"\b(?:median|middle|p50)\b",
+    r"\b(?:median|middle|mid|p50)\b",
 )
 """What names the number that stands for a whole run, best first."""
 PART = (
     r"\b(?:user|usr|sys|system|kernel|set ?up|warm ?up|init\w*|load(?:ing|ed)?|import\w*|build\w*|compil\w+|teardown|"
-    r"clean ?up|min|minimum|max|maximum|fastest|slowest|lower|low|upper|high|first|range|std|std ?dev|sd|spread|"
+    r"clean ?up|min|minimum|max|maximum|fastest|slowest|lower|low|lo|upper|high|hi|first|range|std|std ?dev|sd|spread|"
     r"deviation|outliers?|p\d\d+|iqr|q[13]|baseline|reference|naive|before)\b"
 )
 """What names a part of a run, or one of several."""
@@ -101,7 +101,8 @@ def read_of_time(text: str) -> dict[str, str]:
                 ahead = f"{ahead[: hole.start()]}\0{ahead[hole.end() :]}"
             if (label := LABEL.search(ahead[-MAX_LABEL_CHARS:])) is None:
                 continue
-            rank = rank_of_words(label[0])
+            words = re.split(r"[\0\"'`]", ahead)[-1]
+            rank = rank_of_words(words if words.strip() not in UNITS else label[0])
             rank = rank_of_words(match["hole"]) if rank == NEUTRAL else rank
             rank = NEUTRAL + 1 if "±" in label[0].rpartition("\0")[2] and "\0" in label[0] else rank
             if rank <= best:

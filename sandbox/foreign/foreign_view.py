@@ -19,6 +19,11 @@ LARGE = 1 << 20
 """Bytes of a file from which on an evaluator gets it read-only, as a link."""
 LONGEST = 4000
 """Characters of one artifact that are shown."""
+TOLD = (
+    "error errors error_message exception traceback failure valid is_valid success correct passed ok failed timeout "
+    "timed_out status state outcome verdict".split()
+)
+"""Names under which evaluators tell beside a score that it is that of a failure."""
 SYSTEM = "/usr/local/sbin:/usr/sbin:/sbin"
 """Where an image's programs look for others too, and a sandbox's do not."""
 COMMAND = """#!/bin/sh
@@ -174,7 +179,9 @@ def report(score, metrics=(), artifacts=()):
     if not math.isfinite(score):
         sys.exit(f"expected a finite combined_score, the evaluator gave {score}")
     others = {name: value for name, value in numbers.items() if math.isfinite(value)}
-    print(json.dumps({**others, "combined_score": float(score)}))
+    said = {**dict(artifacts), **dict(metrics)}
+    told = {name: said[name] for name in TOLD if isinstance(said.get(name), str) or said.get(name) is False}
+    print(json.dumps({**others, **{name: _text(value) for name, value in told.items()}, "combined_score": float(score)}))
 
 
 def _text(value):
