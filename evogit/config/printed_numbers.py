@@ -19,7 +19,10 @@ PRINTED = re.compile(rf"(?P<hole>{HOLE})(?P<space> ?)(?P<unit>ms|us|ns|s|seconds
 UNITS = {"ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds", "s": "seconds", "ops/s": "ops_per_second"}
 NUMBER = "([0-9.]+)"
 """The group that stands for a number in a pattern: whoever reads takes the whole number, in every notation."""
-LABEL = re.compile(r"(?<![%$\w])[^\W\d_]+(?: \([^()\0]{0,40}\))?[^\w\0\"'`]{0,24}(?:\0[^\w\0]{0,8}(?:\w{1,7}(?=\W))?[^\w\0]{0,8}){0,3}$")
+LABEL = re.compile(
+    r"(?<![%$\w])[^\W\d_]+(?: \([^()\0]{0,40}\))?[^\w\0\"'`]{0,24}"
+    r"(?:\0[^\w\0]{0,8}(?:\w{1,7}(?=\W))?[^\w\0]{0,8}){0,3}$"
+)
 """A word in front of a value, what follows that word, and values between, each a NUL with its unit."""
 WHOLE = (
     r"\b(?:total|overall|final|altogether)\b",
@@ -113,9 +116,8 @@ def read_of_time(text: str) -> dict[str, str]:
 
 def _escaped(label: str) -> str:
     """The pattern of a label; values in it may be anything, and blanks as many as there are."""
-    parts = re.split(r"( {2,}|\0)", label)
-    wide = {"\0": r"\S+"}
-    return "".join(wide.get(part, r"\s+" if part.isspace() and part != " " else re.escape(part)) for part in parts).replace("\\ ", " ")
+    text = re.escape(label).replace("\\ ", " ").replace("\\\0", "\0")
+    return re.sub(r" {2,}", r"\\s+", text).replace("\0", r"\S+")
 
 
 def rank_of_words(words: str) -> int:

@@ -370,9 +370,7 @@ def _command(table: EvaluatorTable) -> EvaluationCommand | None:
     reads = {metric: MetricReader.parse(text) for metric, text in table.read.items()}
     where = {"directory": table.directory, "folder": table.folder}
     more = {"prepare": table.prepare, "tests": table.tests, "profile": table.profile}
-    return EvaluationCommand(
-        text=table.command, reads=reads, retry=table.retry, decimal=table.decimal, **more, **where
-    )
+    return EvaluationCommand(text=table.command, reads=reads, retry=table.retry, decimal=table.decimal, **more, **where)
 
 
 def _pairwise(table: EvaluatorTable) -> Pairwise | None:

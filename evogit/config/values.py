@@ -236,8 +236,11 @@ WORD = r"^[a-z0-9][a-z0-9_-]*$"
 ERRORS = frozenset(("error", "errors", "err", "error_message", "error_msg", "exception", "traceback", "failure"))
 """Fields that tell what went wrong, when they hold a text, a list or true; a number there is a measurement."""
 GOOD = frozenset(
-    "valid is_valid validity feasible is_feasible success successful is_success succeeded ok correct is_correct passed "
-    "all_passed".split()
+    re.findall(
+        r"\w+",
+        "valid is_valid validity feasible is_feasible success successful is_success succeeded ok correct is_correct "
+        "passed all_passed",
+    )
 )
 """Fields that say whether a result counts."""
 COUNTED = frozenset(("correct", "passed"))

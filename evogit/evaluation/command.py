@@ -177,7 +177,9 @@ def case_of(command: EvaluationCommand, ran: Ran, ignored: Collection[str] = ())
     except ValueError as error:
         ended = "" if ran.code == 0 else f"; the command {_ending(ran)}"
         raise Invalid(f"{error}{ended}", _said(ran, reports)) from None
-    case = Case("command", _said(ran, reports, sources.values()), **{name: each.value for name, each in sources.items()})
+    case = Case(
+        "command", _said(ran, reports, sources.values()), **{name: each.value for name, each in sources.items()}
+    )
     if "json" in ways:
         case.beside = output.others
     return case

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from evogit.config.printed_numbers import NEUTRAL, rank_of_words
 from evogit.config.values import ALL, EvaluationCommand, MetricReader
-from evogit.evaluation.numbers import TOKEN, pattern_of, read_match, unit_of
+from evogit.evaluation.numbers import MAX_SHOWN_CHARS, TOKEN, UNIT, pattern_of, read_match, unit_of
 from evogit.evaluation.told_failures import failure_around, failure_in, final_crash
 from evogit.sandbox.values import parse
 
@@ -37,6 +37,7 @@ class Source(Struct, frozen=True):
         value: of the metric.
         where: "line 3 of stdout"; of a measured one, what it is.
         text: the line, or the JSON object.
+        span: where the number is in the line.
         others: other places that the pattern matches, each with its line.
         why: why this one was taken of several.
     """
@@ -44,6 +45,7 @@ class Source(Struct, frozen=True):
     value: float
     where: str
     text: str = ""
+    span: tuple[int, int] | None = None
     others: tuple[str, ...] = ()
     why: str = ""
 
@@ -78,7 +80,7 @@ def shown_lines(text: str, most: int) -> list[str]:
     for row in plain(text).rstrip().split("\n")[-most:]:
         pieces = [piece for piece in row.splitlines() if piece.strip()] or [""]
         drawn = [re.sub(r"[^A-Za-z=]+", "", piece) for piece in pieces]
-        found += [piece for at, piece in enumerate(pieces) if drawn[at] != drawn[at + 1 : at + 2]]
+        found += [piece for at, piece in enumerate(pieces) if drawn[at + 1 : at + 2] != [drawn[at]]]
     return found[-most:] if any(found) else []
 
 
@@ -86,7 +88,13 @@ class Output:
     """The output of a command, from which metrics are read."""
 
     def __init__(
-        self, command: EvaluationCommand, stdout: str, stderr: str, *, ignored: Collection[str] = (), whole: bool = False
+        self,
+        command: EvaluationCommand,
+        stdout: str,
+        stderr: str,
+        *,
+        ignored: Collection[str] = (),
+        whole: bool = False,
     ) -> None:
         """Take the output; with `whole` all places are found that a pattern matches, also where the last one counts.
 
@@ -97,6 +105,11 @@ class Output:
         self._streams = Stream.of("stdout", stdout), Stream.of("stderr", stderr)
         self._whole = whole
         self._object: tuple[dict[str, Any], int, int] | None | bool = False
+
+    @property
+    def count(self) -> int:
+        """How many lines there are."""
+        return sum(len(stream.lines) for stream in self._streams)
 
     def read(self, metric: str, read: MetricReader) -> Source:
         """Find the number of a metric that is printed.
@@ -125,23 +138,26 @@ class Output:
             if found := self._places(stream, pattern.search, last_alone=not (pattern.labelled or self._whole)):
                 at, match, why = _preferred(found, stream, labelled=pattern.labelled)
                 decimal = self._command.decimal or pattern.decimal
-                value = read_match(match, metric, decimal, numeric=pattern.numeric).value
+                number = read_match(match, metric, decimal, numeric=pattern.numeric)
                 self._check(metric, stream, at, at, match.span())
                 others = [(each, other) for each, other in found if (each, other.span()) != (at, match.span())]
-                places = tuple(f"{stream.place(each)}: {_context(other)}" for each, other in others)
-                return Source(value, stream.place(at), stream.lines[at].strip(), places, why if others else "")
+                places = tuple(
+                    f"{stream.place(each)}: {other.string.strip()[:MAX_SHOWN_CHARS]}" for each, other in others
+                )
+                span = number.start, number.end
+                return Source(number.value, stream.place(at), match.string, span, places, why if others else "")
         printed = any(line.strip() for stream in self._streams for line in stream.lines)
         why = f"no line of its output matches {text}" if printed else "it printed nothing"
         raise ValueError(f"the command said nothing for {metric}: {why}")
 
-    def _places(
-        self, stream: Stream, pattern: re.Pattern[str], *, last_alone: bool
-    ) -> list[tuple[int, re.Match[str]]]:
+    def _places(self, stream: Stream, pattern: re.Pattern[str], *, last_alone: bool) -> list[tuple[int, re.Match[str]]]:
         """The matches of a pattern in the last lines, by line."""
         found = list[tuple[int, re.Match[str]]]()
         for at in range(len(stream.lines) - 1, max(-1, len(stream.lines) - 1 - MAX_LINES), -1):
             line = stream.lines[at]
-            matches = pattern.finditer(line, 0, MAX_LINE_CHARS) if len(line) > MAX_LINE_CHARS else pattern.finditer(line)
+            matches = (
+                pattern.finditer(line, 0, MAX_LINE_CHARS) if len(line) > MAX_LINE_CHARS else pattern.finditer(line)
+            )
             found += [(at, match) for match in reversed([match for match in matches if match[0]])]
             if found and last_alone:
                 return found[:1]
@@ -183,6 +199,17 @@ class Output:
         self._check(metric, stream, first, last, None)
         where = f"key {key} of the JSON object in {stream.place(first)}"
         return Source(number, where, json.dumps(fields, ensure_ascii=False))
+
+    def alike(self, taken: Source, kind: str) -> list[str]:
+        """The places of other numbers in a unit of this kind, such as "time", each with its line."""
+        found = list[str]()
+        for stream in self._streams:
+            for at, line in enumerate(stream.lines):
+                units = (UNIT.match(line, number.end()) for number in TOKEN.finditer(line[:MAX_LINE_CHARS]))
+                known = (unit_of(unit["unit"]) for unit in units if unit)
+                if line != taken.text and any(unit and unit.kind == kind for unit in known):
+                    found.append(f"{stream.place(at)}: {line.strip()[:MAX_SHOWN_CHARS]}")
+        return found
 
     def _number(self, metric: str, key: str, value: object) -> float:
         if isinstance(value, str) and (match := re.fullmatch(r"(?s)(.*)", value.strip())) and value.strip():
@@ -260,11 +287,11 @@ def _preferred(
 ) -> tuple[int, re.Match[str], str]:
     """Of several matches the one whose words say total, mean or median; of equals the last one."""
     if len(found) == 1 or not labelled:
-        return *found[-1], "the last of several"
+        return *found[-1], "it is the last one"
     ranks = [rank_of(match.string, match.start(1 if match.re.groups else 0)) for _, match in found]
     best = min(ranks)
     at = max(place for place, rank in enumerate(ranks) if rank == best)
-    why = ("it says total", "it says mean", "it says median", "the last of those that name no part", "the last of several")
+    why = ("it says total", "it says mean", "it says median", "it is the last that names no part", "it is the last one")
     return *found[at], why[best]
 
 
@@ -284,7 +311,3 @@ def rank_of(line: str, start: int) -> int:
             rank = NEUTRAL + 1
         end = number.end() if number else start
     return rank
-
-
-def _context(match: re.Match[str]) -> str:
-    return match.string.strip()[:120]

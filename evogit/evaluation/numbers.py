@@ -23,9 +23,7 @@ TOKEN = re.compile(rf"{SIGN}(?:\d(?:[\d_]|[.,'\u2019{SPACES}](?=\d))*\.?|\.\d+){
 NO_NUMBER = r"(?i:inf(?:inity)?|nan)(?![A-Za-z])"
 ANY = rf"({SIGN}(?:(?:\d(?:[\d._,'\u2019{SPACES}]*\d)?\.?|\.\d+){EXPONENT}|{NO_NUMBER}))"
 """The group that takes the place of one in a pattern that stands for a number, such as `([0-9.]+)`."""
-NUMERIC = re.compile(
-    r"(?:\\d|\\[.,+-]|\[(?:\\[d.,+-]|[-0-9.,+eE_'])+\]|[-+.,eE0-9?*|]|\(\?:|\(|\)|\{\d*(?:,\d*)?\})+"
-)
+NUMERIC = re.compile(r"(?:\\d|\\[.,+-]|\[(?:\\[d.,+-]|[-0-9.,+eE_'])+\]|[-+.,eE0-9?*|]|\(\?:|\(|\)|\{\d*(?:,\d*)?\})+")
 """What a group of a pattern consists of that stands for a number."""
 REPEATED = re.compile(r"(?:\\d|\])(?:[+*]|\{\d*,\})")
 LEADING, TRAILING = re.compile(r"[\s$€£¥(\[{=:\"'*~≈<>]*"), re.compile(r"[\s,;:.)\]}\"'*!%]*")
@@ -200,7 +198,7 @@ def _converted(value: float, unit: Unit, wanted: Unit | None, name: str, metric:
         return value * unit.factor
     if unit.kind not in (wanted.kind, "count", "share"):
         raise ValueError(
-            f"expected a number for {metric} in its own unit, the command said one in {name}, in the line {_shown(line)}"
+            f"expected a number for {metric} in its own unit, got one in {name}, in the line {_shown(line)}"
         )
     if unit.kind == "count":
         return value * unit.factor
@@ -247,7 +245,7 @@ def _plain(digits: str, decimal: str) -> str:
     if decimal == "" and re.fullmatch(r"[1-9]\d{0,2},\d{3}", digits):
         point, thousands = digits.replace(",", "."), digits.replace(",", "")
         raise ValueError(
-            f"{digits} may be {point} or {thousands}: say which with decimal = \",\" or decimal = \".\" in [evaluator]"
+            f'{digits} may be {point} or {thousands}: say which with decimal = "," or decimal = "." in [evaluator]'
         )
     return digits.replace(",", ".") if decimal == "" and digits.count(",") == 1 and "." not in digits else digits
 
@@ -256,12 +254,12 @@ def _plain(digits: str, decimal: str) -> str:
 
 
 class NumberPattern(Struct, frozen=True):
-    """A pattern as it is searched with.
+    r"""A pattern as it is searched with.
 
     Attributes:
         search: where the group stands for a number, as in `([0-9.]+)`, it takes numbers in every notation.
         numeric: whether it does.
-        decimal: "." if the pattern spells thousands out, `(?:,\\d{3})+`.
+        decimal: "." if the pattern spells thousands out, `(?:,\d{3})+`.
         labelled: whether it has letters, so that what it matches has a name or a unit.
     """
 

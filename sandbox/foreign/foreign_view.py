@@ -19,9 +19,9 @@ LARGE = 1 << 20
 """Bytes of a file from which on an evaluator gets it read-only, as a link."""
 LONGEST = 4000
 """Characters of one artifact that are shown."""
-TOLD = (
-    "error errors error_message exception traceback failure valid is_valid success correct passed ok failed timeout "
-    "timed_out status state outcome verdict".split()
+TOLD = re.compile(
+    "errors?|error_message|exception|traceback|failure|(is_)?valid|success|correct|passed|ok|failed|timeout|timed_out|"
+    "status|state|outcome|verdict"
 )
 """Names under which evaluators tell beside a score that it is that of a failure."""
 SYSTEM = "/usr/local/sbin:/usr/sbin:/sbin"
@@ -179,9 +179,14 @@ def report(score, metrics=(), artifacts=()):
     if not math.isfinite(score):
         sys.exit(f"expected a finite combined_score, the evaluator gave {score}")
     others = {name: value for name, value in numbers.items() if math.isfinite(value)}
-    said = {**dict(artifacts), **dict(metrics)}
-    told = {name: said[name] for name in TOLD if isinstance(said.get(name), str) or said.get(name) is False}
-    print(json.dumps({**others, **{name: _text(value) for name, value in told.items()}, "combined_score": float(score)}))
+    told = {name: _text(value) for name, value in told_of({**dict(artifacts), **dict(metrics)}).items()}
+    print(json.dumps({**others, **told, "combined_score": float(score)}))
+
+
+def told_of(fields):
+    """The fields that may tell that a score is that of a failure: texts, and `False`."""
+    named = {name: value for name, value in fields.items() if TOLD.fullmatch(str(name))}
+    return {name: value for name, value in named.items() if isinstance(value, str) or value is False}
 
 
 def _text(value):
