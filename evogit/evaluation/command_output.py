@@ -139,7 +139,7 @@ class Output:
                 at, match, why = _preferred(found, stream, labelled=pattern.labelled)
                 decimal = self._command.decimal or pattern.decimal
                 number = read_match(match, metric, decimal, numeric=pattern.numeric)
-                self._check(metric, stream, at, at, match.span())
+                self._check(metric, stream, at, at, (match.start(), max(match.end(), number.end)))
                 others = [(each, other) for each, other in found if (each, other.span()) != (at, match.span())]
                 places = tuple(
                     f"{stream.place(each)}: {other.string.strip()[:MAX_SHOWN_CHARS]}" for each, other in others

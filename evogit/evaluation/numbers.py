@@ -20,7 +20,7 @@ SIGN = r"(?:(?<![\w.)])[-+\u2212])?"
 EXPONENT = r"(?:[eEdD][-+\u2212]?\d+)?"
 TOKEN = re.compile(rf"{SIGN}(?:\d(?:[\d_]|[.,'\u2019{SPACES}](?=\d))*\.?|\.\d+){EXPONENT}")
 """All characters of one number in any notation."""
-NO_NUMBER = r"(?i:inf(?:inity)?|nan)(?![A-Za-z])"
+NO_NUMBER = r"(?i:inf(?:inity)?|nan)(?=(?:[nuµμm]?s|[kKMGT]?i?B|x)?(?![A-Za-z]))"
 ANY = rf"({SIGN}(?:(?:\d(?:[\d._,'\u2019{SPACES}]*\d)?\.?|\.\d+){EXPONENT}|{NO_NUMBER}))"
 """The group that takes the place of one in a pattern that stands for a number, such as `([0-9.]+)`."""
 NUMERIC = re.compile(r"(?:\\d|\\[.,+-]|\[(?:\\[d.,+-]|[-0-9.,+eE_'])+\]|[-+.,eE0-9?*|]|\(\?:|\(|\)|\{\d*(?:,\d*)?\})+")
@@ -65,8 +65,8 @@ SIZES = {
 }
 SPOKEN_RATES = re.compile(r"([kKMGT]?)(?:[qrfti]ps|ops|iops|Hz|[Ff][Ll][Oo][Pp][Ss]?)")
 MEMORY = re.compile(r"memory|mem|rss|heap|footprint")
-AMBIGUOUS_ALONE = frozenset(("min", "mins", "h", "B", "K"))
-"""Units that count as such only if the metric is known to be of their kind: `5 min 3 max` is no time."""
+AMBIGUOUS_APART = frozenset(("min", "mins", "h", "B"))
+"""Units that count behind a space only if the metric is known to be of their kind: `5 min 3 max` is no time."""
 
 
 class Unit(Struct, frozen=True):
@@ -111,6 +111,9 @@ def read_match(match: re.Match[str], metric: str, decimal: str = "", *, numeric:
     if line[start] in "-+\u2212" and match.start() <= start < first:  # the pattern has the sign, apart from its group
         start = first
     _check_cut(match, start, end, first, last, metric, numeric=numeric)
+    if match.end() <= max(end, last) and (parts := _duration(line, start, end)):
+        return _seconds(parts, metric)
+    _check_apart(match, start, end, metric)
     return _measured(match, start, end, last, metric, decimal)
 
 
@@ -138,9 +141,13 @@ def _check_cut(
             f"the number for {metric} goes on beyond what the pattern takes of it: {line[start:end]!r}, of which "
             f"{match.re.pattern!r} takes {line[first:last]!r}, in the line {_shown(line)}"
         )
-    around = line[max(0, start - 2) : start], line[end : end + 2]
-    left = re.fullmatch(r"\d[-\u2013]", around[0]) and match.start() >= start
-    right = re.match(r"[-\u2013.x×*]\d", around[1]) and match.end() <= end
+
+
+def _check_apart(match: re.Match[str], start: int, end: int, metric: str) -> None:
+    """Refuse a number that is a part of a version, a range, a date, a power or the like."""
+    line = match.string
+    left = re.fullmatch(r"\d[-\u2013:]", line[max(0, start - 2) : start]) and match.start() >= start
+    right = re.match(r"[-\u2013.×*:]\d|[A-Za-z]{1,3}\d", line[end : end + 4]) and match.end() <= end
     if left or right or POWER.match(line, end) or re.match(r"0[xXbBoO][0-9a-fA-F]", line[start : start + 3]):
         raise ValueError(f"expected a number for {metric}, found a part of something longer in the line {_shown(line)}")
 
@@ -148,18 +155,10 @@ def _check_cut(
 def _measured(match: re.Match[str], start: int, end: int, last: int, metric: str, decimal: str) -> Reading:
     """The number from `start` to `end` in the unit that is wanted."""
     line, wanted = match.string, unit_of_metric(metric)
-    if match.end() <= max(end, last):
-        if (parts := COMPOUND.match(line, start)) and len([each for each in parts.groups() if each]) > 1:
-            return _duration(parts, metric, wanted)
-        hours = re.search(r"(?:\d+:){1,2}$", line[max(0, start - 12) : start])
-        if (clock := CLOCK.match(line, start - len(hours[0]) if hours else start)) and clock.end() >= end:
-            return _duration(clock, metric, wanted)
     text = line[start:end]
     value = value_of(text, decimal)
     if value is None:
         raise ValueError(f"expected a number for {metric}, the command said {text!r}, in the line {_shown(line)}")
-    if not math.isfinite(value):
-        raise ValueError(f"expected a finite number for {metric}, the command said {text[:40]}, which is too large")
     said = UNIT.match(line, end)
     name = (match.groupdict().get("unit") or "") if "unit" in match.re.groupindex else said["unit"] if said else ""
     if "unit" in match.re.groupindex:
@@ -172,13 +171,15 @@ def _measured(match: re.Match[str], start: int, end: int, last: int, metric: str
     fixed = unit is not None and (wanted is None or not wanted.stated) and _is_fixed(match, name)
     if unit is not None and not fixed:
         value = _converted(value, unit, wanted, name, metric, line)
+    if not math.isfinite(value):
+        raise ValueError(f"expected a finite number for {metric}, the command said {text[:40]}, which is too large")
     return Reading(value, line[start:ends] if unit else text, start, ends)
 
 
 def _printed_unit(said: re.Match[str], wanted: Unit | None) -> Unit | None:
     name, glued = said["unit"], not said["gap"]
     unit = unit_of(name) or (Unit("count", 1000.0 ** PREFIXES[name]) if glued and name in PREFIXES else None)
-    if unit and name in AMBIGUOUS_ALONE and unit.kind != "count" and (wanted is None or wanted.kind != unit.kind):
+    if unit and name in AMBIGUOUS_APART and not glued and (wanted is None or wanted.kind != unit.kind):
         return None
     if unit and unit.kind == "count" and wanted and wanted.kind == "size":
         return Unit("size", 1024.0 ** PREFIXES[name])
@@ -189,27 +190,32 @@ def _is_fixed(match: re.Match[str], name: str) -> bool:
     """Whether the pattern itself names the unit and no other, so that it never varies."""
     if "unit" in match.re.groupindex:
         return False
-    words = {word for word in re.findall(r"[A-Za-zµμ%]+(?:/[A-Za-z]+)?", match.re.pattern) if unit_of(word)}
+    behind = match.re.pattern[_group(match.re.pattern)[1] :] if match.re.groups else ""
+    words = {word for word in re.findall(r"[A-Za-zµμ%]+(?:/[A-Za-z]+)?", behind) if unit_of(word)}
     return words == {name}
 
 
 def _converted(value: float, unit: Unit, wanted: Unit | None, name: str, metric: str, line: str) -> float:
-    if wanted is None or not wanted.stated:
+    if unit.kind in ("count", "share"):
         return value * unit.factor
-    if unit.kind not in (wanted.kind, "count", "share"):
-        raise ValueError(
-            f"expected a number for {metric} in its own unit, got one in {name}, in the line {_shown(line)}"
-        )
-    if unit.kind == "count":
-        return value * unit.factor
-    return value * unit.factor / wanted.factor if unit.factor != wanted.factor else value
+    if wanted and unit.kind != wanted.kind:
+        raise ValueError(f"expected {wanted.kind} for {metric}, got a number in {name}, in the line {_shown(line)}")
+    return value * (unit.factor / (wanted.factor if wanted else 1.0))
 
 
-def _duration(parts: re.Match[str], metric: str, wanted: Unit | None) -> Reading:
+def _duration(line: str, start: int, end: int) -> re.Match[str] | None:
+    """The duration of several parts of which the number is one: hours, minutes and seconds."""
+    if (parts := COMPOUND.match(line, start)) and len([each for each in parts.groups() if each]) > 1:
+        return parts
+    before = re.search(r"(?:\d+:){1,2}$", line[max(0, start - 12) : start])
+    clock = CLOCK.match(line, start - len(before[0]) if before else start)
+    return clock if clock and clock.end() >= end else None
+
+
+def _seconds(parts: re.Match[str], metric: str) -> Reading:
     hours, minutes, seconds = (float((each or "0").replace(",", ".")) for each in parts.groups())
     value = 3600 * hours + 60 * minutes + seconds
-    if wanted and wanted.stated:
-        value = _converted(value, Unit("time"), wanted, "time", metric, parts.string)
+    value = _converted(value, Unit("time"), unit_of_metric(metric), "hours, minutes or seconds", metric, parts.string)
     return Reading(value, parts[0], *parts.span())
 
 
@@ -321,7 +327,7 @@ def unit_of(name: str) -> Unit | None:
     if spoken := SPOKEN_RATES.fullmatch(name):
         return Unit("rate", 1000.0 ** PREFIXES.get(spoken[1], 0))
     what, per, time = name.partition("/")
-    if per and time in TIMES:
+    if per and time in TIMES and what.isalpha():
         if what in SIZES:
             return Unit("size rate", SIZES[what] / TIMES[time])
         prefix = PREFIXES.get(what[:1], 0) if len(what) > 1 and what[:1] in "kKMG" else 0
