@@ -139,7 +139,7 @@ async def unnoticed(task: Task, judged: SeedEvaluation, provider: str) -> str:
     """
     metric, evaluation = task.primary, judged.evaluation
     seeds = [each.metrics[metric.name] for each in (evaluation, *judged.again) if each.ok]
-    if task.pairwise or not seeds or (metric.direction == "maximize" and max(seeds) <= 0):
+    if task.pairwise or not seeds or (metric.direction == "maximize" and max(seeds) == 0):
         return ""
     found = await _evaluated_broken(task, evaluation.split, provider)
     if found["status"] != "ok":

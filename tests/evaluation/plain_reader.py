@@ -221,6 +221,8 @@ def _number(asked: Asked, line: str, start: int) -> tuple[float, int]:
         if kind != "things" and wanted_kind not in (None, kind):
             raise Unreadable
         value *= factor if kind == "things" else factor / (wanted or 1.0)
+        if not abs(value) < float("inf"):
+            raise Unreadable
     return value, end + (after if kind else 0)
 
 
