@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from evogit.config.printed_numbers import NUMBER, is_cost, standing
+from evogit.config.printed_numbers import NUMBER, is_cost, rank_of_words, standing
 from evogit.contained import lines_of
 
 PRINTS = re.compile(
@@ -101,8 +101,12 @@ def best_label(text: str) -> Label | None:
     labels = list(reversed(list(labels_of(text))))
     found = [each for each in labels if standing(each.metric) < (3 if each.plain else 2)]
     results = [each for each in labels if each.plain and RESULTS.search(each.metric)]
-    found.sort(key=lambda each: (standing(each.metric), is_cost(each.metric), EXTREMES.search(each.metric) is not None))
+    found.sort(key=lambda each: (*_standing(each.metric), rank_of_words(each.metric)))
     return next(iter([*found, *results]), None)
+
+
+def _standing(metric: str) -> tuple[int, bool, bool]:
+    return standing(metric), is_cost(metric), EXTREMES.search(metric) is not None
 
 
 def time_of(text: str) -> tuple[str, str] | None:

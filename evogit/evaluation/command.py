@@ -165,10 +165,11 @@ def case_of(command: EvaluationCommand, ran: Ran, ignored: Collection[str] = ())
             failure is told beside it.
     """
     ways = {read.how for read in command.reads.values()}
-    if ran.code != 0 and ways.isdisjoint({"exit", "junit"}):
+    if ran.code != 0 and not ways & {"exit", "junit"}:
         raise Invalid(f"{COMMAND} {_ending(ran)}", _tail(ran))
     names = {read.what for read in command.reads.values() if read.how == "junit"}
     reports = {name: Report(name, ran.files.get(_place(command, name))) for name in names}
+    ignored = (*ignored, "traceback") if ways & {"exit", "junit"} else ignored  # failing tests are measured themselves
     output = Output(command, ran.stdout, ran.stderr, ignored=ignored)
     try:
         sources = {name: _source(name, read, ran, reports, output) for name, read in command.reads.items()}

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from evogit.config.printed_numbers import NEUTRAL, rank_of_words
 from evogit.config.values import ALL, EvaluationCommand, MetricReader
-from evogit.evaluation.numbers import MAX_SHOWN_CHARS, TOKEN, UNIT, pattern_of, read_match, unit_of
-from evogit.evaluation.told_failures import failure_around, failure_in, final_crash
+from evogit.evaluation.numbers import MAX_SHOWN_CHARS, TOKEN, UNIT, pattern_of, read_match, unit_of, value_group
+from evogit.evaluation.told_failures import failure_around, failure_in, other_crash
 from evogit.sandbox.values import parse
 
 MAX_LINE_CHARS = 4096
@@ -26,6 +26,9 @@ NAME = re.compile(r"[A-Za-z_][\w.-]{0,59}", re.ASCII)
 """The name of such a number; whatever else a program prints as one is text of its own."""
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 """Colours, and what moves the cursor."""
+HEAD = re.compile(r"\((?:times? )?in ([A-Za-zµμ]+)\)")
+"""The unit of a table: `Name (time in us)   Min   Max   Mean`."""
+MAX_HEAD_LINES, MIN_COLUMNS = 8, 3
 TRIPLE = re.compile(r"\[\s*([\d.,eE+-]+\s*\S{0,9})\s+([\d.,eE+-]+\s*\S{0,9})\s+([\d.,eE+-]+\s*\S{0,9})\s*\]")
 """A lower bound, an estimate and an upper bound."""
 
@@ -127,8 +130,8 @@ class Output:
         """
         ignored = self._ignored
         for stream in self._streams if not {ALL, "traceback"} & set(ignored) else ():
-            if stream.name != taken and (crash := final_crash(stream.lines)):
-                raise ValueError(_told(metric, f"{stream.name} ends with {crash}"))
+            if stream.name != taken and (crash := other_crash(stream.lines)):
+                raise ValueError(_told(metric, f"{crash} on {stream.name}"))
 
     # --- patterns -----------------------------------------------------------------------------------------------
 
@@ -138,7 +141,8 @@ class Output:
             if found := self._places(stream, pattern.search, last_alone=not (pattern.labelled or self._whole)):
                 at, match, why = _preferred(found, stream, labelled=pattern.labelled)
                 decimal = self._command.decimal or pattern.decimal
-                number = read_match(match, metric, decimal, numeric=pattern.numeric)
+                unit = _unit_of_table(stream.lines, at)
+                number = read_match(match, metric, decimal, numeric=pattern.numeric, unit=unit)
                 self._check(metric, stream, at, at, (match.start(), max(match.end(), number.end)))
                 others = [(each, other) for each, other in found if (each, other.span()) != (at, match.span())]
                 places = tuple(
@@ -200,14 +204,14 @@ class Output:
         where = f"key {key} of the JSON object in {stream.place(first)}"
         return Source(number, where, json.dumps(fields, ensure_ascii=False))
 
-    def alike(self, taken: Source, kind: str) -> list[str]:
-        """The places of other numbers in a unit of this kind, such as "time", each with its line."""
+    def alike(self, taken: Source, kind: str = "") -> list[str]:
+        """The places of other numbers, in a unit of this kind such as "time" if there is one, each with its line."""
         found = list[str]()
         for stream in self._streams:
             for at, line in enumerate(stream.lines):
-                units = (UNIT.match(line, number.end()) for number in TOKEN.finditer(line[:MAX_LINE_CHARS]))
-                known = (unit_of(unit["unit"]) for unit in units if unit)
-                if line != taken.text and any(unit and unit.kind == kind for unit in known):
+                numbers = list(TOKEN.finditer(line[:MAX_LINE_CHARS]))
+                units = (unit_of(unit["unit"]) for number in numbers if (unit := UNIT.match(line, number.end())))
+                if line != taken.text and (any(unit and unit.kind == kind for unit in units) if kind else numbers):
                     found.append(f"{stream.place(at)}: {line.strip()[:MAX_SHOWN_CHARS]}")
         return found
 
@@ -279,6 +283,14 @@ def _object_at(lines: Sequence[str], at: int) -> tuple[dict[str, Any], int, int]
     return value, at, at + text[:end].count("\n")
 
 
+def _unit_of_table(lines: Sequence[str], at: int) -> str:
+    """The unit that the head of a table gives for the numbers in a row of it; empty where that is no table."""
+    if len(TOKEN.findall(lines[at][:MAX_LINE_CHARS])) < MIN_COLUMNS:
+        return ""
+    above = (HEAD.search(line[:MAX_LINE_CHARS]) for line in reversed(lines[max(0, at - MAX_HEAD_LINES) : at]))
+    return next((head[1] for head in above if head), "")
+
+
 # --- which of several -----------------------------------------------------------------------------------------------
 
 
@@ -288,7 +300,7 @@ def _preferred(
     """Of several matches the one whose words say total, mean or median; of equals the last one."""
     if len(found) == 1 or not labelled:
         return *found[-1], "it is the last one"
-    ranks = [rank_of(match.string, match.start(1 if match.re.groups else 0)) for _, match in found]
+    ranks = [rank_of(match.string, match.start(value_group(match))) for _, match in found]
     best = min(ranks)
     at = max(place for place, rank in enumerate(ranks) if rank == best)
     why = ("it says total", "it says mean", "it says median", "it is the last that names no part", "it is the last one")

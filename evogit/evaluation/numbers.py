@@ -87,7 +87,9 @@ class Reading(Struct, frozen=True):
     end: int
 
 
-def read_match(match: re.Match[str], metric: str, decimal: str = "", *, numeric: bool = False) -> Reading:
+def read_match(
+    match: re.Match[str], metric: str, decimal: str = "", *, numeric: bool = False, unit: str = ""
+) -> Reading:
     """Read the number in group 1 of a match, or in all of it: the whole number of which the group has a part.
 
     Args:
@@ -95,11 +97,12 @@ def read_match(match: re.Match[str], metric: str, decimal: str = "", *, numeric:
         metric: its name may tell the unit that is wanted.
         decimal: "." or ",", which of the two is the decimal point; empty: as the number itself tells.
         numeric: whether the group stands for a number, so that what it leaves out is read, too.
+        unit: of numbers that have none of their own, as the head of a table says.
 
     Raises:
         ValueError: there is no number, or it can be read in two ways; the message says how and shows the line.
     """
-    line, (first, last) = match.string, match.span(1 if match.re.groups else 0)
+    line, (first, last) = match.string, match.span(value_group(match))
     group = line[max(first, 0) : max(last, 0)]
     odd = re.search(NO_NUMBER, group)
     token = None if odd and odd.start() <= LEADING.match(group).end() + 1 else _token(line, match, first, last)  # type: ignore[union-attr]
@@ -114,7 +117,17 @@ def read_match(match: re.Match[str], metric: str, decimal: str = "", *, numeric:
     if match.end() <= max(end, last) and (parts := _duration(line, start, end)):
         return _seconds(parts, metric)
     _check_apart(match, start, end, metric)
-    return _measured(match, start, end, last, metric, decimal)
+    reading = _measured(match, start, end, last, metric, decimal)
+    if unit and (known := unit_of(unit)) and reading.end == end:
+        value = _converted(reading.value, known, unit_of_metric(metric), unit, metric, line)
+        return Reading(value, reading.text, start, end)
+    return reading
+
+
+def value_group(match: re.Match[str]) -> int:
+    """The group that has the number: the first one that takes part in the match; 0 for a pattern without groups."""
+    unit = match.re.groupindex.get("unit")
+    return next((group for group in range(1, match.re.groups + 1) if match[group] is not None and group != unit), 0)
 
 
 def _token(line: str, match: re.Match[str], first: int, last: int) -> re.Match[str] | None:
@@ -167,7 +180,7 @@ def _measured(match: re.Match[str], start: int, end: int, last: int, metric: str
         unit = _printed_unit(said, wanted) if said else None
     ends = said.end() if said and unit else end
     if match.re.groups and not TRAILING.fullmatch(line[ends : max(ends, last)]) and unit_of(line[ends:last]) is None:
-        raise ValueError(f"expected a number for {metric}, the command said {line[match.start(1) : last][:80]!r}")
+        raise ValueError(f"expected a number for {metric}, the command said {match[value_group(match)][:80]!r}")
     fixed = unit is not None and (wanted is None or not wanted.stated) and _is_fixed(match, name)
     if unit is not None and not fixed:
         value = _converted(value, unit, wanted, name, metric, line)

@@ -12,8 +12,8 @@ from typing import Any
 from evogit.config.values import ALL, BAD, CODES, COUNTED, ERRORS, GOOD, SIGNS
 
 FAILED = re.compile(
-    r"(?:\w+[ _-])?(?:fail(?:ed|ure|s)?|err(?:or(?:ed)?)?|crash(?:ed)?|exception|invalid|incorrect|wrong|infeasible|"
-    r"time(?:d[ _-]?)?out|aborted|killed|rejected|unsuccessful|not[ _-]ok|ko)(?![\w-])",
+    r"(?:\w+[ _-])?(?:fail(?:ed|ing|ure|s)?|err(?:or(?:ed)?)?|crash(?:ed)?|exception|invalid|incorrect|wrong|"
+    r"infeasible|time(?:d[ _-]?)?out|aborted|killed|rejected|unsuccessful|not[ _-]ok|ko)(?![\w-])",
     re.IGNORECASE,
 )
 NOTHING = frozenset(("", "none", "null", "nil", "no", "false", "0", "ok", "n/a", "-", "[]", "{}", "no error"))
@@ -37,9 +37,11 @@ SHOUTED = re.compile(
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?%?")
 CRASH = re.compile(
     r"\s*(?:Traceback \(most recent call last\):|thread '.*' panicked at|panic: |Exception in thread \"|"
-    r"(?:.*: )?(?:Segmentation fault|Bus error|Aborted|Illegal instruction)\b.*|Uncaught \w*(?:Error|Exception)\b)"
+    r"terminate called |ERROR: LoadError|Node\.js v\d|\S+:\d+:in |Uncaught \w*(?:Error|Exception)\b|"
+    r"(?:.*: )?(?:Segmentation fault|Bus error|Aborted|Illegal instruction)\b)"
 )
-INDENTED = re.compile(r"\s|\w[\w.]*(?:Error|Exception|Exit|Interrupt|Warning)\b|During handling|The above exception|$")
+"""The line with which a crash begins, or for Node ends."""
+TRACE = re.compile(r"\s|\w[\w.]*(?:Error|Exception|Exit|Interrupt|Warning)\b|During handling|The above exception|$")
 """Lines of a Python traceback behind its first one."""
 TAIL_LINES = 200
 MAX_LINE_CHARS = 4096
@@ -52,8 +54,14 @@ def failure_in(fields: Mapping[str, Any], ignored: Collection[str] = (), metrics
     `metrics` are fields that are measured themselves.
     """
     found = ((name, value) for name, value in fields.items() if isinstance(name, str) and name not in metrics)
-    told = (f"{name}: {_short(value)}" for name, value in found if _fails(name.lower(), value, ignored))
+    told = (f"{name}: {_short(value)}" for name, value in found if _fails(_plain(name), value, ignored))
     return next(told, "")
+
+
+def _plain(name: str) -> str:
+    """`exit_code` of `exitCode`; of `tests_passed` and the like what it ends with."""
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])|-", "_", name).lower()
+    return name if name in SIGNS or name.rpartition("_")[2] not in COUNTED else name.rpartition("_")[2]
 
 
 def _fails(name: str, value: object, ignored: Collection[str]) -> bool:
@@ -61,12 +69,10 @@ def _fails(name: str, value: object, ignored: Collection[str]) -> bool:
         return False
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     text = value.strip().lower() if isinstance(value, str) else None
-    if name in ERRORS:
+    if name in ERRORS | BAD:
         return bool(value) and not is_number and text not in NOTHING and not (text and NUMBER.match(text))
     if name in GOOD:
         return value is False or text in FALSE or (is_number and value == 0 and name not in COUNTED)
-    if name in BAD:
-        return value is True or text == "true" or (name == "timeout" and bool(text) and not re.match(r"\d", text or ""))
     if name in CODES:
         return is_number and value != 0
     return text is not None and FAILED.match(text) is not None
@@ -101,7 +107,9 @@ def failure_around(
         for name, value in _pairs(matches):
             if told := failure_in({name: value}, ignored, metrics):
                 return told
-    if "error" not in ignored and (shouted := SHOUTED.search(rest)):
+    alone = (each.strip() for each in rows)
+    words = (SHOUTED.search(rest), *(SHOUTED.fullmatch(each.rstrip("!.")) for each in alone))
+    if "error" not in ignored and (shouted := next(filter(None, words), None)):
         return shouted[0].strip("[]()")
     return "" if "traceback" in ignored else crash_in(lines[last + 1 :])
 
@@ -128,11 +136,10 @@ def crash_in(lines: Sequence[str]) -> str:
     return ""
 
 
-def final_crash(lines: Sequence[str]) -> str:
-    """The crash that is the last thing told on another stream than the number's; empty for none."""
-    for at in range(len(lines) - 1, max(-1, len(lines) - TAIL_LINES), -1):
-        if CRASH.match(lines[at]):
-            return crash_in(lines[at:])
-        if not INDENTED.match(lines[at]):
-            return ""
-    return ""
+def other_crash(lines: Sequence[str]) -> str:
+    """The crash on another stream than the number's; empty for none, and for a traceback behind which more is told."""
+    last = next((at for at in range(len(lines) - 1, -1, -1) if CRASH.match(lines[at])), None)
+    if last is None or len(lines) - last > TAIL_LINES:
+        return ""
+    caught = lines[last].lstrip().startswith("Traceback") and not all(map(TRACE.match, lines[last + 1 :]))
+    return "" if caught else crash_in(lines[last:])

@@ -7,25 +7,23 @@ import hashlib
 import json
 import os
 import re
-import tempfile
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from evogit.config import Task
 from evogit.config.values import ALL, MetricReader
-from evogit.core import Files
+from evogit.core import BaseFiles, Files
 from evogit.evaluation.command import LAST_LINES
 from evogit.evaluation.command_output import Output, Source
 from evogit.evaluation.evaluator import Evaluator
-from evogit.evaluation.inputs import PUBLIC
 from evogit.evaluation.numbers import MAX_SHOWN_CHARS, UNIT, unit_of, unit_of_metric
-from evogit.evaluation.seed_files import packed_seed, seed_of
-from evogit.review.checking import SeedEvaluation
 from evogit.sandbox.archive import pack
 from evogit.trust import state_folder
+
+if TYPE_CHECKING:
+    from evogit.review.checking import SeedEvaluation
 
 PROBES = ("2.5e-06", "1234567.5")
 """Numbers that a better or a worse candidate may print."""
@@ -106,7 +104,8 @@ def _source(task: Task, output: Output, name: str, read: MetricReader, value: fl
         said = UNIT.match(source.text, source.span[1]) or UNIT.search(source.text[source.span[0] : source.span[1]])
         unit = unit_of_metric(name) or (unit_of(said["unit"]) if said else None)
         others = output.alike(source, unit.kind) if unit else []
-        why = f"other numbers in a unit of {unit.kind}" if unit and others else ""
+        others = others or output.alike(source)
+        why = "other numbers of its output" if others else ""
     else:
         why = f"taken of {len(others) + 1} places that match, as {why}; the others" if others else ""
     where = source.where if output.count < LAST_LINES else re.sub(r"\bline \d+ of", "a line of", source.where)
@@ -132,47 +131,48 @@ def _unread(task: Task, metric: str, read: MetricReader, source: Source) -> str:
 # --- a broken seed --------------------------------------------------------------------------------------------------
 
 
-async def unnoticed(task: Task, judged: SeedEvaluation, provider: str) -> str:
+async def unnoticed(
+    task: Task,
+    evaluator: Evaluator,
+    base: BaseFiles,
+    contents: Mapping[str, bytes],
+    split: str,
+    seeds: Sequence[float],
+) -> str:
     """A sentence if a broken copy of a valid seed scores no worse than the seed; empty otherwise.
 
-    The copy is evaluated once for each digest of the task and its seed. Seeds that have the worst score are exempt.
+    The copy is evaluated once for each version of the task. Seeds that have the worst score are exempt.
+
+    Args:
+        task: whose seed it is.
+        evaluator: of the task.
+        base: the seed's files.
+        contents: those that may change, by their paths.
+        split: on which both are evaluated.
+        seeds: the values of the seed, one for each evaluation.
     """
-    metric, evaluation = task.primary, judged.evaluation
-    seeds = [each.metrics[metric.name] for each in (evaluation, *judged.again) if each.ok]
+    metric = task.primary
     if task.pairwise or not seeds or (metric.direction == "maximize" and max(seeds) == 0):
         return ""
-    found = await _evaluated_broken(task, evaluation.split, provider)
-    if found["status"] != "ok":
-        return ""
-    value = found["metrics"][metric.name]
-    if all(metric.better(seed, value) for seed in seeds):
+    changed = pack({path: broken(path, content) for path, content in contents.items()})
+    key = hashlib.sha256(f"{task.digest} {base.id} {split}".encode()).hexdigest()[:32]
+    memory = state_folder(os.environ) / "broken-seeds" / f"{key}.json"
+    if memory.is_file():
+        found = json.loads(memory.read_text())
+    else:
+        evaluation, _ = await evaluator.evaluate(key, Files(changed, (), base), split=split)
+        found = {"status": evaluation.status, "metrics": dict(evaluation.metrics)}
+        if evaluation.counts:
+            memory.parent.mkdir(parents=True, exist_ok=True)
+            memory.write_text(json.dumps(found))
+    value = found["metrics"].get(metric.name)
+    if found["status"] != "ok" or value is None or all(metric.better(seed, value) for seed in seeds):
         return ""
     worst = min(seeds, key=lambda seed: metric.sign * seed)
     return (
-        f"a copy of the seed whose code is broken scores {value:.6g} on {evaluation.split}, no worse than the seed "
+        f"a copy of the seed whose code is broken scores {value:.6g} on {split}, no worse than the seed "
         f"({worst:.6g}): a candidate that fails may become the best. Let the evaluator fail where the code does"
     )
-
-
-async def _evaluated_broken(task: Task, split: str, provider: str) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory(prefix="evogit-check-") as folder:
-        repository, tree = seed_of(task, Path(folder) / "seed")
-        key = hashlib.sha256(f"{task.digest} {tree} {split}".encode()).hexdigest()[:32]
-        memory = state_folder(os.environ) / "broken-seeds" / f"{key}.json"
-        if memory.is_file():
-            remembered: dict[str, Any] = json.loads(memory.read_text())
-            return remembered
-        contents = repository.trees.files(tree, task.is_editable)
-        changed = pack({path: broken(path, content) for path, content in contents.items()})
-        files = Files(changed, (), await packed_seed(repository, tree, task))
-        async with Evaluator(task, provider=provider, jobs=1, drawing=PUBLIC) as evaluator:
-            name = hashlib.sha1(changed, usedforsecurity=False).hexdigest()
-            evaluation, _ = await evaluator.evaluate(name, files, split=split)
-    found = {"status": evaluation.status, "metrics": dict(evaluation.metrics)}
-    if evaluation.counts:
-        memory.parent.mkdir(parents=True, exist_ok=True)
-        memory.write_text(json.dumps(found))
-    return found
 
 
 def broken(path: str, content: bytes) -> bytes:

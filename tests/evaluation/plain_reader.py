@@ -432,8 +432,10 @@ def _failures(asked: Asked, lines: Sequence[str], first: int, last: int, beside:
     if "traceback" not in asked.ignored:
         if any(line.startswith(("Traceback (most recent", "panic: ")) for line in lines[last + 1 :]):
             raise Unreadable
+        if any(line.startswith("panic: ") for line in errors):
+            raise Unreadable
         for line in reversed(errors):
-            if line.startswith(("panic: ", "Traceback (most recent")):
+            if line.startswith("Traceback (most recent"):
                 raise Unreadable
             if line.strip() and not line.startswith(" ") and not line.startswith("NameError"):
                 break

@@ -132,6 +132,16 @@ def test_an_object_without_a_number_never_gives_the_one_before_it(output: str) -
     assert value("json", output) is None
 
 
+def test_a_number_in_a_table_has_the_unit_of_its_head() -> None:
+    table = "Name (time in {})   Min    Max    Mean\n-----\ntest_a            12.5   13.5   12.75\n"
+    for unit, expected in (("us", 12.5e-6), ("ms", 12.5e-3), ("s", 12.5)):
+        assert value(r"regex:test_a\s+([0-9.]+)", table.format(unit), "seconds") == pytest.approx(expected, rel=1e-12)
+
+
+def test_of_two_alternatives_the_one_that_matches_is_read() -> None:
+    assert value("regex:a ([0-9.]+)|b ([0-9.]+)", "b 2.5e-06") == 2.5e-06
+
+
 def test_an_object_may_take_several_lines() -> None:
     assert value("json", 'done\n{\n  "runs": [\n    {"score": 1}\n  ],\n  "score": 3\n}\nbye') == 3.0
     assert value("json", '{"score": "12.5 ms"}', "score") == 12.5e-3
