@@ -15,8 +15,15 @@ NAMED = re.compile(r"(?:print|log|puts|stdout\.write)\w*\(\s*(?:json|JSON)\.(?:d
 KEY = re.compile(r"(?:^|[{,])\s*\\?[\"']?([A-Za-z_]\w*)\\?[\"']?\s*(?=[:,}])")
 HOLE = r"%[-+ #0-9.]*l?[a-z]|\$?\{[^{}\n]{0,200}\}"
 """Where a format puts a value in."""
-PRINTED = re.compile(rf"(?P<hole>{HOLE})(?P<space> ?)(?P<unit>ms|us|ns|s|seconds|ops/s)(?![\w/])")
-UNITS = {"ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds", "s": "seconds", "ops/s": "ops_per_second"}
+PRINTED = re.compile(rf"(?P<hole>{HOLE})(?P<space> ?)(?P<unit>ms|us|µs|ns|s|seconds|ops/s)(?![\w/])")
+UNITS = {
+    "ms": "milliseconds",
+    "us": "microseconds",
+    "µs": "microseconds",
+    "ns": "nanoseconds",
+    "s": "seconds",
+    "ops/s": "ops_per_second",
+}
 NUMBER = "([0-9.]+)"
 """The group that stands for a number in a pattern: whoever reads takes the whole number, in every notation."""
 LABEL = re.compile(

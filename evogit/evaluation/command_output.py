@@ -142,7 +142,7 @@ class Output:
                 at, match, why = _preferred(found, stream, labelled=pattern.labelled)
                 decimal = self._command.decimal or pattern.decimal
                 unit = _unit_of_table(stream.lines, at)
-                number = read_match(match, metric, decimal, numeric=pattern.numeric, unit=unit)
+                number = read_match(match, metric, decimal, numeric=pattern.numeric, unit=unit, named=pattern.unit)
                 self._check(metric, stream, at, at, (match.start(), max(match.end(), number.end)))
                 others = [(each, other) for each, other in found if (each, other.span()) != (at, match.span())]
                 places = tuple(

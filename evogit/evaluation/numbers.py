@@ -63,6 +63,9 @@ SIZES = {
     **{f"{each}iB": 1024.0**power for each, power in PREFIXES.items()},
     **{f"{each.lower()}ib": 1024.0**power for each, power in PREFIXES.items()},
 }
+NAMED_UNIT = re.compile(r"(?P<gap>(?: |\\s)?[?*+]?)(?P<unit>ns|us|µs|ms|s|secs?|seconds?)(?![\w/?*+{|])")
+"""A unit of time that a pattern names right behind its group."""
+ANY_TIME = r"(?:ns|us|µs|μs|ms|s|secs?|seconds?)(?![A-Za-z])"
 SPOKEN_RATES = re.compile(r"([kKMGT]?)(?:[qrfti]ps|ops|iops|Hz|[Ff][Ll][Oo][Pp][Ss]?)")
 MEMORY = re.compile(r"memory|mem|rss|heap|footprint")
 AMBIGUOUS_APART = frozenset(("min", "mins", "h", "B"))
@@ -88,7 +91,7 @@ class Reading(Struct, frozen=True):
 
 
 def read_match(
-    match: re.Match[str], metric: str, decimal: str = "", *, numeric: bool = False, unit: str = ""
+    match: re.Match[str], metric: str, decimal: str = "", *, numeric: bool = False, unit: str = "", named: str = ""
 ) -> Reading:
     """Read the number in group 1 of a match, or in all of it: the whole number of which the group has a part.
 
@@ -98,6 +101,7 @@ def read_match(
         decimal: "." or ",", which of the two is the decimal point; empty: as the number itself tells.
         numeric: whether the group stands for a number, so that what it leaves out is read, too.
         unit: of numbers that have none of their own, as the head of a table says.
+        named: the unit of time that the pattern names.
 
     Raises:
         ValueError: there is no number, or it can be read in two ways; the message says how and shows the line.
@@ -117,7 +121,7 @@ def read_match(
     if match.end() <= max(end, last) and (parts := _duration(line, start, end)):
         return _seconds(parts, metric)
     _check_apart(match, start, end, metric)
-    reading = _measured(match, start, end, last, metric, decimal)
+    reading = _measured(match, start, end, last, metric, decimal, named)
     if unit and (known := unit_of(unit)) and reading.end == end:
         value = _converted(reading.value, known, unit_of_metric(metric), unit, metric, line)
         return Reading(value, reading.text, start, end)
@@ -165,9 +169,11 @@ def _check_apart(match: re.Match[str], start: int, end: int, metric: str) -> Non
         raise ValueError(f"expected a number for {metric}, found a part of something longer in the line {_shown(line)}")
 
 
-def _measured(match: re.Match[str], start: int, end: int, last: int, metric: str, decimal: str) -> Reading:
+def _measured(match: re.Match[str], start: int, end: int, last: int, metric: str, decimal: str, named: str) -> Reading:
     """The number from `start` to `end` in the unit that is wanted."""
     line, wanted = match.string, unit_of_metric(metric)
+    if named and (wanted is None or not wanted.stated):
+        wanted = unit_of(named)
     text = line[start:end]
     value = value_of(text, decimal)
     if value is None:
@@ -280,34 +286,40 @@ class NumberPattern(Struct, frozen=True):
         numeric: whether it does.
         decimal: "." if the pattern spells thousands out, `(?:,\d{3})+`.
         labelled: whether it has letters, so that what it matches has a name or a unit.
+        unit: the unit of time that the pattern names behind such a group, in whose place it takes every one.
     """
 
     search: re.Pattern[str]
     numeric: bool
     decimal: str
     labelled: bool
+    unit: str
 
 
 @cache
 def pattern_of(text: str) -> NumberPattern:
     """The pattern of a metric's reading."""
     bare = re.sub(r"\\.|\[[^\]]*\]|\(\?(?:P<\w+>|[a-zA-Z]*[:)])", "", text)
-    search, numeric = _widened(text)
-    return NumberPattern(search, numeric, "." if r",\d{3}" in text else "", re.search(r"[^\W\d_]", bare) is not None)
+    search, numeric, unit = _widened(text)
+    labelled = re.search(r"[^\W\d_]", bare) is not None
+    return NumberPattern(search, numeric, "." if r",\d{3}" in text else "", labelled, unit)
 
 
-def _widened(text: str) -> tuple[re.Pattern[str], bool]:
+def _widened(text: str) -> tuple[re.Pattern[str], bool, str]:
     plain = re.compile(text)
     first, last = (0, len(text)) if not plain.groups else _group(text)
     inner = re.sub(r"^\?P<\w+>", "", text[first:last])
     if not (NUMERIC.fullmatch(inner) and REPEATED.search(inner) and re.search(r"\\d|0-9", inner)):
-        return plain, False
+        return plain, False, ""
     ahead, behind = (text[: first - 1], text[last + 1 :]) if plain.groups else ("", "")
     separated = ahead.endswith(",") or behind.startswith(",")
+    named = NAMED_UNIT.match(behind)
+    rest = f"{named['gap']}{ANY_TIME}{behind[named.end() :]}" if named else behind
     try:
-        return re.compile(f"{ahead}{ANY.replace(',', '') if separated else ANY}{behind}"), True
+        search = re.compile(f"{ahead}{ANY.replace(',', '') if separated else ANY}{rest}")
     except re.error:
-        return plain, False
+        return plain, False, ""
+    return search, True, named["unit"] if named else ""
 
 
 def _group(text: str) -> tuple[int, int]:

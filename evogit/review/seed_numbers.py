@@ -118,7 +118,10 @@ def _unread(task: Task, metric: str, read: MetricReader, source: Source) -> str:
     assert task.command
     if source.span is None:
         return ""
-    unit = source.text[source.span[0] : source.span[1]].lstrip("0123456789.,+-_eE'")
+    found = re.fullmatch(r"[-+]?[\d.,_']+(?:[eE][-+]?\d+)?(\D*)", source.text[source.span[0] : source.span[1]])
+    if found is None:  # a duration of several parts, a spread
+        return ""
+    unit = found[1]
     for text in PROBES:
         line = f"{source.text[: source.span[0]]}{text}{unit}{source.text[source.span[1] :]}"
         try:

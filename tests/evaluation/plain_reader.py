@@ -9,6 +9,8 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+NAMED = ("ns", "us", "µs", "ms", "s", "seconds")
+"""Units of time in whose place a pattern takes every other one."""
 NARROW = "\u00a0\u202f\u2009"
 TIMES = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "seconds": 1.0, "min": 60.0, "h": 3600.0}
 SIZES = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1024.0, "MiB": 1024.0**2, "GiB": 1024.0**3}
@@ -118,8 +120,11 @@ def _begins(line: str, at: int) -> bool:
 
 
 def _named_unit(asked: Asked, line: str, start: int) -> bool:
-    end = _token(line, start)
-    return line[end:].startswith(f" {asked.unit}")
+    rest = line[_token(line, start) :]
+    if asked.unit in NAMED:
+        word = rest[1:].split(" ")[0]
+        return rest[:1] == " " and word in NAMED
+    return rest.startswith(f" {asked.unit}")
 
 
 def _token(line: str, at: int) -> int:
@@ -216,8 +221,10 @@ def _number(asked: Asked, line: str, start: int) -> tuple[float, int]:
         left = line[end + after if kind or unit in ("%", "x") else end : word_end]
         if word_end < end or left.strip(",;:.)]}\"'*!%"):
             raise Unreadable
-    if kind and not (asked.unit and WANTED[asked.metric][1] is None):
+    if kind and not (asked.unit and asked.unit not in NAMED and WANTED[asked.metric][1] is None):
         wanted_kind, wanted = WANTED[asked.metric]
+        if asked.unit and wanted is None:
+            wanted_kind, wanted = "time", TIMES[asked.unit]
         if kind != "things" and wanted_kind not in (None, kind):
             raise Unreadable
         value *= factor if kind == "things" else factor / (wanted or 1.0)

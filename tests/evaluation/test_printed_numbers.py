@@ -76,6 +76,8 @@ def value(
         ("time: ([0-9.]+)", "time: 1.25ms", "time", 1.25e-3),
         ("time: ([0-9.]+) ms", "time: 1.25 ms", "time", 1.25),
         ("time: ([0-9.]+) ms", "time: 1.25 ms", "seconds", 1.25e-3),
+        ("time: ([0-9.]+) ?ms", "time: 980.5µs", "time", 0.9805),
+        ("took ([0-9.]+) s", "took 12 steps", "seconds", None),
         ("took ([0-9.]+)", "took 1:02.5", "seconds", 62.5),
         (r"real\s+([0-9.]+)", "real\t0m1.234s", "seconds", 1.234),
         ("took ([0-9.]+)", "took 12.3 ± 0.4 ms", "seconds", 12.3e-3),
@@ -296,7 +298,7 @@ def made(rng: random.Random) -> tuple[Asked, str, str, str]:
     read = f"regex:{label}{groups[group]}" + (f" {unit}" if unit else "")
     lines = [rng.choice(AROUND) for _ in range(rng.randint(0, 3))]
     for _ in range(rng.choice([1, 1, 1, 2])):
-        said = unit or rng.choice(UNITS)
+        said = rng.choice([unit, unit, *plain_reader.NAMED[:2]]) if unit else rng.choice(UNITS)
         gap = " " if unit else rng.choice(["", " ", "   "])
         words = rng.choice(["", "", "min ", "warmup ", "median ", "average "])
         line = f"{words}{label}{number(rng)}{gap if said else ''}{said}" + rng.choice(["", "", " ± 0.4 ms", *BESIDE])
