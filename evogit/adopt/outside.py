@@ -45,7 +45,7 @@ def evaluate(program, split):
     told = [*(item for item in metrics.items() if not isinstance(item[1], int | float)), *artifacts.items()]
     feedback = "\\n".join(f"{{name}}: {{value}}" for name, value in told)
     case = Case("evaluation", feedback=feedback, combined_score=fitness(metrics, CONFIG["features"]))
-    case.beside = metrics
+    case.beside = {{**artifacts, **metrics}}
     yield case
 """
 )

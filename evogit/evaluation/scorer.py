@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from evogit.config import Task
+from evogit.config.values import ALL, SEED
 from evogit.core import (
     BaseFiles,
     ConfigError,
@@ -33,10 +34,11 @@ from evogit.evaluation.evaluator_limits import within_own_limits
 from evogit.evaluation.inputs import Drawn, generator
 from evogit.evaluation.loading import load_evaluator, wanted
 from evogit.evaluation.prepare import layer
-from evogit.evaluation.program import CandidateFailedError, Case, Program, connection_failures
+from evogit.evaluation.program import CandidateFailedError, Case, Invalid, Program, connection_failures
+from evogit.evaluation.told_failures import failure_in
 from evogit.sandbox import Completed, Sandbox, Session
 from evogit.sandbox.answers import NOTHING
-from evogit.sandbox.archive import pack
+from evogit.sandbox.archive import entries_of, pack
 from evogit.sandbox.providers import provider
 
 T = TypeVar("T")
@@ -99,6 +101,7 @@ class Scorer:
         self._prepare = evaluator.prepare
         self._lay = evaluator.lay
         self._layers: dict[str, BaseFiles] = {}
+        self._ignored = task.ignored_failures
         self._wanted = wanted(self._evaluate)
 
     @property
@@ -212,6 +215,9 @@ class Scorer:
             CandidateFailedError: they cannot be laid over these.
             EvaluatorError: `prepare` fails.
         """
+        if SEED in self.task.ignored_failures:
+            is_seed = isinstance(files, Files) and not files.removed and not entries_of(files.changed)[0]
+            self._ignored = (*self.task.ignored_failures, ALL) if is_seed else self.task.ignored_failures
         return self._on_layer(self._lay(files) if self._lay else files)
 
     def _on_layer(self, files: Files) -> Files:
@@ -269,6 +275,8 @@ class Scorer:
         if case.metrics.keys() != declared:
             got = ", ".join(sorted(case.metrics)) or "none"
             raise EvaluatorError(f'case "{case.name}": expected metrics {", ".join(sorted(declared))}, got {got}')
+        if case.beside and (told := failure_in(case.beside, self._ignored, declared)):
+            raise Invalid(f'a failure is told beside case "{case.name}": {told}')
         return {name: _number(case.name, name, value) for name, value in case.metrics.items()}
 
 

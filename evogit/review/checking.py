@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evogit.adopt.admitted import admitted, is_scored
 from evogit.adopt.foreign_task import kept_folder
@@ -27,6 +28,7 @@ from evogit.evaluation.inputs import PUBLIC
 from evogit.evaluation.seed_files import packed_seed, seed_of
 from evogit.history.scores import Scores
 from evogit.history.state import ROUNDING
+from evogit.review.seed_numbers import unnoticed
 from evogit.sandbox.archive import pack
 
 logger = logging.getLogger(__name__)
@@ -57,7 +59,8 @@ SLOW = 30.0
 class SeedEvaluation(Struct, frozen=True):
     """The seed's evaluation on one split; `timing` says how CPU is known, `again` what came of evaluating it again.
 
-    `logs` are what the evaluator said in each of all these evaluations.
+    `logs` are what the evaluator said in each of all these evaluations; `blind` is a sentence if the evaluator does not
+    notice that a seed is broken.
     """
 
     evaluation: Evaluation
@@ -66,6 +69,7 @@ class SeedEvaluation(Struct, frozen=True):
     timing: str
     again: tuple[Evaluation, ...] = ()
     logs: tuple[str, ...] = ()
+    blind: str = ""
 
     @property
     def slow(self) -> bool:
@@ -105,11 +109,12 @@ class SeedEvaluation(Struct, frozen=True):
 
 
 async def judge_seed(
-    task: Task, splits: Sequence[str], provider: str, *, again: bool = False
+    task: Task, splits: Sequence[str], provider: str, *, again: bool = False, break_it: bool = False
 ) -> AsyncIterator[SeedEvaluation]:
     """Evaluate the task's seed on each split in turn, on inputs that everybody can make, so that it repeats anywhere.
 
     `again`: on train, or else the first of them, its repeats too; where the task has none, twice more the same.
+    `break_it`: there a copy of the seed that is broken, too.
 
     Raises:
         EvoGitError: when the evaluator or the sandbox cannot be used at all.
@@ -118,7 +123,8 @@ async def judge_seed(
         repository, tree = seed_of(task, Path(folder) / "seed")
         for note in told_of_languages(task, repository, tree):
             logger.warning("%s", note)
-        files = Files(pack({}), (), await packed_seed(repository, tree, task))
+        base = await packed_seed(repository, tree, task)
+        files = Files(pack({}), (), base)
         jobs = 2 if again and task.command else 1
         async with Evaluator(task, provider=provider, jobs=jobs, drawing=PUBLIC) as evaluator:
             twice = "train" if "train" in splits else splits[0]
@@ -128,7 +134,13 @@ async def judge_seed(
                 (evaluation, evidence), *found = await _evaluated(task, evaluate, look)
                 logs = (evidence.log, *(later.log for _, later in found))
                 repeated = tuple(each for each, _ in found)
-                yield SeedEvaluation(evaluation, evidence, evaluator.provider, evaluator.timing, repeated, logs)
+                judged = SeedEvaluation(evaluation, evidence, evaluator.provider, evaluator.timing, repeated, logs)
+                if break_it and split == twice and not judged.failed:
+                    values = [each.metrics[task.primary.name] for each in (evaluation, *repeated)]
+                    contents = repository.trees.files(tree, task.is_editable)
+                    sentence = await unnoticed(task, evaluator, base, contents, split, values)
+                    judged = replace(judged, blind=sentence)
+                yield judged
 
 
 async def _twice(evaluate: Evaluate, repeat: int) -> list[tuple[Evaluation, Evidence]]:

@@ -113,7 +113,7 @@ def judged(module, program, config, begin=lambda metrics=None: None):
             return {**metrics, f"stage{stage}_passed": 0.0}, {**artifacts, f"stage{stage}_error": repr(error)}
         metrics = {name: float(value) for name, value in {**metrics, **numbers(more)}.items() if is_number(value)}
         metrics.pop("error", None)
-        artifacts = {**artifacts, **told}
+        artifacts = {**artifacts, **told, **{name: value for name, value in more.items() if not is_number(value)}}
     return metrics, artifacts
 
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from foreign_view import prepare_programs, report, view
+from foreign_view import prepare_programs, report, told_of, view
 
 
 def main(program):
@@ -37,6 +37,7 @@ def main(program):
         sys.exit(f"evaluate.py ended with exit code {done.returncode}")
     if "combined_score" not in metrics:
         sys.exit(f"expected combined_score in metrics.json, got {', '.join(metrics) or 'nothing'}")
+    told.update(told_of(metrics))
     report(float(metrics["combined_score"]), metrics.get("public") or {}, told)
 
 

@@ -19,6 +19,11 @@ LARGE = 1 << 20
 """Bytes of a file from which on an evaluator gets it read-only, as a link."""
 LONGEST = 4000
 """Characters of one artifact that are shown."""
+TOLD = re.compile(
+    "errors?|error_message|exception|traceback|failure|(is_)?valid|success|correct|passed|ok|failed|timeout|timed_out|"
+    "status|state|outcome|verdict"
+)
+"""Names under which evaluators tell beside a score that it is that of a failure."""
 SYSTEM = "/usr/local/sbin:/usr/sbin:/sbin"
 """Where an image's programs look for others too, and a sandbox's do not."""
 COMMAND = """#!/bin/sh
@@ -174,7 +179,14 @@ def report(score, metrics=(), artifacts=()):
     if not math.isfinite(score):
         sys.exit(f"expected a finite combined_score, the evaluator gave {score}")
     others = {name: value for name, value in numbers.items() if math.isfinite(value)}
-    print(json.dumps({**others, "combined_score": float(score)}))
+    told = {name: _text(value) for name, value in told_of({**dict(artifacts), **dict(metrics)}).items()}
+    print(json.dumps({**others, **told, "combined_score": float(score)}))
+
+
+def told_of(fields):
+    """The fields that may tell that a score is that of a failure: texts, and `False`."""
+    named = {name: value for name, value in fields.items() if TOLD.fullmatch(str(name))}
+    return {name: value for name, value in named.items() if isinstance(value, str) or value is False}
 
 
 def _text(value):
