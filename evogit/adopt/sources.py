@@ -36,7 +36,7 @@ UNLESS_NAMED = re.compile(
     r"|(^|/)(README[^/]*|LICENSE[^/]*|[^/]*(?P<ending>\.(png|jpe?g|gif|pdf|sqlite|db|log)))$"
 )
 """Paths of what runs leave behind, and of what people read: left out where no source names them."""
-STAND_INS = frozenset({"openevolve", "shinka", "skydiscover"})
+STAND_INS = frozenset({"alpha_evolve", "openevolve", "shinka", "skydiscover"})
 PACKAGES = {
     "Crypto": "pycryptodome",
     "PIL": "Pillow",
