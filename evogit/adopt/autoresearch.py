@@ -7,7 +7,7 @@ list below `Files in Scope`. Instructions in prose are for models.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,11 +16,12 @@ from msgspec import Struct, field
 
 from evogit.adopt.foreign_task import PLAIN, File, ForeignTask, name_of
 from evogit.adopt.neighbours import among
+from evogit.adopt.past import object_of
 from evogit.adopt.script import METRIC, Number, metric_line, notes_of, plain_name, texts_of
 from evogit.adopt.sources import files_below, packages, repeats
 from evogit.config.printed_numbers import direction_of
 from evogit.config.values import matches
-from evogit.contained import file_at, has_file, lines_of, text_at
+from evogit.contained import file_at, find_text, has_file, lines_of, text_at, walk
 from evogit.core import Direction
 
 EXPECTED = (
@@ -49,6 +50,10 @@ STICK = re.compile(
     r"(^|[/_.-])(bench\w*|eval\w*|measur\w*|scor(er?|ing)|harness|verif\w*|tests?)(?=[/_.-])", re.IGNORECASE
 )
 """What the names of files tell that measure."""
+AUTO = ".auto"
+"""The folder of a session."""
+UNUSED = (f"{AUTO}/hooks/", f"{AUTO}/log.jsonl", f"{AUTO}/ideas.md")
+"""What of it no experiment needs."""
 PREAMBLE = (
     "These instructions were written for an agent that works alone. Here, EvoGit runs the experiments, keeps what is "
     "better and writes the log: propose one change of {files} at a time, and leave branches, commits and logs alone."
@@ -56,22 +61,30 @@ PREAMBLE = (
 
 
 class Layout(Struct, frozen=True):
-    """The paths of a session's instructions, measuring script, checking script, and log."""
+    """The paths of a session's instructions, measuring script, checking script, log, and configuration."""
 
     program: str
     script: str
     checks: str
     log: str
+    config: str
 
     @property
     def own(self) -> tuple[str, ...]:
-        """The files that belong to the session and never change."""
+        """The files of the session that are read."""
         return self.program, self.script, self.checks, self.log
+
+    def is_own(self, path: str) -> bool:
+        """Return whether a path is one of the session's, which never change: `.auto/`, or `autoresearch.*`."""
+        first = path.split("/")[0].lower()
+        return first == AUTO or first.startswith("autoresearch.")
 
 
 LAYOUTS = (
-    Layout("autoresearch.md", "autoresearch.sh", "autoresearch.checks.sh", "autoresearch.jsonl"),
-    Layout(".auto/prompt.md", ".auto/measure.sh", ".auto/checks.sh", ".auto/log.jsonl"),
+    Layout(
+        "autoresearch.md", "autoresearch.sh", "autoresearch.checks.sh", "autoresearch.jsonl", "autoresearch.config.json"
+    ),
+    Layout(".auto/prompt.md", ".auto/measure.sh", ".auto/checks.sh", ".auto/log.jsonl", ".auto/config.json"),
 )
 
 
@@ -137,11 +150,26 @@ def lacking(folder: Path) -> str:
     found = _found(folder) if folder.is_dir() else None
     if found and found.lacking:
         return f"{found.layout.program} does not name {', or '.join(found.lacking)}"
+    if found is None and (reason := _lacking_part(folder)):
+        return reason
     if found is None and folder.is_dir() and has_file(folder, PROSE):
         return (
             f"{PROSE} says in prose what to change, to run and to measure, which is not read; `evogit init --editable "
             "FILE --command COMMAND --read NAME=regex:PATTERN --minimize NAME` makes a task of it"
         )
+    return ""
+
+
+def _lacking_part(folder: Path) -> str:
+    """Why a folder with a part of a session is none; empty if it has no part."""
+    for layout in LAYOUTS:
+        values = object_of(find_text(folder, layout.config))
+        if isinstance(values.get("workingDir"), str):
+            return f"{layout.config} says that the session is in {values['workingDir']}: name that folder"
+        has = [name for name in (layout.program, layout.script) if has_file(folder, name)]
+        if has:
+            lacks = next(name for name in (layout.program, layout.script) if name not in has)
+            return f"{has[0]} has no {lacks} beside it"
     return ""
 
 
@@ -151,12 +179,28 @@ def _found(folder: Path) -> Found | None:
         return None
     text = text_at(folder, layout.program)
     own = {name: file_at(folder, name) for name in layout.own if has_file(folder, name)}
-    seed = {**files_below(folder), **own}
-    named, reached = _editable(text, seed), _reached(layout, seed)
+    seed = {**files_below(folder), **_inside(folder), **own}
+    named, reached = tuple(_without_own(_editable(text, seed), layout, seed)), _reached(layout, seed)
     kept = tuple(glob for glob in named if STICK.search(glob) and any(matches(path, [glob]) for path in reached))
-    if not (editable := tuple(glob for glob in named if glob not in kept and glob not in layout.own)):
+    if not (editable := tuple(glob for glob in named if glob not in kept)):
         editable, kept = named, ()
     return Found(layout, text, seed, editable, _number(layout, text, seed), kept)
+
+
+def _inside(folder: Path) -> dict[str, File]:
+    """The files in the session's folder that scripts may start."""
+    paths = [f"{AUTO}/{path}" for path in walk(folder / AUTO)] if (folder / AUTO).is_dir() else []
+    return {path: file_at(folder, path) for path in paths if not path.startswith(UNUSED) and has_file(folder, path)}
+
+
+def _without_own(globs: Iterable[str], layout: Layout, files: Mapping[str, File]) -> Iterator[str]:
+    """The globs of what may change; one that covers a file of the session becomes the other files that it covers."""
+    for glob in globs:
+        covered = [path for path in files if matches(path, [glob])]
+        if any(map(layout.is_own, covered)):
+            yield from (path for path in covered if not layout.is_own(path))
+        elif not layout.is_own(glob):
+            yield glob
 
 
 def _editable(text: str, files: Mapping[str, File]) -> tuple[str, ...]:
