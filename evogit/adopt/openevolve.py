@@ -74,17 +74,11 @@ def read_openevolve(place: Path) -> ForeignTask | None:
     found = _theirs(folder, evaluators[0])
     theirs, evaluator = found.files, found.evaluator
     seed = {program: file_at(folder, program)}
-    said = at(config, "evaluator", "cascade_thresholds")
-    features = at(config, "database", "feature_dimensions")
-    thresholds = said if isinstance(said, list) and said else SKYDISCOVER_THRESHOLDS if is_skydiscover else THRESHOLDS
     about = {
         "home": found.home,
         "evaluator": evaluator,
-        "cascade": at(config, "evaluator", "cascade_evaluation") is not False,
-        "thresholds": thresholds[:1] if is_skydiscover else thresholds,
-        "features": features if isinstance(features, list) else [] if is_skydiscover else FEATURES,
+        **_scoring(config, is_skydiscover=is_skydiscover),
         **_standing(folder, evaluators[0]),
-        **({} if is_skydiscover else _arguments(config)),
     }
     timeout = timeout_of(config, SKYDISCOVER_TIMEOUT if is_skydiscover else TIMEOUT)
     used = {path: file for path, file in theirs.items() if path in reached(theirs, {evaluator})}
@@ -131,10 +125,19 @@ def _notes(place: Path, config: Mapping[str, Any], ranked: str) -> Iterator[str]
             yield FEEDBACK.format(setting)
 
 
-def _arguments(config: Mapping[str, Any]) -> dict[str, Any]:
-    """`arguments`: what OpenEvolve hands to `evaluate` beside the program's path."""
+def _scoring(config: Mapping[str, Any], *, is_skydiscover: bool) -> dict[str, Any]:
+    """What a configuration says of the score: stages, features, and arguments that OpenEvolve hands to `evaluate`."""
+    said = at(config, "evaluator", "cascade_thresholds")
+    features = at(config, "database", "feature_dimensions")
     arguments = at(config, "evaluator", "evaluator_args")
-    return {"arguments": arguments} if isinstance(arguments, dict) and arguments else {}
+    thresholds = said if isinstance(said, list) and said else SKYDISCOVER_THRESHOLDS if is_skydiscover else THRESHOLDS
+    is_given = isinstance(arguments, dict) and arguments and not is_skydiscover
+    return {
+        "cascade": at(config, "evaluator", "cascade_evaluation") is not False,
+        "thresholds": thresholds[:1] if is_skydiscover else thresholds,
+        "features": features if isinstance(features, list) else [] if is_skydiscover else FEATURES,
+        **({"arguments": arguments} if is_given else {}),
+    }
 
 
 def _standing(folder: Path, evaluator: str) -> dict[str, str]:
