@@ -14,15 +14,18 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, field
 
-from evogit.adopt.foreign_task import PLAIN, File, ForeignTask, name_of
+from evogit.adopt.foreign_task import PLAIN, SHIMS, File, ForeignTask, name_of
+from evogit.adopt.installs import TOOLS, commands, installed
 from evogit.adopt.neighbours import among
 from evogit.adopt.past import object_of
 from evogit.adopt.script import METRIC, Number, metric_line, notes_of, plain_name, texts_of
-from evogit.adopt.sources import files_below, packages, repeats
+from evogit.adopt.sources import PACKAGES, files_below, imported, merged, normal, packages, repeats
 from evogit.config.printed_numbers import direction_of
 from evogit.config.values import matches
-from evogit.contained import file_at, find_text, has_file, lines_of, text_at, walk
+from evogit.contained import file_at, find_text, has_file, joined_lines, lines_of, text_at, walk
 from evogit.core import Direction
+from evogit.scaffold.project import ProjectFiles
+from evogit.scaffold.python_project import project_requirements, serves_tests
 
 EXPECTED = (
     "autoresearch.md with autoresearch.sh (or .auto/prompt.md with .auto/measure.sh) that prints METRIC name=value "
@@ -50,10 +53,13 @@ STICK = re.compile(
     r"(^|[/_.-])(bench\w*|eval\w*|measur\w*|scor(er?|ing)|harness|verif\w*|tests?)(?=[/_.-])", re.IGNORECASE
 )
 """What the names of files tell that measure."""
+PROJECT = "pyproject.toml"
 AUTO = ".auto"
 """The folder of a session."""
 UNUSED = (f"{AUTO}/hooks/", f"{AUTO}/log.jsonl", f"{AUTO}/ideas.md")
 """What of it no experiment needs."""
+BENCHMARKS = re.compile(r"bench(marks?|marking)?$|perf(ormance)?$")
+"""Groups of optional dependencies that are for measuring."""
 PREAMBLE = (
     "These instructions were written for an agent that works alone. Here, EvoGit runs the experiments, keeps what is "
     "better and writes the log: propose one change of {files} at a time, and leave branches, commits and logs alone."
@@ -137,7 +143,7 @@ def read_autoresearch(folder: Path) -> ForeignTask | None:
         metric=number.metric,
         direction=number.direction or "maximize",
         timeout=TIMEOUT,
-        packages=packages({**seed, "project/requirements.txt": seed.get("pyproject.toml", (b"", PLAIN))}),
+        packages=_packages(seed, _reached(layout, seed)),
         repeats=repeats(
             _reached(layout, seed), {path: file for path, file in seed.items() if matches(path, found.editable)}
         ),
@@ -237,9 +243,13 @@ def _told_measuring(found: Found) -> Iterator[str]:
 def _command(layout: Layout, files: Mapping[str, File]) -> str:
     """The command of an experiment, which counts for nothing if the checks fail after it."""
     scripts = [name for name in (layout.script, layout.checks) if name in files]
-    commands = [f"{_interpreter(files[name][0])} {name}" for name in scripts]
-    asks = any(TOPLEVEL in files[name][0] for name in scripts)
-    return f"{'git init -q && ' if asks else ''}{' && '.join(commands)}{' >&2' if commands[1:] else ''}"
+    steps = [f"{_interpreter(files[name][0])} {name}" for name in scripts]
+    before = ["git init -q"] * any(TOPLEVEL in files[name][0] for name in scripts)
+    if PROJECT in files and any(re.fullmatch(r"src/\w+/__init__\.py", path) for path in files):
+        before.append('export PYTHONPATH="$PWD/src:$PYTHONPATH"')  # as if it were installed
+    if any(TOOLS.intersection(_started(files[name][0].decode(errors="replace"))) for name in scripts):
+        before.append(f'eval "$(python3 {SHIMS}/foreign_programs.py)"')
+    return f"{' && '.join([*before, *steps])}{' >&2' if steps[1:] else ''}"
 
 
 def _interpreter(script: bytes) -> str:
@@ -254,6 +264,42 @@ def _interpreter(script: bytes) -> str:
 def _reached(layout: Layout, files: Mapping[str, File]) -> dict[str, File]:
     """The files that an experiment reaches."""
     return among(files, [name for name in (layout.script, layout.checks) if name in files])
+
+
+def _packages(files: Mapping[str, File], reached: Mapping[str, File]) -> tuple[str, ...]:
+    """The packages of a project; of its optional ones those for benchmarks and tests, and what an experiment imports.
+
+    Those that its scripts install, or start by their names, come along.
+    """
+    script = joined_lines(
+        "\n".join(data.decode(errors="replace") for path, (data, _) in reached.items() if not path.endswith(".py"))
+    )
+    started = set(_started(script))
+    used = started | {normal(PACKAGES.get(module, module)) for module in imported(reached)}
+
+    def is_needed(group: str, requirement: str) -> bool:
+        name = re.match(r"[\w.-]*", requirement)
+        is_used = name is not None and normal(name[0]) in used
+        return is_used or BENCHMARKS.match(group) is not None or serves_tests(group, requirement)
+
+    source = ProjectFiles(tuple(files), lambda path: files[path][0].decode(errors="replace"))
+    plugins = ("pytest-benchmark",) if "pytest" in started and "--benchmark" in script else ()
+    return merged(
+        packages(files),
+        project_requirements(source, is_needed) if PROJECT in files else (),
+        tuple(text for _, text in installed(script)),
+        (*sorted(started & TOOLS), *plugins),
+    )
+
+
+def _started(script: str) -> Iterator[str]:
+    """Normal names of the programs that a shell script starts, also by `python -m` and `uv run`."""
+    for words in commands(script):
+        names = [word.rpartition("/")[2] for word in words]
+        if names[0] in ("uv", "uvx", "poetry", "hatch", "pdm"):
+            names = [name for name in names[1:] if name != "run" and not name.startswith("-")] or names
+        is_module = re.fullmatch(r"python[\d.]*", names[0]) and "-m" in names[:-1]
+        yield normal(names[names.index("-m") + 1].partition(".")[0] if is_module else names[0])
 
 
 def _number(layout: Layout, text: str, files: Mapping[str, File]) -> Number | None:

@@ -183,3 +183,31 @@ def test_a_pattern_over_flat_session_files_leaves_these_out(tmp_path: Path) -> N
 def test_a_part_of_a_session_is_told(tmp_path: Path, files: dict[str, str], told: str) -> None:
     with pytest.raises(NotFoundError, match=told):
         find_task(str(write(tmp_path, files)))
+
+
+PYPROJECT = """\
+[project]
+name = "own"
+dependencies = ["pydantic>=2"]
+[project.optional-dependencies]
+bench = ["asv"]
+docs = ["mkdocs"]
+dev = ["pytest-benchmark>=4", "click>=8", "mkdocs"]
+[dependency-groups]
+compared = ["typer", "mkdocs"]
+[tool.uv]
+dev-dependencies = ["hypothesis", "black"]
+"""
+
+
+def test_optional_packages_come_along_as_far_as_the_experiment_uses_them(tmp_path: Path) -> None:
+    script = "python -m mypy src\npytest bench/run.py --benchmark-json=x\npip install sortedcontainers\n"
+    words = "- **Primary**: `us` (lower is better)\n## Files in Scope\n- `a.py`\n"
+    files = {"autoresearch.md": words, "autoresearch.sh": script, "a.py": "", "pyproject.toml": PYPROJECT}
+    files["bench/run.py"] = "import click, typer\n"
+    found = find_task(str(write(tmp_path / "x", files))).environment.packages
+    needed = ("asv", "click>=8", "hypothesis", "mypy", "pydantic>=2", "pytest", "pytest-benchmark>=4")
+    assert found == (*needed, "sortedcontainers", "typer")
+    del files["pyproject.toml"]
+    bare = find_task(str(write(tmp_path / "y", files))).environment.packages
+    assert bare == ("mypy", "pytest", "pytest-benchmark", "sortedcontainers")
