@@ -58,6 +58,9 @@ AUTO = ".auto"
 """The folder of a session."""
 UNUSED = (f"{AUTO}/hooks/", f"{AUTO}/log.jsonl", f"{AUTO}/ideas.md")
 """What of it no experiment needs."""
+SHELL = re.compile(r"\.(ba)?sh$|(^|/)Makefile$")
+MAX_SCRIPT_BYTES = 1 << 16
+"""Bytes of a shell script in which commands are looked for."""
 BENCHMARKS = re.compile(r"bench(marks?|marking)?$|perf(ormance)?$")
 """Groups of optional dependencies that are for measuring."""
 PREAMBLE = (
@@ -247,7 +250,9 @@ def _command(layout: Layout, files: Mapping[str, File]) -> str:
     before = ["git init -q"] * any(TOPLEVEL in files[name][0] for name in scripts)
     if PROJECT in files and any(re.fullmatch(r"src/\w+/__init__\.py", path) for path in files):
         before.append('export PYTHONPATH="$PWD/src:$PYTHONPATH"')  # as if it were installed
-    if any(TOOLS.intersection(_started(files[name][0].decode(errors="replace"))) for name in scripts):
+    if any(
+        TOOLS.intersection(_started(files[name][0][:MAX_SCRIPT_BYTES].decode(errors="replace"))) for name in scripts
+    ):
         before.append(f'eval "$(python3 {SHIMS}/foreign_programs.py)"')
     return f"{' && '.join([*before, *steps])}{' >&2' if steps[1:] else ''}"
 
@@ -271,9 +276,8 @@ def _packages(files: Mapping[str, File], reached: Mapping[str, File]) -> tuple[s
 
     Those that its scripts install, or start by their names, come along.
     """
-    script = joined_lines(
-        "\n".join(data.decode(errors="replace") for path, (data, _) in reached.items() if not path.endswith(".py"))
-    )
+    shell = (data[:MAX_SCRIPT_BYTES] for path, (data, _) in reached.items() if SHELL.search(path))
+    script = joined_lines(b"\n".join(shell).decode(errors="replace"))
     started = set(_started(script))
     used = started | {normal(PACKAGES.get(module, module)) for module in imported(reached)}
 
