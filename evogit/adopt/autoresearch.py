@@ -108,12 +108,14 @@ class Session(Struct, frozen=True):
 class Found(Struct, frozen=True):
     """Return the files to change and the number that a session names; empty or None if it names none.
 
-    `measuring` are files that it names to be changed, but that the script reaches to measure others.
+    `reached` are the files that an experiment reads; `measuring` are those that the session names to be changed, but
+    that the script reaches to measure others.
     """
 
     layout: Layout
     text: str
     seed: Mapping[str, File]
+    reached: Mapping[str, File]
     editable: tuple[str, ...]
     number: Number | None
     measuring: tuple[str, ...] = ()
@@ -146,10 +148,8 @@ def read_autoresearch(folder: Path) -> ForeignTask | None:
         metric=number.metric,
         direction=number.direction or "maximize",
         timeout=TIMEOUT,
-        packages=_packages(seed, _reached(layout, seed)),
-        repeats=repeats(
-            _reached(layout, seed), {path: file for path, file in seed.items() if matches(path, found.editable)}
-        ),
+        packages=_packages(seed, found.reached),
+        repeats=repeats(found.reached, {path: file for path, file in seed.items() if matches(path, found.editable)}),
         notes=(*notes_of(number), *_told_measuring(found)),
     )
 
@@ -193,7 +193,7 @@ def _found(folder: Path) -> Found | None:
     kept = tuple(glob for glob in named if STICK.search(glob) and any(matches(path, [glob]) for path in reached))
     if not (editable := tuple(glob for glob in named if glob not in kept)):
         editable, kept = named, ()
-    return Found(layout, text, seed, editable, _number(layout, text, seed), kept)
+    return Found(layout, text, seed, reached, editable, _number(layout, text, seed, reached), kept)
 
 
 def _inside(folder: Path) -> dict[str, File]:
@@ -306,11 +306,11 @@ def _started(script: str) -> Iterator[str]:
         yield normal(names[names.index("-m") + 1].partition(".")[0] if is_module else names[0])
 
 
-def _number(layout: Layout, text: str, files: Mapping[str, File]) -> Number | None:
+def _number(layout: Layout, text: str, files: Mapping[str, File], reached: Mapping[str, File]) -> Number | None:
     """The number that counts: as the log says, else the one called primary, else the only one of the METRIC lines."""
     for metric, way in (*_logged(files.get(layout.log, (b"", PLAIN))[0]), *_primary(text)):
         return Number(plain_name(metric), metric_line(metric), way or direction_of(plain_name(metric), "json"))
-    printed = {match[1] for source in texts_of(_reached(layout, files)) for match in METRIC.finditer(source)}
+    printed = {match[1] for source in texts_of(reached) for match in METRIC.finditer(source)}
     for metric in printed if len(printed) == 1 else ():
         return Number(plain_name(metric), metric_line(metric), direction_of(plain_name(metric), "json"))
     return None
