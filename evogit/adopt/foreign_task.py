@@ -167,7 +167,7 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
         """
         for path, (data, mode) in self.files(outside=outside):
             place = folder / path
-            if ".." in place.parts:
+            if path.startswith("/") or ".." in path.split("/"):
                 raise ConfigError(f"expected files below the task's folder, got {path}")
             if path.count("/") > MAX_DEPTH or max(map(len, path.encode().split(b"/"))) > MAX_NAME_BYTES:
                 raise ConfigError(f"expected a path that every system can have, got {path:.200}")

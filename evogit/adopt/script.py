@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from evogit.adopt import alphaevolve
 from evogit.adopt.foreign_task import File, ForeignTask, name_of, told_along
 from evogit.adopt.labels import best_label, time_of
 from evogit.adopt.neighbours import beside, is_source, modules_started, words_of
@@ -61,6 +62,8 @@ class Number(Struct, frozen=True):
 def read_script(file: Path) -> ForeignTask | None:
     """The task in a file, None where it is none that can be started."""
     if not file.is_file() or (file.suffix not in COMMANDS and not file.stat().st_mode & 0o100):
+        return None
+    if alphaevolve.lacking(file):  # started, it would print nothing
         return None
     command = COMMANDS.get(file.suffix, "./{}").format(shlex.quote(file.name))
     seed, large = beside(file)

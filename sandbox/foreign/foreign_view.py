@@ -109,10 +109,7 @@ def prepare_programs():
         file.write("\n".join([*found, "import one_user"]) + "\n")
     for folder in known.split(":") if known else ():
         for name, where in commands(folder):
-            module, _, function = where.partition(":")
-            first, dot, rest = function.partition(".")
-            text = COMMAND.format(module=module, first=first, name=name, rest=dot + rest)
-            write_program(f"{programs}/{name}", text)
+            write_command(programs, name, where)
     for name in ("python", "python3"):
         with contextlib.suppress(FileExistsError):
             os.symlink(sys.executable, f"{programs}/{name}")  # noqa: PTH211
@@ -131,6 +128,13 @@ def commands(folder):
                 name, sign, where = (part.strip() for part in line.partition("="))
                 if section == "[console_scripts]" and re.fullmatch(r"[\w.-]+=[\w.]+:[\w.]+", name + sign + where):
                     yield name, where
+
+
+def write_command(programs, name, where):
+    """Write a script that calls `module:function` to the folder of programs."""
+    module, _, function = where.partition(":")
+    first, dot, rest = function.partition(".")
+    write_program(f"{programs}/{name}", COMMAND.format(module=module, first=first, name=name, rest=dot + rest))
 
 
 def write_program(path, text):
