@@ -63,8 +63,8 @@ class Confirmation:
 
     async def _settle(self, limit: int | None) -> None:
         async with self._one:
-            while self._may(limit) and (commit := to_repeat(self._history)):
-                await self._again(commit)
+            while self._may(limit) and (commit := to_repeat(self._history)) and await self._again(commit):
+                pass
 
     def _news(self) -> bool:
         """Whether there may be another contender: one that came since the last look, or what people decided."""
@@ -79,8 +79,9 @@ class Confirmation:
         spent = self._history.counts.repeated
         return not self._hurry.is_set() and (limit is None or spent < limit) and self._room()
 
-    async def _again(self, commit: str) -> None:
-        await self._evaluations.finish(commit, repeat=1 + self._history.scores.latest(commit))
+    async def _again(self, commit: str) -> bool:
+        """Evaluate once more; False where that says nothing, as on a machine that is too busy."""
+        return await self._evaluations.finish(commit, repeat=1 + self._history.scores.latest(commit))
 
     async def confirm(self, reason: StopReason) -> bool:
         """Tell the leaders apart: the best from whoever it leads least surely, until it is separated from all.
@@ -107,5 +108,6 @@ class Confirmation:
                 break
             commit = found.next(field(history))
             self._show("leaders", f"evaluating {commit[:7]} again")
-            await self._again(commit)
+            if not await self._again(commit):
+                break
         self._show("leaders", "")

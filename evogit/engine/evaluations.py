@@ -144,7 +144,7 @@ class Evaluations:
         """Evaluate a candidate on `split` (default: the run's).
 
         An error of the evaluator is journalled and tried again. None when the candidate is set aside, as that did not
-        help, and when a person prunes it before it is evaluated.
+        help, when the machine was too busy to measure it, and when a person prunes it before it is evaluated.
 
         Raises:
             EvaluatorError: the evaluator fails on the seed, or on different candidates in a row.
@@ -181,6 +181,10 @@ class Evaluations:
                 self._broke.clear()
                 return evaluation, evidence
             self.record(commit, (evaluation, evidence))
+            if evaluation.status == "not-measured":
+                if is_seed and not self._history.judged(commit):
+                    raise EvaluatorError(f"the seed cannot be measured now: {evaluation.reason}; try again later")
+                return None
             self._broke.add(commit)
             if len(self._broke) >= FAULTS:
                 raise self._broken(f"on {FAULTS} different candidates in a row", evaluation, split)
@@ -312,10 +316,11 @@ class Evaluations:
             if evaluation.counts and evaluation.status != "flaky":
                 self._index.add(evaluation.key, entry.id)
 
-    async def finish(self, commit: str, split: str | None = None, repeat: int = 0) -> None:
-        """Evaluate and journal a candidate that no other task is busy with."""
+    async def finish(self, commit: str, split: str | None = None, repeat: int = 0) -> bool:
+        """Evaluate and journal a candidate that no other task is busy with; False where that was not possible."""
         if result := await self.evaluate(commit, split, repeat):
             await self.settle(commit, result)
+        return result is not None
 
     async def take_over(self) -> None:
         """Evaluate what waits for nobody else: of engines that are gone, of people, of workers that lied; our seed."""

@@ -10,6 +10,8 @@ import logging
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,6 +20,7 @@ from msgspec.structs import asdict, replace
 
 from evogit.config import Task
 from evogit.core import (
+    Cost,
     Evaluation,
     Evidence,
     Files,
@@ -32,6 +35,7 @@ from evogit.evaluation.evidence_limits import thinned
 from evogit.evaluation.frames import completed_of, evaluation_of
 from evogit.evaluation.inputs import Drawn, Inputs
 from evogit.evaluation.machine import machine
+from evogit.evaluation.turns import Door, calm
 from evogit.sandbox import Completed
 from evogit.sandbox.answers import NOTHING
 from evogit.sandbox.cores import exclusive_core, kept_free
@@ -41,6 +45,9 @@ OnCase = Callable[[str, Mapping[str, float]], None]
 when the evaluation starts over because the sandbox was lost."""
 
 logger = logging.getLogger(__name__)
+
+LATER = (15.0, 60.0)
+"""Seconds for which a calmer machine is waited for at most, before each further try of what had too little of it."""
 
 WORTH_A_START = 0.25
 """Seconds in which evaluations wait before another process is started for them: about what that costs."""
@@ -82,6 +89,7 @@ class Evaluator:
         self._idle: asyncio.LifoQueue[EvaluatorProcess | None] = asyncio.LifoQueue()
         self._jobs = 1 if task.environment.exclusive else jobs
         self._at_work = 0
+        self._door = Door()
         self._returned = asyncio.Event()
         self._patience = WORTH_A_START
         self._waited_until = 0.0
@@ -207,12 +215,31 @@ class Evaluator:
         files = files if isinstance(files, Files) else Files(files)
         self.check_base(files)
         hearing = _Hearing(on_case, self.task.limits.total)
-        async with self._slot() as process:
-            drawn = self.drawn(split, repeat) if drawn is None else drawn
-            evaluation, evidence = await hearing.of(process, files, split, repeat, drawn)
+        drawn = self.drawn(split, repeat) if drawn is None else drawn
+        evaluation, evidence = await self._measured(hearing, files, split, repeat, drawn)
         if self.judged == "pairs":  # all that is known is whether it is valid
             evaluation = replace(evaluation, metrics={}, cases={})
         return self.labelled(evaluation, tree, files, split, repeat, self.place), thinned(evidence)
+
+    async def _measured(
+        self, hearing: _Hearing, files: Files, split: str, repeat: int, drawn: Drawn
+    ) -> tuple[Evaluation, Evidence]:
+        """Evaluate; what had too little of the machine's cores is tried again, later and alone.
+
+        What never had enough is `not-measured`, as neither its values nor its failure say anything of the candidate.
+        """
+        costs: list[Cost] = []
+        for patience in (0.0, *LATER):
+            await calm(patience)
+            async with self._slot(alone=patience > 0) as process:
+                evaluation, evidence = await hearing.of(process, files, split, repeat, drawn, alone=patience > 0)
+            costs.append(evaluation.cost)
+            if not evaluation.starved:
+                total = reduce(add, costs)
+                return replace(evaluation, cost=replace(evaluation.cost, wall=total.wall, cpu=total.cpu)), evidence
+            hearing.forget(f"{evaluation.reason}: the machine was busy, so it was tried again, later and alone")
+        reason = f"the machine was too busy, {len(costs)} times: {evaluation.reason}"
+        return Evaluation(status="not-measured", reason=reason, starved=True, cost=reduce(add, costs)), evidence
 
     def check_base(self, files: Files) -> None:
         """Refuse files that cannot be evaluated.
@@ -259,8 +286,13 @@ class Evaluator:
         return completed_of(header, body)
 
     @contextlib.asynccontextmanager
-    async def _slot(self) -> AsyncIterator[EvaluatorProcess]:
-        """A process, once one is free; one that is left in the middle of its work is killed."""
+    async def _slot(self, *, alone: bool = False) -> AsyncIterator[EvaluatorProcess]:
+        """A process, once one is free, or once all are, and none begins meanwhile; what is left at work is killed."""
+        async with self._door.entered(alone=alone), self._process_at_work() as process:
+            yield process
+
+    @contextlib.asynccontextmanager
+    async def _process_at_work(self) -> AsyncIterator[EvaluatorProcess]:
         process = await self._free_process()
         self._at_work += 1
         try:
@@ -320,19 +352,21 @@ class _Hearing:
     losses: list[str] = field(default_factory=list)
 
     async def of(
-        self, process: EvaluatorProcess, files: Files, split: str, repeat: int, drawn: Drawn
+        self, process: EvaluatorProcess, files: Files, split: str, repeat: int, drawn: Drawn, *, alone: bool
     ) -> tuple[Evaluation, Evidence]:
-        """Have a process evaluate these files; a process that dies is the evaluator's error, unless it was held."""
-        asked = {"split": split, "repeat": repeat, "drawn": drawn}
+        """Have a process evaluate these files, `alone` also among other runs of this user that do the same.
+
+        A process that dies is the evaluator's error, unless it was held.
+        """
+        asked = {"split": split, "repeat": repeat, "drawn": drawn, "alone": alone}
         request = {**asked, "removed": files.removed, "based": files.base is not None}
         try:
             async for header, body in process.ask(request, files.changed, files.base):
                 if "case" in header:
                     self._case(header)
                 elif "again" in header:
-                    self._forget(process, f"the sandbox was lost, and the evaluation began again: {header['again']}")
-                elif "late" in header:
-                    self._forget(process, f"{header['late']}; it was evaluated once more")
+                    self.forget(f"the sandbox was lost, and the evaluation began again: {header['again']}")
+                    process.printed()
                 else:
                     evaluation, evidence = evaluation_of(header, body)
             log = "\n".join(filter(None, [*self.losses, evidence.log, process.printed()]))
@@ -343,12 +377,11 @@ class _Hearing:
             log = death.log
         return replace(evaluation, cases=self.cases), replace(evidence, feedback=self.feedback, log=log)
 
-    def _forget(self, process: EvaluatorProcess, why: str) -> None:
+    def forget(self, why: str) -> None:
         """The evaluation starts over: what was said of it so far must not count twice."""
         self.losses.append(why)
         self.cases.clear()
         self.feedback.clear()
-        process.printed()
 
     def _case(self, header: Mapping[str, Any]) -> None:
         name, metrics = header["case"], header["metrics"]

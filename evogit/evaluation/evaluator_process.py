@@ -108,7 +108,7 @@ class EvaluatorProcess:
             await self._to.drain()
             while self.busy:
                 reply, output = await self._receive()
-                self.busy = not reply.keys().isdisjoint({"case", "again", "late", "warning"})
+                self.busy = not reply.keys().isdisjoint({"case", "again", "warning"})
                 _raise_error(reply)
                 if "warning" in reply:
                     self._tell(reply["warning"])

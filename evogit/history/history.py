@@ -79,6 +79,7 @@ class History(RunState):
         self.engines[event.engine] = event
         self.course.started = self.course.elapsed
         self.stopped = None
+        self.unmeasured = set()
         if event.repeats != self.repeats:
             self.repeats = self.scores.repeats = event.repeats
             self._find_best()
@@ -202,6 +203,7 @@ class History(RunState):
         self._scores = None
         self.evidence = {}
         self.faults = {}
+        self.unmeasured = set()
         self.best = None
         self.records = []
         ranked = (self.phylogeny[commit] for commit in self.phylogeny.ids if commit in anew)
@@ -226,15 +228,18 @@ class History(RunState):
         if evaluation.split != self.scores.split:
             self.beside.setdefault(evaluation.split, set()).add(commit)
             return
-        if not evaluation.counts:
+        if evaluation.status == "evaluator-error":
             self.faults[commit] = self.faults.get(commit, 0) + 1
         if evaluation.repeat:
             self._repeated(commit, event, first, was_valid)
             return
         self.evidence[commit] = event.evidence
         if not evaluation.counts:
+            if evaluation.status == "not-measured" and commit != self.seed:
+                self.unmeasured = self.unmeasured | {commit}
             return
         self._waiting.pop(commit, None)
+        self.unmeasured = self.unmeasured - {commit}
         if commit in self._former:
             if first:
                 self.counts.failed += _change(failed=not evaluation.ok, failed_before=not self._former[commit].ok)

@@ -13,6 +13,7 @@ from evogit.core import (
     Decision,
     Entry,
     Evaluation,
+    EvaluatorError,
     Files,
     Metric,
     NotFoundError,
@@ -135,6 +136,8 @@ async def measure(
                 repository.holdouts.show(task.name)
             before = await judge_times(evaluator, landing.tip_tree, Files(pack({}), (), base), each, times)
             after = await judge_times(evaluator, landing.tree, Files(changed, removed, base), each, times)
+            if unmeasured := [found for found in (before[-1], after[-1]) if not found.counts]:
+                raise EvaluatorError(f"no comparison on {each}: {unmeasured[0].reason}; land it when that has changed")
             trials.append(_trial(task, before, after))
     return trials
 

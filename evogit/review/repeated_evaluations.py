@@ -7,7 +7,7 @@ from evogit.evaluation.evaluator import Evaluator
 
 
 async def judge_times(evaluator: Evaluator, tree: str, files: Files, split: str, times: int) -> list[Evaluation]:
-    """The repeats 0, 1, ... of one candidate on `split`, up to the first that fails.
+    """The repeats 0, 1, ... of one candidate on `split`, up to the first that fails or is not measured.
 
     Raises:
         EvaluatorError: the evaluator itself failed, which says nothing of the candidate.
@@ -16,7 +16,7 @@ async def judge_times(evaluator: Evaluator, tree: str, files: Files, split: str,
     found = list[Evaluation]()
     while len(found) < times and all(each.ok for each in found):
         evaluation, _ = await evaluator.evaluate(tree, files, split=split, repeat=len(found))
-        if not evaluation.counts:
+        if evaluation.status == "evaluator-error":
             raise EvaluatorError(f"the evaluator failed on {split}: {evaluation.reason}; fix it, then try again")
         found.append(evaluation)
     return found

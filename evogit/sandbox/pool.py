@@ -15,7 +15,7 @@ from evogit.sandbox.limits import Limits
 from evogit.sandbox.session import GRACE, STARTUP, Jail, SupervisedSession
 from evogit.sandbox.wire import LostError
 
-PROTOCOL = 6
+PROTOCOL = 7
 MOST_SESSIONS = 500
 """Sessions that a worker serves before another one takes its place, whatever may have gathered in it."""
 
@@ -53,6 +53,7 @@ class Pool:
         sessions: int = MOST_SESSIONS,
         *,
         network: bool = False,
+        cpus: float = 0.0,
     ) -> None:
         """Start with none.
 
@@ -61,11 +62,13 @@ class Pool:
             seccomp: the filter that the supervisor installs, as `seccomp.compile_filter` makes it.
             sessions: how many one worker serves.
             network: whether the provider gives workers the host's network.
+            cpus: the cores that a worker's processes share; 0 for all that they may run on.
         """
         self._spawn = spawn
         self._seccomp = seccomp
         self._sessions = sessions
         self._network = network
+        self._cpus = cpus
         self._idle: list[_Worker] = []
 
     def open(
@@ -82,7 +85,7 @@ class Pool:
             changed = [path for path, kind, *_ in entries if kind != "folder"]
             check_readonly([*changed, *wanted.removed], wanted.base.readonly)
         start = WorkerStart(limits, tuple(preload), wanted.base)
-        worker = self._take(start) or _Worker(self._spawn(start), start, self._seccomp, self._network)
+        worker = self._take(start) or _Worker(self._spawn(start), start, self._seccomp, self._network, self._cpus)
         request = {"do": "open", "removed": list(wanted.removed), "files": entries, "seed": seed}
         return SupervisedSession(worker.jail, limits, lambda usable: self._release(worker, usable), (request, contents))
 
@@ -112,7 +115,7 @@ class Pool:
 class _Worker:
     """A supervisor that was told what to start with."""
 
-    def __init__(self, jail: Jail, start: WorkerStart, seccomp: bytes, network: bool) -> None:
+    def __init__(self, jail: Jail, start: WorkerStart, seccomp: bytes, network: bool, cpus: float) -> None:
         """Start it.
 
         Raises:
@@ -130,6 +133,7 @@ class _Worker:
             "base": entries,
             "readonly": start.base.readonly if start.base else (),
             "network": network,
+            "cpus": cpus,
             "filter": len(seccomp),
         }
         deadline = time.monotonic() + STARTUP

@@ -37,6 +37,9 @@ LONGEST_WHY = 300
 THIS = "this candidate"
 """What the parent is called."""
 
+LOADED = 0.1
+"""The share of an evaluation's time that a program waits for a core, from which on a failure may be the machine's."""
+
 SAME = "same value"
 """What came of a change that left the primary metric as it was."""
 
@@ -60,7 +63,9 @@ def scores(background: Background) -> str:
     evaluation = background.evaluation
     lines = ["The candidate has not been evaluated yet."] if evaluation is None else []
     if evaluation and not evaluation.ok:
-        lines += [f"The candidate failed: {evaluation.status}.", output(evaluation.reason, CASE_FEEDBACK)]
+        failed = f"failed: {evaluation.status}{under_load(evaluation)}"
+        said = failed if evaluation.counts else f"is {unjudged(evaluation)}"
+        lines += [f"The candidate {said}.", output(evaluation.reason, CASE_FEEDBACK)]
     lines += [_metric(metric, background) for metric in background.metrics]
     for stage, metrics in (evaluation.stages if evaluation else {}).items():
         lines.append(f"- before that, on {stage}: {_values(metrics)}")
@@ -92,8 +97,14 @@ def used(background: Background) -> str:
     cost = background.evaluation.cost if background.evaluation else Cost()
     if not cost.wall:
         return ""
-    memory = f", {max(cost.memory >> 20, 1):,} MB of memory" if cost.memory else ""
-    return f"- used: {cost.cpu:.2g} s of CPU, {cost.wall:.2g} s of wall clock{memory}"
+    memory = f"; {max(cost.memory >> 20, 1):,} MB of memory at most" if cost.memory else ""
+    whole = f"{cost.cpu:.2g} s of CPU, {cost.wall:.2g} s of wall clock"
+    if not cost.call_share:  # evaluated before calls were told apart, or by no sandbox
+        return f"- used in all: {whole}{memory}"
+    return (
+        f"- used by the largest call: {cost.call_cpu:.2g} s of CPU, {cost.call_wall:.2g} s of wall clock, "
+        f"{min(cost.call_share, 1):.0%} of its limit; by all together: {whole}{memory}"
+    )
 
 
 def best(background: Background) -> str:
@@ -265,9 +276,9 @@ def outcome(
     if evaluation is None:
         return "not evaluated yet"
     if not evaluation.counts:
-        return "not judged, as the evaluator itself failed"
+        return unjudged(evaluation)
     if not evaluation.ok:
-        return f"failed ({evaluation.status}) {one_line(evaluation.reason, LONGEST_WHY)}"
+        return f"failed ({evaluation.status}{under_load(evaluation)}) {one_line(evaluation.reason, LONGEST_WHY)}"
     value = evaluation.metrics[metric.name]
     told = measured(value, margin)
     if over is None or not over.ok:
@@ -278,6 +289,21 @@ def outcome(
     if abs(gain) <= noise:
         return f"{told} (within the noise, {gain:+.2g})"
     return f"{told} ({'better' if gain > 0 else 'worse'}, {gain:+.3g})"
+
+
+def unjudged(evaluation: Evaluation) -> str:
+    """Why an evaluation does not count."""
+    if evaluation.status == "not-measured":
+        return "not measured, as the machine was too busy, which says nothing of the change"
+    return "not judged, as the evaluator itself failed, which says nothing of the change"
+
+
+def under_load(evaluation: Evaluation) -> str:
+    """That a failure may be due to the machine, where the candidate waited long for a core; else empty."""
+    cost = evaluation.cost
+    if cost.waited < LOADED * cost.wall or not cost.waited:
+        return ""
+    return f", on a busy machine: {cost.waited:.2g} of {cost.wall:.2g} s it waited for a core"
 
 
 def measured(value: float, margin: float) -> str:

@@ -68,7 +68,7 @@ def _shown(view: View, found: Verification) -> Iterator[Text]:
     """Whether it holds, then a line per metric, then what is otherwise than it was."""
     verdict = Text("holds", "green") if found.holds else Text("does not hold", "bold red")
     if found.under_load:
-        verdict = Text("timeout under load; try again when the machine is not busy", "yellow")
+        verdict = Text("not measured; try again when the machine is not busy", "yellow")
     yield Text.assemble(view.name(found.candidate.commit), f"  on {found.split}: ", verdict)
     times = [count(found.times(which), "time") for which in (RECORDED, AGAIN)]
     rows = [[Text(head, "dim") for head in ("", f"recorded, {times[0]}", f"now, {times[1]}", "change")]]

@@ -73,7 +73,9 @@ class Docker:
         self._filter = compile_filter(folder / "seccomp.json")
         self._core = exclusive_core() if self._environment.exclusive else None
         sessions = 1 if self._environment.isolation == "fresh" else MOST_SESSIONS
-        self._pool = Pool(self._spawn, self._filter, sessions, network=self._environment.network)
+        self._pool = Pool(
+            self._spawn, self._filter, sessions, network=self._environment.network, cpus=self._environment.cpus
+        )
         self.open = self._pool.open
 
     def image(self) -> str:
