@@ -34,11 +34,11 @@ from evogit.evaluation.evaluator_process import EvaluatorDiedError, EvaluatorPro
 from evogit.evaluation.evidence_limits import thinned
 from evogit.evaluation.frames import completed_of, evaluation_of
 from evogit.evaluation.inputs import Drawn, Inputs
-from evogit.evaluation.machine import machine
+from evogit.evaluation.machine import kind_of_machine, simultaneous
 from evogit.evaluation.turns import Door, calm
 from evogit.sandbox import Completed
 from evogit.sandbox.answers import NOTHING
-from evogit.sandbox.cores import exclusive_core, kept_free
+from evogit.sandbox.cores import exclusive_cores, kept_free
 
 OnCase = Callable[[str, Mapping[str, float]], None]
 """Told the name and the metrics of each case of the evaluated split as soon as it is known; from the first one again
@@ -66,8 +66,8 @@ class Evaluator:
 
     `digest` identifies the way of evaluation; `provider`, `image`, `timing` (how CPU is known) and `needs_seed`
     (whether `evaluate` must be given the seed, as the base of the candidate's files) are known once it is entered. A
-    task with `exclusive` has one job; from entering to leaving, this process and all that it starts keep off the core
-    that the candidates have.
+    task with `exclusive` has one job, or one for each GPU that its evaluations need; from entering to leaving, this
+    process and all that it starts keep off the cores that the candidates have.
 
     `rng` of evaluators draws from `drawing`; from a secret that nothing else shares unless it is given. No program can
     read the task's folder, the one where we are, their repositories, nor those that are `private`.
@@ -87,13 +87,14 @@ class Evaluator:
         self.needs_seed = False
         self._builds_on_seed = False
         self._idle: asyncio.LifoQueue[EvaluatorProcess | None] = asyncio.LifoQueue()
-        self._jobs = 1 if task.environment.exclusive else jobs
+        self._jobs = simultaneous(task, jobs)
         self._at_work = 0
         self._door = Door()
         self._returned = asyncio.Event()
         self._patience = WORTH_A_START
         self._waited_until = 0.0
-        self._cores: list[int] = []
+        self._cores: set[int] = set()
+        self._reserved: list[int] = []
         self._told: set[str] = set()
         self._apart = contextlib.ExitStack()
 
@@ -141,8 +142,9 @@ class Evaluator:
         self.task.check_trust(self.provider)
         with contextlib.ExitStack() as apart:
             if self.task.environment.exclusive:
-                core, self._cores = exclusive_core(), sorted(os.sched_getaffinity(0))
-                apart.enter_context(kept_free(core))
+                self._reserved = exclusive_cores(self._jobs)
+                self._cores = os.sched_getaffinity(0) - set(self._reserved)
+                apart.enter_context(kept_free(*self._reserved))
             process, hello = await self._new_process()
             if hello["draws"] and self._drawing.missing:
                 await process.stop()
@@ -167,7 +169,8 @@ class Evaluator:
     @property
     def place(self) -> EvaluationPlace:
         """Where it evaluates."""
-        return EvaluationPlace(self.provider, self.image, machine() if self.task.environment.exclusive else "")
+        kind = kind_of_machine(self.task) if self.task.environment.exclusive else ""
+        return EvaluationPlace(self.provider, self.image, kind)
 
     @property
     def jobs(self) -> int:
@@ -297,14 +300,14 @@ class Evaluator:
         self._at_work += 1
         try:
             if process and process.ended:
-                await process.kill()
+                await self._end(process)
                 process = None
             if process is None:
                 process, _ = await self._new_process()
             yield process
         finally:
             if process and process.busy:
-                await process.kill()
+                await self._end(process)
             self._at_work -= 1
             self._idle.put_nowait(process if process and not process.busy else None)
             self._returned.set()
@@ -325,14 +328,26 @@ class Evaluator:
             self._patience -= now - max(since, self._waited_until)  # once, however many wait
             self._waited_until = now
 
+    async def _end(self, process: EvaluatorProcess) -> None:
+        """Kill a process; the core of its candidates is free for those of the next one."""
+        await process.kill()
+        self._reserved += process.cores
+
     async def _new_process(self) -> tuple[EvaluatorProcess, Mapping[str, Any]]:
+        own = [self._reserved.pop()] if self._reserved else []
         about = {
             "provider": self.provider,
             "worked": bool(self.image),
-            "cores": self._cores,
+            "cores": sorted({*self._cores, *own}),
             "private": [str(folder) for folder in self._private],
         }
-        return await EvaluatorProcess.start(self.task, about, self._tell)
+        try:
+            process, hello = await EvaluatorProcess.start(self.task, about, self._tell)
+        except BaseException:
+            self._reserved += own
+            raise
+        process.cores = own
+        return process, hello
 
     def _tell(self, warning: str) -> None:
         """Warn once of what every process warns of."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -18,6 +19,15 @@ from evogit.sandbox.wire import LostError
 PROTOCOL = 7
 MOST_SESSIONS = 500
 """Sessions that a worker serves before another one takes its place, whatever may have gathered in it."""
+
+
+Gpus = Callable[[], AbstractContextManager[Sequence[str]]]
+"""A context in which this process has GPUs of its own, by name."""
+
+
+def no_gpus() -> AbstractContextManager[Sequence[str]]:
+    """For programs that need none."""
+    return nullcontext(())
 
 
 NO_NAMESPACES = ("No permissions to create new namespace", "setting up uid map", "Creating new namespace failed")
@@ -41,6 +51,7 @@ class WorkerStart(Struct, frozen=True):
     limits: Limits
     preload: tuple[str, ...] = ()
     base: BaseFiles | None = None
+    gpus: tuple[str, ...] = ()
 
 
 class Pool:
@@ -54,6 +65,7 @@ class Pool:
         *,
         network: bool = False,
         cpus: float = 0.0,
+        gpus: Gpus = no_gpus,
     ) -> None:
         """Start with none.
 
@@ -63,12 +75,14 @@ class Pool:
             sessions: how many one worker serves.
             network: whether the provider gives workers the host's network.
             cpus: the cores that a worker's processes share; 0 for all that they may run on.
+            gpus: lends GPUs to this process, until the context ends.
         """
         self._spawn = spawn
         self._seccomp = seccomp
         self._sessions = sessions
         self._network = network
         self._cpus = cpus
+        self._gpus = gpus
         self._idle: list[_Worker] = []
 
     def open(
@@ -84,10 +98,20 @@ class Pool:
         if wanted.base and wanted.base.readonly:
             changed = [path for path, kind, *_ in entries if kind != "folder"]
             check_readonly([*changed, *wanted.removed], wanted.base.readonly)
-        start = WorkerStart(limits, tuple(preload), wanted.base)
-        worker = self._take(start) or _Worker(self._spawn(start), start, self._seccomp, self._network, self._cpus)
         request = {"do": "open", "removed": list(wanted.removed), "files": entries, "seed": seed}
-        return SupervisedSession(worker.jail, limits, lambda usable: self._release(worker, usable), (request, contents))
+        lent = ExitStack()
+
+        def release(usable: bool) -> None:
+            with lent:
+                self._release(worker, usable)
+
+        with ExitStack() as undo:
+            undo.callback(lent.close)
+            start = WorkerStart(limits, tuple(preload), wanted.base, tuple(lent.enter_context(self._gpus())))
+            worker = self._take(start) or _Worker(self._spawn(start), start, self._seccomp, self._network, self._cpus)
+            session = SupervisedSession(worker.jail, limits, release, (request, contents))
+            undo.pop_all()
+        return session
 
     def close(self) -> None:
         """End the idle workers."""
