@@ -240,6 +240,9 @@ class Evaluator:
             if not evaluation.starved:
                 total = reduce(add, costs)
                 return replace(evaluation, cost=replace(evaluation.cost, wall=total.wall, cpu=total.cpu)), evidence
+            self._tell(
+                "the machine is busy: what runs out of time by waiting for a core is evaluated again, later and alone"
+            )
             hearing.forget(f"{evaluation.reason}: the machine was busy, so it was tried again, later and alone")
         reason = f"the machine was too busy, {len(costs)} times: {evaluation.reason}"
         return Evaluation(status="not-measured", reason=reason, starved=True, cost=reduce(add, costs)), evidence
