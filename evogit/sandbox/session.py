@@ -27,7 +27,7 @@ BATCH, BATCH_BYTES = 256, 1 << 20
 """Most items, and bytes of items, that the supervisor feeds to the program without coming back to us."""
 LENGTH = struct.Struct(">I")
 """In front of each piece of a body of several."""
-STARVED = 0.1
+STARVED = 0.2
 """The share of a time limit that a program must have waited for a core, for the machine to be the cause of its end."""
 ASLEEP = 0.5
 """The share in which it was neither running nor ready to, from which on it is its own: it waits for something else."""

@@ -385,6 +385,7 @@ async def test_what_the_machine_was_too_busy_for_counts_as_a_proposal_and_is_mea
     assert [asked.tree for asked in busy.asked].count(trees[2]) == 1, "the backend has tried again itself"
     assert (history.counts.evaluated, history.counts.failed, history.counts.charged) == (5, 0, 6)
     assert (len(history.unmeasured), len(history.pending), len(history.set_aside)) == (2, 0, 0)
+    assert any("not measured" in remark for remark in remarks(history))
     assert (await engine(path, task, Notes(), proposals=7).evolve()).reason == "proposals"
     history = history_of(path)
     assert (history.counts.evaluated, len(history.unmeasured), len(history.pending)) == (8, 0, 0)

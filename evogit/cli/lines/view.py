@@ -67,7 +67,10 @@ class View(Struct, frozen=True):
         return (glyphs.failed, "red") if evaluation and evaluation.counts else (glyphs.pending, "dim")
 
     def score(self, commit: str) -> Text:
-        """The primary metric, or in a word why there is none; `old`: evaluated only before the task changed."""
+        """The primary metric, or in a word why there is none.
+
+        `old`: evaluated only before the task changed; `busy`: the machine was too busy to measure it.
+        """
         return Text(*self.score_styled(commit))
 
     def score_styled(self, commit: str) -> Styled:
@@ -80,6 +83,8 @@ class View(Struct, frozen=True):
             return "old", "dim"
         if evaluation and evaluation.status == "flaky":
             return "flaky", "red"
+        if evaluation and evaluation.status == "not-measured":
+            return "busy", "dim"
         return ("fail", "red") if evaluation and evaluation.counts else ("...", "dim")
 
     def give(self, commit: str, places: int, split: str | None = None, metric: str | None = None) -> str:
