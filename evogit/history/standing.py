@@ -29,7 +29,7 @@ Verdict = Literal["better", "worse", "within noise", "tied"]
 WAITING, OLD = "waiting", "old"
 """The status of what is not evaluated yet, and of what was evaluated only before the task changed."""
 
-UNMEASURED = (WAITING, OLD, "evaluator-error")
+UNMEASURED = (WAITING, OLD, "evaluator-error", "not-measured")
 """Statuses that say nothing of the candidate."""
 
 MAX_PLACES = 12

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from evogit.adopt.admitted import admitted, is_scored
 from evogit.adopt.foreign_task import kept_folder
 from evogit.adopt.sources import STAND_INS
+from evogit.agents.briefs.digest import under_load
 from evogit.agents.mutation.languages_read import told_of_languages
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.config.values import REPEATS, measure_of
@@ -162,6 +163,8 @@ async def _evaluated(task: Task, evaluate: Evaluate, look: bool) -> list[tuple[E
     if not look:
         return [await evaluate()]
     found = await _twice(evaluate, again[0])
+    if len(found) > 1 and not any(evaluation.ok for evaluation, _ in found):
+        found.append(await evaluate(repeat=again[0]))  # with nothing beside it: tests may measure time
     if len(found) < 2 or not all(evaluation.ok for evaluation, _ in found):
         return found
     slow = any(evaluation.cost.wall >= SLOW for evaluation, _ in found)
@@ -172,17 +175,19 @@ async def _evaluated(task: Task, evaluate: Evaluate, look: bool) -> list[tuple[E
 
 def problems(task: Task, judged: Sequence[SeedEvaluation]) -> list[str]:
     """What a run of this task would suffer from, one sentence each; empty when all is well."""
-    evaluations = [each.evaluation for each in judged]
-    found = [
-        f"{each.split}: {f'the seed fails ({each.status})' if each.counts else 'the evaluator fails'}: {each.reason}"
-        for each in evaluations
-        if not each.ok
-    ]
+    evaluations = [each.evaluation for each in judged if not each.flaky]
+    found = [f"{each.split}: {_failure(each)}: {each.reason}" for each in evaluations if not each.ok]
     for each in judged:
         found += [*_unsteady(task, each), *_admitted(task, each)]
         if each.evaluation.ok and each.evaluation.split == "train":
             found += _wrong_baselines(task, each)
     return found
+
+
+def _failure(evaluation: Evaluation) -> str:
+    if evaluation.counts:
+        return f"the seed fails ({evaluation.status})"
+    return "the seed was not measured" if evaluation.status == "not-measured" else "the evaluator fails"
 
 
 ABSENT = {
@@ -254,12 +259,20 @@ def flaky(task: Task, judged: SeedEvaluation) -> str:
     if task.command is None:
         return said
     more = f"raise retry = {task.command.retry}" if task.command.retry else "set retry = 1"
-    return f"{said}; fix that, or {more} in [evaluator] of {_file(task)}, so that what fails is run again"
+    remedy = f"fix that, or {more} in [evaluator] of {_file(task)}, so that what fails is run again"
+    alone = "" if task.environment.exclusive else f". Tests that measure time need a core of their own: {EXCLUSIVE}"
+    return f"{said}; {remedy}{alone}"
+
+
+EXCLUSIVE = "exclusive = true in [sandbox]"
+"""The key that keeps EvoGit's other processes off the core of what is measured."""
 
 
 def advice(task: Task, judged: SeedEvaluation) -> str:
     """What to change where the seed fails: a sentence; empty where its reason says enough."""
     status, reason = judged.evaluation.status, judged.evaluation.reason
+    if status == "not-measured":
+        return "Try again when the machine is less busy, or give it more with timeout in [sandbox]."
     said = f"{reason}\n{judged.evidence.log}\n{judged.evidence.stderr.decode(errors='replace')}"
     if reason.startswith("prepare() failed") and "not found" not in said:
         return (
@@ -272,6 +285,11 @@ def advice(task: Task, judged: SeedEvaluation) -> str:
         return f"Give it more with {LIMITS[status]} in [sandbox], or evaluate by a command that needs less."
     if re.search(r"\bnot found\b|No module named|Cannot find (module|package)|exit code 127", said):
         return _lacking(judged.provider, said)
+    if load := under_load(judged.evaluation):
+        return (
+            f"It failed{load}. If its tests measure time, try again on a calm machine, and set retry = 1 in "
+            f"[evaluator] or {EXCLUSIVE}."
+        )
     if "exit code" in reason:
         return (
             "It has only the files that are committed, no network, and a home that is empty. If it fails in a fresh "
