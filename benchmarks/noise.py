@@ -1,9 +1,13 @@
 """How often a noisy run reports the truly best candidate, and how often it says that two are tied.
 
-Run: `python benchmarks/noise.py [--runs 100] [--engine] [--json FILE]`. There are 200 candidates whose true values are
-normal scores (Blom, 1958), one measurement of each, noise with a standard deviation as large as the lead of the best
-one, and at most 200 extra measurements. The policy is not told the noise. Without `--engine` it is the pure policy of
-`evogit/stats/estimates.py`; with it a whole run of the engine, Git included, that meets the candidates in random order.
+Run: `python benchmarks/noise.py [--runs 100] [--engine | --scales] [--json FILE]`. There are 200 candidates whose true
+values are normal scores (Blom, 1958), one measurement of each, noise with a standard deviation as large as the lead of
+the best one, and at most 200 extra measurements. The policy is not told the noise. Without `--engine` it is the pure
+policy of `evogit/stats/estimates.py`; with it a whole run of the engine, Git included, that meets the candidates in
+random order.
+
+With `--scales` it is measured how many 95 % intervals hold, and how wide they are, where noise grows with the value and
+where it does not, on the linear scale, on the log scale, and on the one that a run takes by itself.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import math
 import random
 import re
 import tempfile
@@ -21,10 +26,11 @@ from typing import Any, Literal
 
 from evogit.agents import Agent, Brief, Proposal
 from evogit.config import Task, load_task
-from evogit.core import Evaluation, Evidence, Files
+from evogit.core import Evaluation, Evidence, Files, Metric
 from evogit.engine.evaluations import EvaluationBackend
 from evogit.history import History
 from evogit.history.leaders import tied
+from evogit.history.scores import Scores
 from evogit.repository import Repository
 from evogit.run import Run, Settings
 from evogit.stats.estimates import Estimate, Noise, duel
@@ -146,6 +152,62 @@ def _rank(history: History, commit: str, first: int) -> int:
     return int(title.removeprefix("rank ")) if title.startswith("rank ") else first
 
 
+# --- scales -------------------------------------------------------------------------------------------------------
+
+MEANT = {"seed": (1.0, 4), "slow": (0.5, 1), "good": (12.0, 4), "best": (60.0, 4), "late": (58.0, 2)}
+"""Candidates of a task whose score is a ratio to the seed's: what they are worth, and how often they are measured."""
+
+
+def simulated(scale: str, noise: Callable[[float], float]) -> Scores:
+    """The scores of one run that measures those candidates."""
+    metric = Metric(name="score", direction="maximize", primary=True, scale=scale)  # type: ignore[arg-type]
+    scores = Scores.of((metric,), "train", 3)
+    for name, (value, times) in MEANT.items():
+        for repeat in range(times):
+            scores.record(name, Evaluation(status="ok", metrics={"score": noise(value)}, repeat=repeat))
+    return scores
+
+
+def coverage(runs: int) -> list[dict[str, Any]]:
+    """How many intervals of means and of gains over the seed hold, by the kind of noise and the scale."""
+    kinds: dict[str, Callable[[random.Random], Callable[[float], float]]] = {
+        "5 % of the value": lambda rng: lambda value: value * math.exp(rng.gauss(0, 0.05)),
+        "30 % of the value": lambda rng: lambda value: value * math.exp(rng.gauss(0, 0.3)),
+        "0.05 of the unit": lambda rng: lambda value: value + rng.gauss(0, 0.05),
+    }
+    return [
+        {
+            "noise": kind,
+            "scale": scale or "found",
+            **_held([simulated(scale, noise(random.Random(run))) for run in range(runs)]),
+        }
+        for kind, noise in kinds.items()
+        for scale in ("linear", "log", "")
+    ]
+
+
+def _held(found: Sequence[Scores]) -> dict[str, Any]:
+    """A gain on a log scale is a ratio, which is told in the unit by the seed's value."""
+    means = [(MEANT[name][0], scores.interval(name) or (0.0, 0.0)) for scores in found for name in MEANT]
+    gains = [
+        (
+            (MEANT[name][0] - 1) * (scores.fitness("seed") or 0.0 if scores.scale.log else 1),
+            scores.gain_ends(name, "seed"),
+        )
+        for scores in found
+        for name in MEANT
+        if name != "seed"
+    ]
+    seeds = [scores.interval("seed") or (0.0, 0.0) for scores in found]
+    return {
+        "log scale %": 100 * fmean(scores.scale.log for scores in found),
+        "of means %": 100 * fmean(low <= value <= high for value, (low, high) in means),
+        "of gains %": 100 * fmean(low <= value <= high for value, (low, high) in gains),
+        "width of the seed's": fmean(high - low for low, high in seeds),
+        "false better %": 100 * fmean(scores.surely_better("late", "best") for scores in found),
+    }
+
+
 # --- the table ----------------------------------------------------------------------------------------------------
 
 
@@ -174,9 +236,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--engine", action="store_true", help="whole runs of the engine instead of the pure policy")
+    parser.add_argument("--scales", action="store_true", help="how many intervals hold on which scale")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    rows = measure(engine if given.engine else pure, given.runs)
+    rows = coverage(given.runs) if given.scales else measure(engine if given.engine else pure, given.runs)
     print("  ".join(f"{name:>23}" for name in rows[0]))
     for row in rows:
         print("  ".join(f"{value:>23.1f}" if isinstance(value, float) else f"{value:>23}" for value in row.values()))

@@ -81,6 +81,7 @@ class History(RunState):
         self.course.started = self.course.elapsed
         self.stopped = None
         self.declared_repeats = event.repeats
+        self.unmeasured = set()
         self._weigh_noise()
         if [each.scale for each in event.metrics] != [each.scale for each in self._first_start().metrics]:
             self._rescale(event)
@@ -88,10 +89,11 @@ class History(RunState):
     def _weigh_noise(self) -> None:
         """Count scores as exact or as noisy: as the task says, until what was evaluated again shows otherwise.
 
-        They are exact while the seed and all others came out alike to the last digit, and noisy once one did not.
+        They are exact while the seed and all others came out alike to the last digit, and noisy once one did not. Of
+        what another system measured nothing can be evaluated again.
         """
         repeats, scores = self.declared_repeats, self.scores
-        if scores.differing:
+        if scores.differing and not self._first_start().imported:
             repeats = repeats or REPEATS
         elif repeats and self.seed and not scores.paired and scores.repeated(self.seed) >= repeats:
             repeats = 0
@@ -227,6 +229,7 @@ class History(RunState):
         self.repeats = self.declared_repeats
         self.evidence = {}
         self.faults = {}
+        self.unmeasured = set()
         self.best = None
         self.records = []
         ranked = (self.phylogeny[commit] for commit in self.phylogeny.ids if commit in anew)
@@ -251,15 +254,18 @@ class History(RunState):
         if evaluation.split != self.scores.split:
             self.beside.setdefault(evaluation.split, set()).add(commit)
             return
-        if not evaluation.counts:
+        if evaluation.status == "evaluator-error":
             self.faults[commit] = self.faults.get(commit, 0) + 1
         if evaluation.repeat:
             self._repeated(commit, event, first, was_valid)
             return
         self.evidence[commit] = event.evidence
         if not evaluation.counts:
+            if evaluation.status == "not-measured" and commit != self.seed:
+                self.unmeasured = self.unmeasured | {commit}
             return
         self._waiting.pop(commit, None)
+        self.unmeasured = self.unmeasured - {commit}
         if commit in self._former:
             if first:
                 self.counts.failed += _change(failed=not evaluation.ok, failed_before=not self._former[commit].ok)

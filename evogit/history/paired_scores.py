@@ -110,7 +110,7 @@ class PairedScores(Scores):
             if known is None and commit in self.pairs.fit.numbers and self._failed(commit):
                 continue
             if known is None or known <= 0 or not abs(math.log(known) - logarithm) <= least or commit not in self._raw:
-                self._values[commit] = math.exp(logarithm)
+                self._values[commit] = LOG.back(logarithm)
                 self.log.append(commit)
 
     def _failed(self, commit: str) -> bool:

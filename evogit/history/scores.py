@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 from typing import Self
 
 from msgspec.structs import replace
 
-from evogit.core import Cost, Evaluation, Metric
+from evogit.core import Evaluation, Metric
 from evogit.history.columns import DERIVED, fold
 from evogit.history.pages import Pages
 from evogit.stats.estimates import LEVEL, Estimate, Noise
@@ -311,16 +313,16 @@ class Scores:
         margin = math.inf if self.repeats == 1 else margin
         return self.noise(split, metric).scale.difference(over, above, margin)
 
-    def gain(self, a: str, b: str, split: str | None = None) -> tuple[float, float, float]:
-        """Return how much better `a` is than `b`, both valid, and the ends of the 95 % interval of that.
-
-        They are in the unit of the metric that ranks.
-        """
-        over, above, margin = self._above(a, b, split, None, LEVEL)
+    def gain_ends(self, a: str, b: str, split: str | None = None, metric: Metric | None = None) -> tuple[float, float]:
+        """Return the ends of the 95 % interval of how much better `a` is than `b`, both valid, in the metric's unit."""
+        metric = metric or self.metric
+        over, above, margin = self._above(a, b, split, metric.name, LEVEL)
         margin = math.inf if self.repeats == 1 else margin
-        scale, sign = self.noise(split).scale, self.metric.sign
-        middle, low, high = (sign * scale.step(over, each) for each in (above, above - margin, above + margin))
-        return middle, min(low, high), max(low, high)
+        scale = self.noise(split, metric.name).scale
+        if not math.isfinite(margin):
+            return -math.inf, math.inf
+        low, high = (metric.sign * scale.step(over, above + side) for side in (-margin, margin))
+        return min(low, high), max(low, high)
 
     def _above(self, a: str, b: str, split: str | None, metric: str | None, level: float) -> tuple[float, float, float]:
         """Return the value of `b`, how much that of `a` is above it on the scale, and half of the interval of that.
@@ -485,11 +487,7 @@ def together(evaluations: Sequence[Evaluation], scale: Callable[[str], Scale] = 
         (valid or counted)[0],
         metrics=_means([each.metrics for each in valid], scale),
         cases=_means_by_case([each.cases for each in valid], scale) if valid else counted[0].cases,
-        cost=Cost(
-            wall=math.fsum(each.wall for each in costs),
-            cpu=math.fsum(each.cpu for each in costs),
-            memory=max(each.memory for each in costs),
-        ),
+        cost=reduce(add, costs),
         cached=all(each.cached for each in counted),
         repeat=0,
     )

@@ -22,14 +22,14 @@ from evogit.core import Metric
 from evogit.history.history import History
 from evogit.history.scores import Scores
 from evogit.history.state import ROUNDING
-from evogit.text import change
+from evogit.text import change, number
 
 Verdict = Literal["better", "worse", "within noise", "tied"]
 
 WAITING, OLD = "waiting", "old"
 """The status of what is not evaluated yet, and of what was evaluated only before the task changed."""
 
-UNMEASURED = (WAITING, OLD, "evaluator-error")
+UNMEASURED = (WAITING, OLD, "evaluator-error", "not-measured")
 """Statuses that say nothing of the candidate."""
 
 MAX_PLACES = 12
@@ -45,7 +45,8 @@ class Comparison(Struct, frozen=True):
     `gain` is positive when `value` is better than `over`, and 0 where they differ by rounding alone. `margin` is half
     of its 95 % interval, in the metric's unit: 0 where values are exact, infinite while the noise is not known.
     `apart` says that the two were measured in different hours, and that the machine's pace counts: nothing but a
-    measurement side by side proves a gain then.
+    measurement side by side proves a gain then. `ends` are those of the interval where it reaches further up than down,
+    as that of a ratio does: `margin` is how far it reaches towards no gain then.
     """
 
     value: float
@@ -53,12 +54,18 @@ class Comparison(Struct, frozen=True):
     gain: float
     margin: float = 0.0
     apart: bool = False
+    ends: tuple[float, float] | None = None
 
     @classmethod
     def of(cls, metric: Metric, value: float, over: float, margin: float = 0.0) -> Comparison:
         """Compare two values of a metric, which differ by as much as was measured."""
         gain = 0.0 if math.isclose(value, over, rel_tol=ROUNDING) else metric.gain(value, over)
         return cls(value, over, gain, margin)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the gain."""
+        return self.ends or (self.gain - self.margin, self.gain + self.margin)
 
     @property
     def verdict(self) -> Verdict:
@@ -82,6 +89,15 @@ class Comparison(Struct, frozen=True):
         about = "~" * self.apart
         return about + change(self.gain, places) + (" within noise" if self.verdict == "within noise" else "")
 
+    def between(self, places: int, give: str = "±") -> str:
+        """Return the gain with half of its interval: `+0.2000 ± 0.0100`, `+0.0130 ± 0.0200 within noise`, `tied`."""
+        text = self.text(places)
+        if self.verdict == "tied" or not self.margin:
+            return text
+        gain, *rest = text.split(" ", 1)
+        half = number(self.margin, places) if math.isfinite(self.margin) else "?"
+        return " ".join([gain, give, half, *rest])
+
     def words(self, places: int) -> str:
         """Return verdict and gain as sentences have them: `better, +0.2000`, `within noise, +0.0130`, `tied`."""
         if self.verdict == "tied":
@@ -93,8 +109,8 @@ class Standing(Struct, frozen=True):
     """How one candidate stands.
 
     `status` is that of its evaluation, or one of `WAITING` and `OLD`. `score` is None unless it is `ok`; `interval` is
-    its 95 % interval, both ends equal where it is exact, and `margin` half of that. `origin` is the candidate that it
-    is compared with, None where no valid one is known.
+    its 95 % interval, which reaches further up than down on a log scale and has equal ends where the score is exact,
+    and `margin` half of that. `origin` is the candidate that it is compared with, None where no valid one is known.
     """
 
     commit: str
@@ -170,7 +186,8 @@ def compare(
         return Comparison.of(metric, value, other)
     above, margin = scores.difference(commit, over, split, metric.name)
     apart = scores.paired and not scores.side_by_side(commit, over)
-    return Comparison(value, other, metric.sign * above, margin, apart)
+    ends = None if scores.shifting else scores.gain_ends(commit, over, split, metric)
+    return Comparison(value, other, metric.sign * above, margin, apart, ends)
 
 
 def value_of(scores: Scores, commit: str, split: str | None = None, metric: Metric | None = None) -> float | None:

@@ -62,7 +62,7 @@ def standing_record(known: Standing) -> Record:
 def gain_record(compared: Comparison | None) -> Record:
     """How much better one value is than another: positive is better, None if unknown."""
     gain = None if compared is None else compared.gain
-    ends = None if compared is None else known_ends((compared.gain - compared.margin, compared.gain + compared.margin))
+    ends = None if compared is None else known_ends(compared.interval)
     return {
         "gain": gain,
         "gain_interval": ends,

@@ -13,6 +13,7 @@ from evogit.core import (
     Decision,
     Entry,
     Evaluation,
+    EvaluatorError,
     Files,
     Metric,
     NotFoundError,
@@ -145,11 +146,14 @@ async def measure(
                 repository.holdouts.show(task.name)
             sides = [(landing.tip_tree, Files(pack({}), (), base)), (landing.tree, Files(changed, removed, base))]
             before, after = await judge_in_turns(evaluator, sides, each, times)
-            trials.append(_trial(task, before, after))
+            if unmeasured := [found for found in (before[-1], after[-1]) if not found.counts]:
+                raise EvaluatorError(f"no comparison on {each}: {unmeasured[0].reason}; land it when that has changed")
+            trials.append(trial_of(task, before, after))
     return trials
 
 
-def _trial(task: Task, before: Sequence[Evaluation], after: Sequence[Evaluation]) -> SplitTrial:
+def trial_of(task: Task, before: Sequence[Evaluation], after: Sequence[Evaluation]) -> SplitTrial:
+    """Compare evaluations of the target and of the result, which were made in turns."""
     scores = (PairedScores if task.paired else Scores).of(task.metrics, before[0].split, task.repeats)
     for evaluation in before:
         scores.record("before", evaluation)

@@ -214,7 +214,7 @@ def test_other_numbers_are_kept_under_plain_names_alone() -> None:
         ("json", ran("7"), "the command said nothing for score: no line of its stdout is a JSON object"),
         ("json", ran('{"a": 7}'), "expected a number at score of the last JSON object for score, got null"),
         ("json", ran('{"score": true}'), "expected a number at score of the last JSON object for score, got true"),
-        ("json", ran('{"score": NaN}'), "the command said nothing for score: no line"),
+        ("json", ran('{"score": NaN}'), "expected a finite number for score, the command said nan"),
         ("json", ran('{"score": 1' + "0" * 400 + "}"), "expected a finite number for score, got one of 401 digits"),
         ("regex:score (.*)", ran("score nan"), "expected a finite number for score, the command said nan"),
         ("regex:score (.*)", ran("score much"), "expected a number for score, the command said 'much'"),
@@ -256,10 +256,11 @@ def test_a_pattern_that_takes_for_ever_on_some_output_is_broken_off() -> None:
 
 def test_where_and_how_a_command_runs(judged: Judged) -> None:
     burn = "end=$(($(date +%s%N) + 30000000)); while [ $(date +%s%N) -lt $end ]; do :; done"
-    tell = f"pwd; cat ../tests/visible.txt; echo $EVOGIT_SPLIT; {burn}"
+    tell = f"pwd; cat ../tests/visible.txt; echo $EVOGIT_SPLIT; echo seed=$EVOGIT_SEED; {burn}"
     evaluation, feedback = judged(tell, "cpu", split="holdout", more='directory = "src"')
     assert 0 < evaluation.metrics["score"] < 5
     assert "/work/src\nvisibleholdout" in feedback
+    assert re.search(r"seed=\d+\n", feedback)
 
 
 def test_a_profile_is_told_that_a_command_prints_before_its_numbers(judged: Judged) -> None:

@@ -416,13 +416,20 @@ async def test_the_evaluator_has_no_secret_in_its_environment(able: Evaluator) -
     assert "PATH" in names <= places | docker | {"PYTHONHASHSEED", "LC_CTYPE"}
 
 
-async def test_all_candidates_meet_the_same_randomness_and_repeats_another(able: Evaluator) -> None:
+@pytest.mark.parametrize("repeats", [0, 1])
+async def test_all_candidates_meet_the_same_randomness_and_repeats_another_where_there_are_any(
+    able: Evaluator, repeats: int
+) -> None:
+    """A task without repeats has one draw, so that a score which comes out otherwise is noise."""
+    task, able.task = able.task, replace(able.task, repeats=repeats)
     draws = [
         (await able.evaluate("0" * 40, Files(tar({"answer.py": source}), (), SEED), split="draw", repeat=repeat))[1]
         for source, repeat in [("A = 1", 0), ("B = 2", 0), ("A = 1", 1)]
     ]
+    able.task = task
     first, second, repeated = [evidence.feedback["draw"] for evidence in draws]
-    assert first == second != repeated
+    assert first == second
+    assert (first == repeated) == (repeats == 0)
 
 
 async def test_an_evaluator_that_needs_the_seed_says_so(able: Evaluator) -> None:
@@ -753,27 +760,3 @@ async def test_the_example_in_the_guide_works(tmp_path: Path) -> None:
     async with Evaluator(task, provider="bubblewrap", jobs=1) as evaluator:
         evaluation, _ = await evaluator.evaluate("0" * 40, files, split="train")
     assert evaluation.metrics == {"coins": task.primary.baseline}
-
-
-HURRIED = """\
-from evogit import Case
-
-TIMEOUTS = ["100ms", "60s", "100ms", "100ms"]
-
-def evaluate(program, split):
-    yield Case("first", feedback="you said", score=1)
-    yield Case("second", score=program.call("answer:answer", [1], timeout=TIMEOUTS.pop(0)).value)
-"""
-
-
-@pytest.mark.slow
-async def test_what_the_wall_clock_ends_with_its_cpu_unused_is_judged_again_once_and_told(tmp_path: Path) -> None:
-    sleeps = "import time\ntime.sleep(0.4)\n" + GOOD
-    toml = TOML.replace('splits = ["smoke", "train", "holdout"]\ngate.smoke = "score > 0"', 'splits = ["train"]')
-    async with open_evaluator(tmp_path, HURRIED, toml=toml.replace("500ms", "10s")) as evaluator:
-        saved, evidence = await judge(evaluator, sleeps)
-        lost, _ = await judge(evaluator, sleeps)
-    assert (saved.status, saved.starved, saved.metrics) == ("ok", False, {"score": 1.5})
-    assert re.search(r"killed after 0.1 s of wall clock.*, having used \S+ of 10 s of CPU; it was eval", evidence.log)
-    assert (lost.status, lost.starved) == ("timeout", True)
-    assert lost.reason.endswith("s of CPU, at the second try as at the first")

@@ -189,6 +189,17 @@ def test_a_best_that_differs_makes_a_run_noisy_that_was_thought_exact() -> None:
     assert (flaky.history.repeats, flaky.history.best) == (3, "s")
 
 
+def test_the_best_of_an_imported_run_is_the_fittest_though_some_were_measured_twice() -> None:
+    run = Noisy(repeats=0)
+    about = {name: getattr(run.start, name) for name in run.start.__struct_fields__}
+    run.history = History("r")
+    run.add(RunStarted(**about | {"provider": "OpenEvolve", "parts": {"evaluator": "OpenEvolve"}}))
+    run.judged("s", 1.0)
+    run.judged("a", 2.0, 2.5)
+    run.judged("b", 9.0)
+    assert (run.history.best, run.history.repeats) == ("b", 0)
+
+
 def test_one_repeat_is_obeyed_and_nothing_is_better_then() -> None:
     run = Noisy(repeats=1)
     run.judged("s", 1.0, 1.1)

@@ -15,6 +15,7 @@ from msgspec.structs import asdict
 
 from evogit.core import (
     Adopted,
+    Beside,
     Compared,
     Cost,
     Decision,
@@ -46,7 +47,7 @@ def commit(number: int) -> str:
     return f"{number:040x}"
 
 
-def started(judged: str = "outside", repeats: int = 0) -> RunStarted:
+def started(judged: str = "outside", repeats: int = 0, *, paired: bool = False) -> RunStarted:
     metric = Metric(name="m", direction="minimize", primary=True, baseline=1.5)
     settings: Any = {"population": [{"kind": "mutator", "count": 2}], "selector": None}
     return RunStarted(
@@ -59,6 +60,7 @@ def started(judged: str = "outside", repeats: int = 0) -> RunStarted:
         metrics=(metric,),
         judged=judged,  # type: ignore[arg-type]
         repeats=repeats,
+        paired=paired,
         settings=settings,
         **ABOUT,
     )
@@ -82,7 +84,9 @@ def proposed(number: int, parents: tuple[int, ...]) -> Proposed:
     )
 
 
-def evaluated(number: int, value: float, repeat: int = 0, status: Any = "ok", split: str = "train") -> Evaluated:
+def evaluated(
+    number: int, value: float, repeat: int = 0, status: Any = "ok", split: str = "train", beside: Beside | None = None
+) -> Evaluated:
     evaluation = Evaluation(
         status=status,
         metrics={"m": value} if status == "ok" else {},
@@ -93,6 +97,7 @@ def evaluated(number: int, value: float, repeat: int = 0, status: Any = "ok", sp
         split=split,
         evaluator="v",
         key=f"{number}",
+        beside=beside,
     )
     return Evaluated(candidate=commit(number), evaluation=evaluation, evidence=commit(8))
 
@@ -108,6 +113,16 @@ def happening(known: int) -> st.SearchStrategy[Event]:
     return st.one_of(
         st.builds(evaluated, one, values, st.sampled_from([0, 0, 0, 1, 2]), statuses),
         st.builds(evaluated, one, values, split=st.just("holdout")),
+        st.builds(
+            lambda each, reference, value, other, repeat: evaluated(
+                each, value, repeat, beside=Beside(candidate=commit(reference), metrics={"m": other})
+            ),
+            one,
+            one,
+            st.floats(0, 1e308),
+            st.floats(0, 1e308),
+            st.integers(1, 3),
+        ),
         st.builds(lambda each: Adopted(agent="a1", candidate=commit(each)), one),
         st.builds(lambda each: Duplicate(move=5, first=commit(each[0]), parents=(commit(each[-1]),), **made), parents),
         st.builds(
@@ -140,8 +155,9 @@ def happening(known: int) -> st.SearchStrategy[Event]:
 
 @st.composite
 def runs(draw: st.DrawFn) -> list[Event]:
-    """Runs of all kinds: exact, noisy and judged by pairs."""
-    first = draw(st.sampled_from([started(), started(repeats=2), started(judged="pairs")]))
+    """Runs of all kinds: exact, noisy, measured side by side and judged by pairs."""
+    kinds = [started(), started(repeats=2), started(repeats=2, paired=True), started(judged="pairs")]
+    first = draw(st.sampled_from(kinds))
     events: list[Event] = [first, proposed(0, ()), evaluated(0, 3.0)]
     for number in range(1, draw(st.integers(1, 9))):
         one = st.integers(0, number - 1)

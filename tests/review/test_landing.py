@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 from msgspec.structs import replace
 
+from evogit.config import Task
 from evogit.core import Decision, Evaluation, Metric, NotFoundError, RefusedError, UsageError
 from evogit.repository import Repository
-from evogit.review.landing import Landing, SplitTrial, follow_undo, land, measure, objections, prepare
+from evogit.review.landing import Landing, SplitTrial, follow_undo, land, measure, objections, prepare, trial_of
 from evogit.review.landing_text import LandingText, describe
 from evogit.review.risks import risks
 from tests.own import FILES, Own, main
@@ -250,6 +251,26 @@ def test_a_landing_is_not_replaced_once_somebody_committed_to_it(own: Own) -> No
     with pytest.raises(RefusedError, match="it has new commits; keep them with `git branch -m evogit/own/land/"):
         plan(own, best)
     assert own.git("rev-parse", made.branch) == mine
+
+
+@pytest.mark.parametrize(("saved", "expected"), [(0.2, "better"), (0.0, "within noise")])
+def test_a_machine_that_slows_down_while_both_are_measured_moves_no_verdict(
+    tiny: Callable[..., Task], saved: float, expected: str
+) -> None:
+    seconds = Metric(name="seconds", direction="minimize", primary=True, scale="log")
+    task = replace(tiny(), metrics=(seconds,), repeats=3, measures="time")
+    pace = [1.0, 1.01, 2.0, 2.03]
+    off = [1.0, 1.01, 1.0, 1.02]
+    before = [evaluation(at * by, repeat) for repeat, (at, by) in enumerate(zip(pace, off, strict=True))]
+    after = [evaluation(at * (1 - saved), repeat) for repeat, at in enumerate(pace)]
+    compared = trial_of(task, before, after).compared(seconds)
+    assert compared
+    assert compared.verdict == expected
+    assert not compared.apart
+
+
+def evaluation(value: float, repeat: int) -> Evaluation:
+    return Evaluation(status="ok", metrics={"seconds": value}, repeat=repeat)
 
 
 def test_differences_within_the_noise_are_no_gain_and_no_loss() -> None:

@@ -181,6 +181,9 @@ def test_the_three_useful_hunks_of_ten_are_left_with_their_gains(told: tuple[Pat
     cut_off, history, _ = minimized(path, task, evaluations=5)
     assert not cut_off.complete
     assert cut_off.judged == 5
+    assert not all(part.measured for part in cut_off.parts)
+    for part in cut_off.parts:  # the gain of its step stands for that of a hunk that was not measured
+        assert part.measured or part.steps == (cut_off.candidate,)
     before = history.counts.proposals
     done, history, trials = minimized(path, task)
     assert done.complete
@@ -213,6 +216,7 @@ def test_the_command_shows_the_change_for_review(told: tuple[Path, Task]) -> Non
     assert "+V9 = 10" in shown.stdout
     record = json.loads(evogit(*options, "--json").stdout)
     assert [part["gain"] for part in record["parts"]] == [1, 5, 10]
+    assert [part["gain_interval"] for part in record["parts"]] == [[1, 1], [5, 5], [10, 10]]
     assert record["evaluations"] == 0
     trials = evogit("-C", str(path), "log", "--agent", "minimize", "--json").stdout.splitlines()
     assert len(trials) >= 10

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from evogit.core import Evaluation, Metric
 from evogit.history.scores import Scores
+from evogit.history.standing import standing
 from evogit.stats.scales import LINEAR, LOG, scale_of
+from evogit.testing import RecordedHistory
 
 TRUTH = {"seed": 1.0, "slow": 0.5, "good": 12.0, "best": 60.0, "late": 58.0}
 """A ratio to the seed, as of five candidates that were evaluated again."""
@@ -83,8 +85,8 @@ def test_what_is_beyond_noise_is_one_verdict_in_units_and_as_a_ratio(
         assert (abs(above) > beyond) == (apart > margin)
         better = (a > b) == (direction == "maximize")
         assert scores.surely_better("a", "b") == (apart > margin and better)
-        gain, low, high = scores.gain("a", "b")
-        assert low <= gain <= high
+        low, high = scores.gain_ends("a", "b")
+        assert low <= (above if direction == "maximize" else -above) <= high
         assert (low > 0) == scores.surely_better("a", "b")
 
 
@@ -96,7 +98,7 @@ def test_zero_among_ratios_is_compared_and_breaks_nothing() -> None:
     assert scores.scale == LOG
     assert scores.surely_better("seed", "dead")
     assert not scores.surely_better("dead", "gone")
-    assert scores.gain("better", "dead")[0] == pytest.approx(2.0, rel=0.01)
+    assert scores.difference("better", "dead")[0] == pytest.approx(2.0, rel=0.01)
     assert all(math.isfinite(each.mean) for each in scores.field(TRUTH | {"better": 0, "dead": 0}).values())
     scores.record("dead", Evaluation(status="ok", metrics={"m": 0.1}, repeat=1))
     assert scores.scale == LINEAR
@@ -139,6 +141,26 @@ def test_intervals_hold_where_noise_grows_with_the_value(declared: str, shared: 
         for name, value in TRUTH.items():
             low, high = scores.interval(name) or (0.0, 0.0)
             held["mean"] += low <= value <= high
-            _, low, high = scores.gain(name, "seed")
+            low, high = scores.gain_ends(name, "seed")
             held["ratio"] += low <= (value - 1) * (scores.fitness("seed") or 0.0) <= high or name == "seed"
     assert all(each >= 0.92 * runs * len(TRUTH) for each in held.values()), held
+
+
+def test_faces_tell_the_interval_of_a_ratio_as_it_is() -> None:
+    story = RecordedHistory(repeats=2, metrics=(metric(scale="log"),))
+    rng = random.Random(3)
+    seed = story.add(1.0)
+    best = story.add(40.0, seed)
+    for commit, value in ((seed, 1.0), (best, 40.0)):
+        for repeat in (1, 2):
+            story.evaluate(commit, value * math.exp(rng.gauss(0, 0.1)), repeat=repeat)
+    history = story.history
+    known, score = standing(history, best), history.fitness(best)
+    assert known.interval
+    assert known.comparison
+    low, high = known.interval
+    assert known.interval == history.interval(best)
+    assert (low < score < high, high / score) == (True, pytest.approx(score / low))
+    assert known.comparison.interval == history.scores.gain_ends(best, seed)
+    assert known.comparison.interval[0] > 0
+    assert known.verdict == "better"

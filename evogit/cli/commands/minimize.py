@@ -17,12 +17,16 @@ from evogit.cli.lines.view import SHORT, View
 from evogit.cli.locate_run import Place, open_place, task_of
 from evogit.cli.options.shared import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import change, count, escape, number
-from evogit.history import History
+from evogit.cli.text import count, escape, number
+from evogit.history.standing import standing
 from evogit.repository import Hunk
 from evogit.review import SCHEMA, candidate_record, resolve
+from evogit.review.json_records import gain_record
 from evogit.review.minimizing import Minimized, Part, Trial
 from evogit.review.minimizing import minimize as search
+
+STEPS = 2
+"""Steps that brought a hunk which are shown, the latest ones."""
 
 EXCERPT = 60
 """Characters of a hunk's line that are shown beside its gain."""
@@ -120,26 +124,22 @@ def _outcome(view: View, done: Minimized) -> Iterator[Text]:
         yield Text(f"stopped after {count(done.judged, 'evaluation')}: perhaps more can be left out", "yellow")
     yield Text("")
     if done.parts:
-        rows = [_row(view, done, part) for part in done.parts]
+        rows = [[_gain(view, part), Text(_place(part.hunk)), Text(_excerpt(part.hunk), "dim")] for part in done.parts]
         yield from table([[Text("gain", "dim"), Text("hunk", "dim"), Text("")], *rows], "rll")
+        if any(part.steps for part in done.parts):
+            yield Text(
+                "not measured by itself: the gain of the whole step that brought it, over what it came from", "dim"
+            )
         yield Text("")
 
 
-def _row(view: View, done: Minimized, part: Part) -> list[Text]:
-    earned = _gain(view.history, done, part)
-    if not part.measured:
-        gain = Text("?", "dim")
-    elif earned is None:
-        gain = Text("needed", "green")
-    else:
-        gain = Text(change(earned, view.places), "green" if earned > 0 else "dim")
-    return [gain, Text(_place(part.hunk)), Text(_excerpt(part.hunk), "dim")]
-
-
-def _gain(history: History, done: Minimized, part: Part) -> float | None:
-    """What a hunk brings, in the unit of the primary metric; None where the rest fails or is not known."""
-    full = history.fitness(done.smallest)
-    return None if full is None or part.without is None else history.metric.gain(full, part.without)
+def _gain(view: View, part: Part) -> Text:
+    """What a hunk brings, or the steps that brought it."""
+    if part.measured:
+        return view.gain_between(part.gain) if part.gain else Text("needed", "green")
+    compared = {step: view.standing(step).comparison for step in part.steps[-STEPS:]}
+    known = [Text.assemble(f"{step[:SHORT]} ", view.gain_between(each)) for step, each in compared.items() if each]
+    return Text(", ").join(known) if known else Text("not measured", "dim")
 
 
 def _place(hunk: Hunk) -> str:
@@ -165,7 +165,10 @@ def _ways_on(place: Place, done: Minimized) -> list[Text]:
 
 
 def _record(place: Place, done: Minimized, patch: str) -> dict[str, Any]:
-    """`gain` is in the unit of the primary metric, positive is better; None where the rest fails or is not known."""
+    """`gain` is in the unit of the primary metric, positive is better; None where the rest fails or is not known.
+
+    Of a part that was not measured `steps` are those that brought it.
+    """
     history = place.history
     return {
         "schema": SCHEMA,
@@ -190,5 +193,6 @@ def _part(place: Place, done: Minimized, part: Part) -> dict[str, Any]:
         "added": [line.decode(errors="replace") for line in hunk.added],
         "measured": part.measured,
         "without": part.without,
-        "gain": _gain(place.history, done, part),
+        **gain_record(part.gain),
+        "steps": [{"commit": step, **gain_record(standing(place.history, step).comparison)} for step in part.steps],
     }

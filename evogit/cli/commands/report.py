@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 import time
@@ -24,10 +25,11 @@ from evogit.cli.locate_run import Place
 from evogit.cli.options.shared import with_run, with_terminal
 from evogit.cli.page_file import page_file
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import change, clock, count, escape
+from evogit.cli.text import clock, count, escape
 from evogit.config import gallery
 from evogit.config.run_settings import DEFAULT_SELECTOR
 from evogit.core import NotFoundError
+from evogit.history.standing import Comparison
 from evogit.repository import inert
 from evogit.review import SCHEMA
 from evogit.review.goals import opening
@@ -261,9 +263,9 @@ def _lineage(view: View, steps: list[dict[str, Any]]) -> Section:
     rows = [["gain", view.history.metric.name, "agent", "candidate", ""]]
     for step in steps:
         if step in told:
-            gained = "~" * (not step["side_by_side"]) + change(step["gain"], view.places)
-            gained += f" ({step['relative']})" if step["relative"] else ""
-            gained += " within noise" if step["verdict"] == "within noise" else ""
+            compared = _compared(step)
+            gained = compared.between(view.places, view.glyphs.give)
+            gained += f" ({compared.relative})" if compared.relative else ""
             cells = [view.score(step["commit"]).plain, first_line(step["agent"]), step["commit"][:SHORT]]
             taken = ", ".join(each[:SHORT] for each in step["inspirations"])
             about = first_line(step["title"]) or step["operator"]
@@ -271,6 +273,14 @@ def _lineage(view: View, steps: list[dict[str, Any]]) -> Section:
     rest = len(steps) - 1 - len(told)
     after = [Text(f"and {count(rest, 'step')} that gained less or nothing", "dim")] if rest else []
     return Section(title="how it was reached", rows=rows, align="rrlll", after=after)
+
+
+def _compared(step: dict[str, Any]) -> Comparison:
+    """How a step compares with what it was made of."""
+    low, high = step["gain_interval"] or (-math.inf, math.inf)
+    gain = step["gain"]
+    margin = gain - low if gain > 0 else high - gain
+    return Comparison(step["value"], step["over"], gain, margin, not step["side_by_side"], (low, high))
 
 
 def _changes(changes: list[dict[str, Any]]) -> Section:

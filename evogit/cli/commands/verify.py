@@ -71,7 +71,7 @@ def _shown(view: View, found: Verification) -> Iterator[Text]:
     if found.recorded is None:
         verdict = Text("nothing on record", "dim")
     if found.under_load:
-        verdict = Text("timeout under load; try again when the machine is not busy", "yellow")
+        verdict = Text("not measured; try again when the machine is not busy", "yellow")
     yield Text.assemble(view.name(found.candidate.commit), f"  on {found.split}: ", verdict)
     times = [count(found.times(which), "time") for which in (RECORDED, AGAIN)]
     heads = ["", f"recorded, {times[0]}", f"now, {times[1]}", "gain"]

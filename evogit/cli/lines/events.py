@@ -106,6 +106,8 @@ def _evaluated(view: View, event: Evaluated) -> Text:
     if evaluation.repeat:
         told = evaluation.metrics.get(history.metric.name)
         once = evaluation.status if told is None else number(told, view.places)
+        if evaluation.beside and (other := evaluation.beside.metrics.get(history.metric.name)) is not None:
+            once += f" beside {number(other, view.places)} of {evaluation.beside.candidate[:SHORT]}"
         known = Text.assemble(view.name(commit), f"  again ({evaluation.repeat}): {once}, so ", view.score(commit))
         return _line("evaluated", known)
     if event.instead:

@@ -23,7 +23,12 @@ MAX_LINE_CHARS = 2_000
 MODEL = 18
 """Columns of a model's name."""
 
-SHORT_STATUS = {WAITING: ("...", "dim"), OLD: ("old", "dim"), "evaluator-error": ("...", "dim")}
+SHORT_STATUS = {
+    WAITING: ("...", "dim"),
+    OLD: ("old", "dim"),
+    "evaluator-error": ("...", "dim"),
+    "not-measured": ("busy", "dim"),
+}
 """Statuses in the place of a score; others are failures."""
 
 STYLES = {"better": "green", "worse": "", "within noise": "dim", "tied": "dim"}
@@ -76,7 +81,10 @@ class View(Struct, frozen=True):
         return standing(self.history, commit)
 
     def score(self, commit: str) -> Text:
-        """The score, or in a word why there is none; `old`: evaluated only before the task changed."""
+        """The score, or in a word why there is none; `old`: evaluated only before the task changed.
+
+        `busy`: the machine was too busy to measure it.
+        """
         return Text(*self.score_styled(self.standing(commit)))
 
     def score_styled(self, known: Standing) -> Styled:
@@ -100,6 +108,10 @@ class View(Struct, frozen=True):
     def gain_styled(self, compared: Comparison | None) -> Styled:
         """The same for a line of many."""
         return (compared.text(self.places), STYLES[compared.verdict]) if compared else ("", "")
+
+    def gain_between(self, compared: Comparison) -> Text:
+        """A gain with half of its 95 % interval, green when better."""
+        return Text(compared.between(self.places, self.glyphs.give), STYLES[compared.verdict])
 
     def age(self, candidate: Candidate) -> Text:
         """How long ago the candidate was proposed."""
