@@ -4,7 +4,7 @@ import { change } from "./format.js";
 
 const DIGITS = 8; // of an id, as far as the page knows it
 
-const UNMEASURED = ["waiting", "old", "evaluator-error"]; // statuses that say nothing of a candidate, as in history/standing.py
+const UNMEASURED = ["waiting", "old", "evaluator-error", "not-measured"]; // statuses that say nothing of a candidate, as in history/standing.py
 
 export const FILELESS = ["not read yet", "no file", "several files"]; // what a candidate has in place of a changed file
 

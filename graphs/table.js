@@ -33,7 +33,7 @@ export function glyph(run, index) {
 export function scoreText(run, index) {
   if (!Number.isNaN(run.value[index])) return number(run.value[index], run.about.places) + margin(run.margin[index], run.about.places);
   const status = run.statusName(index);
-  return run.waits(index) && status !== "old" ? "…" : status;
+  return status === "waiting" || status === "evaluator-error" ? "…" : status.replace("not-measured", "not measured");
 }
 
 function worst(run, value, sign = run.higherIsBetter ? 1 : -1) {

@@ -115,7 +115,7 @@ def steps(history: History, commit: str | None) -> list[Record]:
             "operator": _operator(each),
             "value": history.fitness(each.commit),
             "interval": known_ends(history.interval(each.commit)),
-            "relative": compared.relative if compared else "",
+            "over": compared.over if compared else None,
             **gain_record(compared),
             "inspirations": list(history.inspirations.get(each.commit, ())),
         }

@@ -99,6 +99,7 @@ def generated(number: int) -> RecordedHistory:
     if rng.random() < 0.1:
         run.evaluate(run.add(scale, ids[0]), "evaluator-error", repeat=9)
         run.evaluate(run.propose(ids[0]), "evaluator-error")
+        run.evaluate(run.propose(ids[0]), "not-measured")
     if rng.random() < 0.1:
         change = TaskChanged(by="Ada", task_digest="u", metrics=(metric,), split="train", evaluator="v", editable=())
         run.append(change)
@@ -132,7 +133,7 @@ def read(score: str, gain: str, status: str, digits: int) -> Face:
     return Face(status="ok", **told)
 
 
-SHORT = {"...": "waiting", "…": "waiting", "old": "old", "flaky": "flaky"}
+SHORT = {"...": "waiting", "…": "waiting", "old": "old", "flaky": "flaky", "not measured": "not-measured"}
 
 
 def terminal(view: StillView, commit: str) -> Iterator[tuple[str, Face]]:
@@ -214,7 +215,8 @@ def brief(history: History, commit: str, digits: int) -> Face | None:
     for words, status in (
         ("not evaluated since", "old"),
         ("not evaluated yet", "waiting"),
-        ("not measured", "waiting"),
+        ("as the evaluator itself", "waiting"),
+        ("as the machine was", "not-measured"),
     ):
         if words in line:
             return Face(status=status)
@@ -245,7 +247,7 @@ def by_the_page(history: History, javascript: Evaluate) -> dict[str, Face]:
     )
     faces = {}
     for commit, (score, gain, status, failed) in zip(history.phylogeny.ids, cells, strict=True):
-        assert failed == (status not in ("ok", "old", "waiting", "evaluator-error"))
+        assert failed == (status not in ("ok", "old", "waiting", "evaluator-error", "not-measured"))
         told = "waiting" if status == "evaluator-error" else status
         faces[commit] = read(score, gain, told, places(history))
     return faces
@@ -257,6 +259,8 @@ def by_the_page(history: History, javascript: Evaluate) -> dict[str, Face]:
 def expected(history: History, commit: str) -> Face:
     """What docs/believing.md says of a candidate, from evaluations alone where scores are exact."""
     evaluation, scores = history.evaluation(commit), history.scores
+    if evaluation and evaluation.status == "not-measured":
+        return Face(status="not-measured")
     if evaluation is None or not evaluation.counts:
         return Face(status="old" if evaluation is None and history.former(commit) else "waiting")
     if not evaluation.ok:

@@ -27,7 +27,7 @@ SHORT_STATUS = {
     WAITING: ("...", "dim"),
     OLD: ("old", "dim"),
     "evaluator-error": ("...", "dim"),
-    "not-measured": ("busy", "dim"),
+    "not-measured": ("not measured", "dim"),
 }
 """Statuses in the place of a score; others are failures."""
 
