@@ -28,6 +28,17 @@ from evogit.repository import Repository
 from evogit.run import Run, Settings
 from evogit.testing import Answer, Asked, InMemoryBackend
 
+TASK = """
+name = "drift"
+goal = "Nothing."
+editable = ["program.py"]
+[metrics.seconds]
+direction = "minimize"
+[evaluator]
+kind = "python"
+file = "evaluator/evaluate.py"
+"""
+
 SECONDS = Metric(name="seconds", direction="minimize", primary=True, scale="log")
 CANDIDATES = 16
 PLANTED = 11
@@ -104,13 +115,23 @@ def holds(history: History) -> bool:
     return abs(above - math.log(1 - SAVED)) <= half
 
 
+def _written(folder: Path) -> Path:
+    """Write a task whose evaluator is never called."""
+    for name in ("seed", "evaluator"):
+        (folder / name).mkdir(parents=True)
+    (folder / "task.toml").write_text(TASK)
+    (folder / "seed" / "program.py").write_text("")
+    (folder / "evaluator" / "evaluate.py").write_text("def evaluate(program, split):\n    pass\n")
+    return folder
+
+
 def main() -> None:
     """Print what runs claim at each pace."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--runs", type=int, default=100)
     runs = parser.parse_args().runs
-    task = load_task(Path(__file__).parents[1] / "tasks" / "speedup")
     with tempfile.TemporaryDirectory() as folder:
+        task = load_task(_written(Path(folder, "task")))
         for name, pace in PACES.items():
             same, planted = (
                 [evolve(Path(folder, f"{name} {saved} {seed}"), task, pace, saved, seed) for seed in range(runs)]

@@ -23,9 +23,11 @@ Status = Literal[
     "disk-limit",
     "flaky",
     "evaluator-error",
+    "not-measured",
 ]
-"""How an evaluation ended. All but `ok` are failures of the candidate, except `evaluator-error`, which is the
-evaluator's own fault: it does not count and is tried again."""
+"""How an evaluation ended. All but `ok` are failures of the candidate, except two that do not count: `evaluator-error`,
+the evaluator's own fault, after which it is tried again, and `not-measured`: the machine gave the candidate too little
+of its cores, time and again, and the next engine may try."""
 
 Operator = Literal["seed", "mutation", "merge", "graft", "human"]
 """How a candidate came to be: one parent is a `mutation`, two are a `merge`, or a `graft` of what the second
@@ -197,6 +199,19 @@ class Cost(Struct, frozen=True, kw_only=True):
     call_cpu: float = 0.0
     call_share: float = 0.0
 
+    def __add__(self, other: Cost) -> Cost:
+        """What both used together."""
+        nearest = max(self, other, key=lambda each: each.call_share)
+        return Cost(
+            wall=self.wall + other.wall,
+            cpu=self.cpu + other.cpu,
+            memory=max(self.memory, other.memory),
+            waited=self.waited + other.waited,
+            call_wall=nearest.call_wall,
+            call_cpu=nearest.call_cpu,
+            call_share=nearest.call_share,
+        )
+
 
 class Beside(Struct, frozen=True, kw_only=True):
     """The reference, another candidate, that was evaluated in the same minutes: its metrics, and what that used."""
@@ -230,7 +245,8 @@ class Evaluation(Struct, frozen=True, kw_only=True):
     judged: Judged = "outside"
     cached: bool = False
     starved: bool = False
-    """Whether the wall clock ended it, twice, while most of its CPU was unused: the machine was busy, or it waited."""
+    """Whether the wall clock ended something of it that had to wait for a core. Until 2026 it stood for a timeout with
+    most of its CPU unused."""
     beside: Beside | None = None
     """The reference of a pair; None where it was evaluated alone."""
 
@@ -241,8 +257,8 @@ class Evaluation(Struct, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> bool:
-        """Whether it counts against the budget: everything but the evaluator's own fault does."""
-        return self.status != "evaluator-error"
+        """Whether it counts against the budget: everything but a fault of the evaluator or the machine does."""
+        return self.status not in ("evaluator-error", "not-measured")
 
 
 class Evidence(Struct, frozen=True, kw_only=True):

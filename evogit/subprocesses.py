@@ -17,13 +17,13 @@ from contextlib import suppress
 from functools import cache
 from math import ceil
 from pathlib import Path
-from subprocess import DEVNULL, PIPE, CompletedProcess, Popen, SubprocessError, TimeoutExpired
+from subprocess import DEVNULL, PIPE, STDOUT, CompletedProcess, Popen, SubprocessError, TimeoutExpired
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
 
-__all__ = ["DEVNULL", "PIPE", "CompletedProcess", "Popen", "SubprocessError", "TimeoutExpired"]
+__all__ = ["DEVNULL", "PIPE", "STDOUT", "CompletedProcess", "Popen", "SubprocessError", "TimeoutExpired"]
 
 ROOT = Path("/")
 """Where children begin: nothing that they look for there is a stranger's."""

@@ -153,9 +153,9 @@ def number(value: float | None, places: int) -> str:
     return "-" if value is None else f"{value:,.{places}f}"
 
 
-def measured(value: float, margin: float | None, places: int, give: str = "±") -> str:
+def measured(value: float | None, margin: float | None, places: int, give: str = "±") -> str:
     """Return a value with half of its interval, such as `77.3 ± 5.0`; ` ± ?` while the noise is not known."""
-    if not margin:
+    if value is None or not margin:
         return number(value, places)
     return f"{number(value, places)} {give} {number(margin, places) if math.isfinite(margin) else '?'}"
 

@@ -96,7 +96,7 @@ export class Run {
   }
 
   better(index) {
-    return this.names.verdicts[this.verdict[index]] === "better";
+    return this.names.verdicts[this.verdict[index]].endsWith("better");
   }
 
   // As `Comparison.text` in evogit/history/standing.py.

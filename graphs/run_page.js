@@ -70,7 +70,7 @@ function best(run, report, on) {
 // What was gained over the seed, on one split; `told` is the server's.
 function grown(run, told) {
   if (!told?.verdict) return "";
-  return told.verdict === "tied" ? "tied with the seed" : `${told.verdict}, ${change(told.gain, run.about.places)} over the seed`;
+  return told.verdict === "tied" ? "tied with the seed" : `${told.verdict}, ${change(told.gain, run.about.places)} over the seed${told.side_by_side ? "" : ", not measured side by side"}`;
 }
 
 function told(run, metrics, interval, name) {
@@ -155,7 +155,7 @@ function steps(run, report, on) {
   const largest = [...told].sort((a, b) => b.gain - a.gain).slice(0, ROWS);
   const rows = largest.map((each) => [
     bar(each.gain / most),
-    each.verdict === "tied" ? each.verdict : change(each.gain, run.about.places) + (each.verdict === "within noise" ? ` ${each.verdict}` : ""),
+    each.verdict === "tied" ? each.verdict : (each.side_by_side ? "" : "~") + change(each.gain, run.about.places) + (each.verdict === "within noise" ? ` ${each.verdict}` : ""),
     button(each.commit.slice(0, 7), () => on.select(each.commit), { class: "link" }),
     firstLine(each.agent),
     visible(each.operator),

@@ -9,6 +9,7 @@ from jail_bytes import HOST_GONE, Broken
 from jail_meter import await_end, kill_others, settle
 from jail_program import Capture, Process
 from jail_tunnel import Tunnels
+from jail_waits import Waits
 from jail_words import excess
 
 TICK, IDLE_TICK = 0.01, 0.05  # seconds between two looks at what the program uses, during requests and between them
@@ -24,7 +25,8 @@ class Keeper:
         self.processes = {}
         self.alive = False
         self.program = self.broken = None
-        self.paid = self.began = self.followed = 0.0
+        self.waits = Waits(place.start.cpus)
+        self.paid = self.began = self.followed = self.told_wait = 0.0
         self.peak = 0
         self.cpu = self.limits["cpu"]
         self.wall = self.limits["wall"]
@@ -58,9 +60,10 @@ class Keeper:
         """Keep the limits until something is finished or the process has ended."""
         deadline = self.began + self.wall
         while not finished() and process.status is None:
-            if time.monotonic() >= deadline:
-                raise Broken("timeout", f"killed after {self.wall:g} s of wall clock {self.doing}")
+            late = time.monotonic() >= deadline
             self.turn(min(deadline, self.due()))
+            if late and not finished() and process.status is None:  # what has come meanwhile came in time
+                raise Broken("timeout", f"killed after {self.wall:g} s of wall clock {self.doing}")
             self.look(self.due())
         self.followed = time.monotonic()
         process.drain()
@@ -116,6 +119,8 @@ class Keeper:
             return
         meter.sample(limits["memory"])
         self.peak = max(self.peak, meter.memory, meter.highest)
+        if meter.taken >= self.waits.due:
+            self.waits.look(meter.cpu)
         if broken := excess(meter, meter.cpu - self.paid, {**limits, "cpu": self.cpu}, self.doing):
             raise broken
 

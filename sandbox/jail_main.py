@@ -18,7 +18,7 @@ from jail_places import KINDS, seal, volunteer
 from jail_program import SET_CHILD_SUBREAPER, SET_DUMPABLE, prctl, wake_no_crash_handler
 from jail_session import Supervisor
 
-PROTOCOL = 6
+PROTOCOL = 7
 
 
 class Start:
@@ -28,6 +28,7 @@ class Start:
         self.limits = header["limits"]
         self.base = header["base"]
         self.network = header["network"]
+        self.cpus = header["cpus"]
         self.readonly = header["readonly"]
         self.counted = counted
         self.filter = bytes(body[: header["filter"]])

@@ -10,12 +10,15 @@ import time
 from jail_bytes import CHUNK, JAILED, read_exactly
 from jail_files import walk
 
+CORES = os.cpu_count() or 1
 SECOND, PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")  # in ticks, in bytes
 MOST_SHARED = 4  # times the limit: memory above that counts in every process, however many share it
 MOST_TEXT = 16 << 20  # bytes of a table of sockets, which has a line of 150 for each
 SETTLING = 50  # looks, of 10 us each, at a process that has replied
 RARELY = 100  # times what it takes to read tables of sockets go by until they are read again
 SOCKET = 208 << 10  # bytes of kernel memory that a socket can hold with the buffers it is born with
+EMPTY = ("02", "0A")  # states of TCP: still connecting, listening
+SLACK = 0.02  # seconds of CPU by which the coarsest clock may be ahead
 MAPPED, SHARED_OUT = ("RssFile", "RssShmem"), ("Pss_Anon", "SwapPss")  # fields of `status` and `smaps_rollup`
 TABLES = ("VmPTE",)  # page tables, which no process shares with another
 KCMP, SAME_MEMORY = {"x86_64": 312, "aarch64": 272}.get(os.uname().machine, -1), 1  # of kcmp(2)
@@ -38,7 +41,7 @@ class Meter:
         self.first_disk = self.first_inodes = 0
         self.memory = self.tasks = self.disk = self.inodes = 0
         self.cpu = self.reaped = self.lost = self.cost = 0.0
-        self.taken = time.monotonic()
+        self.taken = self.looked = time.monotonic()
         self.counted_once = self.lowest = 0
         self.sockets = Sockets()
         self.count_again = 0.0
@@ -48,12 +51,17 @@ class Meter:
         return self.taken + max(tick, 10 * self.cost)
 
     def sample(self, memory_limit=0):
-        """Read everything. CPU never falls: what vanished with an auto-reaped child is carried on as `lost`."""
+        """Read everything. CPU never falls: what vanished with an auto-reaped child is carried on as `lost`.
+
+        Nor does it grow by more than all cores gave: a child that ends while we look may count in its parent as well.
+        """
         began = time.process_time()  # not by the wall clock: on a busy machine we would look away for long
+        looked = time.monotonic()
         processes = descendants()
         total = self.reaped + sum(cpu_of(pid, fields) for pid, fields in processes.items())
         self.lost = max(self.lost, self.cpu - total)
-        self.cpu = total + self.lost
+        self.cpu = min(total + self.lost, self.cpu + CORES * (time.monotonic() - self.looked) + SLACK)
+        self.looked = looked
         self.tasks = sum(int(fields[17]) for fields in processes.values())
         self.disk, self.inodes = self.written()
         self.memory = self._total(processes, self._resident, memory_limit)
@@ -158,7 +166,8 @@ class Sockets:
         self.queued, born = min(self.queued, most), int(lines[0][2]) * SOCKET
         if most and (born + most > room or time.monotonic() >= self.read_again):
             began = time.process_time()
-            self.queued = sum(queues(name) for name, connections in tables.items() if connections)
+            texts = (read_text(f"/proc/net/{name}", MOST_TEXT) for name, connections in tables.items() if connections)
+            self.queued = min(most, sum(queues(text, self.buffers) for text in texts))
             self.read_again = time.monotonic() + RARELY * (time.process_time() - began)
         return born + self.queued
 
@@ -166,13 +175,23 @@ class Sockets:
     def buffers(self):
         """The most bytes that the buffers of one connection can hold, infinite where the kernel does not say."""
         sizes = [read_text(f"/proc/sys/net/ipv4/tcp_{name}mem").split() for name in "rw"]
-        return sum(int(largest) for *_, largest in sizes) if all(sizes) else float("inf")
+        asked = [
+            read_text(f"/proc/sys/net/core/{name}mem_max").split() for name in "rw"
+        ]  # of which a program gets twice
+        if not all(sizes):
+            return float("inf")
+        return sum(max(int(size[-1]), 2 * int(most[0]) if most else 0) for size, most in zip(sizes, asked, strict=True))
 
 
-def queues(table):
-    """Bytes that wait in the connections of a table."""
-    rows = [row.split()[4].split(":") for row in read_text(f"/proc/net/{table}", MOST_TEXT).split("\n") if ":" in row]
-    return sum(int(sent, 16) + int(received, 16) for sent, received in rows)
+def queues(text, most):
+    """Bytes that wait in the connections of a table, `most` in each.
+
+    The kernel subtracts two numbers that change meanwhile. A connection that is being opened has set one of them, to
+    anything; elsewhere the difference may be a little below 0, which is written as nearly 4 GB.
+    """
+    rows = [row.split()[3:5] for row in text.split("\n") if ":" in row]
+    sizes = [int(size, 16) for state, both in rows if state not in EMPTY for size in both.split(":")]
+    return sum(min(size, most) for size in sizes if size < 1 << 31)
 
 
 def used(disk):

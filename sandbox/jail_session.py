@@ -152,7 +152,7 @@ class Supervisor(Keeper):
                 break
         body[:] = bytes(len(body))
         parts = *values, self.stdout.news(), self.stderr.news()
-        answer = {"shares": shares, "sizes": list(map(len, parts)), "cpu": 0, "memory": 0, "wall": 0}
+        answer = {"shares": shares, "sizes": list(map(len, parts)), "cpu": 0, "memory": 0, "wall": 0, "waited": 0}
         return {**failure, **answer}, b"".join(parts)
 
     def value_of_call(self, fresh, asked, given):
@@ -354,15 +354,18 @@ class Supervisor(Keeper):
 
     def fail(self, broken):
         """End all processes of the session, and say why."""
+        if broken.failure == "timeout":
+            self.meter.sample()
+            self.waits.look(self.meter.cpu)
         self.kill_all()
         return {"failure": broken.failure, "detail": broken.detail[:LONGEST_DETAIL]}
 
     def usage(self):
         """What the request used, with a clean slate for the next one."""
-        cpu, memory = self.meter.cpu - self.paid, self.peak
-        self.paid = self.meter.cpu
+        cpu, memory, waited = self.meter.cpu - self.paid, self.peak, self.waits.seconds - self.told_wait
+        self.paid, self.told_wait = self.meter.cpu, self.waits.seconds
         self.peak = 0
-        return {"cpu": cpu, "memory": memory, "wall": time.monotonic() - self.began}
+        return {"cpu": cpu, "memory": memory, "wall": time.monotonic() - self.began, "waited": waited}
 
     def charged(self):
         """The same of something that ran: never no CPU, as that would be faster than anything can be."""

@@ -7,21 +7,25 @@ list below `Files in Scope`. Instructions in prose are for models.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct, field
 
-from evogit.adopt.foreign_task import PLAIN, File, ForeignTask, name_of
+from evogit.adopt.foreign_task import PLAIN, SHIMS, File, ForeignTask, name_of
+from evogit.adopt.installs import TOOLS, commands, installed
 from evogit.adopt.neighbours import among
+from evogit.adopt.past import object_of
 from evogit.adopt.script import METRIC, Number, metric_line, notes_of, plain_name, texts_of
-from evogit.adopt.sources import files_below, packages
+from evogit.adopt.sources import PACKAGES, files_below, imported, merged, normal, packages
 from evogit.config.printed_numbers import direction_of
 from evogit.config.values import matches
-from evogit.contained import file_at, has_file, lines_of, text_at
+from evogit.contained import file_at, find_text, has_file, joined_lines, lines_of, text_at, walk
 from evogit.core import Direction
+from evogit.scaffold.project import ProjectFiles
+from evogit.scaffold.python_project import project_requirements, serves_tests
 
 EXPECTED = (
     "autoresearch.md with autoresearch.sh (or .auto/prompt.md with .auto/measure.sh) that prints METRIC name=value "
@@ -49,6 +53,16 @@ STICK = re.compile(
     r"(^|[/_.-])(bench\w*|eval\w*|measur\w*|scor(er?|ing)|harness|verif\w*|tests?)(?=[/_.-])", re.IGNORECASE
 )
 """What the names of files tell that measure."""
+PROJECT = "pyproject.toml"
+AUTO = ".auto"
+"""The folder of a session."""
+UNUSED = (f"{AUTO}/hooks/", f"{AUTO}/log.jsonl", f"{AUTO}/ideas.md")
+"""What of it no experiment needs."""
+SHELL = re.compile(r"\.(ba)?sh$|(^|/)Makefile$")
+MAX_SCRIPT_BYTES = 1 << 16
+"""Bytes of a shell script in which commands are looked for."""
+BENCHMARKS = re.compile(r"bench(marks?|marking)?$|perf(ormance)?$")
+"""Groups of optional dependencies that are for measuring."""
 PREAMBLE = (
     "These instructions were written for an agent that works alone. Here, EvoGit runs the experiments, keeps what is "
     "better and writes the log: propose one change of {files} at a time, and leave branches, commits and logs alone."
@@ -56,22 +70,30 @@ PREAMBLE = (
 
 
 class Layout(Struct, frozen=True):
-    """The paths of a session's instructions, measuring script, checking script, and log."""
+    """The paths of a session's instructions, measuring script, checking script, log, and configuration."""
 
     program: str
     script: str
     checks: str
     log: str
+    config: str
 
     @property
     def own(self) -> tuple[str, ...]:
-        """The files that belong to the session and never change."""
+        """The files of the session that are read."""
         return self.program, self.script, self.checks, self.log
+
+    def is_own(self, path: str) -> bool:
+        """Return whether a path is one of the session's, which never change: `.auto/`, or `autoresearch.*`."""
+        first = path.split("/")[0].lower()
+        return first == AUTO or first.startswith("autoresearch.")
 
 
 LAYOUTS = (
-    Layout("autoresearch.md", "autoresearch.sh", "autoresearch.checks.sh", "autoresearch.jsonl"),
-    Layout(".auto/prompt.md", ".auto/measure.sh", ".auto/checks.sh", ".auto/log.jsonl"),
+    Layout(
+        "autoresearch.md", "autoresearch.sh", "autoresearch.checks.sh", "autoresearch.jsonl", "autoresearch.config.json"
+    ),
+    Layout(".auto/prompt.md", ".auto/measure.sh", ".auto/checks.sh", ".auto/log.jsonl", ".auto/config.json"),
 )
 
 
@@ -86,12 +108,14 @@ class Session(Struct, frozen=True):
 class Found(Struct, frozen=True):
     """Return the files to change and the number that a session names; empty or None if it names none.
 
-    `measuring` are files that it names to be changed, but that the script reaches to measure others.
+    `reached` are the files that an experiment reads; `measuring` are those that the session names to be changed, but
+    that the script reaches to measure others.
     """
 
     layout: Layout
     text: str
     seed: Mapping[str, File]
+    reached: Mapping[str, File]
     editable: tuple[str, ...]
     number: Number | None
     measuring: tuple[str, ...] = ()
@@ -124,7 +148,7 @@ def read_autoresearch(folder: Path) -> ForeignTask | None:
         metric=number.metric,
         direction=number.direction or "maximize",
         timeout=TIMEOUT,
-        packages=packages({**seed, "project/requirements.txt": seed.get("pyproject.toml", (b"", PLAIN))}),
+        packages=_packages(seed, found.reached),
         notes=(*notes_of(number), *_told_measuring(found)),
     )
 
@@ -134,11 +158,26 @@ def lacking(folder: Path) -> str:
     found = _found(folder) if folder.is_dir() else None
     if found and found.lacking:
         return f"{found.layout.program} does not name {', or '.join(found.lacking)}"
+    if found is None and (reason := _lacking_part(folder)):
+        return reason
     if found is None and folder.is_dir() and has_file(folder, PROSE):
         return (
             f"{PROSE} says in prose what to change, to run and to measure, which is not read; `evogit init --editable "
             "FILE --command COMMAND --read NAME=regex:PATTERN --minimize NAME` makes a task of it"
         )
+    return ""
+
+
+def _lacking_part(folder: Path) -> str:
+    """Why a folder with a part of a session is none; empty if it has no part."""
+    for layout in LAYOUTS:
+        values = object_of(find_text(folder, layout.config))
+        if isinstance(values.get("workingDir"), str):
+            return f"{layout.config} says that the session is in {values['workingDir']}: name that folder"
+        has = [name for name in (layout.program, layout.script) if has_file(folder, name)]
+        if has:
+            lacks = next(name for name in (layout.program, layout.script) if name not in has)
+            return f"{has[0]} has no {lacks} beside it"
     return ""
 
 
@@ -148,12 +187,28 @@ def _found(folder: Path) -> Found | None:
         return None
     text = text_at(folder, layout.program)
     own = {name: file_at(folder, name) for name in layout.own if has_file(folder, name)}
-    seed = {**files_below(folder), **own}
-    named, reached = _editable(text, seed), _reached(layout, seed)
+    seed = {**files_below(folder), **_inside(folder), **own}
+    named, reached = tuple(_without_own(_editable(text, seed), layout, seed)), _reached(layout, seed)
     kept = tuple(glob for glob in named if STICK.search(glob) and any(matches(path, [glob]) for path in reached))
-    if not (editable := tuple(glob for glob in named if glob not in kept and glob not in layout.own)):
+    if not (editable := tuple(glob for glob in named if glob not in kept)):
         editable, kept = named, ()
-    return Found(layout, text, seed, editable, _number(layout, text, seed), kept)
+    return Found(layout, text, seed, reached, editable, _number(layout, text, seed, reached), kept)
+
+
+def _inside(folder: Path) -> dict[str, File]:
+    """The files in the session's folder that scripts may start."""
+    paths = [f"{AUTO}/{path}" for path in walk(folder / AUTO)] if (folder / AUTO).is_dir() else []
+    return {path: file_at(folder, path) for path in paths if not path.startswith(UNUSED) and has_file(folder, path)}
+
+
+def _without_own(globs: Iterable[str], layout: Layout, files: Mapping[str, File]) -> Iterator[str]:
+    """The globs of what may change; one that covers a file of the session becomes the other files that it covers."""
+    for glob in globs:
+        covered = [path for path in files if matches(path, [glob])]
+        if any(map(layout.is_own, covered)):
+            yield from (path for path in covered if not layout.is_own(path))
+        elif not layout.is_own(glob):
+            yield glob
 
 
 def _editable(text: str, files: Mapping[str, File]) -> tuple[str, ...]:
@@ -190,9 +245,15 @@ def _told_measuring(found: Found) -> Iterator[str]:
 def _command(layout: Layout, files: Mapping[str, File]) -> str:
     """The command of an experiment, which counts for nothing if the checks fail after it."""
     scripts = [name for name in (layout.script, layout.checks) if name in files]
-    commands = [f"{_interpreter(files[name][0])} {name}" for name in scripts]
-    asks = any(TOPLEVEL in files[name][0] for name in scripts)
-    return f"{'git init -q && ' if asks else ''}{' && '.join(commands)}{' >&2' if commands[1:] else ''}"
+    steps = [f"{_interpreter(files[name][0])} {name}" for name in scripts]
+    before = ["git init -q"] * any(TOPLEVEL in files[name][0] for name in scripts)
+    if PROJECT in files and any(re.fullmatch(r"src/\w+/__init__\.py", path) for path in files):
+        before.append('export PYTHONPATH="$PWD/src:$PYTHONPATH"')  # as if it were installed
+    if any(
+        TOOLS.intersection(_started(files[name][0][:MAX_SCRIPT_BYTES].decode(errors="replace"))) for name in scripts
+    ):
+        before.append(f'eval "$(python3 {SHIMS}/foreign_programs.py)"')
+    return f"{' && '.join([*before, *steps])}{' >&2' if steps[1:] else ''}"
 
 
 def _interpreter(script: bytes) -> str:
@@ -209,11 +270,46 @@ def _reached(layout: Layout, files: Mapping[str, File]) -> dict[str, File]:
     return among(files, [name for name in (layout.script, layout.checks) if name in files])
 
 
-def _number(layout: Layout, text: str, files: Mapping[str, File]) -> Number | None:
+def _packages(files: Mapping[str, File], reached: Mapping[str, File]) -> tuple[str, ...]:
+    """The packages of a project; of its optional ones those for benchmarks and tests, and what an experiment imports.
+
+    Those that its scripts install, or start by their names, come along.
+    """
+    shell = (data[:MAX_SCRIPT_BYTES] for path, (data, _) in reached.items() if SHELL.search(path))
+    script = joined_lines(b"\n".join(shell).decode(errors="replace"))
+    started = set(_started(script))
+    used = started | {normal(PACKAGES.get(module, module)) for module in imported(reached)}
+
+    def is_needed(group: str, requirement: str) -> bool:
+        name = re.match(r"[\w.-]*", requirement)
+        is_used = name is not None and normal(name[0]) in used
+        return is_used or BENCHMARKS.match(group) is not None or serves_tests(group, requirement)
+
+    source = ProjectFiles(tuple(files), lambda path: files[path][0].decode(errors="replace"))
+    plugins = ("pytest-benchmark",) if "pytest" in started and "--benchmark" in script else ()
+    return merged(
+        packages(files),
+        project_requirements(source, is_needed) if PROJECT in files else (),
+        tuple(text for _, text in installed(script)),
+        (*sorted(started & TOOLS), *plugins),
+    )
+
+
+def _started(script: str) -> Iterator[str]:
+    """Normal names of the programs that a shell script starts, also by `python -m` and `uv run`."""
+    for words in commands(script):
+        names = [word.rpartition("/")[2] for word in words]
+        if names[0] in ("uv", "uvx", "poetry", "hatch", "pdm"):
+            names = [name for name in names[1:] if name != "run" and not name.startswith("-")] or names
+        is_module = re.fullmatch(r"python[\d.]*", names[0]) and "-m" in names[:-1]
+        yield normal(names[names.index("-m") + 1].partition(".")[0] if is_module else names[0])
+
+
+def _number(layout: Layout, text: str, files: Mapping[str, File], reached: Mapping[str, File]) -> Number | None:
     """The number that counts: as the log says, else the one called primary, else the only one of the METRIC lines."""
     for metric, way in (*_logged(files.get(layout.log, (b"", PLAIN))[0]), *_primary(text)):
         return Number(plain_name(metric), metric_line(metric), way or direction_of(plain_name(metric), "json"))
-    printed = {match[1] for source in texts_of(_reached(layout, files)) for match in METRIC.finditer(source)}
+    printed = {match[1] for source in texts_of(reached) for match in METRIC.finditer(source)}
     for metric in printed if len(printed) == 1 else ():
         return Number(plain_name(metric), metric_line(metric), direction_of(plain_name(metric), "json"))
     return None

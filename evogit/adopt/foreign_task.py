@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from evogit.config.names import SYSTEM
-from evogit.config.values import REPEATS, measure_of
+from evogit.config.values import REPEATS, SEED, measure_of
 from evogit.contained import MAX_DEPTH
 from evogit.content import content
 from evogit.core import ConfigError, Direction
@@ -48,6 +48,9 @@ MEMORY, DISK = 4096, 512
 """MB that an evaluation may take where nothing says more."""
 IMPORTS = re.compile(r"^[ \t]*(?:from|import)[ \t]+([\w.]{1,500})", re.MULTILINE)
 """The module that a line of Python imports."""
+SCORED_FAILURES = (SEED, "traceback")
+"""Signs of failure that do not count for other systems' evaluators: they score a seed that fails, and print what they
+catch."""
 
 
 class ForeignTask(Struct, frozen=True, kw_only=True):
@@ -67,6 +70,7 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
         timeout: seconds of one evaluation.
         memory, disk: MB that programs of it may take.
         packages: Python requirements.
+        decimal: the decimal point where its numbers do not tell; empty for none.
         links: absolute path that their programs expect -> folder of the candidate's that it leads to.
         notes: what a person should know.
         outside: the text of a Python evaluator that evaluates where no candidate can reach it; empty where none can.
@@ -88,6 +92,7 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
     memory: int = MEMORY
     disk: int = DISK
     packages: tuple[str, ...] = ()
+    decimal: str = ""
     links: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     outside: str = ""
@@ -130,6 +135,7 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
             "[evaluator]",
             *(self._python() if outside else self._command()),
             f"repeats = {REPEATS} # unless those of the seed agree to the last digit",
+            *([f"ignored_failures = {json.dumps(SCORED_FAILURES)}"] if SHIMS in self.command else []),
             "",
             "[sandbox]",
             f"timeout = {self.timeout:g}",
@@ -150,7 +156,8 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
 
     def _command(self) -> list[str]:
         reads = f"read.{self.metric} = {json.dumps(self.read)}"
-        return ['kind = "command"', f"command = {json.dumps(self.command)}", reads]
+        decimal = [f'decimal = "{self.decimal}"'] if self.decimal else []
+        return ['kind = "command"', f"command = {json.dumps(self.command)}", reads, *decimal]
 
     def write(self, folder: Path, *, outside: bool = False) -> None:
         """Write the task folder, with an evaluator `outside` of the sandbox or in it.
@@ -160,7 +167,7 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
         """
         for path, (data, mode) in self.files(outside=outside):
             place = folder / path
-            if ".." in place.parts:
+            if path.startswith("/") or ".." in path.split("/"):
                 raise ConfigError(f"expected files below the task's folder, got {path}")
             if path.count("/") > MAX_DEPTH or max(map(len, path.encode().split(b"/"))) > MAX_NAME_BYTES:
                 raise ConfigError(f"expected a path that every system can have, got {path:.200}")

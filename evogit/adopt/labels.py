@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from evogit.config.printed_numbers import GROUPED, is_cost, standing
+from evogit.config.printed_numbers import NUMBER, is_cost, rank_of_words, standing
 from evogit.contained import lines_of
 
 PRINTS = re.compile(
@@ -101,8 +101,12 @@ def best_label(text: str) -> Label | None:
     labels = list(reversed(list(labels_of(text))))
     found = [each for each in labels if standing(each.metric) < (3 if each.plain else 2)]
     results = [each for each in labels if each.plain and RESULTS.search(each.metric)]
-    found.sort(key=lambda each: (standing(each.metric), is_cost(each.metric), EXTREMES.search(each.metric) is not None))
+    found.sort(key=lambda each: (*_standing(each.metric), rank_of_words(each.metric)))
     return next(iter([*found, *results]), None)
+
+
+def _standing(metric: str) -> tuple[int, bool, bool]:
+    return standing(metric), is_cost(metric), EXTREMES.search(metric) is not None
 
 
 def time_of(text: str) -> tuple[str, str] | None:
@@ -115,7 +119,7 @@ def time_of(text: str) -> tuple[str, str] | None:
         return None
     if match := BEHIND.search(lines[-1]):
         prefix = PREFIXES[match["short"]] if match["short"] is not None else match["which"]
-        return f"{prefix}seconds", rf"regex:{GROUPED}\s?{match['unit']}(?!\w)"
+        return f"{prefix}seconds", rf"regex:{NUMBER}\s?{match['unit']}(?!\w)"
     return ("time", "") if CLOCKED.search(lines[-1]) or VARYING.search(lines[-1]) else None
 
 
@@ -126,7 +130,7 @@ def _label(match: re.Match[str]) -> Label:
     name = r"\s+".join(map(re.escape, match["words"].split()))
     sign = r"(?:[:=]|[-=]>)" if re.search(r"[:=>]", match["between"]) else r"(?:(?:is|was)?\s*[:=]?)"
     aside = r"\s*\([^()]*\)" if match["unit"] else ""
-    return Label(metric, rf"regex:\b{name}{aside}\s*{sign}\s*[$€*]*{GROUPED}", bool(match["between"]))
+    return Label(metric, rf"regex:\b{name}{aside}\s*{sign}\s*[$€*]*{NUMBER}", bool(match["between"]))
 
 
 def _is_message(match: re.Match[str]) -> bool:

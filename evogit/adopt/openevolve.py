@@ -16,9 +16,11 @@ from typing import Any
 from msgspec import Struct
 
 from evogit.adopt.above import above
+from evogit.adopt.contracts import misfit
 from evogit.adopt.foreign_task import SHIMS, File, ForeignTask, name_of, reached, told_along
 from evogit.adopt.needs import told_needs
 from evogit.adopt.outside import openevolve_outside
+from evogit.adopt.settings import told_unheeded
 from evogit.adopt.sources import (
     SOURCES,
     files_below,
@@ -29,7 +31,7 @@ from evogit.adopt.sources import (
     too_large,
 )
 from evogit.adopt.yaml_text import at, read_yaml, seconds
-from evogit.contained import file_at, find_text, has_file, text_at
+from evogit.contained import file_at, find_text, has_file, lines_of, text_at
 from evogit.source.marks import blocks
 
 EXPECTED = "initial_program.* with evaluator.py (OpenEvolve, SkyDiscover)"
@@ -45,7 +47,7 @@ NO_SCORE = (
     "time or an error among them counts as better the higher it is"
 )
 FEEDBACK = (
-    "its configuration asks for feedback by models (use_llm_feedback), which is not done here: the score is what the "
+    "its configuration asks for feedback by models ({}), which is not done here: the score is what the "
     "evaluator alone says"
 )
 YAML = (".yaml", ".yml")
@@ -71,15 +73,10 @@ def read_openevolve(place: Path) -> ForeignTask | None:
     found = _theirs(folder, evaluators[0])
     theirs, evaluator = found.files, found.evaluator
     seed = {program: file_at(folder, program)}
-    said = at(config, "evaluator", "cascade_thresholds")
-    features = at(config, "database", "feature_dimensions")
-    thresholds = said if isinstance(said, list) and said else SKYDISCOVER_THRESHOLDS if is_skydiscover else THRESHOLDS
     about = {
         "home": found.home,
         "evaluator": evaluator,
-        "cascade": at(config, "evaluator", "cascade_evaluation") is not False,
-        "thresholds": thresholds[:1] if is_skydiscover else thresholds,
-        "features": features if isinstance(features, list) else [] if is_skydiscover else FEATURES,
+        **_scoring(config, is_skydiscover=is_skydiscover),
         **_standing(folder, evaluators[0]),
     }
     timeout = timeout_of(config, SKYDISCOVER_TIMEOUT if is_skydiscover else TIMEOUT)
@@ -100,7 +97,11 @@ def read_openevolve(place: Path) -> ForeignTask | None:
         command=command,
         timeout=timeout * max(1, stages if about["cascade"] else 1) + SLACK,
         packages=packages(theirs),
-        notes=(*found.notes, *_notes(place, config, ranked), *told_needs({**used, **seed}, theirs)),
+        notes=(
+            *(*found.notes, *_notes(place, config, ranked)),
+            *told_unheeded(config, "SkyDiscover" if is_skydiscover else "OpenEvolve", about),
+            *told_needs({**used, **seed}, theirs),
+        ),
         outside=outside,
         why_inside=why,
         requirements=requirements(theirs, evaluator),
@@ -109,13 +110,32 @@ def read_openevolve(place: Path) -> ForeignTask | None:
 
 def _notes(place: Path, config: Mapping[str, Any], ranked: str) -> Iterator[str]:
     """What a person should know, a sentence each; `ranked` is what ranks without a `combined_score`."""
-    several = [file.name for file in configs(place) if file.parent == place]
-    if len(several) > 1 and several[0] != "config.yaml":
-        yield f"it is read with {several[0]}; name another one to use that, such as {place / several[1]}"
+    several = [file for file in configs(place) if file.parent == place]
+    if len(several) > 1 and several[0].name != "config.yaml":
+        yield f"it is read with {several[0].name}; name another one to use that, such as {several[1]}"
     if ranked:
         yield NO_SCORE
-    if at(config, "evaluator", "use_llm_feedback") is True:
-        yield FEEDBACK
+    file = _config_file(place)
+    if file and not config and any(not line.lstrip().startswith("#") for line in lines_of(_text(file))):
+        yield f"{file.name} cannot be read as YAML: none of its settings count"
+    for setting in ("use_llm_feedback", "llm_as_judge"):
+        if at(config, "evaluator", setting) is True:
+            yield FEEDBACK.format(setting)
+
+
+def _scoring(config: Mapping[str, Any], *, is_skydiscover: bool) -> dict[str, Any]:
+    """What a configuration says of the score: stages, features, and arguments that OpenEvolve hands to `evaluate`."""
+    said = at(config, "evaluator", "cascade_thresholds")
+    features = at(config, "database", "feature_dimensions")
+    arguments = at(config, "evaluator", "evaluator_args")
+    thresholds = said if isinstance(said, list) and said else SKYDISCOVER_THRESHOLDS if is_skydiscover else THRESHOLDS
+    is_given = isinstance(arguments, dict) and arguments and not is_skydiscover
+    return {
+        "cascade": at(config, "evaluator", "cascade_evaluation") is not False,
+        "thresholds": thresholds[:1] if is_skydiscover else thresholds,
+        "features": features if isinstance(features, list) else [] if is_skydiscover else FEATURES,
+        **({"arguments": arguments} if is_given else {}),
+    }
 
 
 def _standing(folder: Path, evaluator: str) -> dict[str, str]:
@@ -184,12 +204,13 @@ def _evaluators(place: Path) -> list[str]:
         return [place.name]
     folder = place.parent if place.is_file() else place
     names = ("evaluator.py", *(f"{inner}/evaluator.py" for inner in INNER))
-    named = [path for path in names if (folder / path).is_file()]
+    named = [path for path in names if (folder / path).is_file() and not misfit(find_text(folder, path))]
     return named[:1] or [path.name for path in sorted(folder.glob("*evaluat*.py")) if _evaluates(path)]
 
 
 def _evaluates(file: Path) -> bool:
-    return "evaluat" in file.name and EVALUATE.search(find_text(file.parent, file.name)) is not None
+    text = find_text(file.parent, file.name) if "evaluat" in file.name else ""
+    return EVALUATE.search(text) is not None and not misfit(text)
 
 
 def lacking(folder: Path) -> str:
@@ -197,8 +218,11 @@ def lacking(folder: Path) -> str:
     programs, evaluators = initial_programs(folder), _evaluators(folder)
     if programs and len(evaluators) > 1:
         return f"{' and '.join(evaluators)} all evaluate; name one of them, such as {folder / evaluators[0]}"
+    if programs and not evaluators:
+        why = misfit(find_text(folder, "evaluator.py"))
+        return f"evaluator.py {why}" if why else f"{programs[0].name} has no evaluator.py beside it"
     if programs:
-        return "" if evaluators else f"{programs[0].name} has no evaluator.py beside it"
+        return ""
     return _without_program(folder, evaluators[0]) if evaluators else ""
 
 
@@ -221,8 +245,18 @@ def _without_program(folder: Path, evaluator: str) -> str:
 
 def read_config(place: Path) -> dict[str, Any]:
     """What the file says that a person names, else the first one of the folder."""
-    files = [place] if place.is_file() and place.suffix in YAML else configs(place.parent if place.is_file() else place)
-    return read_yaml(text_at(files[0].parent, files[0].name)) if files else {}
+    file = _config_file(place)
+    return read_yaml(_text(file)) if file else {}
+
+
+def _config_file(place: Path) -> Path | None:
+    if place.is_file() and place.suffix in YAML:
+        return place
+    return next(iter(configs(place.parent if place.is_file() else place)), None)
+
+
+def _text(file: Path) -> str:
+    return text_at(file.parent, file.name)
 
 
 def configs(folder: Path) -> list[Path]:

@@ -45,7 +45,7 @@ def evaluate(program, split):
     told = [*(item for item in metrics.items() if not isinstance(item[1], int | float)), *artifacts.items()]
     feedback = "\\n".join(f"{{name}}: {{value}}" for name, value in told)
     case = Case("evaluation", feedback=feedback, combined_score=fitness(metrics, CONFIG["features"]))
-    case.beside = metrics
+    case.beside = {{**artifacts, **metrics}}
     yield case
 """
 )
@@ -54,11 +54,12 @@ SHINKA = (
     HEAD.replace("{invalid}", ", Invalid").replace("import sys\n", "import runpy\nimport sys\nimport tempfile\n")
     + """
 PROGRAM = {program}
+ARGUMENTS = {arguments}
 
 
 def evaluate(program, split):
     with stand_in(program, PROGRAM) as path, tempfile.TemporaryDirectory() as results:
-        sys.argv = ["evaluate.py", "--program_path", path, "--results_dir", results]
+        sys.argv = ["evaluate.py", "--program_path", path, "--results_dir", results, *ARGUMENTS]
         runpy.run_path(str(HERE / "task" / "evaluate.py"), run_name="__main__")
         correct = json.loads((Path(results) / "correct.json").read_text())
         metrics = json.loads((Path(results) / "metrics.json").read_text())
@@ -79,10 +80,10 @@ def openevolve_outside(program: str, config: str, evaluator: File) -> tuple[str,
     return ("", why) if why else (OPENEVOLVE.format(program=repr(program), config=repr(config)), "")
 
 
-def shinka_outside(program: str, evaluator: File) -> tuple[str, str]:
+def shinka_outside(program: str, evaluator: File, arguments: list[str]) -> tuple[str, str]:
     """The evaluator to be written, and why there is none (one of the two is empty)."""
     why = unfit(program, evaluator)
-    return ("", why) if why else (SHINKA.format(program=repr(program)), "")
+    return ("", why) if why else (SHINKA.format(program=repr(program), arguments=repr(arguments)), "")
 
 
 def unfit(program: str, evaluator: File) -> str:

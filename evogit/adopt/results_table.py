@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
+from evogit.adopt.commits import COMMIT, LoggedCommits
 from evogit.adopt.past import MAX_PROGRAM_BYTES, Past, PastRun, finite, in_order
 from evogit.contained import has_file, lines_of, text_at
 from evogit.core import NotFoundError
-from evogit.repository import Repository
 
 NAMES = ("results.tsv", "autoresearch-results.tsv")
 COMMITS = ("commit", "commit_hash", "hash", "sha")
 """What the column of commits is called."""
 SCORES = ("score", "metric", "metric_value", "value")
 """What the column of scores is called, where it is not called as the task's metric is."""
-COMMIT = re.compile(r"[0-9a-f]{7,40}")
 FAILED = frozenset({"crash", "crashed", "error", "fail", "failed", "oom", "timeout"})
 DISCARDED = frozenset({"abort", "aborted", "discard", "discarded", "reject", "rejected", "revert", "reverted"})
 MAX_COLUMNS = 100
-FARTHEST = 500
-"""Commits above one of a row among which it is looked for the program that was changed, where some row's is near."""
 AUTORESEARCH = "autoresearch"
 
 
@@ -42,7 +38,7 @@ def read_table(file: Path, program: str, metric: str) -> PastRun:
     table = _Table.of(text_at(file.parent, file.name, MAX_PROGRAM_BYTES), metric)
     if not table.rows:
         raise NotFoundError(f"{file} has no rows yet; expected one for each experiment, with its commit")
-    git = _Git(file, program)
+    git = LoggedCommits(file, file.parent, lambda path: path == program)
     rows: dict[str, Sequence[str]] = {}
     for row in table.rows:
         if commit := git.commit(table.commit(row)):
@@ -140,65 +136,3 @@ def _number(text: str) -> float | None:
         return finite(float(text))
     except ValueError:
         return None
-
-
-class _Git:
-    """The repository of a table, and the program that its rows are about, which lies beside the table."""
-
-    def __init__(self, table: Path, program: str) -> None:
-        """Raises: NotFoundError: the table lies in no repository."""
-        folder = table.parent
-        try:
-            self.repository = Repository.discover(folder)
-        except NotFoundError:
-            raise NotFoundError(
-                f"{table} lies in no Git repository, where the programs of its rows would be; import it where it was "
-                "written, or from a clone that has all of its branches"
-            ) from None
-        above = (folder.resolve(), *folder.resolve().parents)
-        if (root := next((each for each in above if (each / ".git").exists()), None)) is None:
-            raise NotFoundError(f"{table} lies in a repository without a working tree; import it from a clone of that")
-        self._program = program
-        self._bare: set[str] = set()  # commits above which no row's is
-        self._place = (folder.resolve().relative_to(root) / program).as_posix()
-
-    def commit(self, said: str) -> str:
-        """The commit that a row names; empty where there is none."""
-        try:
-            return self.repository.branches.commit(said) if said else ""
-        except NotFoundError:
-            return ""
-
-    def files(self, commit: str) -> dict[str, bytes]:
-        """The program as it is in a commit."""
-        blob = self._blob(commit)
-        return {self._program: self.repository.trees.blob(blob)} if blob else {}
-
-    def made_of(self, commit: str, rows: Collection[str]) -> str:
-        """Which of the commits of `rows` it was made of; empty for the first.
-
-        The nearest above it that has the program which it changed, as commits of logs lie in between, and what `git
-        revert` took back stays above what was made after it; else the nearest of all.
-        """
-        changed, nearest, passed = "", "", list[str]()
-        for above in self._above(commit):
-            if above in self._bare or (nearest and len(passed) > FARTHEST):
-                break
-            changed = changed or self._blob(above)
-            if above in rows and self._blob(above) == changed:
-                return above
-            nearest = nearest or (above if above in rows else "")
-            passed.append(above)
-        self._bare |= set() if nearest else set(passed)
-        return nearest
-
-    def _above(self, commit: str) -> Iterator[str]:
-        """The first parents of a commit, nearest first."""
-        while parents := self.repository.branches.parents(commit):
-            commit = parents[0]
-            yield commit
-
-    def _blob(self, commit: str) -> str:
-        """The program's blob in a commit; empty where there is none."""
-        entries = self.repository.trees.entries(self.repository.tree_of(commit))
-        return next((entry.blob for entry in entries if entry.path == self._place), "")

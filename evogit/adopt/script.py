@@ -9,12 +9,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from evogit.adopt import alphaevolve
 from evogit.adopt.foreign_task import File, ForeignTask, name_of, told_along
 from evogit.adopt.labels import best_label, time_of
 from evogit.adopt.neighbours import beside, is_source, modules_started, words_of
 from evogit.adopt.sources import marked, packages
 from evogit.config.printed_numbers import (
-    GROUPED,
     NUMBER,
     direction_of,
     read_of_object,
@@ -46,7 +46,7 @@ METRIC = re.compile(r"METRIC[ \t]{1,8}([A-Za-z_][\w.µμ-]{0,100})[ \t]{0,8}=(\d
 """A line METRIC name=value, and the first digit where the value is always the same."""
 GROUPS = re.compile(r"\{[^{}\n]{0,60}:[^{}\n\"',]{0,60},[^{}\n]{0,60}\}|toLocaleString|%'")
 """What prints a number with commas between its thousands."""
-LAST, LAST_GROUPED = (rf"regex:(?<![\w.]){number}" for number in (NUMBER, GROUPED))
+LAST = rf"regex:(?<![\w.]){NUMBER}"
 """How the last number is read."""
 TIMEOUT = 300.0
 
@@ -62,6 +62,8 @@ class Number(Struct, frozen=True):
 def read_script(file: Path) -> ForeignTask | None:
     """The task in a file, None where it is none that can be started."""
     if not file.is_file() or (file.suffix not in COMMANDS and not file.stat().st_mode & 0o100):
+        return None
+    if alphaevolve.lacking(file):  # started, it would print nothing
         return None
     command = COMMANDS.get(file.suffix, "./{}").format(shlex.quote(file.name))
     seed, large = beside(file)
@@ -82,6 +84,7 @@ def read_script(file: Path) -> ForeignTask | None:
         direction=number.direction or "maximize",
         timeout=TIMEOUT,
         packages=packages(seed),
+        decimal="." if any(map(GROUPS.search, texts)) else "",
         notes=(
             *notes_of(number),
             *told_along(path for path in seed if path != file.name),
@@ -119,7 +122,7 @@ def goal_of(editable: Sequence[str], seed: Mapping[str, File], number: Number) -
 def notes_of(number: Number) -> tuple[str, ...]:
     """Return the note for a number or a direction that is a guess."""
     told, change = list[str](), "`evogit adopt` writes a task in which you can change that"
-    if number.read in (LAST, LAST_GROUPED):
+    if number.read == LAST:
         told.append("no label tells which number counts: the last one that is printed is read")
     if number.direction:
         return (f"{told[0]}; {change}",) if told else ()
@@ -140,10 +143,9 @@ def number_of(texts: Sequence[str]) -> Number:
             return Number(label.metric, label.read, direction_of(label.metric, label.read))
         for metric, read in timed.items():
             return Number(metric, read, direction_of(metric, read))
-    last = LAST_GROUPED if any(GROUPS.search(text) for text in texts) else LAST
     for metric, read in filter(None, map(time_of, texts)):
-        return Number(metric, read or last, "minimize")
-    return Number("score", last, None)
+        return Number(metric, read or LAST, "minimize")
+    return Number("score", LAST, None)
 
 
 def plain_name(metric: str) -> str:
@@ -153,4 +155,4 @@ def plain_name(metric: str) -> str:
 
 def metric_line(metric: str) -> str:
     """How a line METRIC name=value is read."""
-    return rf"regex:^\s*METRIC\s+{re.escape(metric)}\s*=\s*{GROUPED}"
+    return rf"regex:^\s*METRIC\s+{re.escape(metric)}\s*=\s*{NUMBER}"

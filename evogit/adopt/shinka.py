@@ -34,6 +34,8 @@ MAX_TEXTS_CHARS = 1 << 24
 """Characters of all of them, each counted wherever it is used."""
 MESSAGE = "task_sys_msg"
 """What they call the instructions."""
+ARGUMENTS = "extra_cmd_args"
+"""What they call the arguments that evaluate.py gets beside the program."""
 STARTS = re.compile(r"(^|/)run[^/]*\.py$")
 """Files that begin a run of theirs, which no evaluator needs, where they speak of it."""
 
@@ -71,7 +73,8 @@ def read_shinka(folder: Path) -> ForeignTask | None:
     theirs = {path: file for path, file in found.items() if path in used or not _starts(path, file)}
     beside = {f"{begin.folder}/{path}": file for path, file in begin.seed.items()}
     goal = next(_messages(found), "") or f"Improve the program of {folder.name}."
-    outside, why = shinka_outside(begin.what, theirs["evaluate.py"])
+    arguments, told = _arguments(found)
+    outside, why = shinka_outside(begin.what, theirs["evaluate.py"], arguments)
     return ForeignTask(
         system="ShinkaEvolve",
         name=name_of(folder),
@@ -81,10 +84,10 @@ def read_shinka(folder: Path) -> ForeignTask | None:
         editable=begin.editable,
         seed=begin.seed,
         theirs=theirs,
-        command=shlex.join(["python3", f"{SHIMS}/evaluate_shinka.py", begin.what]),
+        command=shlex.join(["python3", f"{SHIMS}/evaluate_shinka.py", begin.what, *arguments]),
         timeout=_timeout(found),
         packages=packages({**begin.seed, **used, **{p: file for p, file in theirs.items() if p.endswith(".txt")}}),
-        notes=(*too_large(folder, {**found, **beside}), *told_needs({**used, **begin.seed}, found)),
+        notes=(*told, *too_large(folder, {**found, **beside}), *told_needs({**used, **begin.seed}, found)),
         outside=outside,
         why_inside=why,
         requirements=requirements(theirs, "evaluate.py"),
@@ -253,6 +256,61 @@ def _in_yaml(files: Mapping[str, File]) -> Iterator[str]:
             for said in (at(values, "evo_config", MESSAGE), at(values, MESSAGE)):
                 if isinstance(said, str):
                     yield said
+
+
+def _arguments(files: Mapping[str, File]) -> tuple[list[str], tuple[str, ...]]:
+    """The arguments that configurations give to evaluate.py, as they become its command line, and notes about them."""
+    found = [item for item in _given_arguments(files) if item[1] != {}]
+    known = [(path, values) for path, values in found if isinstance(values, dict)]
+    told = [f"{path} gives evaluate.py arguments ({ARGUMENTS}) that only a run knows" for path, _ in found]
+    notes = [told[at] for at, (_, values) in enumerate(found) if not isinstance(values, dict)]
+    if any(values != known[0][1] for _, values in known):
+        notes.append(
+            f"{', '.join(path for path, _ in known)} give evaluate.py different arguments: the first ones count"
+        )
+    values = known[0][1] if known else {}
+    return [word for name, value in values.items() for word in (f"--{name}", str(value))], tuple(notes)
+
+
+def _given_arguments(files: Mapping[str, File]) -> Iterator[tuple[str, object]]:
+    """Path -> the arguments that a file gives to evaluate.py; None for those that cannot be read."""
+    for path, (data, _) in sorted(files.items()):
+        if ARGUMENTS.encode() not in data:
+            continue
+        text = data.decode(errors="replace")
+        if path.endswith((".yaml", ".yml")):
+            yield from ((path, values) for values in _below(read_yaml(text), ARGUMENTS))
+        elif path.endswith(".py"):
+            with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+                yield from [(path, values) for values in _literals(ast.parse(text), ARGUMENTS)]
+
+
+def _below(values: Any, name: str) -> Iterator[object]:
+    """All values of this name in nested mappings."""
+    for key, value in values.items() if isinstance(values, dict) else ():
+        yield from [value] if key == name else _below(value, name)
+
+
+def _literals(tree: ast.Module, name: str) -> Iterator[object]:
+    """What a module gives as an argument, or an entry, of this name; None for what is no literal."""
+    assigned = {
+        target.id: node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in ast.walk(tree):
+        given: list[ast.expr] = [node.value] if isinstance(node, ast.keyword) and node.arg == name else []
+        if isinstance(node, ast.Dict):
+            pairs = zip(node.keys, node.values, strict=True)
+            given = [value for key, value in pairs if isinstance(key, ast.Constant) and key.value == name]
+        for value in given:
+            value = assigned.get(value.id, value) if isinstance(value, ast.Name) else value
+            try:
+                yield ast.literal_eval(value)
+            except ValueError:
+                yield None
 
 
 def _timeout(files: Mapping[str, File]) -> float:

@@ -36,7 +36,7 @@ UNLESS_NAMED = re.compile(
     r"|(^|/)(README[^/]*|LICENSE[^/]*|[^/]*(?P<ending>\.(png|jpe?g|gif|pdf|sqlite|db|log)))$"
 )
 """Paths of what runs leave behind, and of what people read: left out where no source names them."""
-STAND_INS = frozenset({"openevolve", "shinka", "skydiscover"})
+STAND_INS = frozenset({"alpha_evolve", "openevolve", "shinka", "skydiscover"})
 PACKAGES = {
     "Crypto": "pycryptodome",
     "PIL": "Pillow",
@@ -166,7 +166,7 @@ def packages(files: Mapping[str, File], *, listed: bool = True) -> tuple[str, ..
     for module in sorted(modules):
         name = PACKAGES.get(module, module)
         if name in KNOWN:
-            asked.setdefault(_normal(name), name)
+            asked.setdefault(normal(name), name)
     return tuple(asked[name] for name in sorted(asked))
 
 
@@ -194,9 +194,9 @@ def requirement(line: str) -> Iterator[tuple[str, str]]:
     if (
         match
         and not re.search(r"[/@]", text)
-        and _normal(match[0]) not in ("python", "openevolve", "shinka", "shinka-evolve", "skydiscover")
+        and normal(match[0]) not in ("python", "openevolve", "shinka", "shinka-evolve", "skydiscover")
     ):
-        yield _normal(match[0]), text
+        yield normal(match[0]), text
 
 
 def has_version(asked: str) -> bool:
@@ -214,7 +214,8 @@ def merged(*requirements: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(found[name] for name in sorted(found))
 
 
-def _normal(name: str) -> str:
+def normal(name: str) -> str:
+    """The name of a package as pip compares it."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

@@ -10,20 +10,40 @@ from evogit.contained import joined_lines
 from evogit.core import Direction
 
 OBJECT = re.compile(r"(?:dumps?|stringify)\(\s{0,40}\{(.{1,400})|[\"'`]\{+(\\?\".{1,400})", re.DOTALL)
-NAMED = re.compile(r"(?:print|log|puts|stdout\.write)\w*\(\s*(?:json|JSON)\.(?:dumps|stringify)\(\s*([A-Za-z_]\w*)(.*)")
-"""A print of an object that has a name, and the rest of its line."""
-SEVERAL_LINES = re.compile(
-    r"\bindent\s*=\s*[1-9\"']|\bnull\s*,\s*[1-9\"'`]|\bto_string_pretty\b|\bJSON\.pretty_generate\b"
-)
-"""What makes an object take several lines, so that no line of what is printed is one."""
+NAMED = re.compile(r"(?:print|log|puts|stdout\.write)\w*\(\s*(?:json|JSON)\.(?:dumps|stringify)\(\s*([A-Za-z_]\w*)")
+"""A print of an object that has a name."""
 KEY = re.compile(r"(?:^|[{,])\s*\\?[\"']?([A-Za-z_]\w*)\\?[\"']?\s*(?=[:,}])")
-PRINTED = re.compile(
-    r"(?<![%$\w])([A-Za-z]+)([ :=]{1,3})(?:%[-+ #0-9.]*l?[a-z]|\$?\{[^{}\n]*\})( ?)(ms|us|ns|s|seconds|ops/s)(?![\w/])"
+HOLE = r"%[-+ #0-9.]*l?[a-z]|\$?\{[^{}\n]{0,200}\}"
+"""Where a format puts a value in."""
+PRINTED = re.compile(rf"(?P<hole>{HOLE})(?P<space> ?)(?P<unit>ms|us|µs|ns|s|seconds|ops/s)(?![\w/])")
+UNITS = {
+    "ms": "milliseconds",
+    "us": "microseconds",
+    "µs": "microseconds",
+    "ns": "nanoseconds",
+    "s": "seconds",
+    "ops/s": "ops_per_second",
+}
+NUMBER = "([0-9.]+)"
+"""The group that stands for a number in a pattern: whoever reads takes the whole number, in every notation."""
+LABEL = re.compile(
+    r"(?<![%$\w])[^\W\d_]+(?: \([^()\0]{0,40}\))?[^\w\0\"'`]{0,24}"
+    r"(?:\0[^\w\0]{0,8}(?:\w{1,7}(?=\W))?[^\w\0]{0,8}){0,3}$"
 )
-UNITS = {"ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds", "s": "seconds", "ops/s": "ops_per_second"}
-NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
-GROUPED = NUMBER.replace(r"\d+\.?\d*|", r"\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d*)?|\d+\.?\d*|", 1)
-"""A number that may have commas between its thousands."""
+"""A word in front of a value, what follows that word, and values between, each a NUL with its unit."""
+WHOLE = (
+    r"\b(?:total|overall|final|altogether)\b",
+    r"\b(?:mean|average|avg|geomean|estimate)\b",
+    r"\b(?:median|middle|mid|p50)\b",
+)
+"""What names the number that stands for a whole run, best first."""
+PART = (
+    r"\b(?:user|usr|sys|system|kernel|set ?up|warm ?up|init\w*|load(?:ing|ed)?|import\w*|build\w*|compil\w+|teardown|"
+    r"clean ?up|min|minimum|max|maximum|fastest|slowest|lower|low|lo|upper|high|hi|first|range|std|std ?dev|sd|spread|"
+    r"deviation|outliers?|p\d\d+|iqr|q[13]|baseline|reference|naive|before)\b"
+)
+"""What names a part of a run, or one of several."""
+NEUTRAL = len(WHOLE)
 
 HEADLINE = re.compile(r"scores?|fitness|rewards?")
 """What a program calls the one number that it is about."""
@@ -56,6 +76,7 @@ PARAMETERS = re.compile(
 )
 """What programs are told, not what they reach."""
 RATE = re.compile(r"per_(s|secs?|seconds?|ms|us|ns|minute|hour)$")
+MAX_LABEL_CHARS = 200
 MAX_OBJECTS = 20
 """Prints of objects with names, and places where such a name gets an object."""
 _KINDS = (HEADLINE, FAILURES, PASSES, WORSE, BETTER, EXTENT, DEAR, ROUTES)
@@ -71,41 +92,67 @@ def read_of(texts: Iterable[str]) -> dict[str, str]:
 
 def read_of_object(text: str) -> dict[str, str]:
     """How a number of the JSON object that a source prints can be read: metric -> how; empty when it prints none."""
-    found = [(key, lines) for keys, lines in _objects(text) for key in keys if direction_of(key, "json")]
-    for key, lines in sorted(found, key=lambda each: standing(each[0]))[:1]:
-        return {key: rf'regex:"{key}"\s*:\s*{NUMBER}' if lines else "json"}
-    return {}
+    found = [key for keys in _objects(text) for key in keys if direction_of(key, "json")]
+    return dict.fromkeys(sorted(found, key=standing)[:1], "json")
 
 
 def read_of_time(text: str) -> dict[str, str]:
-    """How the time, or the rate, that a source prints with its unit can be read: metric -> how; empty for none."""
-    if found := PRINTED.search(text):
-        word, between, space, unit = found.groups()
-        return {UNITS.get(unit, unit): f"regex:{word}{between}([0-9.]+){space}{unit}"}
-    return {}
+    """How the time, or the rate, that a source prints with its unit can be read: metric -> how; empty for none.
+
+    Of several the one that is called total, mean or median; no part of a run if there is another one; else the last.
+    """
+    best, read = 2 * NEUTRAL, dict[str, str]()
+    for line in filter(PRINTED.search, text.split("\n")):
+        holes = list(re.finditer(HOLE, line))
+        for match in PRINTED.finditer(line):
+            before = [hole for hole in holes if hole.end() <= match.start()]
+            ahead = line[: match.start()]
+            for hole in reversed(before):
+                ahead = f"{ahead[: hole.start()]}\0{ahead[hole.end() :]}"
+            if (label := LABEL.search(ahead[-MAX_LABEL_CHARS:])) is None:
+                continue
+            words = re.split(r"[\0\"'`]", ahead)[-1]
+            rank = rank_of_words(words if words.strip() not in UNITS else label[0])
+            rank = rank_of_words(match["hole"]) if rank == NEUTRAL else rank
+            rank = NEUTRAL + 1 if "±" in label[0].rpartition("\0")[2] and "\0" in label[0] else rank
+            if rank <= best:
+                best, unit = rank, match["unit"]
+                read = {UNITS.get(unit, unit): f"regex:{_escaped(label[0])}{NUMBER}{match['space']}{unit}"}
+    return read
 
 
-def _objects(text: str) -> Iterator[tuple[list[str], bool]]:
-    """The keys of every object that a source prints, and whether it takes several lines."""
+def _escaped(label: str) -> str:
+    """The pattern of a label; values in it may be anything, and blanks as many as there are."""
+    text = re.escape(label).replace("\\ ", " ").replace("\\\0", "\0")
+    return re.sub(r" {2,}", r"\\s+", text).replace("\0", r"\S+")
+
+
+def rank_of_words(words: str) -> int:
+    """How likely a number that is called so stands for a whole run: 0 to 2 by WHOLE, NEUTRAL, or more for a part."""
+    words = re.sub(r"[_.-]|(?<=[a-z])(?=[A-Z])", " ", words).lower()
+    if re.search(PART, words):
+        return NEUTRAL + 1
+    return next((rank for rank, whole in enumerate(WHOLE) if re.search(whole, words)), NEUTRAL)
+
+
+def _objects(text: str) -> Iterator[list[str]]:
+    """The keys of every object that a source prints."""
     for match in OBJECT.finditer(text):
-        inner, rest = _parted(match[1] or match[2])
-        yield KEY.findall(inner), bool(match[1] and SEVERAL_LINES.search(rest))
+        yield KEY.findall(_inner(match[1] or match[2]))
     for match in islice(NAMED.finditer(text), MAX_OBJECTS):
-        lines = bool(SEVERAL_LINES.search(match[2]))
         named = rf"\b{match[1]}\b[^=\n]{{0,80}}=\s{{0,40}}(?:dict\(|\{{)(.{{1,400}})"
         for made in islice(re.finditer(named, text, re.DOTALL), MAX_OBJECTS):
-            inner, _ = _parted(made[1])
-            yield re.findall(r"(?:^|[{,])\s*[\"']?([A-Za-z_]\w*)[\"']?\s*(?=[:=,}])", inner), lines
+            yield re.findall(r"(?:^|[{,])\s*[\"']?([A-Za-z_]\w*)[\"']?\s*(?=[:=,}])", _inner(made[1]))
 
 
-def _parted(text: str) -> tuple[str, str]:
-    """What stands in front of the bracket that closes an object, with it, and the rest of the call."""
+def _inner(text: str) -> str:
+    """What stands in front of the bracket that closes an object, with it."""
     depth = 1
     for place, character in enumerate(text):
         depth += (character in "{(") - (character in "})")
         if depth == 0:
-            return text[: place + 1], text[place + 1 :].partition(")")[0]
-    return text, ""
+            return text[: place + 1]
+    return text
 
 
 def standing(metric: str) -> int:

@@ -38,8 +38,9 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     candidate; where a `command` evaluates, it is the file that names it. With `pairwise` the command
     says only whether a candidate is valid; all of them are where its text is empty. Scores are noisy where `repeats` is
     above 0; with what the primary metric `measures` of the machine, values of different hours cannot be compared. With
-    `fingerprints` a candidate that does the same as an earlier one is not evaluated again. `untrusted` is the folder
-    that the user must trust before anything that it names acts outside a sandbox; None once that is so.
+    `fingerprints` a candidate that does the same as an earlier one is not evaluated again. `ignored_failures` are signs
+    of failure beside a number that do not count. `untrusted` is the folder that the user must trust before anything
+    that it names acts outside a sandbox; None once that is so.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     repeats: int = 0
     measures: Measure = ""
     fingerprints: bool = False
+    ignored_failures: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     preload: tuple[str, ...] = ()
     environment: Environment = field(default_factory=Environment)
@@ -257,6 +259,8 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         entry: Any = self.command.way if self.command else self.evaluator.name
         if self.pairwise:  # other judges are weighed by what they say, other criteria make other strengths
             entry = [entry, self.pairwise.criteria]
+        if self.ignored_failures:
+            entry = [entry, self.ignored_failures]
         return _digest([metrics, gates, self.splits, entry], _files(self.folder, self.evaluator_folder))
 
     @cached_property
@@ -296,10 +300,13 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         ):  # no part of the way
             del values[place]
         del values["secret"]
-        if not self.shared:  # in no `parts` of earlier journals
-            del values["shared"]
+        for name in ("shared", "ignored_failures"):  # in no `parts` of earlier journals
+            if not getattr(self, name):
+                del values[name]
         if self.command and self.command.tests:  # in no `repr`, so that what earlier journals say still holds
             values["tests"] = [self.command.tests]
+        if self.command and self.command.decimal:
+            values["decimal"] = [self.command.decimal]
         if self.environment.links:
             values["links"] = list(self.environment.links)
         if self.seed:
@@ -385,7 +392,7 @@ def _command(table: EvaluatorTable) -> EvaluationCommand | None:
     reads = {metric: MetricReader.parse(text) for metric, text in table.read.items()}
     where = {"directory": table.directory, "folder": table.folder}
     more = {"prepare": table.prepare, "tests": table.tests, "profile": table.profile}
-    return EvaluationCommand(text=table.command, reads=reads, retry=table.retry, **more, **where)
+    return EvaluationCommand(text=table.command, reads=reads, retry=table.retry, decimal=table.decimal, **more, **where)
 
 
 def _pairwise(table: EvaluatorTable) -> Pairwise | None:
@@ -448,6 +455,7 @@ def _task(table: TaskTable, name: str, folder: Path) -> Task:
         repeats=table.evaluator.repeats,
         measures=measures,
         fingerprints=(table.evaluator.novelty or _NOVELTY[table.evaluator.kind]) == "fingerprint",
+        ignored_failures=tuple(table.evaluator.ignored_failures),
         limits=limits,
         preload=tuple(box.preload),
         environment=Environment(

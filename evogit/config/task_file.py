@@ -21,11 +21,11 @@ from pydantic import (
 
 from evogit.config.fields import Duration, Glob, Module, Package, Place, Size, Word
 from evogit.config.names import SYSTEM
-from evogit.config.values import STRENGTH, Gate, MetricReader, is_safe_path, nearest, problem
+from evogit.config.values import STRENGTH, Gate, MetricReader, failure_signs, is_safe_path, nearest, problem
 from evogit.contained import MAX_TEXT_BYTES, file_at, has_file, toml_of
 from evogit.core import ConfigError, Direction, Measure
 
-COMMANDS = ("command", "directory", "folder", "prepare", "tests", "retry", "profile")
+COMMANDS = ("command", "directory", "folder", "prepare", "tests", "retry", "profile", "decimal")
 PYTHON_ONLY = ("file", "requirements")
 JUDGE_ONLY = ("criteria", "panel", "comparisons", "calibrate")
 
@@ -95,6 +95,10 @@ class EvaluatorTable(_TaskTable):
     """A shell command that says where the time goes; it is run once on each parent of agents that ask models."""
     read: dict[str, str] = Field(default={}, validate_default=True)
     """Metric -> how it is read from what the command did."""
+    decimal: Literal["", ".", ","] = ""
+    """The decimal point of the numbers that the command prints, if they do not tell: `12,750`."""
+    ignored_failures: list[str] = []
+    """Signs of failure beside a number that do not count: names of fields, "traceback", "seed", or "all"."""
     criteria: str = Field(default="", validate_default=True)
     """What makes one candidate better than another, for the models and people who compare them."""
     panel: list[str] = []
@@ -113,7 +117,7 @@ class EvaluatorTable(_TaskTable):
     repeats: int = Field(default=0, ge=0, le=1000)
     """Noisy scores: how often a would-be best is evaluated again before it is believed; 0: scores are exact."""
 
-    @field_validator(*COMMANDS, "read", "repeats", *PYTHON_ONLY, *JUDGE_ONLY)
+    @field_validator(*COMMANDS, "read", "repeats", "ignored_failures", *PYTHON_ONLY, *JUDGE_ONLY)
     @classmethod
     def _of_this_kind(cls, value: Any, info: ValidationInfo) -> Any:
         kind, name = str(info.data.get("kind")), str(info.field_name)
@@ -154,6 +158,11 @@ class EvaluatorTable(_TaskTable):
                 raise ValueError(f"{metric}: {error}") from None
         return value
 
+    @field_validator("ignored_failures")
+    @classmethod
+    def _known_signs(cls, value: list[str]) -> list[str]:
+        return list(failure_signs(value))
+
     @field_validator("requirements")
     @classmethod
     def _installed(cls, value: list[str]) -> list[str]:
@@ -192,7 +201,7 @@ _STRENGTHS = {STRENGTH: MetricTable(direction="maximize")}
 _FOREIGN = {
     *(("python", name) for name in (*COMMANDS, "read", *JUDGE_ONLY)),
     *(("command", name) for name in (*PYTHON_ONLY, *JUDGE_ONLY)),
-    *(("judge", name) for name in (*PYTHON_ONLY, "read", "repeats", "tests", "profile")),
+    *(("judge", name) for name in (*PYTHON_ONLY, "read", "repeats", "tests", "profile", "decimal", "ignored_failures")),
 }
 _NEEDED = {
     ("python", "file"): 'the file that defines evaluate, such as "evaluator/evaluate.py"',

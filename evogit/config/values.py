@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct, to_builtins
@@ -199,6 +199,7 @@ class EvaluationCommand(Struct, frozen=True, kw_only=True):
         tests: for the shell, before `text`: what has to succeed and is not measured; empty for nothing.
         retry: how often all of it is run again where it fails.
         profile: for the shell: says where a parent's time goes, for briefs; empty for nothing.
+        decimal: "." or ",", the decimal point of the numbers that it prints; empty: as each number tells.
     """
 
     text: str
@@ -209,16 +210,17 @@ class EvaluationCommand(Struct, frozen=True, kw_only=True):
     tests: str = ""
     retry: int = 0
     profile: str = ""
+    decimal: str = ""
 
     def __repr__(self) -> str:
-        return shown(self, but=("tests", "retry", "profile"))  # journals hold digests of it
+        return shown(self, but=("tests", "retry", "profile", "decimal"))  # journals hold digests of it
 
     @property
     def way(self) -> dict[str, Any]:
-        """What scores depend on, for digests: not how often what fails is run again; `tests` where there are any."""
+        """What scores depend on, for digests: not how often what fails is run again; later keys where they are set."""
         values = to_builtins(self)
         del values["retry"], values["profile"]
-        return values if self.tests else {name: value for name, value in values.items() if name != "tests"}
+        return {name: value for name, value in values.items() if value or name not in ("tests", "decimal")}
 
 
 class Pairwise(Struct, frozen=True):
@@ -241,6 +243,41 @@ STRENGTH = "strength"
 """The one metric of tasks of kind "judge"."""
 WORD = r"^[a-z0-9][a-z0-9_-]*$"
 """What names in the files look like."""
+
+
+# --- signs of failure ---------------------------------------------------------------------------------------------
+
+ERRORS = frozenset(("error", "errors", "err", "error_message", "error_msg", "exception", "traceback", "failure"))
+"""Fields that tell what went wrong, when they hold a text, a list or true; a number there is a measurement."""
+GOOD = frozenset(
+    re.findall(
+        r"\w+",
+        "valid is_valid validity feasible is_feasible success successful is_success succeeded ok correct is_correct "
+        "passed all_passed",
+    )
+)
+"""Fields that say whether a result counts."""
+COUNTED = frozenset(("correct", "passed"))
+"""Those of which 0 may be a count of right answers, so that only `false` is a failure."""
+BAD = frozenset(("failed", "is_error", "crashed", "timeout", "timed_out"))
+CODES = frozenset(("exit_code", "exitcode", "exit_status", "returncode", "return_code"))
+STATES = frozenset(("status", "state", "outcome", "verdict", "result"))
+SIGNS = ERRORS | GOOD | BAD | CODES | STATES
+ALL, SEED = "all", "seed"
+"""What `ignored_failures` may name besides: every sign, and whatever is told of the seed."""
+
+
+def failure_signs(names: Sequence[str]) -> tuple[str, ...]:
+    """Check the names in `ignored_failures`.
+
+    Raises:
+        ValueError: one is none that is known.
+    """
+    known = {*SIGNS, ALL, SEED}
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{name!r} is not a sign of failure; {nearest(name, known)}")
+    return tuple(names)
 
 
 # --- what is wrong with a file ------------------------------------------------------------------------------------

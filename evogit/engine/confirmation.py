@@ -83,8 +83,8 @@ class Confirmation:
 
     async def _settle(self, limit: int | None) -> None:
         async with self._one:
-            while self._may(limit) and (commit := to_repeat(self._history)):
-                await self._again(commit)
+            while self._may(limit) and (commit := to_repeat(self._history)) and await self._again(commit):
+                pass
 
     async def _observe(self) -> None:
         async with self._one:
@@ -105,12 +105,14 @@ class Confirmation:
         spent = self._history.counts.repeated
         return not self._hurry.is_set() and (limit is None or spent < limit) and self._room()
 
-    async def _again(self, commit: str) -> None:
+    async def _again(self, commit: str) -> bool:
         reference = self._history.best if self._history.scores.paired else None
-        await self._beside(commit, None if reference == commit else reference)
+        return await self._beside(commit, None if reference == commit else reference)
 
-    async def _beside(self, commit: str, reference: str | None) -> None:
-        await self._evaluations.finish(commit, repeat=1 + self._history.scores.latest(commit), reference=reference)
+    async def _beside(self, commit: str, reference: str | None) -> bool:
+        """Evaluate once more; False where that says nothing, as on a machine that is too busy."""
+        repeat = 1 + self._history.scores.latest(commit)
+        return await self._evaluations.finish(commit, repeat=repeat, reference=reference)
 
     async def confirm(self, reason: StopReason) -> bool:
         """Tell the leaders apart: the best from whoever it leads least surely, until it is separated from all.
@@ -139,7 +141,8 @@ class Confirmation:
             paired = history.scores.paired
             commit = found.rival if paired else found.next(field(history))
             self._show("leaders", f"evaluating {commit[:7]} again")
-            await self._beside(commit, found.leader if paired else None)
+            if not await self._beside(commit, found.leader if paired else None):
+                break
         self._show("leaders", "")
 
     async def _beside_the_seed(self, end: int) -> None:
@@ -151,4 +154,5 @@ class Confirmation:
             if best == seed or times >= AT_MOST or (times >= 1 and scores.surely_better(best, seed)):
                 break
             self._show("leaders", f"evaluating {best[:7]} beside the seed")
-            await self._beside(best, seed)
+            if not await self._beside(best, seed):
+                break

@@ -145,7 +145,7 @@ class Evaluations:
         """Evaluate a candidate on `split` (default: the run's).
 
         An error of the evaluator is journalled and tried again. None when the candidate is set aside, as that did not
-        help, and when a person prunes it before it is evaluated.
+        help, when the machine was too busy to measure it, and when a person prunes it before it is evaluated.
 
         Raises:
             EvaluatorError: the evaluator fails on the seed, or on different candidates in a row.
@@ -182,6 +182,10 @@ class Evaluations:
                 self._broke.clear()
                 return evaluation, evidence
             self.record(commit, (evaluation, evidence))
+            if evaluation.status == "not-measured":
+                if is_seed and not self._history.judged(commit):
+                    raise EvaluatorError(f"the seed cannot be measured now: {evaluation.reason}; try again later")
+                return None
             self._broke.add(commit)
             if len(self._broke) >= FAULTS:
                 raise self._broken(f"on {FAULTS} different candidates in a row", evaluation, split)
@@ -316,10 +320,11 @@ class Evaluations:
 
     async def finish(
         self, commit: str, split: str | None = None, repeat: int = 0, reference: str | None = None
-    ) -> None:
-        """Evaluate and journal a candidate that no other task is busy with, side by side with a `reference` if any.
+    ) -> bool:
+        """Evaluate and journal a candidate that no other task is busy with; False where that was not possible.
 
-        Which of the two is first changes from one repeat to the next, so that a drift favours neither.
+        Side by side with a `reference` if any: which of the two is first changes from one repeat to the next, so that a
+        drift favours neither.
         """
         other = await self._again(reference, repeat) if reference and repeat % 2 else None
         result = await self.evaluate(commit, split, repeat)
@@ -328,6 +333,7 @@ class Evaluations:
             result = beside(result[0], reference, other), result[1]
         if result:
             await self.settle(commit, result)
+        return result is not None
 
     async def _again(self, commit: str, repeat: int) -> Evaluation:
         """Evaluate a candidate now; nothing is journalled."""

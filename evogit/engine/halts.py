@@ -27,6 +27,7 @@ LOOK_FOR_ROOM_EVERY = 1.0
 class Halts:
     """Notices them, and journals each once it is over: `look` is called often, and `room` where a write fails.
 
+    Before the first `look`, as while the seed is evaluated, nothing tells a long wait from sleep.
     While there is no room everything waits, as nothing that was paid for may be lost for want of it.
     """
 
@@ -34,15 +35,15 @@ class Halts:
         self._journal = journal
         self._engine = engine
         self._folder = folder
-        self._seen = time.time()
+        self._seen: float | None = None
         self._full_since: float | None = None
         self._full_until = 0.0
         self._interrupted = False
 
     def look(self) -> None:
         """Journal what is over."""
-        now, seen = time.time(), self._seen
-        self._seen = now
+        now = time.time()
+        seen, self._seen = now if self._seen is None else self._seen, now
         if self._full_since is not None:
             seconds, self._full_since = self._full_until - self._full_since, None
             self._journal.append(Halted(engine=self._engine, reason="no-room", seconds=round(seconds, 1)))

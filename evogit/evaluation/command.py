@@ -5,20 +5,18 @@ Such scores can be forged by the code that they are about: an evaluation says so
 
 from __future__ import annotations
 
-import json
-import math
 import re
 import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from evogit.config import Task
-from evogit.config.values import EvaluationCommand, MetricReader, matches
+from evogit.config.values import ALL, SEED, EvaluationCommand, MetricReader, matches
 from evogit.core import BaseFiles, ConfigError, Files
+from evogit.evaluation.command_output import Output, Source, shown_lines
 from evogit.evaluation.junit import Report
 from evogit.evaluation.program import CandidateFailedError, Case, Invalid, Program, Ran
 from evogit.sandbox.archive import covered, entries_of, laid_over
-from evogit.sandbox.values import parse
 
 SCRIPT = (
     'cd -- "$1" || exit 126; EVOGIT_SPLIT="$2"; export EVOGIT_SPLIT; command=$3; shift 3; '
@@ -29,20 +27,8 @@ TESTS, COMMAND = "the tests", "the command"
 """What may fail."""
 LAST_LINES, LONGEST_SHOWN, LONGEST_TAIL = 60, 500, 6000
 """How much of a command's output agents are shown: lines, characters of a line, and of all."""
-LONGEST_LINE = 4096
-"""Characters of a line in which a pattern is searched."""
 LONGEST_READING = 5.0
 """Seconds of CPU for reading the numbers: patterns must not take hours on what a candidate prints."""
-MOST_OBJECTS = 1000
-"""Last lines of the output that may be a JSON object."""
-MOST_OTHERS, FAR = 64, 1e300
-"""Numbers beside the metrics that are kept, and how large one may be."""
-NAME = re.compile(r"[A-Za-z_][\w.-]{0,59}", re.ASCII)
-"""The name of such a number; whatever else a program prints as one is text of its own."""
-GROUPED = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d*)?([eE][-+]?\d+)?")
-"""A number with commas between its thousands, which `float` refuses."""
-SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0}
-"""What a time is multiplied with where a pattern has a group `unit`, for programs that choose the unit."""
 LINES_BESIDE = 20
 """Last lines of each stream that are told beside failures, which they mostly repeat."""
 
@@ -62,6 +48,7 @@ class CommandEvaluator:
         self._own = {f"{command.folder}/{path}": (data, mode == 0o100755) for path, (data, mode) in own}
         self._reports = [read.what for read in command.reads.values() if read.how == "junit"]
         self._laid: dict[str, BaseFiles] = {}
+        self._ignored: tuple[str, ...] = task.ignored_failures
 
     def evaluate(self, program: Program, split: str) -> Iterator[Case]:
         """Run the tests and the command, again where they fail and may be, and read every metric from what it did.
@@ -79,7 +66,7 @@ class CommandEvaluator:
         if what == TESTS and ran.code != 0:
             raise Invalid(f"{what} {_ending(ran)}", _tail(ran))
         with in_time(LONGEST_READING):
-            case = case_of(self._command, ran)
+            case = case_of(self._command, ran, self._ignored)
         yield case
 
     def _tried(self, program: Program, split: str) -> tuple[str, Ran]:
@@ -122,7 +109,10 @@ class CommandEvaluator:
             self._laid = {files.base.id: self._lay(files.base)}
         base = self._laid[files.base.id]
         roots = set(base.readonly)
-        for path in (*(entry[0] for entry in entries_of(files.changed)[0]), *files.removed):
+        changed = [*(entry[0] for entry in entries_of(files.changed)[0]), *files.removed]
+        ignored = self._task.ignored_failures
+        self._ignored = (*ignored, ALL) if SEED in ignored and not changed else ignored
+        for path in changed:
             if covered(path, roots) or any(root.startswith(f"{path}/") for root in roots):
                 raise Invalid(f"{path} is in the way of what the evaluator needs there ({', '.join(sorted(roots))})")
         return Files(files.changed, files.removed, base)
@@ -167,108 +157,63 @@ def in_time(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def case_of(command: EvaluationCommand, ran: Ran) -> Case:
-    """The one case of an evaluation: every metric, and what agents are told.
+def case_of(command: EvaluationCommand, ran: Ran, ignored: Collection[str] = ()) -> Case:
+    """The one case of an evaluation: every metric, and what agents are told; `ignored` are signs of failure.
 
     Raises:
-        CandidateFailedError: when the command failed though no metric allows for it, or a metric cannot be read.
+        CandidateFailedError: when the command failed though no metric allows for it, a metric cannot be read, or a
+            failure is told beside it.
     """
-    if ran.code != 0 and {read.how for read in command.reads.values()}.isdisjoint({"exit", "junit"}):
+    ways = {read.how for read in command.reads.values()}
+    if ran.code != 0 and not ways & {"exit", "junit"}:
         raise Invalid(f"{COMMAND} {_ending(ran)}", _tail(ran))
     names = {read.what for read in command.reads.values() if read.how == "junit"}
     reports = {name: Report(name, ran.files.get(_place(command, name))) for name in names}
+    ignored = (*ignored, "traceback") if ways & {"exit", "junit"} else ignored  # failing tests are measured themselves
+    output = Output(command, ran.stdout, ran.stderr, ignored=ignored)
     try:
-        metrics = {name: _value(name, read, ran, reports) for name, read in command.reads.items()}
+        sources = {name: _source(name, read, ran, reports, output) for name, read in command.reads.items()}
+        if ways <= {"cpu", "wall"}:
+            output.check_end(next(iter(sources), "the command"))
     except ValueError as error:
         ended = "" if ran.code == 0 else f"; the command {_ending(ran)}"
         raise Invalid(f"{error}{ended}", _said(ran, reports)) from None
-    case = Case("command", _said(ran, reports), **metrics)
-    if any(read.how == "json" for read in command.reads.values()):
-        case.beside = _others(ran.stdout, metrics)
+    case = Case(
+        "command", _said(ran, reports, sources.values()), **{name: each.value for name, each in sources.items()}
+    )
+    if "json" in ways:
+        case.beside = output.others
     return case
 
 
-def _said(ran: Ran, reports: Mapping[str, Report]) -> str:
-    """What agents are told: failures, and the last lines of the output."""
+def _said(ran: Ran, reports: Mapping[str, Report], sources: Iterable[Source] = ()) -> str:
+    """What agents are told: failures, the last lines of the output, and before them the lines that numbers are from."""
     failures = [failed for name in sorted(reports) if (failed := reports[name].failures())]
-    return "\n\n".join(filter(None, [*failures, _tail(ran, LINES_BESIDE if failures else LAST_LINES)]))
+    tail = _tail(ran, LINES_BESIDE if failures else LAST_LINES)
+    lines = dict.fromkeys(each.text[:LONGEST_SHOWN] for each in sources)
+    hidden = [line for line in lines if line and line not in tail]
+    read = "\n".join(["lines that numbers are read from:", *hidden]) if hidden else ""
+    return "\n\n".join(filter(None, [*failures, read, tail]))
 
 
 def _place(command: EvaluationCommand, path: str) -> str:
     return f"{command.directory}/{path}" if command.directory else path
 
 
-def _value(name: str, read: MetricReader, ran: Ran, reports: dict[str, Report]) -> float:
-    """One metric.
+def _source(name: str, read: MetricReader, ran: Ran, reports: Mapping[str, Report], output: Output) -> Source:
+    """One metric, and where it is from.
 
     Raises:
-        ValueError: when there is no finite number.
+        ValueError: when there is no finite number, or it is that of a failure.
     """
-    ways: dict[str, Callable[[], float]] = {
-        "exit": lambda: float(ran.code == 0),
-        "junit": lambda: reports[read.what].share(),
-        "regex": lambda: _matched(name, re.compile(read.what), ran),
-        "json": lambda: _named(name, read.what or name, ran.stdout),
-        "cpu": lambda: ran.cpu,
-        "wall": lambda: ran.wall,
-    }
-    value = ways[read.how]()
-    if not math.isfinite(value):
-        raise ValueError(f"expected a finite number for {name}, the command said {value}")
-    return value
-
-
-def _matched(name: str, pattern: re.Pattern[str], ran: Ran) -> float:
-    for text in (ran.stdout, ran.stderr):
-        for line in reversed(text.splitlines()):
-            if found := [match for match in pattern.finditer(line[:LONGEST_LINE]) if match[0]]:
-                said = (found[-1][1] if pattern.groups else found[-1][0]) or ""
-                scale = SECONDS.get(found[-1].groupdict().get("unit") or "", 1.0)
-                try:
-                    return scale * float(said.replace(",", "") if GROUPED.fullmatch(said) else said)
-                except ValueError:
-                    raise ValueError(f"expected a number for {name}, the command said {said[:80]!r}") from None
-    why = (
-        f"no line of its output matches {pattern.pattern}"
-        if (ran.stdout + ran.stderr).strip()
-        else "it printed nothing"
-    )
-    raise ValueError(f"the command said nothing for {name}: {why}")
-
-
-def _named(name: str, key: str, stdout: str) -> float:
-    found = next(filter(None, map(_object, reversed(stdout.splitlines()[-MOST_OBJECTS:]))), None)
-    if found is None:
-        raise ValueError(f"the command said nothing for {name}: no line of its stdout is a JSON object")
-    value: object = found
-    for part in [key] if key in found else key.split("."):
-        value = value.get(part) if isinstance(value, dict) else None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        said = json.dumps(value)[:80]
-        raise ValueError(f"expected a number at {key} of the last JSON object for {name}, got {said}")
-    try:
-        return float(value)
-    except OverflowError:
-        raise ValueError(f"expected a finite number for {name}, got one of {len(str(value))} digits") from None
-
-
-def _others(stdout: str, metrics: Mapping[str, float]) -> dict[str, float]:
-    """The other numbers of the object that metrics are read from, the first ones."""
-    found = next(filter(None, map(_object, reversed(stdout.splitlines()[-MOST_OBJECTS:]))), {})
-    named = {name: value for name, value in found.items() if name not in metrics and NAME.fullmatch(name)}
-    numbers = {name: value for name, value in named.items() if isinstance(value, int | float)}
-    plain = {name: value for name, value in numbers.items() if not isinstance(value, bool) and abs(value) < FAR}
-    return dict(list(plain.items())[:MOST_OTHERS])
-
-
-def _object(line: str) -> dict[str, object] | None:
-    if not line.lstrip().startswith("{"):
-        return None
-    try:
-        value = parse(line.encode(errors="replace"))
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
+    match read.how:
+        case "exit":
+            return Source(float(ran.code == 0), "the exit code")
+        case "junit":
+            return Source(reports[read.what].share(), f"the report {read.what}")
+        case "cpu" | "wall":
+            return Source(ran.cpu if read.how == "cpu" else ran.wall, "the sandbox's clock")
+    return output.read(name, read)
 
 
 def _ending(ran: Ran) -> str:
@@ -279,7 +224,7 @@ def _tail(ran: Ran, most: int = LAST_LINES) -> str:
     """The last lines of each stream, `most` of them, for agents."""
     parts = []
     for stream, text in (("stdout", ran.stdout), ("stderr", ran.stderr)):
-        if lines := text.rstrip().splitlines()[-most:]:
+        if lines := shown_lines(text, most):
             tail = "\n".join(line[:LONGEST_SHOWN] for line in lines)[-LONGEST_TAIL:]
             parts.append(f"last lines of {stream}:\n{tail}")
     return "\n".join(parts)

@@ -10,6 +10,8 @@ import logging
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,6 +20,7 @@ from msgspec.structs import asdict, replace
 
 from evogit.config import Task
 from evogit.core import (
+    Cost,
     Evaluation,
     Evidence,
     Files,
@@ -31,16 +34,20 @@ from evogit.evaluation.evaluator_process import EvaluatorDiedError, EvaluatorPro
 from evogit.evaluation.evidence_limits import thinned
 from evogit.evaluation.frames import completed_of, evaluation_of
 from evogit.evaluation.inputs import Drawn, Inputs
-from evogit.evaluation.machine import machine
+from evogit.evaluation.machine import kind_of_machine, simultaneous
+from evogit.evaluation.turns import Door, calm
 from evogit.sandbox import Completed
 from evogit.sandbox.answers import NOTHING
-from evogit.sandbox.cores import exclusive_core, kept_free
+from evogit.sandbox.cores import exclusive_cores, kept_free
 
 OnCase = Callable[[str, Mapping[str, float]], None]
 """Told the name and the metrics of each case of the evaluated split as soon as it is known; from the first one again
 when the evaluation starts over because the sandbox was lost."""
 
 logger = logging.getLogger(__name__)
+
+LATER = (15.0, 60.0)
+"""Seconds for which a calmer machine is waited for at most, before each further try of what had too little of it."""
 
 WORTH_A_START = 0.25
 """Seconds in which evaluations wait before another process is started for them: about what that costs."""
@@ -59,8 +66,8 @@ class Evaluator:
 
     `digest` identifies the way of evaluation; `provider`, `image`, `timing` (how CPU is known) and `needs_seed`
     (whether `evaluate` must be given the seed, as the base of the candidate's files) are known once it is entered. A
-    task with `exclusive` has one job; from entering to leaving, this process and all that it starts keep off the core
-    that the candidates have.
+    task with `exclusive` has one job, or one for each GPU that its evaluations need; from entering to leaving, this
+    process and all that it starts keep off the cores that the candidates have.
 
     `rng` of evaluators draws from `drawing`; from a secret that nothing else shares unless it is given. No program can
     read the task's folder, the one where we are, their repositories, nor those that are `private`.
@@ -80,12 +87,14 @@ class Evaluator:
         self.needs_seed = False
         self._builds_on_seed = False
         self._idle: asyncio.LifoQueue[EvaluatorProcess | None] = asyncio.LifoQueue()
-        self._jobs = 1 if task.environment.exclusive else jobs
+        self._jobs = simultaneous(task, jobs)
         self._at_work = 0
+        self._door = Door()
         self._returned = asyncio.Event()
         self._patience = WORTH_A_START
         self._waited_until = 0.0
-        self._cores: list[int] = []
+        self._cores: set[int] = set()
+        self._reserved: list[int] = []
         self._told: set[str] = set()
         self._apart = contextlib.ExitStack()
 
@@ -133,8 +142,9 @@ class Evaluator:
         self.task.check_trust(self.provider)
         with contextlib.ExitStack() as apart:
             if self.task.environment.exclusive:
-                core, self._cores = exclusive_core(), sorted(os.sched_getaffinity(0))
-                apart.enter_context(kept_free(core))
+                self._reserved = exclusive_cores(self._jobs)
+                self._cores = os.sched_getaffinity(0) - set(self._reserved)
+                apart.enter_context(kept_free(*self._reserved))
             process, hello = await self._new_process()
             if hello["draws"] and self._drawing.missing:
                 await process.stop()
@@ -159,7 +169,8 @@ class Evaluator:
     @property
     def place(self) -> EvaluationPlace:
         """Where it evaluates."""
-        return EvaluationPlace(self.provider, self.image, machine() if self.task.environment.exclusive else "")
+        kind = kind_of_machine(self.task) if self.task.environment.exclusive else ""
+        return EvaluationPlace(self.provider, self.image, kind)
 
     @property
     def jobs(self) -> int:
@@ -207,12 +218,34 @@ class Evaluator:
         files = files if isinstance(files, Files) else Files(files)
         self.check_base(files)
         hearing = _Hearing(on_case, self.task.limits.total)
-        async with self._slot() as process:
-            drawn = self.drawn(split, repeat) if drawn is None else drawn
-            evaluation, evidence = await hearing.of(process, files, split, self.task.draw(repeat), drawn)
+        drawn = self.drawn(split, repeat) if drawn is None else drawn
+        evaluation, evidence = await self._measured(hearing, files, split, self.task.draw(repeat), drawn)
         if self.judged == "pairs":  # all that is known is whether it is valid
             evaluation = replace(evaluation, metrics={}, cases={})
         return self.labelled(evaluation, tree, files, split, repeat, self.place), thinned(evidence)
+
+    async def _measured(
+        self, hearing: _Hearing, files: Files, split: str, repeat: int, drawn: Drawn
+    ) -> tuple[Evaluation, Evidence]:
+        """Evaluate; what had too little of the machine's cores is tried again, later and alone.
+
+        What never had enough is `not-measured`, as neither its values nor its failure say anything of the candidate.
+        """
+        costs: list[Cost] = []
+        for patience in (0.0, *LATER):
+            await calm(patience)
+            async with self._slot(alone=patience > 0) as process:
+                evaluation, evidence = await hearing.of(process, files, split, repeat, drawn, alone=patience > 0)
+            costs.append(evaluation.cost)
+            if not evaluation.starved:
+                total = reduce(add, costs)
+                return replace(evaluation, cost=replace(evaluation.cost, wall=total.wall, cpu=total.cpu)), evidence
+            self._tell(
+                "the machine is busy: what runs out of time by waiting for a core is evaluated again, later and alone"
+            )
+            hearing.forget(f"{evaluation.reason}: the machine was busy, so it was tried again, later and alone")
+        reason = f"the machine was too busy, {len(costs)} times: {evaluation.reason}"
+        return Evaluation(status="not-measured", reason=reason, starved=True, cost=reduce(add, costs)), evidence
 
     def check_base(self, files: Files) -> None:
         """Refuse files that cannot be evaluated.
@@ -259,20 +292,25 @@ class Evaluator:
         return completed_of(header, body)
 
     @contextlib.asynccontextmanager
-    async def _slot(self) -> AsyncIterator[EvaluatorProcess]:
-        """A process, once one is free; one that is left in the middle of its work is killed."""
+    async def _slot(self, *, alone: bool = False) -> AsyncIterator[EvaluatorProcess]:
+        """A process, once one is free, or once all are, and none begins meanwhile; what is left at work is killed."""
+        async with self._door.entered(alone=alone), self._process_at_work() as process:
+            yield process
+
+    @contextlib.asynccontextmanager
+    async def _process_at_work(self) -> AsyncIterator[EvaluatorProcess]:
         process = await self._free_process()
         self._at_work += 1
         try:
             if process and process.ended:
-                await process.kill()
+                await self._end(process)
                 process = None
             if process is None:
                 process, _ = await self._new_process()
             yield process
         finally:
             if process and process.busy:
-                await process.kill()
+                await self._end(process)
             self._at_work -= 1
             self._idle.put_nowait(process if process and not process.busy else None)
             self._returned.set()
@@ -293,14 +331,26 @@ class Evaluator:
             self._patience -= now - max(since, self._waited_until)  # once, however many wait
             self._waited_until = now
 
+    async def _end(self, process: EvaluatorProcess) -> None:
+        """Kill a process; the core of its candidates is free for those of the next one."""
+        await process.kill()
+        self._reserved += process.cores
+
     async def _new_process(self) -> tuple[EvaluatorProcess, Mapping[str, Any]]:
+        own = [self._reserved.pop()] if self._reserved else []
         about = {
             "provider": self.provider,
             "worked": bool(self.image),
-            "cores": self._cores,
+            "cores": sorted({*self._cores, *own}),
             "private": [str(folder) for folder in self._private],
         }
-        return await EvaluatorProcess.start(self.task, about, self._tell)
+        try:
+            process, hello = await EvaluatorProcess.start(self.task, about, self._tell)
+        except BaseException:
+            self._reserved += own
+            raise
+        process.cores = own
+        return process, hello
 
     def _tell(self, warning: str) -> None:
         """Warn once of what every process warns of."""
@@ -320,19 +370,21 @@ class _Hearing:
     losses: list[str] = field(default_factory=list)
 
     async def of(
-        self, process: EvaluatorProcess, files: Files, split: str, repeat: int, drawn: Drawn
+        self, process: EvaluatorProcess, files: Files, split: str, repeat: int, drawn: Drawn, *, alone: bool
     ) -> tuple[Evaluation, Evidence]:
-        """Have a process evaluate these files; a process that dies is the evaluator's error, unless it was held."""
-        asked = {"split": split, "repeat": repeat, "drawn": drawn}
+        """Have a process evaluate these files, `alone` also among other runs of this user that do the same.
+
+        A process that dies is the evaluator's error, unless it was held.
+        """
+        asked = {"split": split, "repeat": repeat, "drawn": drawn, "alone": alone}
         request = {**asked, "removed": files.removed, "based": files.base is not None}
         try:
             async for header, body in process.ask(request, files.changed, files.base):
                 if "case" in header:
                     self._case(header)
                 elif "again" in header:
-                    self._forget(process, f"the sandbox was lost, and the evaluation began again: {header['again']}")
-                elif "late" in header:
-                    self._forget(process, f"{header['late']}; it was evaluated once more")
+                    self.forget(f"the sandbox was lost, and the evaluation began again: {header['again']}")
+                    process.printed()
                 else:
                     evaluation, evidence = evaluation_of(header, body)
             log = "\n".join(filter(None, [*self.losses, evidence.log, process.printed()]))
@@ -343,12 +395,11 @@ class _Hearing:
             log = death.log
         return replace(evaluation, cases=self.cases), replace(evidence, feedback=self.feedback, log=log)
 
-    def _forget(self, process: EvaluatorProcess, why: str) -> None:
+    def forget(self, why: str) -> None:
         """The evaluation starts over: what was said of it so far must not count twice."""
         self.losses.append(why)
         self.cases.clear()
         self.feedback.clear()
-        process.printed()
 
     def _case(self, header: Mapping[str, Any]) -> None:
         name, metrics = header["case"], header["metrics"]

@@ -16,7 +16,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,7 +27,10 @@ from evogit.evaluation.frames import KINDS, PREFIX, completed_frame, evaluation_
 from evogit.evaluation.scorer import Scorer
 from evogit.evaluation.task_json import task_of
 from evogit.sandbox.cores import exclusive_core, kept_free, turn
+from evogit.sandbox.gpus import lender
 from evogit.sandbox.providers import provider
+
+logger = logging.getLogger(__name__)
 
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 
@@ -46,11 +49,11 @@ def main(parent: int) -> None:
     logging.getLogger("evogit").addHandler(_Teller(send))
     with ExitStack() as stack:
         try:
-            scorer = _greet(requests, send, stack)
+            scorer, core = _greet(requests, send, stack)
         except EvoGitError as error:
             send(_failure(error))
         else:
-            _serve(scorer, requests, send)
+            _serve(scorer, core, requests, send)
 
 
 class _Teller(logging.Handler):
@@ -65,7 +68,8 @@ class _Teller(logging.Handler):
         self._send(frame({"warning": record.getMessage()}))
 
 
-def _greet(requests: BinaryIO, send: Callable[[bytes], None], stack: ExitStack) -> Scorer:
+def _greet(requests: BinaryIO, send: Callable[[bytes], None], stack: ExitStack) -> tuple[Scorer, int | None]:
+    """The scorer, and the core that its candidates have for themselves, if they have one."""
     header, _ = _receive(requests) or ({}, b"")
     task = task_of(header["task"])
     if task.evaluator_digest != header["digest"]:
@@ -76,15 +80,16 @@ def _greet(requests: BinaryIO, send: Callable[[bytes], None], stack: ExitStack) 
     environment = replace(task.environment, network=False)
     sandbox = provider(header["provider"], environment, private, worked=header["worked"])
     stack.callback(sandbox.close)
-    if task.environment.exclusive:
-        stack.enter_context(kept_free(exclusive_core()))
+    core = exclusive_core() if task.environment.exclusive else None
+    if core is not None:
+        stack.enter_context(kept_free(core))
     scorer = Scorer(task, sandbox, lambda header: send(frame(header)), private)
     wants = {"needs_seed": scorer.needs_seed, "builds_on_seed": scorer.builds_on_seed, "draws": scorer.draws}
     send(frame({"provider": sandbox.name, "image": sandbox.image(), "timing": sandbox.timing, **wants}))
-    return scorer
+    return scorer, core
 
 
-def _serve(scorer: Scorer, requests: BinaryIO, send: Callable[[bytes], None]) -> None:
+def _serve(scorer: Scorer, core: int | None, requests: BinaryIO, send: Callable[[bytes], None]) -> None:
     base: BaseFiles | None = None
     while message := _receive(requests):
         request, body = message
@@ -92,12 +97,20 @@ def _serve(scorer: Scorer, requests: BinaryIO, send: Callable[[bytes], None]) ->
             base = BaseFiles(request["base"], body)
         else:
             files = Files(body, tuple(request["removed"]), base if request["based"] else None)
-            send(_answer(scorer, request, files))
+            send(_answer(scorer, core, request, files))
 
 
-def _answer(scorer: Scorer, request: Mapping[str, Any], files: Files) -> bytes:
+def _answer(scorer: Scorer, core: int | None, request: Mapping[str, Any], files: Files) -> bytes:
     try:
-        with turn() if scorer.task.environment.exclusive else nullcontext():
+        with ExitStack() as stack:
+            wanted = scorer.task.environment
+            if wanted.gpus:  # before the clock of the evaluation starts, as others may have them for long
+                stack.enter_context(lender().lent(wanted.gpus, logger.warning, equal=wanted.exclusive))
+            if wanted.exclusive:
+                stack.enter_context(turn(core, whole=not wanted.gpus))
+            elif request.get("alone"):
+                with suppress(SandboxError):  # without the lock it is a little less alone
+                    stack.enter_context(turn())
             if "run" in request:
                 return completed_frame(scorer.run(files, request["run"], request["wall"]))
             return evaluation_frame(*scorer.evaluate(request["split"], request["repeat"], files, request["drawn"]))

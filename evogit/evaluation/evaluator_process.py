@@ -17,13 +17,14 @@ from evogit.core import BaseFiles, EvaluatorError, EvoGitError
 from evogit.evaluation.fork_server import Forked
 from evogit.evaluation.frames import KINDS, PREFIX, frame
 from evogit.evaluation.task_json import described
+from evogit.sandbox.gpus import GIVEN
 
 LONGEST_LOG = 64 * 1024
 """Bytes of the evaluator's own output that are kept, from its end."""
 
 PLACES = ("PATH", "LANG", "HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR")
 DOCKER = ("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
-"""Environment variables that evaluator processes get."""
+"""Environment variables that evaluator processes get, and the one that names the GPUs that we may use."""
 
 PATIENCE = 10.0
 """Seconds for a process to end by itself, and its sandbox's workers with it."""
@@ -51,6 +52,7 @@ class EvaluatorProcess:
         self._from = process.reader
         self._held = ""
         self.busy = False
+        self.cores: list[int] = []
 
     @property
     def ended(self) -> bool:
@@ -108,7 +110,7 @@ class EvaluatorProcess:
             await self._to.drain()
             while self.busy:
                 reply, output = await self._receive()
-                self.busy = not reply.keys().isdisjoint({"case", "again", "late", "warning"})
+                self.busy = not reply.keys().isdisjoint({"case", "again", "warning"})
                 _raise_error(reply)
                 if "warning" in reply:
                     self._tell(reply["warning"])
@@ -159,5 +161,5 @@ def _raise_error(reply: Mapping[str, Any]) -> None:
 
 def _environment() -> dict[str, str]:
     """What the evaluator may know of ours: where to find programs, folders and the Docker daemon, but no secret."""
-    kept = {name: os.environ[name] for name in PLACES + DOCKER if name in os.environ}
+    kept = {name: os.environ[name] for name in (*PLACES, *DOCKER, GIVEN) if name in os.environ}
     return {**kept, "PYTHONHASHSEED": "0"}

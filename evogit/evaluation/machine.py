@@ -10,15 +10,18 @@ from pathlib import Path
 from msgspec import Struct
 
 from evogit.config import Task
-from evogit.sandbox.gpus import gpus
+from evogit.sandbox.gpus import alike, gpus, kind
 
 NAMING = ("model name", "CPU implementer", "CPU part", "uarch", "cpu")
 """Lines of /proc/cpuinfo that name a processor, on one architecture or another."""
 
 
 @cache
-def machine() -> str:
-    """The processor's name, such as "x86_64 AMD EPYC 7B13"; the architecture alone where it has none."""
+def machine(*, with_gpus: bool = False) -> str:
+    """The processor's name, such as "x86_64 AMD EPYC 7B13"; the architecture alone where it has none.
+
+    `with_gpus`: also the model of the GPUs that times are measured on, and the version of their driver.
+    """
     named: dict[str, str] = {}
     try:
         lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
@@ -28,7 +31,26 @@ def machine() -> str:
         name, _, value = line.partition(":")
         if name.strip() in NAMING:
             named.setdefault(name.strip(), value.strip())
-    return " ".join([os.uname().machine, *(named[name] for name in NAMING if name in named)])
+    graphics = kind(alike(gpus())) if with_gpus else ""
+    return " ".join([os.uname().machine, *(named[name] for name in NAMING if name in named), *filter(None, [graphics])])
+
+
+def kind_of_machine(task: Task) -> str:
+    """What times of a task depend on."""
+    return machine(with_gpus=task.environment.gpus > 0)
+
+
+def simultaneous(task: Task, jobs: int) -> int:
+    """How many of so many evaluations of a task this machine does at a time.
+
+    Those that measure time are one, on a core of its own; with GPUs one on each, if there are as many cores.
+    """
+    wanted, known = task.environment, gpus()
+    if not wanted.gpus:
+        return 1 if wanted.exclusive else jobs
+    pool = alike(known) if wanted.exclusive else known
+    spare = len(os.sched_getaffinity(0)) - 1 if wanted.exclusive else jobs
+    return max(1, min(jobs, spare, len(pool) // wanted.gpus))
 
 
 class Capacity(Struct, frozen=True):

@@ -19,8 +19,7 @@ from evogit.core import Cost, EvoGitError, SandboxLostError, Status
 from evogit.evaluation.arguments import Arguments, Put, arguments, put, restored
 from evogit.evaluation.binary_values import Array, checked, checked_items, read
 from evogit.evaluation.charges import charge, writing
-from evogit.sandbox import CallReply, ResourceUsage, Session
-from evogit.sandbox.answers import NOTHING
+from evogit.sandbox import CallReply, Session
 from evogit.sandbox.limits import Breach
 from evogit.sandbox.values import MisfitError, dump, parse
 
@@ -137,15 +136,23 @@ class Program:
         self._total = total
         self._calls = 0
         self._connected = False
-        self._earlier = NOTHING
+        self._earlier = Cost()
         self._printed = b"", b""
         self._loss: SandboxLostError | None = None
 
     @property
     def cost(self) -> Cost:
         """What all requests used so far, those of other lives included."""
-        used = _sum(self._earlier, self._session.usage)
-        return Cost(wall=used.wall, cpu=used.cpu, memory=used.memory)
+        used, largest = self._session.usage, self._session.largest
+        return self._earlier + Cost(
+            wall=used.wall,
+            cpu=used.cpu,
+            memory=used.memory,
+            waited=used.waited,
+            call_wall=largest.wall,
+            call_cpu=largest.cpu,
+            call_share=largest.share,
+        )
 
     def output(self) -> tuple[bytes, bytes]:
         """Stdout and stderr of all lives, each of which is capped.
@@ -183,8 +190,7 @@ class Program:
                 self._take_in(life)
 
     def _take_in(self, life: Program) -> None:
-        cost = life.cost
-        self._earlier = _sum(self._earlier, ResourceUsage(wall=cost.wall, cpu=cost.cpu, memory=cost.memory))
+        self._earlier += life.cost
         try:
             printed = life.output()
         except SandboxLostError as loss:
@@ -375,10 +381,6 @@ class Program:
         value, plain, size = _value(reply, fits, self._calls)
         charged = charge(reply, lambda: given.reading() if given else 0.0, lambda: writing(plain, size))
         return Called(value, charged.cpu, charged.wall, charged.transport)
-
-
-def _sum(one: ResourceUsage, other: ResourceUsage) -> ResourceUsage:
-    return ResourceUsage(wall=one.wall + other.wall, cpu=one.cpu + other.cpu, memory=max(one.memory, other.memory))
 
 
 def _limit(value: float | str | None) -> float | None:

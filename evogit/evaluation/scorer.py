@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from evogit.config import Task
+from evogit.config.values import ALL, SEED
 from evogit.core import (
     BaseFiles,
     ConfigError,
-    Cost,
     Evaluation,
     EvaluatorError,
     Evidence,
@@ -33,10 +33,11 @@ from evogit.evaluation.evaluator_limits import within_own_limits
 from evogit.evaluation.inputs import Drawn, generator
 from evogit.evaluation.loading import load_evaluator, wanted
 from evogit.evaluation.prepare import layer
-from evogit.evaluation.program import CandidateFailedError, Case, Program, connection_failures
+from evogit.evaluation.program import CandidateFailedError, Case, Invalid, Program, connection_failures
+from evogit.evaluation.told_failures import failure_in
 from evogit.sandbox import Completed, Sandbox, Session
 from evogit.sandbox.answers import NOTHING
-from evogit.sandbox.archive import pack
+from evogit.sandbox.archive import entries_of, pack
 from evogit.sandbox.providers import provider
 
 T = TypeVar("T")
@@ -99,6 +100,7 @@ class Scorer:
         self._prepare = evaluator.prepare
         self._lay = evaluator.lay
         self._layers: dict[str, BaseFiles] = {}
+        self._ignored = task.ignored_failures
         self._wanted = wanted(self._evaluate)
 
     @property
@@ -119,20 +121,13 @@ class Scorer:
     def evaluate(self, split: str, repeat: int, files: Files, drawn: Drawn) -> tuple[Evaluation, Evidence]:
         """Evaluate one candidate; its cases were told by then. When the sandbox is lost it starts over.
 
-        So it does, once, when the wall clock ended a request that had used little CPU. `drawn` are the seeds of `rng`.
+        It is `starved` if the wall clock ended a request that had to wait for a core, even one whose failure the
+        evaluator took in its stride. `drawn` are the seeds of `rng`.
 
         Raises:
             SandboxError: when the sandbox itself fails, or is lost again and again.
         """
-        first, evidence = self._kept(lambda: self._score(split, repeat, files, drawn))
-        if not first.starved:
-            return first, evidence
-        self._tell({"late": first.reason})
-        second, evidence = self._kept(lambda: self._score(split, repeat, files, drawn))
-        if second.starved:
-            second = replace(second, reason=f"{second.reason}, at the second try as at the first")
-        cost = replace(second.cost, wall=first.cost.wall + second.cost.wall, cpu=first.cost.cpu + second.cost.cpu)
-        return replace(second, cost=cost), evidence
+        return self._kept(lambda: self._score(split, repeat, files, drawn))
 
     def run(self, files: Files, command: Sequence[str], wall: float) -> Completed:
         """Run a command on these files, where candidates run, with what is prepared for them; this evaluates nothing.
@@ -192,13 +187,20 @@ class Scorer:
                 evaluation = _failed(blamed.status, blamed.reason)
             finally:  # a loss that the evaluator took for the candidate's failure, or hid, comes out here
                 (stdout, stderr), *_ = [program.output() for program in programs]
-            if evaluation.status == "timeout" and (
-                spare := next((each.starved for each in sessions if each.starved), "")
-            ):
-                evaluation = replace(evaluation, reason=f"{evaluation.reason}, having used {spare}", starved=True)
-        cpu = sum(program.cost.cpu for program in programs)
-        memory = max(program.cost.memory for program in programs)
-        cost = Cost(wall=time.perf_counter() - begun, cpu=cpu, memory=memory)
+            if starved := next((each.starved for each in sessions if each.starved), ""):
+                reason = ", ".join(filter(None, [evaluation.reason or "a call timed out", starved]))
+                evaluation = replace(evaluation, reason=reason, starved=True)
+        own, *others = (program.cost for program in programs)
+        for other in others:  # the seed's calls say nothing of how near the candidate is to its limits
+            own += replace(other, call_share=0.0)
+        cost = replace(
+            own,
+            wall=time.perf_counter() - begun,
+            waited=round(own.waited, 3),
+            call_wall=round(own.call_wall, 4),
+            call_cpu=round(own.call_cpu, 6),
+            call_share=round(own.call_share, 3),
+        )
         return replace(evaluation, stages=stages, cost=cost), Evidence(stdout=stdout, stderr=stderr, log=log)
 
     def _open(self, sessions: list[Session], files: Files, seed: int) -> Session:
@@ -212,6 +214,9 @@ class Scorer:
             CandidateFailedError: they cannot be laid over these.
             EvaluatorError: `prepare` fails.
         """
+        if SEED in self.task.ignored_failures:
+            is_seed = isinstance(files, Files) and not files.removed and not entries_of(files.changed)[0]
+            self._ignored = (*self.task.ignored_failures, ALL) if is_seed else self.task.ignored_failures
         return self._on_layer(self._lay(files) if self._lay else files)
 
     def _on_layer(self, files: Files) -> Files:
@@ -269,6 +274,8 @@ class Scorer:
         if case.metrics.keys() != declared:
             got = ", ".join(sorted(case.metrics)) or "none"
             raise EvaluatorError(f'case "{case.name}": expected metrics {", ".join(sorted(declared))}, got {got}')
+        if case.beside and (told := failure_in(case.beside, self._ignored, declared)):
+            raise Invalid(f'a failure is told beside case "{case.name}": {told}')
         return {name: _number(case.name, name, value) for name, value in case.metrics.items()}
 
 

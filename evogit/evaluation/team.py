@@ -210,7 +210,7 @@ class Team:
         if self._verification is None:
             if said[0].counts or not self._jobs:
                 return said
-            logger.warning("the evaluator failed on the worker %s, and is tried on this machine", worker.name)
+            logger.warning("%s on the worker %s: it is tried on this machine", said[0].status, worker.name)
             return await again()
         beside = partial(self._beside, worker, tree, files, split, repeat)
         believed, left_out = await self._verification.of(worker.name, (tree, split, repeat), said, again, beside)

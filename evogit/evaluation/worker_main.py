@@ -18,7 +18,7 @@ from evogit.config import Task
 from evogit.core import BaseFiles, EvaluatorError, EvoGitError, Files
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import PUBLIC
-from evogit.evaluation.machine import Capacity, machine
+from evogit.evaluation.machine import Capacity, kind_of_machine
 from evogit.evaluation.task_json import task_of
 from evogit.evaluation.version import own_version
 from evogit.evaluation.worker_connection import (
@@ -115,15 +115,16 @@ async def _work(wire: WorkerConnection, folder: Path) -> None:
     if message is None:
         return
     header, body = message
+    task = unpacked(header, body, folder)
     evaluator = Evaluator(
-        unpacked(header, body, folder),
+        task,
         provider=header["provider"],
         jobs=header["jobs"] or len(os.sched_getaffinity(0)),
         drawing=PUBLIC,  # each evaluation comes with the seeds that the run drew for it
         private=[folder],
     )
     async with evaluator:
-        about = {"provider": evaluator.provider, "image": evaluator.image, "machine": machine()}
+        about = {"provider": evaluator.provider, "image": evaluator.image, "machine": kind_of_machine(task)}
         wire.say({"ready": {**about, "jobs": evaluator.jobs, "room": asdict(Capacity.here())}})
         await _Desk(wire, evaluator).attend()
 

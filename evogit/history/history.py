@@ -81,6 +81,7 @@ class History(RunState):
         self.course.started = self.course.elapsed
         self.stopped = None
         self.declared_repeats = event.repeats
+        self.unmeasured = set()
         self._weigh_noise()
         if [each.scale for each in event.metrics] != [each.scale for each in self._first_start().metrics]:
             self._rescale(event)
@@ -235,6 +236,7 @@ class History(RunState):
         self.repeats = self.declared_repeats
         self.evidence = {}
         self.faults = {}
+        self.unmeasured = set()
         self.best = None
         self.records = []
         ranked = (self.phylogeny[commit] for commit in self.phylogeny.ids if commit in anew)
@@ -259,15 +261,18 @@ class History(RunState):
         if evaluation.split != self.scores.split:
             self.beside.setdefault(evaluation.split, set()).add(commit)
             return
-        if not evaluation.counts:
+        if evaluation.status == "evaluator-error":
             self.faults[commit] = self.faults.get(commit, 0) + 1
         if evaluation.repeat:
             self._repeated(commit, event, first, was_valid)
             return
         self.evidence[commit] = event.evidence
         if not evaluation.counts:
+            if evaluation.status == "not-measured" and commit != self.seed:
+                self.unmeasured = self.unmeasured | {commit}
             return
         self._waiting.pop(commit, None)
+        self.unmeasured = self.unmeasured - {commit}
         if commit in self._former:
             if first:
                 self.counts.failed += _change(failed=not evaluation.ok, failed_before=not self._former[commit].ok)

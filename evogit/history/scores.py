@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 from typing import Self
 
 from msgspec.structs import replace
 
-from evogit.core import Cost, Evaluation, Metric
+from evogit.core import Evaluation, Metric
 from evogit.history.columns import DERIVED, fold
 from evogit.history.pages import Pages
 from evogit.stats.estimates import LEVEL, Estimate, Noise
@@ -485,11 +487,7 @@ def together(evaluations: Sequence[Evaluation], scale: Callable[[str], Scale] = 
         (valid or counted)[0],
         metrics=_means([each.metrics for each in valid], scale),
         cases=_means_by_case([each.cases for each in valid], scale) if valid else counted[0].cases,
-        cost=Cost(
-            wall=math.fsum(each.wall for each in costs),
-            cpu=math.fsum(each.cpu for each in costs),
-            memory=max(each.memory for each in costs),
-        ),
+        cost=reduce(add, costs),
         cached=all(each.cached for each in counted),
         repeat=0,
     )

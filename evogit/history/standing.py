@@ -29,7 +29,7 @@ Verdict = Literal["better", "worse", "within noise", "tied"]
 WAITING, OLD = "waiting", "old"
 """The status of what is not evaluated yet, and of what was evaluated only before the task changed."""
 
-UNMEASURED = (WAITING, OLD, "evaluator-error")
+UNMEASURED = (WAITING, OLD, "evaluator-error", "not-measured")
 """Statuses that say nothing of the candidate."""
 
 MAX_PLACES = 12
@@ -108,18 +108,18 @@ class Comparison(Struct, frozen=True):
 class Standing(Struct, frozen=True):
     """How one candidate stands.
 
-    `status` is that of its evaluation, or one of `WAITING` and `OLD`. `score` is None unless it is `ok`; `margin` is
-    half of its 95 % `interval`, which reaches further up than down on a log scale. `origin` is the candidate that it is
-    compared with, None where no valid one is known.
+    `status` is that of its evaluation, or one of `WAITING` and `OLD`. `score` is None unless it is `ok`; `interval` is
+    its 95 % interval, which reaches further up than down on a log scale and has equal ends where the score is exact,
+    and `margin` half of that. `origin` is the candidate that it is compared with, None where no valid one is known.
     """
 
     commit: str
     status: str
     score: float | None = None
+    interval: tuple[float, float] | None = None
     margin: float = 0.0
     origin: str | None = None
     comparison: Comparison | None = None
-    interval: tuple[float, float] | None = None
 
     @property
     def gain(self) -> float | None:
@@ -150,7 +150,7 @@ def standing(history: History, commit: str) -> Standing:
         return Standing(commit, status_of(history, commit))
     origin = origin_of(history, commit)
     compared = compare(scores, commit, origin) if origin else None
-    return Standing(commit, "ok", score, scores.margin(commit) or 0.0, origin, compared, scores.interval(commit))
+    return Standing(commit, "ok", score, scores.interval(commit), scores.margin(commit) or 0.0, origin, compared)
 
 
 def status_of(history: History, commit: str) -> str:

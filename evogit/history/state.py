@@ -82,6 +82,7 @@ class RunState:
         course: how it went, by the time of the entries.
         beside: split that does not rank -> ids of what was evaluated on it.
         faults: id -> errors of the evaluator on the run's split, repeats included, under the present task.
+        unmeasured: those that the machine was too busy to measure since an engine last began; the next one tries again.
         reserved: what is set aside for attempts of which it is not known yet what they cost, by entry.
         seq: the highest clock seen.
         repeats: how often a would-be best is evaluated again before it is believed; 0 where scores are exact. It is
@@ -135,6 +136,7 @@ class RunState:
     _scores: Scores | Strengths | PairedScores | None = field(default=None, init=False)
     _former: dict[str, Evaluation] = field(default_factory=dict, init=False)
     faults: dict[str, int] = field(default_factory=dict, init=False)
+    unmeasured: set[str] = field(default_factory=set, init=False)
     course: Course = field(default_factory=Course, init=False)
     _best_noted: str | None = field(default=None, init=False)
     beside: dict[str, set[str]] = field(default_factory=dict, init=False)
@@ -247,11 +249,11 @@ class RunState:
 
     @property
     def pending(self) -> dict[str, Candidate]:
-        """The candidates that await an evaluation, by id; pruned ones, and those set aside, do not.
+        """The candidates that await an evaluation, by id; not those that are pruned, set aside or not measured.
 
         With no engine where any may do it.
         """
-        out = self.pruned | self.set_aside
+        out = self.pruned | self.set_aside | self.unmeasured
         return {commit: candidate for commit, candidate in self._waiting.items() if commit not in out}
 
     @property

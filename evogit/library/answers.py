@@ -12,6 +12,7 @@ from msgspec import Struct, field
 
 from evogit.core import Status, UsageError
 from evogit.evaluation.program import CandidateFailedError
+from evogit.evaluation.told_failures import failure_in
 from evogit.text import one_line
 
 FEEDBACK = "feedback"
@@ -54,6 +55,9 @@ def read_answer(told: object, primary: str) -> Answer:
             raise UsageError(f"{_shown(told)}; expected {_expected(primary)}")
         return _finite({primary: value}, primary, "")
     feedback = told.get(FEEDBACK, "")
+    flags = {str(name): value for name, value in told.items() if isinstance(value, bool | str | list)}
+    if failure := failure_in(flags, (), [primary]):
+        return Answer(status="invalid", reason=f"a failure is told beside {primary}: {failure}")
     values = {str(name): (value, _number(value)) for name, value in told.items() if name != FEEDBACK}
     odd = [f"{name}: {_shown(value)}" for name, (value, number) in values.items() if number is None]
     if odd:

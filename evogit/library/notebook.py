@@ -77,13 +77,9 @@ def _rows(history: History) -> Iterator[tuple[str, str, str, str]]:
             ranks = metric.primary and split == history.split
             digits = places(history) if ranks else decimals(*values, margins=margins)
             compared = compare(scores, history.best or "", history.seed or "", split, metric)
-            seed, best = (_value(*each, digits) for each in zip(values, margins, strict=True))
+            seed, best = (measured(*each, digits) for each in zip(values, margins, strict=True))
             name = metric.name if split == history.split else f"{metric.name} ({split})"
             yield name, seed, best, compared.words(digits) if compared else "-"
-
-
-def _value(value: float | None, margin: float | None, digits: int) -> str:
-    return "-" if value is None else measured(value, margin, digits)
 
 
 def _steps(history: History) -> Iterator[tuple[str, ...]]:
@@ -91,7 +87,7 @@ def _steps(history: History) -> Iterator[tuple[str, ...]]:
     for each, compared in (way(history, history.best) if history.best else [])[-LATEST:][::-1]:
         known = standing(history, each.commit)
         gain = compared.text(digits) if compared else ""
-        yield _value(known.score, known.margin, digits), gain, each.commit[:7], each.agent, each.title
+        yield measured(known.score, known.margin, digits), gain, each.commit[:7], each.agent, each.title
 
 
 def _cells(texts: Sequence[str]) -> str:

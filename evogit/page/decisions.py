@@ -12,12 +12,14 @@ from msgspec import Struct
 
 from evogit.core import Candidate, Compared, Decision, Entry, NotFoundError, RefusedError, UsageError
 from evogit.history import History
+from evogit.history.standing import places
 from evogit.page.payload import FollowedRun, Record
 from evogit.repository import clean
 from evogit.review.crossing import Crossed, cross, propose_crossed
 from evogit.review.decisions import consequences, decide, effect
 from evogit.review.judging import say
 from evogit.review.landing import follow_undo, prepare
+from evogit.text import number
 
 LONGEST = 2_000
 """Characters of a reason."""
@@ -143,7 +145,7 @@ def _candidate(run: FollowedRun, asked: Mapping[str, Any], name: str) -> Candida
 
 def _told(history: History, candidate: Candidate) -> str:
     value = history.fitness(candidate.commit)
-    score = "" if value is None else f" ({value:.6g})"
+    score = "" if value is None else f" ({number(value, places(history))})"
     return f"{candidate.commit[:7]}{score} {candidate.title}"
 
 

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evogit.adopt.admitted import admitted, is_scored
 from evogit.adopt.foreign_task import kept_folder
 from evogit.adopt.sources import STAND_INS
+from evogit.agents.briefs.digest import under_load
 from evogit.agents.mutation.languages_read import told_of_languages
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.config.values import REPEATS, measure_of
@@ -27,6 +29,7 @@ from evogit.evaluation.inputs import PUBLIC
 from evogit.evaluation.seed_files import packed_seed, seed_of
 from evogit.history.scores import Scores
 from evogit.history.state import ROUNDING
+from evogit.review.seed_numbers import unnoticed
 from evogit.sandbox.archive import pack
 
 logger = logging.getLogger(__name__)
@@ -57,7 +60,8 @@ SLOW = 30.0
 class SeedEvaluation(Struct, frozen=True):
     """The seed's evaluation on one split; `timing` says how CPU is known, `again` what came of evaluating it again.
 
-    `logs` are what the evaluator said in each of all these evaluations.
+    `logs` are what the evaluator said in each of all these evaluations; `blind` is a sentence if the evaluator does not
+    notice that a seed is broken.
     """
 
     evaluation: Evaluation
@@ -66,6 +70,7 @@ class SeedEvaluation(Struct, frozen=True):
     timing: str
     again: tuple[Evaluation, ...] = ()
     logs: tuple[str, ...] = ()
+    blind: str = ""
 
     @property
     def slow(self) -> bool:
@@ -105,11 +110,12 @@ class SeedEvaluation(Struct, frozen=True):
 
 
 async def judge_seed(
-    task: Task, splits: Sequence[str], provider: str, *, again: bool = False
+    task: Task, splits: Sequence[str], provider: str, *, again: bool = False, break_it: bool = False
 ) -> AsyncIterator[SeedEvaluation]:
     """Evaluate the task's seed on each split in turn, on inputs that everybody can make, so that it repeats anywhere.
 
     `again`: on train, or else the first of them, its repeats too; where the task has none, twice more the same.
+    `break_it`: there a copy of the seed that is broken, too.
 
     Raises:
         EvoGitError: when the evaluator or the sandbox cannot be used at all.
@@ -118,7 +124,8 @@ async def judge_seed(
         repository, tree = seed_of(task, Path(folder) / "seed")
         for note in told_of_languages(task, repository, tree):
             logger.warning("%s", note)
-        files = Files(pack({}), (), await packed_seed(repository, tree, task))
+        base = await packed_seed(repository, tree, task)
+        files = Files(pack({}), (), base)
         jobs = 2 if again and task.command else 1
         async with Evaluator(task, provider=provider, jobs=jobs, drawing=PUBLIC) as evaluator:
             twice = "train" if "train" in splits else splits[0]
@@ -128,7 +135,13 @@ async def judge_seed(
                 (evaluation, evidence), *found = await _evaluated(task, evaluate, look)
                 logs = (evidence.log, *(later.log for _, later in found))
                 repeated = tuple(each for each, _ in found)
-                yield SeedEvaluation(evaluation, evidence, evaluator.provider, evaluator.timing, repeated, logs)
+                judged = SeedEvaluation(evaluation, evidence, evaluator.provider, evaluator.timing, repeated, logs)
+                if break_it and split == twice and not judged.failed:
+                    values = [each.metrics[task.primary.name] for each in (evaluation, *repeated)]
+                    contents = repository.trees.files(tree, task.is_editable)
+                    sentence = await unnoticed(task, evaluator, base, contents, split, values)
+                    judged = replace(judged, blind=sentence)
+                yield judged
 
 
 async def _twice(evaluate: Evaluate, repeat: int) -> list[tuple[Evaluation, Evidence]]:
@@ -150,6 +163,8 @@ async def _evaluated(task: Task, evaluate: Evaluate, look: bool) -> list[tuple[E
     if not look:
         return [await evaluate()]
     found = await _twice(evaluate, again[0])
+    if len(found) > 1 and not any(evaluation.ok for evaluation, _ in found):
+        found.append(await evaluate(repeat=again[0]))  # with nothing beside it: tests may measure time
     if len(found) < 2 or not all(evaluation.ok for evaluation, _ in found):
         return found
     slow = any(evaluation.cost.wall >= SLOW for evaluation, _ in found)
@@ -160,17 +175,19 @@ async def _evaluated(task: Task, evaluate: Evaluate, look: bool) -> list[tuple[E
 
 def problems(task: Task, judged: Sequence[SeedEvaluation]) -> list[str]:
     """What a run of this task would suffer from, one sentence each; empty when all is well."""
-    evaluations = [each.evaluation for each in judged]
-    found = [
-        f"{each.split}: {f'the seed fails ({each.status})' if each.counts else 'the evaluator fails'}: {each.reason}"
-        for each in evaluations
-        if not each.ok
-    ]
+    evaluations = [each.evaluation for each in judged if not each.flaky]
+    found = [f"{each.split}: {_failure(each)}: {each.reason}" for each in evaluations if not each.ok]
     for each in judged:
         found += [*_unsteady(task, each), *_admitted(task, each)]
         if each.evaluation.ok and each.evaluation.split == "train":
             found += _wrong_baselines(task, each)
     return found
+
+
+def _failure(evaluation: Evaluation) -> str:
+    if evaluation.counts:
+        return f"the seed fails ({evaluation.status})"
+    return "the seed was not measured" if evaluation.status == "not-measured" else "the evaluator fails"
 
 
 ABSENT = {
@@ -242,12 +259,20 @@ def flaky(task: Task, judged: SeedEvaluation) -> str:
     if task.command is None:
         return said
     more = f"raise retry = {task.command.retry}" if task.command.retry else "set retry = 1"
-    return f"{said}; fix that, or {more} in [evaluator] of {_file(task)}, so that what fails is run again"
+    remedy = f"fix that, or {more} in [evaluator] of {_file(task)}, so that what fails is run again"
+    alone = "" if task.environment.exclusive else f". Tests that measure time need a core of their own: {EXCLUSIVE}"
+    return f"{said}; {remedy}{alone}"
+
+
+EXCLUSIVE = "exclusive = true in [sandbox]"
+"""The key that keeps EvoGit's other processes off the core of what is measured."""
 
 
 def advice(task: Task, judged: SeedEvaluation) -> str:
     """What to change where the seed fails: a sentence; empty where its reason says enough."""
     status, reason = judged.evaluation.status, judged.evaluation.reason
+    if status == "not-measured":
+        return "Try again when the machine is less busy, or give it more with timeout in [sandbox]."
     said = f"{reason}\n{judged.evidence.log}\n{judged.evidence.stderr.decode(errors='replace')}"
     if reason.startswith("prepare() failed") and "not found" not in said:
         return (
@@ -260,6 +285,11 @@ def advice(task: Task, judged: SeedEvaluation) -> str:
         return f"Give it more with {LIMITS[status]} in [sandbox], or evaluate by a command that needs less."
     if re.search(r"\bnot found\b|No module named|Cannot find (module|package)|exit code 127", said):
         return _lacking(judged.provider, said)
+    if load := under_load(judged.evaluation):
+        return (
+            f"It failed{load}. If its tests measure time, try again on a calm machine, and set retry = 1 in "
+            f"[evaluator] or {EXCLUSIVE}."
+        )
     if "exit code" in reason:
         return (
             "It has only the files that are committed, no network, and a home that is empty. If it fails in a fresh "

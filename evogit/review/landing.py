@@ -13,6 +13,7 @@ from evogit.core import (
     Decision,
     Entry,
     Evaluation,
+    EvaluatorError,
     Files,
     Metric,
     NotFoundError,
@@ -145,6 +146,8 @@ async def measure(
                 repository.holdouts.show(task.name)
             sides = [(landing.tip_tree, Files(pack({}), (), base)), (landing.tree, Files(changed, removed, base))]
             before, after = await judge_in_turns(evaluator, sides, each, times)
+            if unmeasured := [found for found in (before[-1], after[-1]) if not found.counts]:
+                raise EvaluatorError(f"no comparison on {each}: {unmeasured[0].reason}; land it when that has changed")
             trials.append(trial_of(task, before, after))
     return trials
 

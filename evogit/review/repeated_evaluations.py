@@ -9,7 +9,7 @@ from evogit.evaluation.evaluator import Evaluator
 
 
 async def judge_times(evaluator: Evaluator, tree: str, files: Files, split: str, times: int) -> list[Evaluation]:
-    """The repeats 0, 1, ... of one candidate on `split`, up to the first that fails.
+    """The repeats 0, 1, ... of one candidate on `split`, up to the first that fails or is not measured.
 
     Raises:
         EvaluatorError: the evaluator itself failed, which says nothing of the candidate.
@@ -34,7 +34,7 @@ async def judge_in_turns(
             if not all(each.ok for each in known):
                 continue
             evaluation, _ = await evaluator.evaluate(tree, files, split=split, repeat=repeat)
-            if not evaluation.counts:
+            if evaluation.status == "evaluator-error":
                 raise EvaluatorError(f"the evaluator failed on {split}: {evaluation.reason}; fix it, then try again")
             known.append(evaluation)
     return found

@@ -115,7 +115,7 @@ def steps(history: History, commit: str | None) -> list[Record]:
             "operator": _operator(each),
             "value": history.fitness(each.commit),
             "interval": known_ends(history.interval(each.commit)),
-            "over": compared.over if compared else None,
+            "relative": compared.relative if compared else "",
             **gain_record(compared),
             "inspirations": list(history.inspirations.get(each.commit, ())),
         }
@@ -190,6 +190,8 @@ def remarks(history: History) -> list[str]:
     if broken := sorted(history.set_aside, key=lambda commit: history.phylogeny[commit].number):
         more = f" and {len(broken) - 1} more" if broken[1:] else ""
         said.append(f"set aside, as the evaluator failed on it again and again: {broken[0][:7]}{more}")
+    if busy := len(history.unmeasured):
+        said.append(f"{busy:,} not measured, as the machine was too busy; the next `evogit run` tries again")
     if waiting := len(history.pending):
         said.append(f"{waiting:,} not evaluated yet; `evogit run` goes on with {'it' if waiting == 1 else 'them'}")
     return said

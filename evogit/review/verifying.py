@@ -26,12 +26,13 @@ class Verification(Struct, frozen=True, kw_only=True):
     """What is on record of a candidate on one split, and what came of evaluating it again.
 
     `scores` holds both, as the candidates `recorded` and `again`. `differs` says, a sentence each, what is not as it
-    was then; `against` why the claim does not hold, empty when it does.
+    was then; `against` why the claim does not hold, empty when it does. Where nothing is on record (`recorded` is
+    None), as of most candidates on the holdout, there is no claim, and what came out is for the user to compare.
     """
 
     candidate: Candidate
     split: str
-    recorded: Evaluation
+    recorded: Evaluation | None
     again: Evaluation
     scores: Scores
     differs: tuple[str, ...]
@@ -67,7 +68,7 @@ def check_verifiable(history: History, candidates: Sequence[Candidate]) -> None:
 async def verify(
     repository: Repository, history: History, task: Task, candidates: Sequence[Candidate], provider: str
 ) -> AsyncIterator[Verification]:
-    """Evaluate again what is on record, on the run's split and on the holdout, one after the other.
+    """Evaluate again what is on record on the run's split, and evaluate on the holdout, one after the other.
 
     A candidate of a noisy task is evaluated as often as a would-be best; with the same repeats, so that evaluators
     which draw from `rng` draw the same. Nothing is journalled.
@@ -83,14 +84,16 @@ async def verify(
         for candidate in candidates:
             files = Files(*repository.trees.changes(seed, candidate.tree, task.is_visible), base)
             for split in dict.fromkeys((history.split, "holdout")):
-                if recorded := _recorded(history, candidate.commit, split):
-                    if split != history.split:
-                        repository.holdouts.show(task.name)
-                    times = 1 + _repeats(history, task)
-                    sides = [(seed, Files(pack({}), (), base)), (candidate.tree, files)]
-                    paired = history.scores.paired and split == history.split
-                    *seeds, again = await judge_in_turns(evaluator, sides[not paired :], split, times)
-                    yield _compared(history, task, candidate, recorded, again, *seeds)
+                recorded = _recorded(history, candidate.commit, split)
+                if not recorded and split not in task.splits:
+                    continue
+                if split != history.split:
+                    repository.holdouts.show(task.name)
+                times = 1 + _repeats(history, task)
+                sides = [(seed, Files(pack({}), (), base)), (candidate.tree, files)]
+                paired = history.scores.paired and split == history.split
+                *seeds, again = await judge_in_turns(evaluator, sides[not paired :], split, times)
+                yield _compared(history, task, candidate, recorded, again, *seeds)
 
 
 def _recorded(history: History, commit: str, split: str) -> list[Evaluation]:
@@ -117,7 +120,7 @@ def _compared(
     seeds: Sequence[Evaluation] = (),
 ) -> Verification:
     """Put what is on record and what was found now side by side; `seeds` was measured in turns with the latter."""
-    scores = history.scores.beside(candidate.commit, recorded[0].split)
+    scores = history.scores.beside(candidate.commit, again[0].split)
     repeats = max(_repeats(history, task), len(recorded) - 1)
     scores.repeats = max(repeats, 2) if repeats else 0  # one repeat would call nothing better
     for evaluation in recorded:
@@ -125,17 +128,16 @@ def _compared(
     for evaluation, seed in zip_longest(again, seeds[: len(again)]):
         scores.record(AGAIN, beside(evaluation, history.seed or "", seed))
     then, now = scores.evaluation(RECORDED), scores.evaluation(AGAIN)
-    assert then  # both were evaluated
-    assert now
+    assert now  # it was evaluated
     return Verification(
         candidate=candidate,
-        split=then.split,
+        split=now.split,
         recorded=then,
         again=now,
         scores=scores,
-        differs=tuple(_differs(then, now)),
-        against=tuple(_against(scores, then, now)),
-        under_load=then.status != now.status and any(each.starved for each in [*recorded, *again]),
+        differs=tuple(_differs(then, now)) if then else (),
+        against=tuple(_against(scores, then, now)) if then else (),
+        under_load=then is not None and then.status != now.status and any(each.starved for each in [*recorded, *again]),
     )
 
 

@@ -54,11 +54,23 @@ class Environment(Struct, frozen=True, kw_only=True):
 
 
 class ResourceUsage(Struct, frozen=True, kw_only=True):
-    """Seconds of wall clock and CPU, and the peak of memory in bytes, of one request."""
+    """Seconds of wall clock and CPU, and the peak of memory in bytes, of one request.
+
+    `waited` are the seconds of `wall` in which it was ready to run, and other processes of the machine had the cores.
+    """
 
     wall: float
     cpu: float
     memory: int
+    waited: float = 0.0
+
+
+class LargestRequest(Struct, frozen=True, kw_only=True):
+    """The request that came nearest to a limit of its own: seconds, and the `share` of that limit."""
+
+    wall: float = 0.0
+    cpu: float = 0.0
+    share: float = 0.0
 
 
 Place = int | str
@@ -128,11 +140,13 @@ class Completed(Struct, frozen=True, kw_only=True):
 class Session(Protocol):
     """One life of a candidate: its files unpacked in a place of its own, gone without a trace at the end.
 
-    `usage` is what all requests used so far: sums, and the peak of memory. `starved` says how little CPU the last one
-    had used of what it may when its wall clock ran out; empty where that was not so.
+    `usage` is what all requests used so far: sums, and the peak of memory. `largest` is the one that came nearest to
+    its limits. `starved` says how long a request waited for a core whose wall clock ran out, if that was long enough
+    for the machine to be the cause; else it is empty.
     """
 
     usage: ResourceUsage
+    largest: LargestRequest
     starved: str
 
     def call(

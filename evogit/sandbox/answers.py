@@ -16,7 +16,7 @@ MARKER = 64
 """Bytes that cut output may be longer than the limit, for the marker."""
 
 KINDS = ("file", "executable", "link", "folder", "other")
-SHARE = ("cpu", "memory", "wall", "binary", "phases")
+SHARE = ("cpu", "memory", "wall", "waited", "binary", "phases")
 """What is told of each of several calls."""
 MOST = 1 << 53
 """Numbers above this one are none that a supervisor counts."""
@@ -148,8 +148,8 @@ def _shares(shares: object) -> Iterator[Share]:
 
 
 def _share(fields: dict[str, Any]) -> Share:
-    wall, cpu, memory = (_number(fields, name) for name in ("wall", "cpu", "memory"))
-    usage = ResourceUsage(wall=wall, cpu=cpu, memory=int(memory))
+    wall, cpu, memory, waited = (_number(fields, name) for name in ("wall", "cpu", "memory", "waited"))
+    usage = ResourceUsage(wall=wall, cpu=cpu, memory=int(memory), waited=waited)
     return Share(usage=usage, phases=_phases(fields.get("phases")), binary=fields.get("binary") is True)
 
 

@@ -73,7 +73,10 @@ class Bare:
 
     def _spawn(self, start: WorkerStart) -> JailProcess:
         box = Path(tempfile.mkdtemp(prefix="evogit-none-"))
-        variables = environment(self._python.path, str(box))
+        programs = box / "programs"
+        programs.mkdir()
+        (programs / "python").symlink_to(self._python.path)
+        variables = environment(self._python.path, str(box), str(programs))
         if self._packages:
             variables["PYTHONPATH"] = str(self._packages)
         core = pinned(self._core) if self._core is not None else contextlib.nullcontext()

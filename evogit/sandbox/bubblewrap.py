@@ -39,6 +39,8 @@ TOPS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 """Links into /usr, or folders beside it."""
 RESOLVING = ("/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/ssl")
 """What programs need of /etc to use a network."""
+PROGRAMS = "/programs"
+"""A folder with `python`, which many systems do not have beside `python3`."""
 ACCOUNTS = {
     "/etc/passwd": b"root:x:0:0::/root:/bin/sh\nbox:x:1000:1000::/box/home:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n",
     "/etc/group": b"root:x:0:\nbox:x:1000:\nnogroup:x:65534:\n",
@@ -170,8 +172,9 @@ def _arguments(python: Interpreter, start: WorkerStart, data: list[int], hidden:
     for capability in CAPABILITIES:
         yield from ("--cap-add", capability)
     yield from ("--uid", "1000", "--gid", "1000", "--hostname", "box")
-    for name, value in environment(python.path, "/box").items():
+    for name, value in environment(python.path, "/box", PROGRAMS).items():
         yield from ("--setenv", name, value)
+    yield from ("--symlink", str(python.path), f"{PROGRAMS}/python")
     yield from _system(python, hidden)
     for path in (*(f"/supervisor/{name}.pyc" for name in python.modules), *ACCOUNTS):
         yield from ("--perms", "0444", "--file", next(fds), path)

@@ -32,11 +32,22 @@ def exclusive_core() -> int:
     return max(cores)
 
 
+def exclusive_cores(number: int) -> list[int]:
+    """Cores for so many evaluations at a time, the last ones that this process may use; one is left for all else.
+
+    Raises:
+        SandboxError: as `exclusive_core` does.
+    """
+    exclusive_core()
+    cores = sorted(os.sched_getaffinity(0))
+    return cores[-min(number, len(cores) - 1) :]
+
+
 @contextlib.contextmanager
-def kept_free(core: int) -> Iterator[None]:
-    """Keep this process, and what it starts meanwhile, off a core, and off the other threads of the same silicon."""
+def kept_free(*apart: int) -> Iterator[None]:
+    """Keep this process, and what it starts meanwhile, off cores, and off the other threads of the same silicon."""
     cores = os.sched_getaffinity(0)
-    move_to(cores - _siblings(core) or cores - {core})
+    move_to(cores.difference(*map(_siblings, apart)) or cores - set(apart))
     try:
         yield
     finally:
@@ -55,16 +66,21 @@ def pinned(core: int) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def turn() -> Iterator[None]:
+def turn(core: int | None = None, *, whole: bool = True) -> Iterator[None]:
     """Wait until no other exclusive evaluation of this user runs on this machine, and let none begin meanwhile.
+
+    Without the `whole` machine only those count that are on the same `core`; what else one measures with, such as a
+    GPU, is lent to it.
 
     Raises:
         SandboxError: when the lock cannot be taken.
     """
-    name = f"exclusive.{os.uname().nodename}"  # homes may be shared between machines
+    machine = f"exclusive.{os.uname().nodename}"  # homes may be shared between machines
+    names = [*([machine] if whole else []), *([] if core is None else [f"{machine}.core{core}"])]
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(locked(name, lambda _: None))
+            for name in names:
+                stack.enter_context(locked(name, lambda _: None))
         except OSError as error:
             raise SandboxError(
                 f"exclusive evaluations wait for each other by a lock in {cache_folder()}, which cannot be taken: "

@@ -77,9 +77,12 @@ def choose(*, privileged: bool) -> tuple[Path, tuple[Path, ...]]:
     )
 
 
-def environment(python: Path, box: str) -> dict[str, str]:
-    """All environment variables of programs in the sandbox whose writable folder is `box`."""
-    return {"PATH": f"{python.parent}:/usr/bin:/bin", "HOME": f"{box}/home", "TMPDIR": f"{box}/tmp", **FIXED}
+def environment(python: Path, box: str, programs: str = "") -> dict[str, str]:
+    """All environment variables of programs in the sandbox whose writable folder is `box`.
+
+    `programs` is a folder with the interpreter as `python`: its own may have none.
+    """
+    return {"PATH": f"{python.parent}:{programs}:/usr/bin:/bin", "HOME": f"{box}/home", "TMPDIR": f"{box}/tmp", **FIXED}
 
 
 def prepare(path: Path, folders: Iterable[Path], sources: Path) -> Interpreter:

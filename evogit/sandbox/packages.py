@@ -7,10 +7,14 @@ import hashlib
 import logging
 import os
 import re
+import select
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -19,7 +23,7 @@ from msgspec import Struct
 from evogit.core import SandboxError
 from evogit.sandbox import Environment
 from evogit.sandbox.cache import Say, cache_folder, locked
-from evogit.subprocesses import python, run_child
+from evogit.subprocesses import DEVNULL, PIPE, STDOUT, end_group, leash, python, run_child, start
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +31,12 @@ DEBIAN = "apt:"
 REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\s*(\[[^]/@]*\])?[^/@]*")
 """A name with extras, versions and markers; what a path or an address leads to may have to be built."""
 PIP = """
-import os, runpy, sys
+import ctypes, os, runpy, signal, sys
+
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
+if os.getppid() != int(sys.argv.pop(1)):
+    sys.exit("ERROR: what started pip is gone")
 
 def refuse(event, about):
     if event == "subprocess.Popen" and os.fsdecode(about[0]) == sys.executable:
@@ -37,9 +46,23 @@ def refuse(event, about):
 sys.addaudithook(refuse)
 runpy.run_module("pip", run_name="__main__", alter_sys=True)
 """
-"""pip that builds nothing: `--only-binary` does not hold for dependencies of wheels that are addresses."""
+"""pip that builds nothing: `--only-binary` does not hold for dependencies of wheels that are addresses.
+
+It ends with the process that started it, whose id is the first argument.
+"""
 SHOWN = 20
 """Last lines of a failed command's output that an error tells."""
+UNFINISHED = ".new-"
+"""How the names of folders begin in which something is being installed, or was until the process was killed."""
+WHEEL = re.compile(r"\s*(Downloading|Using cached) (?:\S*/)?(\S+\.whl) \((\d+(?:\.\d+)?) ([kMG]?)B\)")
+"""What pip prints of a wheel before it gets it."""
+UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
+LARGE_BYTES = 20 * 10**6
+"""Size of a wheel from which on it is named before it is downloaded."""
+FREE_BYTES = 10**9
+"""Room that an installation leaves on a disk."""
+POLL_S = 0.5
+"""Seconds between two looks at the room that is left."""
 
 
 class Platform(Struct, frozen=True, kw_only=True):
@@ -82,27 +105,35 @@ def requirements(environment: Environment) -> list[str]:
 
 
 def packages_folder(
-    environment: Environment, python: tuple[int, int], *, platform: Platform | None = None, say: Say = logger.info
+    environment: Environment,
+    python: tuple[int, int],
+    *,
+    platform: Platform | None = None,
+    say: Say = logger.warning,
+    free: int = FREE_BYTES,
 ) -> Path | None:
     """The folder with the Python packages of an environment, None when it asks for none; made at the first use.
 
     Its name is the SHA-256 of its content: equal for equal versions, whoever made it. Everyone may read it. `platform`
-    is this machine unless given. Whoever uses the folder holds a `lease` on it.
+    is this machine unless given. Whoever uses the folder holds a `lease` on it. An installation sends `say` what it
+    downloads and how much room that takes, and leaves `free` bytes on the disk.
 
     Raises:
-        SandboxError: when pip does not get all of them as wheels.
+        SandboxError: when pip does not get all of them as wheels, or there is too little room.
     """
     wanted, platform = requirements(environment), platform or host(python)
     if not wanted:
         return None
     recipe = f"{_recipe(wanted)}-{hashlib.sha256(repr(platform).encode()).hexdigest()[:16]}"
-    link = cache_folder() / "packages" / "recipes" / recipe
+    packages = cache_folder() / "packages"
+    link = packages / "recipes" / recipe
     try:
+        for _, size in remove_unfinished(packages):
+            say(f"removed {gigabytes(size)} that an interrupted installation of packages left behind")
         if not link.is_dir():
             with locked(f"packages-{recipe}", say):
                 if not link.is_dir():
-                    say(f"installing {', '.join(wanted)} for Python {'.'.join(map(str, platform.version))}")
-                    _install(wanted, platform, link)
+                    _install(wanted, platform, link, Progress(say, free, environment.gpus > 0))
         return link.resolve()
     except OSError as error:
         raise SandboxError(
@@ -120,10 +151,13 @@ def lease(folder: Path) -> IO[bytes]:
 def remove_folders(keep: Iterable[Environment]) -> Iterator[tuple[str, int]]:
     """Remove folders that no environment needs and no process uses: name and size in bytes of each one removed.
 
+    What interrupted installations left behind goes too.
+
     Raises:
         SandboxError: when an environment asks for what is not a package.
     """
     packages, needed = cache_folder() / "packages", {_recipe(requirements(environment)) for environment in keep}
+    yield from remove_unfinished(packages)
     kept = set()
     for link in (packages / "recipes").glob("*"):
         if link.name.partition("-")[0] in needed:
@@ -143,10 +177,66 @@ def _remove(folder: Path) -> int | None:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return None
-        size = sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
+        size = _size(folder)
         shutil.rmtree(folder)
         lock.unlink()
     return size
+
+
+def remove_unfinished(packages: Path) -> Iterator[tuple[str, int]]:
+    """Remove what installations left behind whose process is gone: name and size in bytes of each folder."""
+    for folder in sorted(packages.glob(f"{UNFINISHED}*")):
+        with _lock(folder) as lock:
+            if lock is not None:
+                size = _size(folder)
+                shutil.rmtree(folder, ignore_errors=True)
+                yield folder.name, size
+
+
+@contextmanager
+def _unfinished(packages: Path) -> Iterator[Path]:
+    """Make a folder to install into, locked until it is removed at the end, however this process ends."""
+    while True:
+        folder = Path(tempfile.mkdtemp(dir=packages, prefix=UNFINISHED))
+        with _lock(folder) as lock:
+            if lock is not None and folder.exists():  # else another process took it for a leftover
+                try:
+                    yield folder
+                finally:
+                    shutil.rmtree(folder, ignore_errors=True)
+                return
+
+
+@contextmanager
+def _lock(folder: Path) -> Iterator[int | None]:
+    """Hold the lock of a folder; None if another process holds it, or the folder is gone."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        yield None
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        yield None
+    else:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _size(folder: Path) -> int:
+    """Bytes of all files below a folder, which another process may change."""
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            total += path.lstat().st_size if path.is_file() else 0
+    return total
+
+
+def gigabytes(size: int) -> str:
+    """A size for people, such as 5.2 GB."""
+    return f"{size / 1e9:.1f} GB" if size >= 10**8 else f"{size / 1e6:.1f} MB"
 
 
 def _recipe(wanted: Sequence[str]) -> str:
@@ -162,42 +252,123 @@ def digest_of(folder: Path) -> str:
     return total.hexdigest()
 
 
-def _install(wanted: Sequence[str], platform: Platform, link: Path) -> None:
+class Progress:
+    """What the user is told of an installation, and the room on the disk that it may not take."""
+
+    def __init__(self, say: Say, free: int, gpus: bool) -> None:
+        self.say = say
+        self._free = free
+        self._gpus = gpus
+        self._bytes = 0.0
+
+    def begin(self, wanted: Sequence[str], platform: Platform) -> None:
+        """Say what is installed; what of it is known to be large, with a way to have less."""
+        self.say(
+            f"installing {', '.join(wanted)} for Python {'.'.join(map(str, platform.version))}; wheels of "
+            f"{LARGE_BYTES // 10**6} MB and more are named as they come"
+        )
+        if not self._gpus and any(re.match(r"torch(?![\w-])", name) for name in wanted):
+            self.say(
+                "torch comes with libraries for GPUs, 5 GB and more, which no sandbox here uses; wheels for the CPU "
+                "alone take a fifth of that, if pip's own configuration names PyTorch's index of them (docs/tasks.md)"
+            )
+
+    def read(self, line: str) -> None:
+        """Take a line that pip prints; name a wheel that is large."""
+        if match := WHEEL.match(line):
+            size = float(match[3]) * UNITS[match[4]]
+            self._bytes += size
+            if size >= LARGE_BYTES:
+                verb = "downloading" if match[1] == "Downloading" else "using"
+                self.say(f"{verb} {match[2]}, {gigabytes(int(size))} packed; {gigabytes(int(self._bytes))} so far")
+
+    def check_room(self, folder: Path, wanted: Sequence[str]) -> None:
+        """Refuse to fill the disk.
+
+        Raises:
+            SandboxError: less is free than has to stay free.
+        """
+        if (free := shutil.disk_usage(folder).free) < self._free:
+            raise SandboxError(
+                f"no room to install {', '.join(wanted)}: {gigabytes(free)} are free on the disk of {folder.parent}, "
+                f"and {gigabytes(self._free)} have to stay free; make room (`evogit sandbox clean` removes packages "
+                "that no task here needs), or name a folder on another disk with XDG_CACHE_HOME"
+            )
+
+    def end(self, folder: Path, began: float) -> None:
+        """Say how much was installed."""
+        number = len(list(folder.glob("*.dist-info")))
+        what = f"{number} package{'s' * (number != 1)}"
+        self.say(f"installed {what}, {gigabytes(_size(folder))}, in {time.monotonic() - began:.0f} s")
+
+
+def _install(wanted: Sequence[str], platform: Platform, link: Path, progress: Progress) -> None:
     """Make the folder beside the others under another name, and give it its own in one step."""
     link.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=link.parent.parent, prefix=".new-") as new:
-        folder = Path(new, "site")
-        folder.mkdir()
-        _pip(wanted, platform, folder)
+    began = time.monotonic()
+    with _unfinished(link.parent.parent) as new:
+        folder = new / "site"
+        for place in (folder, new / "tmp"):
+            place.mkdir()
+        progress.check_room(new, wanted)
+        progress.begin(wanted, platform)
+        _pip(wanted, platform, folder, progress)
         _tidy(folder)
         final = link.parent.parent / digest_of(folder)
         if platform.version == sys.version_info[:2]:
             _compile(folder)
         _settle(folder)
+        progress.end(folder, began)
         if not final.is_dir():
             folder.rename(final)
-        Path(new, "link").symlink_to(Path("..", final.name))
-        Path(new, "link").rename(link)
+        (new / "link").symlink_to(Path("..", final.name))
+        (new / "link").rename(link)
 
 
-def _pip(wanted: Sequence[str], platform: Platform, folder: Path) -> None:
+def _pip(wanted: Sequence[str], platform: Platform, folder: Path, progress: Progress) -> None:
     """Let pip, with the user's own configuration, choose and unpack wheels; it builds nothing.
 
-    It does not begin in the folder: modules of what it has just unpacked there must not be its own.
+    It does not begin in the folder: modules of what it has just unpacked there must not be its own. What it unpacks on
+    the way lies beside the folder, and goes with it.
     """
-    command = [*python("-c", PIP, "install"), "--quiet", "--disable-pip-version-check", "--no-input"]
-    command += ["--target", str(folder), "--only-binary=:all:", "--no-compile", "--implementation=cp"]
-    command += ["--python-version", ".".join(map(str, platform.version))]
+    command = [*python("-c", PIP, str(os.getpid()), "install"), "--disable-pip-version-check", "--no-input"]
+    command += ["--progress-bar=off", "--no-color", "--target", str(folder), "--only-binary=:all:", "--no-compile"]
+    command += ["--implementation=cp", "--python-version", ".".join(map(str, platform.version))]
     command += [f"--platform={tag}" for tag in platform.tags()]
-    done = run_child([*command, "--", *wanted], seconds=None, env=os.environ)
-    if done.returncode:
-        lines = (done.stderr or done.stdout).decode(errors="replace").splitlines()
-        said = "\n".join([line for line in lines if line.startswith("ERROR")] or lines[-SHOWN:])
+    environment = {**os.environ, "TMPDIR": str(folder.with_name("tmp")), "PYTHONUNBUFFERED": "1"}
+    last, said = deque[str](maxlen=SHOWN), list[str]()
+
+    def read(line: str) -> None:
+        progress.read(line)
+        last.append(line)
+        said.extend([line] * line.startswith("ERROR"))
+
+    if _run([*command, "--", *wanted], environment, read, lambda: progress.check_room(folder.parent, wanted)):
+        told = "\n".join(said or last)
         raise SandboxError(
             f"pip cannot get sandbox.packages ({', '.join(wanted)}) as wheels for Python "
-            f"{'.'.join(map(str, platform.version))} on {platform.machine}, {platform.libc}:\n{said}\n"
+            f"{'.'.join(map(str, platform.version))} on {platform.machine}, {platform.libc}:\n{told}\n"
             "Check the names and versions, and `pip config list`"
         )
+
+
+def _run(argv: Sequence[str], env: dict[str, str], read: Callable[[str], None], look: Callable[[], None]) -> int:
+    """Run a program, read its lines as they come, and `look` in between; its exit code. It ends if either raises."""
+    with start([*leash(), *argv], env=env, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT) as process:
+        assert process.stdout
+        output, rest = process.stdout.fileno(), b""
+        try:
+            while True:
+                look()
+                if select.select([output], [], [], POLL_S)[0]:
+                    if not (piece := os.read(output, 1 << 16)):
+                        break
+                    *lines, rest = (rest + piece).split(b"\n")
+                    for line in lines:
+                        read(line.decode(errors="replace"))
+            return process.wait()
+        finally:
+            end_group(process.pid)
 
 
 def _tidy(folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -15,9 +16,18 @@ from evogit.sandbox.limits import Limits
 from evogit.sandbox.session import GRACE, STARTUP, Jail, SupervisedSession
 from evogit.sandbox.wire import LostError
 
-PROTOCOL = 6
+PROTOCOL = 7
 MOST_SESSIONS = 500
 """Sessions that a worker serves before another one takes its place, whatever may have gathered in it."""
+
+
+Gpus = Callable[[], AbstractContextManager[Sequence[str]]]
+"""A context in which this process has GPUs of its own, by name."""
+
+
+def no_gpus() -> AbstractContextManager[Sequence[str]]:
+    """For programs that need none."""
+    return nullcontext(())
 
 
 NO_NAMESPACES = ("No permissions to create new namespace", "setting up uid map", "Creating new namespace failed")
@@ -41,6 +51,7 @@ class WorkerStart(Struct, frozen=True):
     limits: Limits
     preload: tuple[str, ...] = ()
     base: BaseFiles | None = None
+    gpus: tuple[str, ...] = ()
 
 
 class Pool:
@@ -53,6 +64,8 @@ class Pool:
         sessions: int = MOST_SESSIONS,
         *,
         network: bool = False,
+        cpus: float = 0.0,
+        gpus: Gpus = no_gpus,
     ) -> None:
         """Start with none.
 
@@ -61,11 +74,15 @@ class Pool:
             seccomp: the filter that the supervisor installs, as `seccomp.compile_filter` makes it.
             sessions: how many one worker serves.
             network: whether the provider gives workers the host's network.
+            cpus: the cores that a worker's processes share; 0 for all that they may run on.
+            gpus: lends GPUs to this process, until the context ends.
         """
         self._spawn = spawn
         self._seccomp = seccomp
         self._sessions = sessions
         self._network = network
+        self._cpus = cpus
+        self._gpus = gpus
         self._idle: list[_Worker] = []
 
     def open(
@@ -81,10 +98,20 @@ class Pool:
         if wanted.base and wanted.base.readonly:
             changed = [path for path, kind, *_ in entries if kind != "folder"]
             check_readonly([*changed, *wanted.removed], wanted.base.readonly)
-        start = WorkerStart(limits, tuple(preload), wanted.base)
-        worker = self._take(start) or _Worker(self._spawn(start), start, self._seccomp, self._network)
         request = {"do": "open", "removed": list(wanted.removed), "files": entries, "seed": seed}
-        return SupervisedSession(worker.jail, limits, lambda usable: self._release(worker, usable), (request, contents))
+        lent = ExitStack()
+
+        def release(usable: bool) -> None:
+            with lent:
+                self._release(worker, usable)
+
+        with ExitStack() as undo:
+            undo.callback(lent.close)
+            start = WorkerStart(limits, tuple(preload), wanted.base, tuple(lent.enter_context(self._gpus())))
+            worker = self._take(start) or _Worker(self._spawn(start), start, self._seccomp, self._network, self._cpus)
+            session = SupervisedSession(worker.jail, limits, release, (request, contents))
+            undo.pop_all()
+        return session
 
     def close(self) -> None:
         """End the idle workers."""
@@ -112,7 +139,7 @@ class Pool:
 class _Worker:
     """A supervisor that was told what to start with."""
 
-    def __init__(self, jail: Jail, start: WorkerStart, seccomp: bytes, network: bool) -> None:
+    def __init__(self, jail: Jail, start: WorkerStart, seccomp: bytes, network: bool, cpus: float) -> None:
         """Start it.
 
         Raises:
@@ -130,6 +157,7 @@ class _Worker:
             "base": entries,
             "readonly": start.base.readonly if start.base else (),
             "network": network,
+            "cpus": cpus,
             "filter": len(seccomp),
         }
         deadline = time.monotonic() + STARTUP

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, Protocol, Self, cast
 
 from evogit.core import SandboxLostError
-from evogit.sandbox import CallReply, Completed, FolderEntry, Piece, Place, ResourceUsage
+from evogit.sandbox import CallReply, Completed, FolderEntry, LargestRequest, Piece, Place, ResourceUsage
 from evogit.sandbox.answers import MARKER, NOTHING, Share, SupervisorAnswer, checked, completed_of, reply_of
 from evogit.sandbox.archive import archive_of, check_paths
 from evogit.sandbox.limits import Limits
@@ -27,6 +27,10 @@ BATCH, BATCH_BYTES = 256, 1 << 20
 """Most items, and bytes of items, that the supervisor feeds to the program without coming back to us."""
 LENGTH = struct.Struct(">I")
 """In front of each piece of a body of several."""
+STARVED = 0.2
+"""The share of a time limit that a program must have waited for a core, for the machine to be the cause of its end."""
+ASLEEP = 0.5
+"""The share in which it was neither running nor ready to, from which on it is its own: it waits for something else."""
 NONE: Mapping[Place, Piece] = MappingProxyType({})
 """No pieces."""
 SILENCE = "the sandbox stopped answering and was killed"
@@ -91,6 +95,8 @@ class SupervisedSession:
         self._held: dict[int, tuple[int, Piece]] = {}
         self._lock = threading.Lock()
         self.usage = NOTHING
+        self.largest = LargestRequest()
+        self._heard = NOTHING
         self.starved = ""
         self._patience = STARTUP
         self._answered = 0.0
@@ -217,23 +223,27 @@ class SupervisedSession:
             A connected socket of this process, whose bytes a thread carries to and fro, with the limit of a request
             as its timeout; or the failure.
         """
-        until = time.monotonic() + patience
+        until, since = time.monotonic() + patience, self.usage
         while True:
             answer = self._ask({"do": "connect", "port": port})
             if answer.failure:
                 return reply_of(answer)
             if answer.tunnel is not None:
+                self._heard = self.usage
                 stream = carried(answer.tunnel, self._carry)
                 stream.settimeout(self._limits.wall)
                 return stream
             if time.monotonic() >= until:
                 detail = f"nothing listens on port {port} after {patience:g} s"
+                self._find_cause(since, patience)
                 return CallReply(failure="timeout", detail=detail, usage=answer.usage)
             time.sleep(POLL)
 
     def _carry(self, request: dict[str, Any], body: bytes) -> SupervisorAnswer:
         """One step of a tunnel, in its thread; when it tells of a broken limit, that is the end of the session."""
         answer = self._ask(request, body)
+        if answer.parts[0]:
+            self._heard = self.usage
         if answer.failure:
             self._ended = self._ended or SupervisorAnswer(failure=answer.failure, detail=answer.detail, usage=NOTHING)
         return answer
@@ -257,7 +267,12 @@ class SupervisedSession:
         return self._ask(request, longest=STARTUP, most=most, fits=fits, after_end=lenient)
 
     def explain(self, patience: float) -> CallReply:
-        """Which limit a server broke that does not do its part; it has `patience` seconds to end after its stream."""
+        """Which limit a server broke that does not do its part; it has `patience` seconds to end after its stream.
+
+        With none it was silent for too long.
+        """
+        if not patience:
+            self._find_cause(self._heard, self.usage.wall - self._heard.wall)
         return reply_of(self._ask({"do": "explain", "wait": patience}))
 
     def failure(self) -> CallReply | None:
@@ -315,6 +330,7 @@ class SupervisedSession:
             if self._ended and (self._ended is CLOSED or self._lost or not after_end):
                 return self._ended
             if self.usage.wall > limits.total and not after_end:
+                self._find_cause(NOTHING, self.usage.wall)
                 return SupervisorAnswer(failure="timeout", detail=f"took {limits.total:g} s in all", usage=NOTHING)
             began = time.monotonic()
             most = max(most, limits.reply) + 2 * (limits.output + MARKER)
@@ -323,13 +339,31 @@ class SupervisedSession:
             self._patience = GRACE
             used, since = self.usage, self._answered if request["do"] == "exchange" else began
             self._answered = time.monotonic()
-            self.starved = _starved(answer, cpu or limits.cpu)
             self.usage = ResourceUsage(
                 wall=used.wall + self._answered - since,
                 cpu=used.cpu + sum(each.cpu for each in answer.usages),
                 memory=max(used.memory, *(each.memory for each in answer.usages)),
+                waited=used.waited + sum(each.waited for each in answer.usages),
             )
+            self._compare(answer, used, wall, cpu or limits.cpu)
             return answer
+
+    def _compare(self, answer: SupervisorAnswer, before: ResourceUsage, wall: float, cpu: float) -> None:
+        """Keep what came nearest to these limits, and find the cause of a broken limit on the wall clock."""
+        for used in answer.usages:
+            share = max(used.wall / wall, used.cpu / cpu)
+            if share > self.largest.share:
+                self.largest = LargestRequest(wall=used.wall, cpu=used.cpu, share=share)
+        if answer.failure == "timeout" and used.cpu < cpu:
+            self._find_cause(before, self.usage.wall - before.wall)
+            if self.usage.wall >= self._limits.total:
+                self._find_cause(NOTHING, self.usage.wall)
+
+    def _find_cause(self, since: ResourceUsage, wall: float) -> None:
+        """Note that the machine is the cause that `wall` seconds ran out, where it gave too little of its cores."""
+        waited, cpu = self.usage.waited - since.waited, self.usage.cpu - since.cpu
+        if wall and waited >= STARVED * wall and wall - waited - cpu <= ASLEEP * wall:
+            self.starved = f"{waited:.2g} of {wall:.2g} s of it waiting for a core that other programs had"
 
     def _exchange(
         self,
@@ -368,12 +402,6 @@ class SupervisedSession:
             self._loss = error
             self._jail.kill()
             raise
-
-
-def _starved(answer: SupervisorAnswer, most: float) -> str:
-    """How little CPU a request had used of so many seconds when its time by the wall clock ran out."""
-    used = answer.usages[-1].cpu
-    return f"{used:.2g} of {most:g} s of CPU" if answer.failure == "timeout" and used < most / 2 else ""
 
 
 def _in_pieces(pieces: Sequence[bytes | memoryview]) -> bytes:

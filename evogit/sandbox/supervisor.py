@@ -8,8 +8,8 @@ from pathlib import Path
 from evogit.content import content
 
 MODULES = (
-    "bytes", "files", "meter", "cgroup", "kernel", "values", "ahead", "calls", "program", "words", "places", "tunnel",
-    "keeper", "session", "main",
+    "bytes", "files", "meter", "cgroup", "waits", "kernel", "values", "ahead", "calls", "program", "words", "places",
+    "tunnel", "keeper", "session", "main",
 )  # fmt: skip
 """Files of the supervisor, `jail_*.py`, each after those that it imports."""
 NAMES = tuple(f"jail_{part}" for part in MODULES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
-from evogit.config.printed_numbers import read_of
+from evogit.config.printed_numbers import NUMBER, read_of
 from evogit.scaffold.project import BENCHMARK, Project, ProjectFiles, editable
 
 GO_BENCHMARK = re.compile(r"^func (Benchmark\w*)\(", re.MULTILINE)
@@ -43,7 +43,7 @@ def go(source: ProjectFiles) -> Project | None:
         build="go test -run='^$' ./...",
         tests="go test -count=1 ./...",
         benchmark=f"go test -run='^$' -bench='^{benchmarks[0]}$' ./..." if len(benchmarks) == 1 else "",
-        reads={"nanoseconds": "regex:([0-9.]+) ns/op"} if len(benchmarks) == 1 else {},
+        reads={"nanoseconds": f"regex:{NUMBER} ns/op"} if len(benchmarks) == 1 else {},
         editable=editable(source.paths),
         debian=("golang-go",),
     )

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 
-from foreign_view import lay_temporary, of_image, prepare_programs, report, view
+from foreign_view import lay_temporary, of_image, prepare_programs, report, told_of, view
 
 COMMENT = re.compile(r"(^|\s)#.*", re.MULTILINE)
 MODE_FIRST = re.compile(r"\bMODE=[\"']?\$\{?1\b")
@@ -59,7 +59,7 @@ def main(program, folder, variables, seconds):
     score = metrics.get("combined_score", said.get("combined_score"))
     if isinstance(score, bool) or not isinstance(score, int | float):
         sys.exit(f"expected a number as combined_score, evaluate.sh said {score!r}")
-    report(float(score), metrics, said.get("artifacts") or {})
+    report(float(score), metrics, {**told_of(said), **(said.get("artifacts") or {})})
 
 
 def takes_mode_first(script):

@@ -21,6 +21,13 @@ AT_ONCE = {"PIP_RETRIES": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "npm_config
 """Variables with which installers fail at once where there is no network; servers of the task's own they still ask."""
 FAILED = re.compile(r"\b[1-9]\d* fail(ed|ing)\b|^((--- )?FAIL|AssertionError)\b", re.MULTILINE)
 """What programs that run tests say where some failed."""
+COUNTED = re.compile(
+    r"(^|[^a-z])(n|num|number|counts?|total|cases|tests?|steps?|lines?|size|bytes|memory|[kmg]?b|tokens?|calls|items|"
+    r"pass(ed|es)|fail(ed|s|ures?)?|skipped|correct|errors?|warnings?|loss(es)?|costs?|price|penalt(y|ies)|regret|gap|"
+    r"time|times?tamp|[mun]?s|secs?|seconds|minutes|hours|duration|latency|elapsed|wall|cpu|runtime|code|exit|seed|"
+    r"version|p\d\d+|max|min|std|rmse|mse|mae|distance|dist|violations?)($|[^a-z])"
+)
+"""Names of what is counted, measured or lost, which is no reward."""
 LAST = 4000
 """Characters of the verifier's output that agents are told."""
 NOTHING = "#!/bin/sh\nexit 0\n"
@@ -180,19 +187,38 @@ def furnish(programs):
 
 
 def read(folder):
-    """The reward that a verifier left, None where it left none, and its other numbers."""
+    """The reward that a verifier left, None where it left none, and its other numbers.
+
+    `reward` of reward.json counts, then reward.txt, then `score` of reward.json, then its only number, then the mean of
+    its numbers if all are rewards.
+
+    Raises:
+        SystemExit: the mean of its numbers would mean nothing.
+    """
+    found = {}
     with contextlib.suppress(OSError, ValueError), open(f"{folder}/reward.json", encoding="utf-8") as file:  # noqa: PTH123
         found = json.load(file)
         found = found if isinstance(found, dict) else {"reward": found}
-        numbers = {name: value for name, value in found.items() if isinstance(value, int | float)}
-        for name in ("reward", "score"):
-            if name in numbers:
-                return float(numbers[name]), numbers
-        if numbers:
-            return sum(map(float, numbers.values())) / len(numbers), numbers
+    numbers = {name: value for name, value in found.items() if type(value) in (int, float)}
+    if isinstance(found.get("reward"), int | float):  # a flag too, as Harbor reads it
+        return float(found["reward"]), numbers
     with contextlib.suppress(OSError, ValueError), open(f"{folder}/reward.txt", encoding="utf-8") as file:  # noqa: PTH123
-        return float(file.read().strip()), {}
-    return None, {}
+        return float(file.read().strip()), numbers
+    if "score" in numbers:
+        return float(numbers["score"]), numbers
+    if len(numbers) > 1 and (unlike := [name for name in numbers if not is_reward(name, numbers[name])]):
+        told = ", ".join(f"{name} = {numbers[name]}" for name in unlike)
+        sys.exit(
+            f"reward.json has no `reward`, and the mean of {', '.join(numbers)} would mix unlike quantities ({told}): "
+            "the verifier has to write `reward` there, or reward.txt"
+        )
+    return (sum(map(float, numbers.values())) / len(numbers) if numbers else None), numbers
+
+
+def is_reward(name, value):
+    """Whether a number can be one of several rewards: it is between 0 and 1, and its name is no count, cost or time."""
+    words = re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
+    return 0 <= value <= 1 and COUNTED.search(words) is None
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@
 CONFIG is JSON: `evaluator`, the file's path below theirs, and `home`, the task's folder there; `below`, that folder as
 relative paths of the evaluator name it that begin in a folder above; `cascade`, whether stages are used where it has
 them; their `thresholds`; `features`, metrics that are left out of the mean that ranks where there is no
-`combined_score`; `timeout`, seconds of each stage, after which it counts as there: with what earlier stages measured,
-else 0.
+`combined_score`; `arguments`, by name, that `evaluate` gets after the path; `timeout`, seconds of each stage, after
+which it counts as there: with what earlier stages measured, else 0.
 """
 
 import contextlib
@@ -100,7 +100,7 @@ def judged(module, program, config, begin=lambda metrics=None: None):
     """
     begin()
     if not config["cascade"] or not hasattr(module, "evaluate_stage1"):
-        return parts(called(module.evaluate, program))
+        return parts(called(with_arguments(module.evaluate, config.get("arguments")), program))
     metrics, artifacts = parts(called(module.evaluate_stage1, program))
     for stage, threshold in enumerate(config["thresholds"][:2], start=2):
         evaluate = getattr(module, f"evaluate_stage{stage}", None)
@@ -113,8 +113,30 @@ def judged(module, program, config, begin=lambda metrics=None: None):
             return {**metrics, f"stage{stage}_passed": 0.0}, {**artifacts, f"stage{stage}_error": repr(error)}
         metrics = {name: float(value) for name, value in {**metrics, **numbers(more)}.items() if is_number(value)}
         metrics.pop("error", None)
-        artifacts = {**artifacts, **told}
+        artifacts = {**artifacts, **told, **{name: value for name, value in more.items() if not is_number(value)}}
     return metrics, artifacts
+
+
+def with_arguments(evaluate, arguments):
+    """Their `evaluate` with the arguments of the configuration, which OpenEvolve gives to no stage.
+
+    Raises:
+        SystemExit: it does not take them.
+    """
+    if not arguments:
+        return evaluate
+    import functools  # noqa: PLC0415 - few have any
+    import inspect  # noqa: PLC0415
+
+    with contextlib.suppress(ValueError):  # it has no signature
+        signature = inspect.signature(evaluate)
+        try:
+            signature.bind(object(), **arguments)
+        except TypeError as error:
+            sys.exit(
+                f"evaluator_args of the configuration ({', '.join(arguments)}) do not fit evaluate{signature}: {error}"
+            )
+    return functools.partial(evaluate, **arguments)
 
 
 def called(evaluate, program):

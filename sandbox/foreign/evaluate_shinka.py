@@ -1,7 +1,9 @@
-"""Evaluates with an `evaluate.py` that is a program, as ShinkaEvolve starts it: `python evaluate_shinka.py PROGRAM`.
+"""Evaluates with an `evaluate.py` that is a program, as ShinkaEvolve starts it.
 
-It is given `--program_path`, or `--repo_path` where PROGRAM is a folder, and `--results_dir`, and leaves `metrics.json`
-and `correct.json` there.
+    python evaluate_shinka.py PROGRAM [ARGUMENT ...]
+
+It is given `--program_path`, or `--repo_path` where PROGRAM is a folder, and `--results_dir`, then the ARGUMENTs. It
+leaves `metrics.json` and `correct.json` there.
 """
 
 import json
@@ -10,10 +12,10 @@ import subprocess
 import sys
 import tempfile
 
-from foreign_view import prepare_programs, report, view
+from foreign_view import prepare_programs, report, told_of, view
 
 
-def main(program):
+def main(program, *arguments):
     """Evaluate one program and print its score.
 
     Raises:
@@ -25,7 +27,8 @@ def main(program):
     option = "--repo_path" if os.path.isdir(program) else "--program_path"  # noqa: PTH112
     command = [sys.executable, f"{folder}/evaluate.py", option, os.path.abspath(program)]  # noqa: PTH100
     sys.stdout.flush()
-    done = subprocess.run([*command, "--results_dir", results], cwd=folder, stdout=sys.stderr, check=False)
+    command += ["--results_dir", results, *arguments]
+    done = subprocess.run(command, cwd=folder, stdout=sys.stderr, check=False)
     if done.returncode and not os.path.exists(f"{results}/correct.json"):  # noqa: PTH110
         sys.exit(f"evaluate.py ended with exit code {done.returncode}")
     correct, metrics = read(results, "correct.json"), read(results, "metrics.json")
@@ -37,6 +40,7 @@ def main(program):
         sys.exit(f"evaluate.py ended with exit code {done.returncode}")
     if "combined_score" not in metrics:
         sys.exit(f"expected combined_score in metrics.json, got {', '.join(metrics) or 'nothing'}")
+    told.update(told_of(metrics))
     report(float(metrics["combined_score"]), metrics.get("public") or {}, told)
 
 
@@ -55,4 +59,4 @@ def read(folder, name):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

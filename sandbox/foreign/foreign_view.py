@@ -19,6 +19,11 @@ LARGE = 1 << 20
 """Bytes of a file from which on an evaluator gets it read-only, as a link."""
 LONGEST = 4000
 """Characters of one artifact that are shown."""
+TOLD = re.compile(
+    "errors?|error_message|exception|traceback|failure|(is_)?valid|success|correct|passed|ok|failed|timeout|timed_out|"
+    "status|state|outcome|verdict"
+)
+"""Names under which evaluators tell beside a score that it is that of a failure."""
 SYSTEM = "/usr/local/sbin:/usr/sbin:/sbin"
 """Where an image's programs look for others too, and a sandbox's do not."""
 COMMAND = """#!/bin/sh
@@ -104,10 +109,7 @@ def prepare_programs():
         file.write("\n".join([*found, "import one_user"]) + "\n")
     for folder in known.split(":") if known else ():
         for name, where in commands(folder):
-            module, _, function = where.partition(":")
-            first, dot, rest = function.partition(".")
-            text = COMMAND.format(module=module, first=first, name=name, rest=dot + rest)
-            write_program(f"{programs}/{name}", text)
+            write_command(programs, name, where)
     for name in ("python", "python3"):
         with contextlib.suppress(FileExistsError):
             os.symlink(sys.executable, f"{programs}/{name}")  # noqa: PTH211
@@ -126,6 +128,13 @@ def commands(folder):
                 name, sign, where = (part.strip() for part in line.partition("="))
                 if section == "[console_scripts]" and re.fullmatch(r"[\w.-]+=[\w.]+:[\w.]+", name + sign + where):
                     yield name, where
+
+
+def write_command(programs, name, where):
+    """Write a script that calls `module:function` to the folder of programs."""
+    module, _, function = where.partition(":")
+    first, dot, rest = function.partition(".")
+    write_program(f"{programs}/{name}", COMMAND.format(module=module, first=first, name=name, rest=dot + rest))
 
 
 def write_program(path, text):
@@ -174,7 +183,14 @@ def report(score, metrics=(), artifacts=()):
     if not math.isfinite(score):
         sys.exit(f"expected a finite combined_score, the evaluator gave {score}")
     others = {name: value for name, value in numbers.items() if math.isfinite(value)}
-    print(json.dumps({**others, "combined_score": float(score)}))
+    told = {name: _text(value) for name, value in told_of({**dict(artifacts), **dict(metrics)}).items()}
+    print(json.dumps({**others, **told, "combined_score": float(score)}))
+
+
+def told_of(fields):
+    """The fields that may tell that a score is that of a failure: texts, and `False`."""
+    named = {name: value for name, value in fields.items() if TOLD.fullmatch(str(name))}
+    return {name: value for name, value in named.items() if isinstance(value, str) or value is False}
 
 
 def _text(value):

@@ -133,3 +133,81 @@ def test_only_the_list_of_files_in_scope_says_what_may_change(tmp_path: Path, sc
 def test_what_a_session_lacks_is_said(tmp_path: Path, files: dict[str, str], lacks: str) -> None:
     with pytest.raises(NotFoundError, match=lacks):
         find_task(str(write(tmp_path, files)))
+
+
+AUTO = {
+    "src/a.py": "print('METRIC quux=1')\n",
+    "src/b.sh": "",
+    ".auto/measure.sh": "sh .auto/lib/run.sh\n",
+    ".auto/lib/run.sh": "python3 src/a.py\n",
+    ".auto/prompt.md": "**Primary**: quux (lower is better)\n## Files in Scope\n{scope}",
+    ".auto/hooks/before.sh": "exit 1\n",
+    ".auto/ideas.md": "- none\n",
+    ".auto/config.json": '{"maxIterations": 5}',
+}
+
+
+@pytest.mark.parametrize(
+    ("scope", "editable"),
+    [
+        ("- `src/a.py`\n- `.auto/ideas.md`\n- `.auto/lib/run.sh`\n- `.auto/`\n", ("src/a.py",)),
+        ("- `**/*.py`\n- `.auto/lib/*.sh`\n- `./.auto/measure.sh`\n", ("**/*.py",)),
+        ("- `src/`\n- `*/lib/run.sh`\n", ("src/**",)),
+    ],
+)
+def test_nothing_of_a_sessions_folder_may_change(tmp_path: Path, scope: str, editable: tuple[str, ...]) -> None:
+    files = {**AUTO, ".auto/prompt.md": AUTO[".auto/prompt.md"].format(scope=scope)}
+    task = find_task(str(write(tmp_path / "x", files)))
+    assert task.editable == editable
+    assert [
+        path for path in (*files, ".auto/new.sh", ".auto/lib/new.py") if task.is_editable(path) and "auto" in path
+    ] == []
+    assert metrics(task, evaluated(task, tmp_path / "box")) == {"quux": 1.0}
+
+
+def test_a_pattern_over_flat_session_files_leaves_these_out(tmp_path: Path) -> None:
+    words = "- **Primary**: `quux` (lower is better)\n## Files in Scope\n- `*.sh`\n"
+    files = {**SESSION, "autoresearch.md": words, "autoresearch.checks.sh": "true\n", "b.sh": ""}
+    assert find_task(str(write(tmp_path, files))).editable == ("b.sh",)
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({".auto/prompt.md": "x"}, r"\.auto/prompt\.md has no \.auto/measure\.sh beside it"),
+        ({".auto/measure.sh": "x"}, r"\.auto/measure\.sh has no \.auto/prompt\.md beside it"),
+        ({".auto/config.json": '{"workingDir": "../there"}'}, r"the session is in \.\./there: name that folder"),
+        ({"autoresearch.sh": "x"}, r"autoresearch\.sh has no autoresearch\.md beside it"),
+    ],
+)
+def test_a_part_of_a_session_is_told(tmp_path: Path, files: dict[str, str], told: str) -> None:
+    with pytest.raises(NotFoundError, match=told):
+        find_task(str(write(tmp_path, files)))
+
+
+PYPROJECT = """\
+[project]
+name = "own"
+dependencies = ["pydantic>=2"]
+[project.optional-dependencies]
+bench = ["asv"]
+docs = ["mkdocs"]
+dev = ["pytest-benchmark>=4", "click>=8", "mkdocs"]
+[dependency-groups]
+compared = ["typer", "mkdocs"]
+[tool.uv]
+dev-dependencies = ["hypothesis", "black"]
+"""
+
+
+def test_optional_packages_come_along_as_far_as_the_experiment_uses_them(tmp_path: Path) -> None:
+    script = "python -m mypy src\npytest bench/run.py --benchmark-json=x\npip install sortedcontainers\n"
+    words = "- **Primary**: `us` (lower is better)\n## Files in Scope\n- `a.py`\n"
+    files = {"autoresearch.md": words, "autoresearch.sh": script, "a.py": "", "pyproject.toml": PYPROJECT}
+    files["bench/run.py"] = "import click, typer\n"
+    found = find_task(str(write(tmp_path / "x", files))).environment.packages
+    needed = ("asv", "click>=8", "hypothesis", "mypy", "pydantic>=2", "pytest", "pytest-benchmark>=4")
+    assert found == (*needed, "sortedcontainers", "typer")
+    del files["pyproject.toml"]
+    bare = find_task(str(write(tmp_path / "y", files))).environment.packages
+    assert bare == ("mypy", "pytest", "pytest-benchmark", "sortedcontainers")

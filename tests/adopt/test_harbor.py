@@ -476,3 +476,40 @@ def test_of_a_task_with_steps_each_is_one(tmp_path: Path, caplog: pytest.LogCapt
     assert (task.limits.wall, task.seed_files().keys()) == (7, {"words.txt"})
     assert "it is a step of a task" in caplog.text
     assert score(evaluated(task, tmp_path / "box", **{"greeting.txt": "hello"})) == 1
+
+
+@pytest.mark.parametrize(
+    ("json_file", "text", "reward"),
+    [
+        ('{"tests_passed": 1, "tests_total": 20, "pass_rate": 0.05}', "0.05", 0.05),
+        ('{"reward": 0.5, "tests_total": 20}', "0.7", 0.5),
+        ('{"score": 7, "tests_total": 20}', "", 7),
+        ('{"pass_rate": 0.25, "all_passed": false}', "", 0.25),
+        ('{"reward": true, "cases": 3}', "", 1),
+        ('{"correctness": 0.5, "style": 1}', "", 0.75),
+        ("0.5", "", 0.5),
+        ('{"passed": true, "done": false}', "0.1", 0.1),
+    ],
+)
+def test_the_reward_is_what_a_verifier_calls_so(json_file: str, text: str, reward: float, tmp_path: Path) -> None:
+    place = folder(tmp_path, tests="", logs="", where="")
+    left = f"cd $LOGS_DIR/verifier\ncat > reward.json <<'END'\n{json_file}\nEND\n"
+    (place / "tests" / "test.sh").write_text(left + (f"echo {text} > reward.txt\n" if text else ""))
+    assert score(evaluated(find_task(str(place)), tmp_path / "box")) == reward
+
+
+@pytest.mark.parametrize(
+    ("json_file", "unlike"),
+    [
+        ('{"tests_passed": 1, "tests_total": 20, "pass_rate": 0.05}', "tests_passed = 1, tests_total = 20"),
+        ('{"accuracy": 0.5, "latencyMs": 0.2}', "latencyMs = 0.2"),
+        ('{"quality": 3.5, "depth": 0.2}', "quality = 3.5"),
+        ('{"errors": 0, "recall": 0.1}', "errors = 0"),
+    ],
+)
+def test_no_mean_is_made_of_unlike_quantities(json_file: str, unlike: str, tmp_path: Path) -> None:
+    place = folder(tmp_path, tests="", logs="", where="")
+    (place / "tests" / "test.sh").write_text(f"cat > $LOGS_DIR/verifier/reward.json <<'END'\n{json_file}\nEND\n")
+    done = evaluated(find_task(str(place)), tmp_path / "box")
+    assert done.returncode != 0
+    assert unlike in done.stderr

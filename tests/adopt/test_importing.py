@@ -353,3 +353,89 @@ def test_of_several_runs_below_a_folder_none_is_chosen_silently(tmp_path: Path) 
 def test_a_folder_without_a_run_is_told_what_was_looked_for(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="a checkpoint of OpenEvolve or SkyDiscover"):
         read_past(tmp_path, "x.py", "score")
+
+
+def session(place: Path) -> tuple[Path, dict[str, str]]:
+    """A session of pi-autoresearch over two files, and the commit of each experiment that was kept."""
+    folder = place / "lab"
+    words = "**Primary**: val_ms (lower is better)\n## Files in Scope\n- `src/*.py`\n"
+    files = {
+        ".auto/prompt.md": words,
+        ".auto/measure.sh": "cat src/*.py\n",
+        "src/a.py": "A = 0\n",
+        "src/b.py": "B = 0\n",
+    }
+    write(folder, files)
+    git(place, "init", "-q")
+    kept, lines = dict[str, str](), list[str]()
+
+    def say(**line: object) -> None:
+        lines.append(json.dumps(line))
+        write(folder, {".auto/log.jsonl": "\n".join(lines) + "\n"})
+
+    def run(title: str, status: str, metric: float, **changed: str) -> None:
+        write(folder, {f"src/{name}.py": text for name, text in changed.items()})
+        if status == "keep":
+            git(place, "add", "-A")
+            git(place, "commit", "-q", "--allow-empty", "-m", title)
+            kept[title] = git(place, "rev-parse", "HEAD").strip()
+        else:
+            git(place, "checkout", "-q", "--", "lab/src")
+        commit = git(place, "rev-parse", "--short=7", "HEAD").strip()
+        say(run=len(lines), commit=commit, metric=metric, status=status, description=title, timestamp=1_790_000_000_123,
+            metrics={"memory": 5}, asi={"hypothesis": f"why {title}"})  # fmt: skip
+
+    say(type="config", name="first", metricName="other", bestDirection="higher")
+    run("of another metric", "keep", 99.0)
+    say(type="config", name="second", metricName="val_ms", bestDirection="lower")
+    run("baseline", "keep", 10.0)
+    run("one", "keep", 8.0, a="A = 1\n")
+    run("worse", "discard", 12.0, a="A = 2\n")
+    run("broken", "checks_failed", 1.0, b="B = 1\n")
+    run("both", "keep", 6.0, a="A = 3\n", b="B = 3\n")
+    say(type="hook", stage="after")
+    with (folder / ".auto" / "log.jsonl").open("a") as log:
+        log.write('{"run": 9, "comm')
+    return folder, kept
+
+
+def test_the_log_of_a_session_is_read_with_its_commits(tmp_path: Path) -> None:
+    folder, kept = session(tmp_path)
+    task = find_task(str(folder))
+    assert (task.primary.name, task.primary.direction) == ("val_ms", "minimize")
+    for place in (folder, folder / ".auto", folder / ".auto" / "log.jsonl"):
+        past = read_past(place, "", "val_ms", task.is_editable)
+        titles = {each.id: each.title for each in past.programs}
+        assert titles == {kept[title]: title for title in ("baseline", "one", "both")}
+        assert past.unread == 3
+    assert [(each.title, each.value, titles.get(each.parent)) for each in past.programs] == [
+        ("baseline", 10.0, None),
+        ("one", 8.0, "baseline"),
+        ("both", 6.0, "one"),
+    ]
+    last = past.programs[-1]
+    assert last.files == {"src/a.py": b"A = 3\n", "src/b.py": b"B = 3\n"}
+    assert (last.numbers, last.told["hypothesis"], last.time) == ({"memory": 5.0}, "why both", 1_790_000_000)
+    repository = Repository.create(tmp_path / "run")
+    done = bring_in(repository, task, "lab", past)
+    assert (done.candidates, done.refused) == (2, 0)
+    history = open_run(repository, "lab").history
+    assert history.fitness(history.seed or "") == 10.0
+    assert history.phylogeny[history.best or ""].title == "both"
+
+
+def test_a_log_that_is_about_something_else_is_not_read(tmp_path: Path) -> None:
+    folder, _ = session(tmp_path)
+    with pytest.raises(NotFoundError, match="is about val_ms, the task about seconds"):
+        read_past(folder, "src/a.py", "seconds")
+    (folder / ".auto" / "log.jsonl").write_text('{"run": 1, "commit": "0000000", "metric": 1, "status": "keep"}\n')
+    with pytest.raises(NotFoundError, match="of 1 experiments none was kept and names a commit that Git still has"):
+        read_past(folder, "src/a.py", "val_ms")
+    (folder / ".auto" / "log.jsonl").write_text("")
+    with pytest.raises(NotFoundError, match="no experiment yet"):
+        read_past(folder, "src/a.py", "val_ms")
+
+
+def test_several_files_are_no_run_of_another_system(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="expected a task with one file that may change"):
+        read_past(checkpoint(tmp_path), "", "combined_score")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tests.adopt.evaluating import evaluated, score, write
 PROGRAM = "# EVOLVE-BLOCK-START\nX = 2.0\n# EVOLVE-BLOCK-END\n"
 EVALUATOR = """\
 import importlib.util
+import re
 from pathlib import Path
 from openevolve.evaluation_result import EvaluationResult
 from helper import half
@@ -126,6 +128,7 @@ def test_a_stage_that_takes_too_long_counts_as_there(tmp_path: Path) -> None:
 
 STUBBORN = """\
 import subprocess, sys, threading
+import re
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -148,6 +151,7 @@ def test_an_evaluator_may_write_start_pythons_of_its_own_and_leave_threads(tmp_p
 
 IMPORTING = """\
 import sys, tempfile
+import re
 from pathlib import Path
 from initial_program import X
 
@@ -188,6 +192,7 @@ def test_what_the_sources_name_comes_along_and_what_runs_left_behind_does_not(tm
 
 
 SHARED = """\
+import re
 from pathlib import Path
 import deeper
 DATA = Path(__file__).resolve().parent / "data"
@@ -198,6 +203,7 @@ def score(task):
 """
 REACHES = """\
 import os, sys
+import re
 from pathlib import Path
 _problem_dir = os.path.dirname(os.path.abspath(__file__))
 _parent_dir = os.path.dirname(_problem_dir)
@@ -371,3 +377,80 @@ def test_a_folder_in_no_format_is_told_what_was_looked_for(tmp_path: Path) -> No
     example(tmp_path)
     with pytest.raises(NotFoundError, match=r"perhaps you mean .*my example"):
         find_task(str(tmp_path))
+
+
+ARGUED = """\
+def evaluate(program_path, length=10, *, fare=0.0):
+    with open(program_path) as file:
+        return {"combined_score": length * fare * len(file.readlines())}
+
+def evaluate_stage1(program_path):
+    return {"combined_score": -1.0}
+"""
+ARGUMENTS = "evaluator:\n  cascade_evaluation: false\n  evaluator_args:\n    length: 100\n    fare: 1.5\n"
+
+
+def test_arguments_of_the_configuration_reach_the_evaluator_but_no_stage(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = {"evaluator.py": ARGUED, "config.yaml": ARGUMENTS}
+    assert score(evaluated(find_task(str(example(tmp_path, **files))), tmp_path / "box")) == 450
+    assert "evaluator_args" not in caplog.text
+    staged = {**files, "config.yaml": ARGUMENTS.replace("false", "true")}
+    assert score(evaluated(find_task(str(example(tmp_path / "2", **staged))), tmp_path / "box2")) == -1
+    wrong = {**files, "config.yaml": ARGUMENTS.replace("fare", "price")}
+    done = evaluated(find_task(str(example(tmp_path / "3", **wrong))), tmp_path / "box3")
+    assert done.returncode != 0
+    assert "do not fit evaluate(program_path, length=10, *, fare=0.0)" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("evaluator:\n  score_scale: 10\n", "evaluator.score_scale"),
+        ("evaluator:\n  evaluator_args: [1]\n", "evaluator.evaluator_args"),
+        ("scoring:\n  a: 1\n", "scoring"),
+        ("database:\n  fitness_metric: a\n", "database.fitness_metric"),
+        ("evaluator:\n  timeout: 5\n  parallel_evaluations: 4\n  evaluator_args:\nearly_stopping_metric: a\n", ""),
+        ("llm:\n  primary_model_weight: 0.5\nprompt:\n  num_top_programs: 3\n", ""),
+        ("# nothing\n", ""),
+    ],
+)
+def test_settings_that_may_change_the_score_and_are_unknown_are_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, setting: str, told: str
+) -> None:
+    find_task(str(example(tmp_path, **{"config.yaml": setting})))
+    assert (f"sets {told}, which EvoGit does not know" in caplog.text) == bool(told)
+    assert "cannot be read as YAML" not in caplog.text
+
+
+def test_a_configuration_that_is_no_yaml_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    find_task(str(example(tmp_path, **{"config.yaml": "evaluator: [1\n"})))
+    assert "config.yaml cannot be read as YAML: none of its settings count" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "why"),
+    [
+        ("def evaluate(output, n=26, **kwargs):\n    return {'score': float(output)}\n", "evaluate(output)"),
+        ("def evaluate(given):\n    return {'score': len(given['content'])}\n", "evaluate(given)"),
+        ("def evaluate():\n    return {'score': 1}\n", "takes no program"),
+        ("class Evaluator:\n    def evaluate(self, path): ...\n", "defines no evaluate(program_path)"),
+    ],
+)
+def test_another_contract_is_not_taken_for_openevolves(tmp_path: Path, evaluator: str, why: str) -> None:
+    with pytest.raises(NotFoundError, match=re.escape(why)):
+        find_task(str(example(tmp_path, **{"evaluator.py": evaluator})))
+
+
+@pytest.mark.parametrize(
+    "evaluator",
+    [
+        "def evaluate(text):\n    return {'a': len(open(text).read())}\n",
+        "if True:\n    from helper import half as evaluate\n",
+        "async def evaluate(x):\n    return {'a': 1}\n",
+        "def evaluate_stage1(path):\n    return {'a': 1}\n",
+    ],
+)
+def test_evaluators_of_the_contract_may_call_its_parts_as_they_like(tmp_path: Path, evaluator: str) -> None:
+    assert find_task(str(example(tmp_path, **{"evaluator.py": evaluator}))).editable == ("initial_program.py",)

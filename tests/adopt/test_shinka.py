@@ -137,3 +137,40 @@ def test_a_repository_as_a_whole_is_a_task_where_it_is_known(tmp_path: Path) -> 
     assert score(evaluated(task, tmp_path / "box")) == 4
     (place / "shinka.yaml").write_text(SETTINGS.rpartition("  immutable")[0])
     assert find_task(str(place)).editable == ("src/**",)
+
+
+SCALED = """\
+import argparse, json
+parser = argparse.ArgumentParser()
+for name, kind in (("program_path", str), ("results_dir", str), ("scale", float), ("word", str)):
+    parser.add_argument(f"--{name}", type=kind, default=None)
+given = parser.parse_args()
+json.dump({"correct": True}, open(given.results_dir + "/correct.json", "w"))
+score = (given.scale or 1.0) * len(given.word or "a")
+json.dump({"combined_score": score}, open(given.results_dir + "/metrics.json", "w"))
+"""
+RUNS = "from shinka.launch import LocalJobConfig\n{before}job = LocalJobConfig(extra_cmd_args={arguments})\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "scored", "told"),
+    [
+        ({"run_evo.py": RUNS.format(before="", arguments={"scale": 2.5, "word": "two words"})}, 22.5, ""),
+        ({"run_evo.py": RUNS.format(before="WITH = {'scale': 4}\n", arguments="WITH")}, 4, ""),
+        ({"run_evo.py": RUNS.format(before="", arguments="dict(scale=SCALE)")}, 1, "that only a run knows"),
+        ({"shinka.yaml": "job_config:\n  extra_cmd_args:\n    scale: 3\n"}, 3, ""),
+        (
+            {"a.yaml": "job:\n  extra_cmd_args: {scale: 3}\n", "b.yaml": "job:\n  extra_cmd_args: {scale: 5}\n"},
+            3,
+            "a.yaml, b.yaml give evaluate.py different arguments",
+        ),
+        ({"run_evo.py": RUNS.format(before="", arguments={})}, 1, ""),
+    ],
+)
+def test_arguments_of_a_configuration_reach_the_evaluator(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, more: dict[str, str], scored: float, told: str
+) -> None:
+    task = find_task(str(folder(tmp_path, **{"evaluate.py": SCALED, **more})))
+    assert score(evaluated(task, tmp_path / "box")) == scored
+    assert told in caplog.text
+    assert ("arguments" in caplog.text) == bool(told)

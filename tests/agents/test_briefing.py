@@ -550,7 +550,39 @@ def test_what_is_judged_and_what_may_be_used_is_told(lab: Lab) -> None:
     judged = section(told, "How candidates are evaluated")
     assert "60 s of CPU, 60 s of wall clock; 512 MB of memory" in judged
     assert "Python 3." in judged
-    assert "used: 3.8 s of CPU, 14 s of wall clock, 40 MB" in section(told, "Scores")
+    assert "used in all: 3.8 s of CPU, 14 s of wall clock; 40 MB" in section(told, "Scores")
+
+
+def test_what_was_used_is_told_of_the_call_that_the_limits_are_about(lab: Lab) -> None:
+    cost = Cost(wall=14.2, cpu=12.0, call_wall=7.04, call_cpu=6.1, call_share=0.76)
+    told = written(lab, lab.seed(Evaluation(status="ok", metrics={"score": 1.0}, cost=cost))).text
+    [line] = [each for each in section(told, "Scores").splitlines() if "used" in each]
+    assert re.findall(r"[\d.]+(?= (?:s|%))|\d+(?=%)", line) == ["6.1", "7", "76", "12", "14"]
+
+
+def test_what_was_not_measured_is_never_told_as_a_failure(lab: Lab) -> None:
+    seed = lab.seed()
+    reason = "the machine was too busy, 3 times: killed after 10 s of wall clock"
+    busy = Evaluation(status="not-measured", reason=reason, starved=True)
+    lab.add({"main.py": b"VALUE = 2\n"}, seed, title="raise the value", evaluation=busy)
+    child = lab.add({"main.py": b"VALUE = 3\n"}, seed, title="raise it more", evaluation=2.0)
+    for parent in (seed, child):
+        told = written(lab, parent).text
+        assert "fail" not in "".join(line for line in told.splitlines() if "raise the value" in line)
+        assert "killed after" not in told
+    assert "not measured" in written(lab, seed).text
+
+
+def test_a_failure_on_a_busy_machine_is_told_with_its_load(lab: Lab) -> None:
+    seed = lab.seed()
+    for waited, title in ((4.0, "starved"), (0.1, "served")):
+        found = Evaluation(status="timeout", reason="killed", cost=Cost(wall=10.0, waited=waited))
+        lab.add({"main.py": title.encode()}, seed, title=title, evaluation=found)
+    lines = {
+        title: line for line in written(lab, seed).text.splitlines() for title in ("starved", "served") if title in line
+    }
+    assert "busy machine" in lines["starved"]
+    assert "busy" not in lines["served"]
 
 
 def test_what_an_evaluation_took_has_no_part_in_what_identifies_a_question(lab: Lab) -> None:

@@ -15,9 +15,9 @@ import pytest
 
 from evogit.cli.asking.first_judgement import repeats_for
 from evogit.cli.asking.questions import Given, choose
-from evogit.config import load_repository_task
+from evogit.config import Task, load_repository_task
 from evogit.core import Cost, Evaluation, Evidence
-from evogit.review.checking import SeedEvaluation
+from evogit.review.checking import SeedEvaluation, advice
 from evogit.scaffold.project import Project
 from evogit.scaffold.repository_files import Choices, files, tried
 from tests.plain_git import git
@@ -212,6 +212,36 @@ def test_a_flaky_head_is_called_so_with_the_remedy(cli: Cli, repository: Make) -
         r"the seed is flaky: it failed \d of [2-4] times \(invalid: the tests ended with exit code 1", done.out
     )
     assert "set retry = 1 in [evaluator] of repo/evogit.toml" in done.out
+
+
+@pytest.mark.slow
+def test_tests_that_fail_only_beside_another_evaluation_are_called_flaky(
+    cli: Cli, repository: Make, tmp_path: Path
+) -> None:
+    (tmp_path / "beside").mkdir()
+    script = f"cd {tmp_path}/beside; touch $$; sleep 1; n=$(ls | wc -l); sleep 1; rm $$; test $n = 1\n"
+    folder = repository({**MEASURED, "watch.sh": script})
+    done = cli("init", *BY_HAND, "--tests", "sh watch.sh", "--sandbox", "none", "--yes", "--json", cwd=folder)
+    assert (done.code, done.json["evaluations"]) == (1, 3), done.err
+    advice = done.json["advice"]
+    assert "failed 2 of 3 times" in advice
+    assert "retry = 1" in advice
+    assert "exclusive = true" in advice
+    assert "clone" not in advice
+
+
+def test_a_failure_on_a_busy_machine_is_not_looked_for_in_a_fresh_clone(tiny: Callable[..., Task]) -> None:
+    task = tiny()
+
+    def told(waited: float) -> str:
+        cost = Cost(wall=10.0, waited=waited)
+        failed = Evaluation(status="invalid", reason="the tests ended with exit code 1", cost=cost)
+        return advice(task, SeedEvaluation(failed, Evidence(), "bubblewrap", "counted", (failed, failed)))
+
+    assert "clone" in told(0.1)
+    assert "clone" not in told(5.0)
+    assert "retry" in told(5.0)
+    assert "exclusive" in told(5.0)
 
 
 @pytest.mark.slow

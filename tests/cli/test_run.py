@@ -18,6 +18,7 @@ import pytest
 
 from evogit.cli.watch import STOPPING
 from tests.clock import PATIENCE
+from tests.conftest import TOML, write_task
 
 from .conftest import EVOGIT, Cli, Forked, Small, Story, environment
 
@@ -56,6 +57,17 @@ def wait_for_lines(engine: subprocess.Popen[str], words: str, number: int = 1) -
         if seen == number:
             return
     raise AssertionError("it ended before")
+
+
+@pytest.mark.slow
+def test_a_run_says_first_at_which_bound_it_ends_and_passes_a_reference(cli: Cli, tmp_path: Path) -> None:
+    for name, bound, reason in (("a", "", "evaluations"), ("b", "bound = true", "best-known")):
+        toml = TOML.replace("best_known = 0", f"best_known = -1079.9\n{bound}")
+        task = write_task(tmp_path / name, toml=toml, program="def value(x):\n    return 1100.0\n")
+        done = cli("-C", f"r{name}", "run", str(task), "--evaluations", "12", "--deterministic", "--sandbox", "none")
+        assert done.code == 0, done.err
+        assert ("--beyond" in done.err.split("evaluated")[0]) == bool(bound)
+        assert cli("-C", f"r{name}", "status", "--json").json["stopped_because"] == reason
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 
@@ -131,3 +132,18 @@ def test_drawn_inputs_repeat_for_whoever_has_the_secret_of_the_run(cli: Cli, tmp
     apart.rename(keys)
     run(cli, task, "--evaluations", "6")
     assert cli(*asked).out.count("holds") == 4
+
+
+@pytest.mark.slow
+def test_any_candidate_can_be_seen_on_the_holdout(cli: Cli, task: Path) -> None:
+    run(cli, task, "--evaluations", "6", "--deterministic")
+    known = cli("-C", "repo", "log", "--json").out.splitlines()
+    other = next(each for each in map(json.loads, known) if each["score"] is not None and not each["best"])
+    asked = ("-C", "repo", "verify", other["commit"], "--task", str(task), "--sandbox", "none")
+    done = cli(*asked, "--json")
+    assert (done.code, done.json["holds"]) == (0, True)
+    train, holdout = done.json["verified"]
+    assert (train["split"], train["recorded"]["metrics"]) == ("train", train["again"]["metrics"])
+    assert (holdout["split"], holdout["recorded"]) == ("holdout", None)
+    assert holdout["again"]["metrics"].keys() == {"score"}
+    assert "on holdout" in cli(*asked).out

@@ -190,6 +190,21 @@ def test_times_have_a_log_scale_which_changes_no_digest(tmp_path: Path) -> None:
     assert (declared.digest, declared.parts) == (plain.digest, plain.parts)
 
 
+def test_a_bound_changes_no_digest_and_needs_a_value(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    plain = load_task(
+        folder(tmp_path / "a", f"{SMALLEST}[metrics.length]\ndirection = 'minimize'\nprimary = true\nbest_known = 1\n")
+    )
+    toml = tmp_path / "a" / "task.toml"
+    toml.write_text(f"{toml.read_text()}bound = true\n")
+    bounded = load_task(tmp_path / "a")
+    assert (plain.primary.bound, bounded.primary.bound) == (False, True)
+    assert (bounded.digest, bounded.parts) == (plain.digest, plain.parts)
+    toml.write_text(toml.read_text().replace("best_known = 1\n", ""))
+    with pytest.raises(ConfigError, match="best_known"):
+        load_task(tmp_path / "a")
+
+
 def test_all_of_a_command_counts_as_its_evaluator(tmp_path: Path) -> None:
     def digest(old: str = "", new: str = "") -> str:
         return load_task(folder(tmp_path, COMMAND.replace(old, new) if old else COMMAND)).evaluator_digest

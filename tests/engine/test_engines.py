@@ -372,6 +372,50 @@ async def test_a_candidate_that_breaks_the_evaluator_is_set_aside_and_the_run_go
     assert any("set aside" in remark for remark in remarks(history))
 
 
+async def test_what_the_machine_was_too_busy_for_counts_as_a_proposal_and_is_measured_by_the_next_engine(
+    tmp_path: Path, tiny: MakeTask
+) -> None:
+    task, path, trees = tiny(), tmp_path / "r", list[str]()
+
+    class Busy(Scores):
+        def _score(self, asked: Asked) -> Answer:
+            trees.extend([asked.tree] if asked.tree not in trees else [])
+            self._verdict = lambda number, split: "not-measured" if asked.tree in trees[2:4] else "ok"
+            return super()._score(asked)
+
+    busy = Busy(task)
+    assert (await engine(path, task, Notes(), executor=busy, proposals=6).evolve()).reason == "proposals"
+    history = history_of(path)
+    assert [asked.tree for asked in busy.asked].count(trees[2]) == 1, "the backend has tried again itself"
+    assert (history.counts.evaluated, history.counts.failed, history.counts.charged) == (5, 0, 6)
+    assert (len(history.unmeasured), len(history.pending), len(history.set_aside)) == (2, 0, 0)
+    assert any("not measured" in remark for remark in remarks(history))
+    assert (await engine(path, task, Notes(), proposals=7).evolve()).reason == "proposals"
+    history = history_of(path)
+    assert (history.counts.evaluated, len(history.unmeasured), len(history.pending)) == (8, 0, 0)
+
+
+async def test_a_run_does_not_begin_while_the_machine_is_too_busy_for_the_seed(tmp_path: Path, tiny: MakeTask) -> None:
+    task, path = tiny(), tmp_path / "r"
+    with pytest.raises(EvaluatorError, match="seed"):
+        await engine(path, task, Notes(), executor=Scores(task, lambda *_: "not-measured"), evaluations=3).evolve()
+    await engine(path, task, Notes(), evaluations=3).evolve()
+    assert history_of(path).counts.evaluated == 3
+
+
+async def test_a_repeat_that_the_machine_was_too_busy_for_is_left_for_later(tmp_path: Path, tiny: MakeTask) -> None:
+    task, path = replace(tiny(), repeats=2), tmp_path / "r"
+
+    class Busy(Scores):
+        def _score(self, asked: Asked) -> Answer:
+            self._verdict = lambda number, split: "not-measured" if asked.repeat else "ok"
+            return super()._score(asked)
+
+    assert (await engine(path, task, Notes(), executor=Busy(task), evaluations=3).evolve()).reason == "evaluations"
+    counts = history_of(path).counts
+    assert (counts.evaluated, counts.repeated, counts.failed) == (3, 0, 0)
+
+
 @pytest.mark.slow
 async def test_different_candidates_in_a_row_that_break_the_evaluator_end_the_run(
     tmp_path: Path, tiny: MakeTask

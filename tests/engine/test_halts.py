@@ -111,6 +111,14 @@ def test_a_machine_that_slept_is_told(run: RecordedRun, monkeypatch: pytest.Monk
     assert event.seconds >= 0.1
 
 
+def test_a_seed_that_takes_long_is_not_told_as_sleep(run: RecordedRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(halts, "ASLEEP", 0.05)
+    noticed = Halts(run.journal, "e", run.repository.common)
+    time.sleep(0.1)  # until agents work, nobody looks
+    noticed.look()
+    assert halted(run) == []
+
+
 @pytest.mark.slow
 def test_nothing_is_out_of_time_when_the_machine_wakes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(halts, "ASLEEP", 0.1)

@@ -214,7 +214,7 @@ def test_other_numbers_are_kept_under_plain_names_alone() -> None:
         ("json", ran("7"), "the command said nothing for score: no line of its stdout is a JSON object"),
         ("json", ran('{"a": 7}'), "expected a number at score of the last JSON object for score, got null"),
         ("json", ran('{"score": true}'), "expected a number at score of the last JSON object for score, got true"),
-        ("json", ran('{"score": NaN}'), "the command said nothing for score: no line"),
+        ("json", ran('{"score": NaN}'), "expected a finite number for score, the command said nan"),
         ("json", ran('{"score": 1' + "0" * 400 + "}"), "expected a finite number for score, got one of 401 digits"),
         ("regex:score (.*)", ran("score nan"), "expected a finite number for score, the command said nan"),
         ("regex:score (.*)", ran("score much"), "expected a number for score, the command said 'much'"),

@@ -760,27 +760,3 @@ async def test_the_example_in_the_guide_works(tmp_path: Path) -> None:
     async with Evaluator(task, provider="bubblewrap", jobs=1) as evaluator:
         evaluation, _ = await evaluator.evaluate("0" * 40, files, split="train")
     assert evaluation.metrics == {"coins": task.primary.baseline}
-
-
-HURRIED = """\
-from evogit import Case
-
-TIMEOUTS = ["100ms", "60s", "100ms", "100ms"]
-
-def evaluate(program, split):
-    yield Case("first", feedback="you said", score=1)
-    yield Case("second", score=program.call("answer:answer", [1], timeout=TIMEOUTS.pop(0)).value)
-"""
-
-
-@pytest.mark.slow
-async def test_what_the_wall_clock_ends_with_its_cpu_unused_is_judged_again_once_and_told(tmp_path: Path) -> None:
-    sleeps = "import time\ntime.sleep(0.4)\n" + GOOD
-    toml = TOML.replace('splits = ["smoke", "train", "holdout"]\ngate.smoke = "score > 0"', 'splits = ["train"]')
-    async with open_evaluator(tmp_path, HURRIED, toml=toml.replace("500ms", "10s")) as evaluator:
-        saved, evidence = await judge(evaluator, sleeps)
-        lost, _ = await judge(evaluator, sleeps)
-    assert (saved.status, saved.starved, saved.metrics) == ("ok", False, {"score": 1.5})
-    assert re.search(r"killed after 0.1 s of wall clock.*, having used \S+ of 10 s of CPU; it was eval", evidence.log)
-    assert (lost.status, lost.starved) == ("timeout", True)
-    assert lost.reason.endswith("s of CPU, at the second try as at the first")

@@ -35,6 +35,12 @@ def test_no_call_item_or_command_took_no_cpu_at_all(open_session):
     assert sum(calls[1::2]) > sum(calls[::2])
 
 
+def test_the_interpreter_is_there_as_python_too(open_session):
+    session = open_session("import sys; print(sys.version_info[:2], sys.prefix)")
+    plain, named = (session.run([program, "m.py"]) for program in ("python", "python3"))
+    assert (plain.code, plain.stdout) == (0, named.stdout)
+
+
 def test_large_arguments_and_values_cross(open_session, ask):
     session = open_session("def echo(text): return text")
     text = "x" * 5_000_000

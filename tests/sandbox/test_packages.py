@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
+import signal
+import socket
 import subprocess
 import sys
 import tarfile
@@ -14,7 +17,7 @@ import pytest
 from evogit.core import SandboxError
 from evogit.sandbox import Environment
 from evogit.sandbox.cache import cache_folder, locked
-from evogit.sandbox.packages import Platform, digest_of, lease, packages_folder, remove_folders
+from evogit.sandbox.packages import Platform, Progress, digest_of, lease, packages_folder, remove_folders
 
 from .wheels import only_from, write_wheel
 
@@ -50,11 +53,12 @@ def test_a_folder_is_made_once_named_by_its_content_and_kept_while_it_is_needed_
     said: list[str] = []
     folder = packages_folder(TINY, HERE, say=said.append)
     assert folder
-    assert len(said) == 1
-    assert "installing tiny_wheel" in said[0]
+    first, last = said
+    assert "installing tiny_wheel" in first
+    assert re.search(r"installed 1 package, [\d.]+ MB", last)
     (tmp_path / "wheels" / "tiny_wheel-1.0-py3-none-any.whl").unlink()
     assert packages_folder(TINY, HERE, say=said.append) == folder
-    assert len(said) == 1
+    assert len(said) == 2
     assert folder.parent == cache / "packages"
     assert folder.name == digest_of(folder)
     assert not (folder / "bin").exists()  # its first line would be this machine's Python
@@ -130,6 +134,76 @@ def test_nothing_is_built_here(tmp_path: Path) -> None:
     with pytest.raises(SandboxError, match="No matching distribution found for sourced"):
         packages_folder(Environment(packages=("sourced",)), HERE)
     assert not (tmp_path / "ran").exists()
+
+
+INSTALL = """
+import sys
+from evogit.sandbox import Environment
+from evogit.sandbox.packages import packages_folder
+packages_folder(Environment(packages=("slow",)), sys.version_info[:2])
+"""
+
+
+@pytest.mark.slow
+def test_what_a_killed_installation_leaves_is_removed_by_the_next_one_and_pip_ends_with_it(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as index:  # an index that never answers
+        monkeypatch.setenv("PIP_NO_INDEX", "0")
+        monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{index.getsockname()[1]}/simple")
+        installer = subprocess.Popen([sys.executable, "-P", "-c", INSTALL])
+        asking, _ = index.accept()
+        with asking:
+            assert asking.recv(1)
+            [folder] = (cache / "packages").glob(".new-*")
+            (folder / "site" / "half").write_bytes(bytes(1000))
+            only_from(tmp_path / "wheels", monkeypatch)
+            assert packages_folder(TINY, HERE)
+            assert folder.exists(), "an installation that goes on is left alone"
+            installer.send_signal(signal.SIGKILL)
+            installer.wait()
+            asking.settimeout(60)
+            while asking.recv(1 << 16):  # pip's end of the connection is closed with its process
+                pass
+    said: list[str] = []
+    assert packages_folder(TINY, HERE, say=said.append)
+    assert [*(cache / "packages").glob(".new-*")] == []
+    assert len(said) == 1
+
+
+def test_leftovers_go_with_what_no_task_needs(cache: Path) -> None:
+    (cache / "packages" / ".new-abc" / "site").mkdir(parents=True)
+    (cache / "packages" / ".new-abc" / "site" / "half").write_bytes(bytes(1000))
+    assert list(remove_folders([])) == [(".new-abc", 1000)]
+    assert list(remove_folders([])) == []
+
+
+def test_a_disk_is_not_filled(cache: Path) -> None:
+    with pytest.raises(SandboxError, match=r"no room to install tiny_wheel: .* free .*sandbox clean.*XDG_CACHE_HOME"):
+        packages_folder(TINY, HERE, free=1 << 60)
+    assert [*(cache / "packages").glob(".new-*")] == []
+
+
+def test_what_is_large_is_named_before_it_comes() -> None:
+    said: list[str] = []
+    progress = Progress(said.append, free=0, gpus=False)
+    for line in (
+        "  Downloading http://somewhere/simple/torch-2.5.1-cp311-cp311-manylinux1_x86_64.whl (906.4 MB)",
+        "Downloading tiny-1.0-py3-none-any.whl (12 kB)",
+        "Downloading big-1.0-py3-none-any.whl.metadata (906.4 MB)",
+        "  Using cached nvidia_cublas-12.4-py3-none-manylinux2014_x86_64.whl (1.4 GB)",
+    ):
+        progress.read(line)
+    assert ["torch-2.5.1" in said[0], "0.9 GB" in said[0]] == [True, True]
+    assert ["nvidia_cublas" in said[1], "1.4 GB" in said[1], "2.3 GB so far" in said[1]] == [True, True, True]
+    assert len(said) == 2
+
+
+@pytest.mark.parametrize(("gpus", "told"), [(0, True), (1, False)])
+def test_that_torch_brings_what_no_sandbox_uses_is_said_before(gpus: int, told: bool) -> None:
+    said: list[str] = []
+    Progress(said.append, free=0, gpus=gpus > 0).begin(["numpy", "torch>=2"], DEBIAN)
+    assert any("PyTorch" in text for text in said) == told
 
 
 @pytest.mark.parametrize("name", ["./here", "--index-url=x", "a @ git+https://b/c", "a/b", "", "-r x"])

@@ -24,7 +24,7 @@ from evogit.sandbox.supervisor import MODULES
 from evogit.sandbox.wire import FRAME, LostError, Wire
 from tests.clock import PATIENCE
 
-USED = {"wall": 1, "cpu": 1.5, "memory": 7}
+USED = {"wall": 1, "cpu": 1.5, "memory": 7, "waited": 0.5}
 
 
 @pytest.fixture

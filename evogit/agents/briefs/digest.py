@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from evogit.agents import Background, Relative
 from evogit.agents.briefs.bodies import Mentions, part_of
 from evogit.agents.briefs.reports import without_passing
-from evogit.core import Cost, Metric
+from evogit.core import Cost, Evaluation, Metric
 from evogit.history.standing import OLD, WAITING, decimals
 from evogit.llm import estimate_tokens
 from evogit.sandbox.limits import Limits
@@ -41,12 +41,16 @@ MAX_FIXED = 1e15
 READS = {
     WAITING: "not evaluated yet",
     OLD: "not evaluated since the task changed",
-    "evaluator-error": "not measured, as the evaluator itself failed",
+    "evaluator-error": "not measured, as the evaluator itself failed, which says nothing of the change",
+    "not-measured": "not measured, as the machine was too busy, which says nothing of the change",
 }
 """What statuses without a score mean that are no failures of the candidate."""
 
 THIS = "this candidate"
 """What the parent is called."""
+
+LOADED = 0.1
+"""The share of an evaluation's time that a program waits for a core, from which on a failure may be the machine's."""
 
 _HEAD = re.compile(r"^diff --git .*\n(?:(?:index|---) .*\n)*(?=\+\+\+ b/)", re.MULTILINE)
 _WORD = re.compile(r"[\w.]+")
@@ -68,7 +72,9 @@ def scores(background: Background) -> str:
     evaluation = background.evaluation
     lines = ["The candidate has not been evaluated yet."] if evaluation is None else []
     if evaluation and not evaluation.ok:
-        lines += [f"The candidate failed: {evaluation.status}.", output(evaluation.reason, CASE_FEEDBACK)]
+        failed = f"failed: {evaluation.status}{under_load(evaluation)}"
+        said = failed if evaluation.counts else f"is {unjudged(evaluation)}"
+        lines += [f"The candidate {said}.", output(evaluation.reason, CASE_FEEDBACK)]
     lines += [_metric(metric, background) for metric in background.metrics]
     for stage, metrics in (evaluation.stages if evaluation else {}).items():
         lines.append(f"- before that, on {stage}: {_values(metrics)}")
@@ -100,8 +106,14 @@ def used(background: Background) -> str:
     cost = background.evaluation.cost if background.evaluation else Cost()
     if not cost.wall:
         return ""
-    memory = f", {max(cost.memory >> 20, 1):,} MB of memory" if cost.memory else ""
-    return f"- used: {cost.cpu:.2g} s of CPU, {cost.wall:.2g} s of wall clock{memory}"
+    memory = f"; {max(cost.memory >> 20, 1):,} MB of memory at most" if cost.memory else ""
+    whole = f"{cost.cpu:.2g} s of CPU, {cost.wall:.2g} s of wall clock"
+    if not cost.call_share:  # evaluated before calls were told apart, or by no sandbox
+        return f"- used in all: {whole}{memory}"
+    return (
+        f"- used by the largest call: {cost.call_cpu:.2g} s of CPU, {cost.call_wall:.2g} s of wall clock, "
+        f"{min(cost.call_share, 1):.0%} of its limit; by all together: {whole}{memory}"
+    )
 
 
 def best(background: Background) -> str:
@@ -256,7 +268,7 @@ def outcome(relative: Relative, places: int, parent: str = "") -> str:
     """
     known, evaluation = relative.standing, relative.evaluation
     if known.failed and evaluation:
-        return f"failed ({known.status}) {one_line(evaluation.reason, LONGEST_WHY)}"
+        return f"failed ({known.status}{under_load(evaluation)}) {one_line(evaluation.reason, LONGEST_WHY)}"
     if known.score is None:
         former = relative.former
         before = f"; before: {_values(former.metrics) or former.status}" if former else ""
@@ -267,7 +279,7 @@ def outcome(relative: Relative, places: int, parent: str = "") -> str:
     if compared.verdict == "tied" and known.origin == parent:
         return compared.verdict  # most of what is told of a line of equals would be their value, again and again
     over = "" if known.origin == parent else f" over {(known.origin or '')[:7]}"
-    gain = "" if compared.verdict == "tied" else f", {compared.gain:+.3g}"
+    gain = "" if compared.verdict == "tied" else f", {'~' * compared.apart}{compared.gain:+.3g}"
     return f"{value} ({compared.verdict}{gain}{over})"
 
 
@@ -277,6 +289,19 @@ def score(value: float, margin: float, places: int) -> str:
         return measured(value, margin, places)
     text = f"{value:.{places}f}" if abs(value) < MAX_FIXED else f"{value:.6g}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def unjudged(evaluation: Evaluation) -> str:
+    """Why an evaluation does not count."""
+    return READS[evaluation.status]
+
+
+def under_load(evaluation: Evaluation) -> str:
+    """That a failure may be due to the machine, where the candidate waited long for a core; else empty."""
+    cost = evaluation.cost
+    if cost.waited < LOADED * cost.wall or not cost.waited:
+        return ""
+    return f", on a busy machine: {cost.waited:.2g} of {cost.wall:.2g} s it waited for a core"
 
 
 def _with_diffs(lines: Sequence[str], relatives: Sequence[Relative], tokens: int, most: int) -> str:

@@ -184,7 +184,7 @@ class ToolSession:
         evaluation, evidence = await workshop.evaluate(self.proposal())
         left = f"Evaluations left: {workshop.evaluations}."
         if not evaluation.counts:
-            return f"The evaluator itself failed, which says nothing about the draft. {left}"
+            return f"The draft is {digest.unjudged(evaluation)}. {left}"
         return f"{judged(self._background, evaluation, evidence, room)}\n{left}"
 
     def _finish(self, call: Finish) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from evogit.agents import Background, Brief, NoUsableChangeError, Proposal
+from evogit.agents.briefs.digest import unjudged
 from evogit.agents.editing.tools import judged
 from evogit.agents.programs.listing import Member, read_members
 from evogit.core import EvoGitError
@@ -115,7 +116,7 @@ class EvaluateServer:
             return REFUSED, "Nothing can be evaluated any more: EvoGit itself failed."
         left = f"Evaluations left: {self._workshop.evaluations} of {self._granted}."
         if not evaluation.counts:
-            return REFUSED, f"The evaluator itself failed, which says nothing about the files. {left}"
+            return REFUSED, f"These files are {unjudged(evaluation)}. {left}"
         self.done.append(evaluation.status)
         told = judged(self._background, evaluation, evidence, ROOM)
         return VALID if evaluation.ok else INVALID, f"{told}\n\n{left}"

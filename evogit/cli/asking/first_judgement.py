@@ -92,6 +92,8 @@ def record(task: Task, judged: SeedEvaluation) -> dict[str, Any]:
 
 
 def _measured(task: Task, judged: SeedEvaluation) -> Iterator[Text]:
+    from evogit.review.seed_numbers import sources_of
+
     evaluation = judged.evaluation
     took = f" in {evaluation.cost.wall:.1f} s with {judged.provider}; judged: {evaluation.judged}"
     yield Text.assemble(("HEAD is evaluated", "bold green"), (took, "dim"))
@@ -102,6 +104,8 @@ def _measured(task: Task, judged: SeedEvaluation) -> Iterator[Text]:
         rank = ", ranks candidates" if metric.primary and len(task.metrics) > 1 else ""
         rows.append([f"  {metric.name}", Text(number(value, decimals(value)), "bold"), Text(better + rank, "dim")])
     yield from table(rows, "lrl")
+    yield from (Text(f"  {escape(line)}", "dim") for each in sources_of(task, judged) for line in each.lines())
+    yield from (Text(escape(each.unread), "yellow") for each in sources_of(task, judged) if each.unread)
     yield from _repeated(task, judged)
     if evaluation.metrics[task.primary.name] == 1 and _is_a_share(task):
         yield Text(f"No candidate can have more {task.primary.name} than HEAD: choose another metric.", "yellow")

@@ -13,18 +13,18 @@ import click
 from msgspec import to_builtins
 from rich.text import Text
 
-from evogit.cli.lines.view import first_line
+from evogit.cli.lines.view import STYLES, first_line
 from evogit.cli.options.shared import TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.task_context import seed_tree, task_context
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import change, count, escape, number
+from evogit.cli.text import count, escape, number
 from evogit.config import Task
 from evogit.core import Evaluation, Evidence, Metric, NotFoundError, RefusedError, UsageError
 from evogit.engine.comparability import changed_judge, judged_anew
 from evogit.engine.run_key import inputs_of
 from evogit.evaluation.inputs import Inputs
 from evogit.history import History
-from evogit.history.standing import decimals
+from evogit.history.standing import Comparison, decimals
 from evogit.review import SCHEMA
 from evogit.review.uncommitted import Work, judge_work, read_work
 
@@ -138,12 +138,13 @@ def _against(task: Task, history: History, evaluation: Evaluation) -> list[Text]
     if task.pairwise:
         return [Text("pairs decide which is better: add it to a run, then `evogit judge`", "dim")]
     others = _others(task, history, evaluation.split)
-    heads = ["", "this", *(cell for name in others for cell in (name, "change"))]
+    heads = ["", "this", *(cell for name in others for cell in (name, "gain"))]
     rows = [[Text(head, "dim") for head in heads]]
     for metric in sorted(task.metrics, key=lambda metric: not metric.primary):
-        rows.append(
-            _row(metric, evaluation.metrics.get(metric.name), [each.get(metric.name) for each in others.values()])
-        )
+        noisy = bool(others and task.repeats)
+        noise = history.scores.noise(evaluation.split, metric.name).margin(1, 1) if noisy else 0.0
+        values = [each.get(metric.name) for each in others.values()]
+        rows.append(_row(metric, evaluation.metrics.get(metric.name), values, noise))
     return table(rows, "lr" + "rr" * len(others)) if evaluation.ok else []
 
 
@@ -159,14 +160,14 @@ def _others(task: Task, history: History, split: str) -> dict[str, dict[str, flo
     return known
 
 
-def _row(metric: Metric, value: float | None, others: list[float | None]) -> list[Text]:
+def _row(metric: Metric, value: float | None, others: list[float | None], noise: float) -> list[Text]:
+    """A line of values, each of the others with the gain over it; `noise`: differences up to that are noise."""
     places = decimals(value, *others)
     cells = [Text(metric.name, "bold" if metric.primary else ""), Text(number(value, places), "bold")]
     for other in others:
-        known = value is not None and other is not None
-        style = "" if not known else "green" if metric.better(value, other) else "dim"  # type: ignore[arg-type]
-        difference = change(value - other, places) if value is not None and other is not None else ""
-        cells += [Text(number(other, places)), Text(difference, style)]
+        cells.append(Text(number(other, places)))
+        compared = None if value is None or other is None else Comparison.of(metric, value, other, noise)
+        cells.append(Text(compared.text(places), STYLES[compared.verdict]) if compared else Text(""))
     return cells
 
 

@@ -13,7 +13,7 @@ from evogit.cli.locate_run import place_to_run, typed
 from evogit.cli.options.shared import name_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count
-from evogit.core import NotFoundError, UsageError
+from evogit.core import NotFoundError
 from evogit.review.importing import bring_in
 
 
@@ -27,15 +27,14 @@ def import_(terminal: Terminal, repo: str | None, name: str | None, path: Path, 
     """Make a run of what another system found at PATH.
 
     PATH is a checkpoint or an output folder of OpenEvolve or SkyDiscover, a ShinkaEvolve database or results folder, or
-    an autoresearch repository with results.tsv. Its programs become candidates with their lineage, and the scores that
-    the other system gave them, to look at with `log`, `graph`, `show`, `serve`. `evogit rescore` evaluates the best of
-    them here; then `run` goes on from them.
+    an autoresearch repository with results.tsv or the log of a session (.auto/log.jsonl). Its programs become
+    candidates with their lineage, and the scores that the other system gave them, to look at with `log`, `graph`,
+    `show`, `serve`. `evogit rescore` evaluates the best of them here; then `run` goes on from them.
     """
     found = find_task(task or _task_above(path))
     changeable = [each for each in found.seed_files() if found.is_editable(each)]
-    if len(changeable) != 1:
-        raise UsageError(f"expected a task with one file that may change, {found.name} has {len(changeable)}")
-    past = read_past(path, changeable[0], found.primary.name)
+    program = changeable[0] if len(changeable) == 1 else ""
+    past = read_past(path, program, found.primary.name, found.is_editable)
     run = name or found.name
     repository = place_to_run(found, repo, run)
     done = bring_in(repository, found, run, past)
@@ -46,7 +45,7 @@ def import_(terminal: Terminal, repo: str | None, name: str | None, path: Path, 
         return
     left = f", {done.same} were the same as others" if done.same else ""
     left += f", {done.refused} had nothing that may change" if done.refused else ""
-    left += f", {past.unread} could not be read or are there twice" if past.unread else ""
+    left += f", {past.unread} are there twice, or their programs are gone" if past.unread else ""
     terminal.note(Text(f"{run} has {count(done.candidates, 'candidate')} of {past.system}{left}"))
     if past.orphans:
         terminal.note(f"{past.system} has dropped the parents of {past.orphans}, which descend from the seed here")

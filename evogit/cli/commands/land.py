@@ -207,7 +207,7 @@ def _measured(view: View, task: Task, commit: str, trials: list[SplitTrial]) -> 
             margins, compared = trial.margins.get(metric.name, (0.0,) * 3), trial.compared(metric)
             places = decimals(before, after, margins=margins)
             values = zip((before, after), margins, strict=False)
-            cells = ["-" if value is None else view.measured(value, margin, places) for value, margin in values]
+            cells = [view.measured(*each, places) for each in values]
             cells += [_gain(view, compared, places) if compared else "", number(alone, places)]
             rows.append([Text(trial.split, "dim"), Text(metric.name), *map(Text, cells)])
     yield from (Text("  ").append_text(line) for line in table(rows, "llrrrr"))

@@ -31,6 +31,6 @@ def runs(terminal: Terminal) -> None:
     if terminal.json:
         terminal.data({"schema": SCHEMA, "runs": [each.record() for each in found]})
     elif found:
-        terminal.show(run_table(found, places=True))
+        terminal.show(run_table(found, folders=True))
     else:
         terminal.note("no run was started here yet; begin one with `evogit run`")

@@ -68,7 +68,7 @@ def _list(terminal: Terminal, repository: Repository, found: Sequence[RunOvervie
         terminal.data({"schema": SCHEMA, "runs": [each.record() for each in found]})
         return
     again = Text.assemble(("try  ", "dim"), typed(repository, f"status --name {found[0].history.run}"))
-    terminal.show([*run_table(found, places=False), Text(""), again])
+    terminal.show([*run_table(found, folders=False), Text(""), again])
 
 
 def _show(place: Place, terminal: Terminal, *, all_hosts: bool) -> None:

@@ -92,17 +92,23 @@ def check(terminal: Terminal, repo: str | None, task: str | None, split: str | N
     """
     from evogit.cli.locate_run import task_here
     from evogit.review.checking import problems
+    from evogit.review.seed_numbers import sources_of
 
     found = find_task(task) if task is not None else task_here(repo, None)[0]
     splits = [split] if split else list(found.splits)
     found.check_split(splits[0])
-    judged = asyncio.run(_evaluate(found, splits, sandbox, terminal))
-    wrong = problems(found, judged)
+    judged = asyncio.run(_evaluate(found, splits, sandbox, terminal, break_it=not split))
+    sources = sources_of(found, next((each for each in judged if each.evaluation.split == "train"), judged[0]))
+    wrong = problems(found, judged) + [each.unread for each in sources if each.unread]
+    blind = "" if wrong else next((each.blind for each in judged if each.blind), "")
     ways = [] if wrong or split else asyncio.run(_gamed(found, judged, sandbox))
     if terminal.json:
-        terminal.data({**_report(found, judged, wrong), "gamed": ways})
+        told = {"sources": to_builtins(sources), "broken_seed": blind}
+        terminal.data({**_report(found, judged, wrong), **told, "gamed": ways})
     else:
-        prose = [*_spreads(found, judged), *_said(judged), *_verdict(found, judged, wrong)]
+        origins = [Text(""), *(Text(escape(line), "dim") for each in sources for line in each.lines())]
+        verdict = [Text(""), Text(escape(blind), "yellow")] if blind else _verdict(found, judged, wrong)
+        prose = [*_spreads(found, judged), *_said(judged), *origins, *verdict]
         lines = [*prose, *_offer(found, task, wrong, ways)]
         terminal.show([*_table(found, judged), *lines])
     if wrong:
@@ -133,11 +139,13 @@ def _record(task: Task) -> dict[str, Any]:
 # --- check --------------------------------------------------------------------------------------------------------
 
 
-async def _evaluate(task: Task, splits: list[str], sandbox: str, terminal: Terminal) -> list[SeedEvaluation]:
+async def _evaluate(
+    task: Task, splits: list[str], sandbox: str, terminal: Terminal, *, break_it: bool
+) -> list[SeedEvaluation]:
     from evogit.review.checking import judge_seed
 
     judged = []
-    async for each in judge_seed(task, splits, sandbox, again=True):
+    async for each in judge_seed(task, splits, sandbox, again=True, break_it=break_it):
         judged.append(each)
         if terminal.live:
             terminal.note(f"{each.evaluation.split}: {each.evaluation.status}", "dim")

@@ -15,9 +15,9 @@ from evogit.cli.lines.view import View, first_line
 from evogit.cli.locate_run import open_place, task_of
 from evogit.cli.options.shared import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import change, count, escape
+from evogit.cli.text import count, escape
 from evogit.engine.comparability import changed_judge, judged_anew
-from evogit.history.standing import decimals
+from evogit.history.standing import compare, decimals, value_of
 from evogit.review import SCHEMA, resolve
 from evogit.review.json_records import finite
 from evogit.review.verifying import AGAIN, RECORDED, Verification, check_verifiable
@@ -36,7 +36,8 @@ def verify(
 ) -> None:
     """Evaluate REV (default: the best) again, on the run's split and the holdout, and compare with what is on record.
 
-    A claim holds if the values repeat; for a noisy task, within the noise. Nothing is recorded. Exit code 1: a claim
+    A claim holds if the values repeat; for a noisy task, within noise. On the holdout any candidate can be evaluated,
+    whether it is on record there or not. Nothing is recorded. Exit code 1: a claim
     does not hold, or a busy machine left a candidate too little CPU to tell.
     """
     place = open_place(repo, name)
@@ -67,37 +68,36 @@ def verify(
 def _shown(view: View, found: Verification) -> Iterator[Text]:
     """Whether it holds, then a line per metric, then what is otherwise than it was."""
     verdict = Text("holds", "green") if found.holds else Text("does not hold", "bold red")
+    if found.recorded is None:
+        verdict = Text("nothing on record", "dim")
     if found.under_load:
-        verdict = Text("timeout under load; try again when the machine is not busy", "yellow")
+        verdict = Text("not measured; try again when the machine is not busy", "yellow")
     yield Text.assemble(view.name(found.candidate.commit), f"  on {found.split}: ", verdict)
     times = [count(found.times(which), "time") for which in (RECORDED, AGAIN)]
-    rows = [[Text(head, "dim") for head in ("", f"recorded, {times[0]}", f"now, {times[1]}", "change")]]
-    for name in found.recorded.metrics if found.again.ok else ():
-        then, now = found.recorded.metrics[name], found.again.metrics.get(name)
-        margins = [found.scores.margin(which, None, name) for which in (RECORDED, AGAIN)]
-        places = decimals(then, now, margins=margins)
-        cells = [_value(view, found, RECORDED, name, places), _value(view, found, AGAIN, name, places)]
-        difference = change(now - then, places) if now is not None else ""
-        rows.append([Text(first_line(name)), *map(Text, cells), Text(difference, "dim")])
+    heads = ["", f"recorded, {times[0]}", f"now, {times[1]}", "gain"]
+    rows = [[Text(head, "dim") for head in (heads if found.recorded else [heads[0], heads[2]])]]
+    for metric in view.history.started.metrics if found.again.ok and view.history.started else ():
+        values = [value_of(found.scores, which, None, metric) for which in (RECORDED, AGAIN)]
+        margins = [found.scores.margin(which, None, metric.name) for which in (RECORDED, AGAIN)]
+        places, compared = decimals(*values, margins=margins), compare(found.scores, AGAIN, RECORDED, None, metric)
+        told = [view.measured(*each, places) for each in zip(values, margins, strict=True)]
+        cells = [*told, compared.text(places) if compared else ""] if found.recorded else told[1:]
+        rows.append([Text(first_line(metric.name)), *map(Text, cells)])
     if rows[1:]:
-        yield from (Text("  ").append_text(line) for line in table(rows, "lrrr"))
+        yield from (Text("  ").append_text(line) for line in table(rows, "lrrr"[: len(rows[0])]))
     elif found.holds:
-        yield Text(f"  {found.recorded.status} then, {found.again.status} now")
+        yield Text(f"  {found.recorded.status if found.recorded else 'not evaluated'} then, {found.again.status} now")
     for said, style in ((found.against, "red"), (found.differs, "yellow")):
         for line in said:
             parts = wrap(escape(line), max(view.width - 2, 20)) if view.width else [escape(line)]
             yield from (Text(f"  {part}", style) for part in parts)
 
 
-def _value(view: View, found: Verification, which: str, metric: str, places: int) -> str:
-    told = found.scores.evaluation(which)
-    value = told.metrics.get(metric) if told else None
-    return "-" if value is None else view.measured(value, found.scores.margin(which, None, metric), places)
-
-
 def _record(found: Verification) -> dict[str, Any]:
-    sides = {}
+    sides: dict[str, dict[str, Any] | None] = {RECORDED: None}
     for which, told in ((RECORDED, found.recorded), (AGAIN, found.again)):
+        if told is None:
+            continue
         margins = {name: finite(found.scores.margin(which, None, name)) for name in told.metrics}
         about = {"status": told.status, "reason": told.reason, "metrics": dict(told.metrics), "margins": margins}
         sides[which] = {**about, "times": found.times(which), "evaluator": told.evaluator, "image": told.image}

@@ -6,7 +6,7 @@ from rich.text import Text
 
 from evogit.cli.lines.view import SHORT, STYLES, View
 from evogit.cli.terminal import table
-from evogit.cli.text import count, number, percent
+from evogit.cli.text import count, percent
 from evogit.core import Metric
 from evogit.history import History
 from evogit.history.leaders import contender, tied
@@ -78,7 +78,7 @@ def _row(view: View, metric: Metric, splits: list[str], a: str, b: str) -> list[
         ranks = metric.primary and split == history.split
         places = view.places if ranks else decimals(*values, margins=margins)
         for value, margin, style in zip(values, margins, ("", "bold" if metric.primary else ""), strict=True):
-            cells.append(Text(number(None, 0) if value is None else view.measured(value, margin, places), style))
+            cells.append(Text(view.measured(value, margin, places), style))
         compared = compare(history.scores, b, a, split, metric)
         share = f" ({compared.relative})" if compared and compared.relative else ""
         cells.append(Text(compared.text(places) + share, STYLES[compared.verdict]) if compared else Text(""))

@@ -28,4 +28,5 @@ def count_words(history: History) -> list[str]:
     others = len(history.phylogeny) - (history.seed is not None) - counts.proposed
     words += [f"{others:,} by people or minimize"] if others else []
     words += [f"{len(history.set_aside):,} set aside"] if history.set_aside else []
+    words += [f"{len(history.unmeasured):,} not measured (the machine was busy)"] if history.unmeasured else []
     return [*words, *([f"{len(history.pending):,} pending"] if history.pending else [])]

@@ -9,14 +9,15 @@ from rich.text import Text
 
 from evogit.cli.lines.view import first_line
 from evogit.cli.terminal import table
-from evogit.cli.text import age, count, escape
+from evogit.cli.text import age, count, escape, number
+from evogit.history.standing import places
 from evogit.review.run_list import RunOverview
 
 
-def run_table(runs: Sequence[RunOverview], *, places: bool) -> list[Text]:
-    """How each run stands, with a header; `places`: and the folder of its repository."""
+def run_table(runs: Sequence[RunOverview], *, folders: bool) -> list[Text]:
+    """How each run stands, with a header; `folders`: and the folder of its repository."""
     heads = [Text(head, "dim") for head in ("run", "state", "evaluations", "best", "since", "in")]
-    columns = len(heads) if places else len(heads) - 1
+    columns = len(heads) if folders else len(heads) - 1
     return table([row[:columns] for row in (heads, *map(_row, runs))], "llrrrl"[:columns])
 
 
@@ -27,7 +28,7 @@ def _row(run: RunOverview) -> list[Text]:
         Text(first_line(history.run), "bold"),
         _state(run),
         Text(f"{history.counts.evaluated:,}"),
-        Text("-" if best is None else f"{best:.6g}"),
+        Text("-" if best is None else number(best, places(history))),
         Text(f"{age(time.time() - run.since)} ago"),
         Text(escape(str(run.path)), "dim"),
     ]

@@ -23,7 +23,12 @@ MAX_LINE_CHARS = 2_000
 MODEL = 18
 """Columns of a model's name."""
 
-SHORT_STATUS = {WAITING: ("...", "dim"), OLD: ("old", "dim"), "evaluator-error": ("...", "dim")}
+SHORT_STATUS = {
+    WAITING: ("...", "dim"),
+    OLD: ("old", "dim"),
+    "evaluator-error": ("...", "dim"),
+    "not-measured": ("busy", "dim"),
+}
 """Statuses in the place of a score; others are failures."""
 
 STYLES = {"better": "green", "worse": "", "within noise": "dim", "tied": "dim"}
@@ -76,7 +81,10 @@ class View(Struct, frozen=True):
         return standing(self.history, commit)
 
     def score(self, commit: str) -> Text:
-        """The score, or in a word why there is none; `old`: evaluated only before the task changed."""
+        """The score, or in a word why there is none; `old`: evaluated only before the task changed.
+
+        `busy`: the machine was too busy to measure it.
+        """
         return Text(*self.score_styled(self.standing(commit)))
 
     def score_styled(self, known: Standing) -> Styled:
@@ -85,7 +93,7 @@ class View(Struct, frozen=True):
             return self.measured(known.score, known.margin, self.places), ""
         return SHORT_STATUS.get(known.status) or ("flaky" if known.status == "flaky" else "fail", "red")
 
-    def measured(self, value: float, margin: float | None, places: int) -> str:
+    def measured(self, value: float | None, margin: float | None, places: int) -> str:
         """A value with half of its 95 % interval."""
         return measured(value, margin, places, self.glyphs.give)
 

@@ -14,6 +14,7 @@ from requests.exceptions import HTTPError, RequestException
 from evogit.core import SandboxError
 from evogit.sandbox import Environment
 from evogit.sandbox.docker.socket import UnreachableError, address, knock
+from evogit.sandbox.gpus import words
 
 T = TypeVar("T")
 
@@ -167,6 +168,8 @@ def describe(environment: Environment) -> Iterator[tuple[str, bool, str]]:
         missing = [name for key, name in KERNEL_LIMITS.items() if not about.get(key, True)]
     supervised = f"the kernel does not limit {', '.join(missing)} there; the supervisor alone does, by sampling"
     yield "container", True, supervised if missing else "the kernel limits it too, a little above the task's limits"
+    if environment.gpus:
+        yield "GPUs", True, words(environment.gpus)
     gvisor = "is registered: runtime in [sandbox] chooses it" if GVISOR in about["Runtimes"] else "is not registered"
     yield "gVisor", True, f"{GVISOR} {'serves the system calls' if environment.runtime == GVISOR else gvisor}"
     client.close()

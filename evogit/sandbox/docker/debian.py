@@ -12,6 +12,8 @@ from evogit.subprocesses import PIPE, start
 SUITE = "bookworm"
 EPOCH = "1700000000"
 """The time that no file is newer than, so that equal packages give equal archives, bit by bit."""
+INCLUDED = ("python3", "python-is-python3")
+"""Packages beside Debian's minimum; the second is the name `python`, which scripts of strangers use."""
 LEFT_OUT = ("doc", "man", "info", "locale")
 """Folders of /usr/share that no program needs."""
 COPIED = ("etc/resolv.conf", "etc/hostname")
@@ -28,7 +30,8 @@ def make_archive(archive: Path) -> None:
     """
     if shutil.which("mmdebstrap") is None:
         raise SandboxError("mmdebstrap is not installed (Debian: apt-get install mmdebstrap debian-archive-keyring)")
-    command = ["mmdebstrap", "--quiet", "--variant=minbase", "--include=python3", "--dpkgopt=force-unsafe-io"]
+    command = ["mmdebstrap", "--quiet", "--variant=minbase", "--dpkgopt=force-unsafe-io"]
+    command += [f"--include={','.join(INCLUDED)}"]
     command += [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in LEFT_OUT]
     command += ["--customize-hook=rm -f " + " ".join(f'"$1/{name}"' for name in COPIED)]
     environment = {**os.environ, "SOURCE_DATE_EPOCH": EPOCH}

@@ -189,7 +189,7 @@ def _key(environment: Environment, source: Any) -> str:
 
 
 def _base_key() -> str:
-    parts = [_dockerfile().decode(), debian.SUITE, debian.EPOCH, debian.LEFT_OUT]
+    parts = [_dockerfile().decode(), debian.SUITE, debian.EPOCH, debian.INCLUDED, debian.LEFT_OUT]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 

@@ -14,7 +14,6 @@ from evogit.sandbox import Environment
 from evogit.sandbox.archive import PAGE, disk_of
 from evogit.sandbox.cgroups import TASKS, room
 from evogit.sandbox.docker.images import Image
-from evogit.sandbox.gpus import given_gpus
 from evogit.sandbox.interpreter import environment
 from evogit.sandbox.pool import WorkerStart
 from evogit.sandbox.supervisor import BOOTSTRAP
@@ -103,16 +102,10 @@ def _resources(start: WorkerStart, wanted: Environment, core: int | None) -> dic
         "pids_limit": start.limits.processes + TASKS,
         "nano_cpus": int(wanted.cpus * 1e9),
         "cpuset_cpus": None if core is None else str(core),
-        "device_requests": [DeviceRequest(**gpus_asked(wanted.gpus), capabilities=[["gpu"]])] if wanted.gpus else None,
+        "device_requests": [DeviceRequest(device_ids=[*start.gpus], capabilities=[["gpu"]])] if start.gpus else None,
         "oom_score_adj": LIKELY_VICTIM,
         "ulimits": [Ulimit(name="core", soft=1, hard=1)],
     }
-
-
-def gpus_asked(number: int) -> dict[str, Any]:
-    """So many: of those that a scheduler gave, or any."""
-    given = given_gpus()
-    return {"count": number} if given is None else {"device_ids": given[:number]}
 
 
 def _places(start: WorkerStart, volumes: Iterable[str], wanted: Environment) -> dict[str, Any]:

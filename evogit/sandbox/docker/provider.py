@@ -6,6 +6,8 @@ import contextlib
 import hashlib
 import json
 import logging
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Literal
 
 from evogit.content import content
@@ -30,7 +32,8 @@ from evogit.sandbox.docker.options import container_options
 from evogit.sandbox.docker.owners import clean, labels
 from evogit.sandbox.docker.socket import address, knock
 from evogit.sandbox.docker.worker import DockerWorker, remove
-from evogit.sandbox.pool import MOST_SESSIONS, Pool, WorkerStart
+from evogit.sandbox.gpus import lender
+from evogit.sandbox.pool import MOST_SESSIONS, Pool, WorkerStart, no_gpus
 from evogit.sandbox.seccomp import compile_filter
 from evogit.sandbox.supervisor import program
 
@@ -73,8 +76,19 @@ class Docker:
         self._filter = compile_filter(folder / "seccomp.json")
         self._core = exclusive_core() if self._environment.exclusive else None
         sessions = 1 if self._environment.isolation == "fresh" else MOST_SESSIONS
-        self._pool = Pool(self._spawn, self._filter, sessions, network=self._environment.network)
+        self._pool = Pool(
+            self._spawn,
+            self._filter,
+            sessions,
+            network=self._environment.network,
+            cpus=self._environment.cpus,
+            gpus=self._gpus if self._environment.gpus else no_gpus,
+        )
         self.open = self._pool.open
+
+    def _gpus(self) -> AbstractContextManager[Sequence[str]]:
+        """Those of a session: what its evaluation has already, or others that are free."""
+        return lender().lent(self._environment.gpus, logger.warning, equal=self._environment.exclusive)
 
     def image(self) -> str:
         """A digest of what programs find inside: system, interpreter, libraries, supervisor."""
@@ -102,7 +116,8 @@ class Docker:
                 f"gVisor cannot keep a program from putting a file of its own in the place of {single}, which is to be "
                 "read-only: withhold its whole folder (FOLDER/**), or take sandbox.runtime out"
             )
-        with plainly("start a container"):
+        named = f" with the GPUs {', '.join(start.gpus)}" if start.gpus else ""
+        with plainly(f"start a container{named}"):
             knock(address(), ANSWER)
             self._remove_left_behind()
             options = container_options(

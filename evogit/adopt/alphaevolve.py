@@ -1,0 +1,184 @@
+"""Reads an AlphaEvolve folder: a marked `program.py` whose `evaluate(inputs)` scores itself, and what calls that.
+
+Three layouts are published. `src/evaluate.py` (or `evaluator.py`) has a function that takes the candidate's text; or it
+is a command with `--output-file`; or nothing is beside the program, and its own `evaluate` needs no inputs.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from evogit.adopt.foreign_task import SHIMS, File, ForeignTask, name_of, reached
+from evogit.adopt.needs import told_needs
+from evogit.adopt.sources import files_below, marked, packages, too_large
+from evogit.contained import file_at, find_text, has_file
+from evogit.source.marks import blocks
+
+EXPECTED = "src/program.py or program.py whose evaluate(inputs) scores itself, with src/evaluate.py (AlphaEvolve)"
+PROGRAMS = ("src/program.py", "program.py", "src/initial_program.py", "initial_program.py")
+EVALUATORS = ("src/evaluate.py", "src/evaluator.py", "evaluate.py", "evaluator.py")
+INSTRUCTIONS = ("instructions.md", "problem_description.md", "src/instructions.md")
+LISTS = ("requirements.txt", "src/requirements.txt")
+OPTIONS = {"--input-program-file": "file", "--program-dir": "folder"}
+"""How a command of theirs is told what to evaluate."""
+METRIC = re.compile(r"(^|_)METRIC(_NAME|S?)?$")
+"""What they call the constant with the name of the score that is optimised."""
+SERVERS = re.compile(r"\burlopen\(|\brequests\.(?:get|post)\(|\bhttpx\.|\bgoogle\.auth\b")
+TIMEOUT = 300.0
+
+
+class _Parts(Struct, frozen=True):
+    """Paths of a folder's program and evaluator, and how the evaluator is called.
+
+    Attributes:
+        kind: "function" that takes a candidate, "command", or "self" where the program evaluates itself.
+        called: the function's name, or the option of the command.
+    """
+
+    program: str
+    evaluator: str
+    kind: str
+    called: str
+
+
+def read_alphaevolve(place: Path) -> ForeignTask | None:
+    """The task in a folder, or of a program or an evaluator in it; None where it is none."""
+    folder = _root(place)
+    parts = _parts(folder)
+    if parts is None or (place.is_file() and place not in (folder / parts.program, folder / parts.evaluator)):
+        return None
+    files = {**files_below(folder), parts.program: file_at(folder, parts.program)}
+    used = {path: files[path] for path in reached(files, {parts.program, parts.evaluator}) if path in files}
+    listed = {path: files[path] for path in LISTS if path in files}
+    seed = {parts.program: files[parts.program]}
+    metrics = list(dict.fromkeys(_metrics({**used, **{path: file for path, file in files.items() if "/" not in path}})))
+    about = {
+        "evaluator": parts.evaluator,
+        "kind": parts.kind,
+        "called": parts.called,
+        "metrics": metrics or _all(files),
+    }
+    text = next(filter(None, (find_text(folder, path) for path in INSTRUCTIONS)), "")
+    goal = text.strip() or f"Improve the program of {folder.name}."
+    return ForeignTask(
+        system="AlphaEvolve",
+        name=name_of(folder),
+        goal="\n\n".join(
+            filter(None, [goal, f"The program is `{parts.program}`. A higher score is better.", marked(seed)])
+        ),
+        editable=(parts.program,),
+        seed=seed,
+        theirs=files,
+        command=shlex.join(["python3", f"{SHIMS}/evaluate_alphaevolve.py", parts.program, json.dumps(about)]),
+        timeout=TIMEOUT,
+        packages=packages({**used, **listed}),
+        notes=(*_told(used), *too_large(folder, files), *told_needs(used, files)),
+        why_inside="its evaluator runs the program in its own process",
+    )
+
+
+def lacking(place: Path) -> str:
+    """Why a part of such a folder is no task, in a sentence; empty where there is none, or it is one."""
+    folder = _root(place)
+    program = _program(folder)
+    evaluators = [path for path in EVALUATORS if _of_candidate(find_text(folder, path))]
+    is_other = place.is_file() and place not in [folder / path for path in (program, *evaluators) if path]
+    if is_other or _parts(folder) or not (program or evaluators):
+        return ""
+    if not program:
+        return f"{evaluators[0]} evaluates candidates of AlphaEvolve, and none of {', '.join(PROGRAMS)} has marks"
+    return (
+        f"{program} scores itself by evaluate({_parameter(folder, program)}), as programs of AlphaEvolve do, and "
+        "nothing beside it says with which inputs: write src/evaluate.py, with a function of the candidate"
+    )
+
+
+def _root(place: Path) -> Path:
+    """The folder of the task at a path: that above `src`."""
+    folder = place.parent if place.is_file() else place
+    return folder.parent if folder.name == "src" and any(has_file(folder.parent, path) for path in PROGRAMS) else folder
+
+
+def _parts(folder: Path) -> _Parts | None:
+    if not (program := _program(folder)):
+        return None
+    for evaluator in (path for path in EVALUATORS if path != program and has_file(folder, path)):
+        text = find_text(folder, evaluator)
+        option = next((option for option in OPTIONS if option in text and "--output-file" in text), "")
+        if name := _of_candidate(text):
+            return _Parts(program, evaluator, "function", name)
+        if option:
+            return _Parts(program, evaluator, "command", option)
+    return None if _parameter(folder, program) else _Parts(program, program, "self", "evaluate")
+
+
+def _program(folder: Path) -> str:
+    """The first program that has marks; empty where none has, or where none could be scored by a published layout."""
+    marked = [path for path in PROGRAMS if has_file(folder, path) and blocks(file_at(folder, path)[0])]
+    for path in marked:
+        if _functions(find_text(folder, path)).get("evaluate"):
+            return path
+    takes = any(_of_candidate(find_text(folder, path)) for path in EVALUATORS)
+    return marked[0] if marked and takes else ""
+
+
+def _functions(text: str) -> dict[str, ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Name -> function at the top level of a source."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+
+
+def _of_candidate(text: str) -> str:
+    """The function that takes a candidate, a mapping with `content` and `files`; empty where there is none."""
+    for name, function in _functions(text).items():
+        words = {node.value for node in ast.walk(function) if isinstance(node, ast.Constant)}
+        if {"content", "files"} <= words and len(function.args.args) - len(function.args.defaults) == 1:
+            return name
+    return ""
+
+
+def _parameter(folder: Path, program: str) -> str:
+    """The parameter that a program's `evaluate` reads; empty where it reads none."""
+    function = _functions(find_text(folder, program)).get("evaluate")
+    names = [each.arg for each in function.args.args] if function else ["inputs"]
+    used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)} if function else set(names)
+    return ", ".join(name for name in names if name in used)
+
+
+def _all(files: Mapping[str, File]) -> list[str]:
+    return list(dict.fromkeys(_metrics(files)))
+
+
+def _metrics(files: Mapping[str, File]) -> Iterator[str]:
+    """Texts that sources call METRIC: which of several scores is optimised."""
+    for path, (data, _) in sorted(files.items()):
+        if not path.endswith(".py") or b"METRIC" not in data:
+            continue
+        try:
+            tree = ast.parse(data)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        for node in tree.body:
+            if (
+                isinstance(node, ast.Assign)
+                and isinstance(node.value, ast.Constant)
+                and isinstance(node.value.value, str)
+            ):
+                names = (target.id for target in node.targets if isinstance(target, ast.Name))
+                yield from (node.value.value for name in names if METRIC.search(name))
+
+
+def _told(used: Mapping[str, File]) -> Iterator[str]:
+    for path, (data, _) in used.items():
+        if match := SERVERS.search(data.decode(errors="replace")):
+            yield f"{path} asks a server ({match[0].rstrip('(.')}): its sandbox has no network"

@@ -1,0 +1,124 @@
+"""`check` says where each number is from, and tries whether a broken seed is noticed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evogit.adopt import find_task
+from evogit.evaluation.program import Invalid
+from evogit.review.checking import judge_seed
+from tests.adopt.evaluating import evaluated, metrics, write
+
+from .conftest import Cli, Done
+
+REPORT = """\
+mean, spread = 5.25, 0.125
+print(f"  Time (mean ± σ):     {mean:6.3f} ms ±  {spread:6.3f} ms    [User: {mean / 2:.3f} ms, System: {1:.3f} ms]")
+print(f"  Range (min … max):   {4.5:6.3f} ms … {9:6.3f} ms    12 runs")
+"""
+TOML = """\
+name = "fit"
+goal = "Fit."
+editable = ["fit.py"]
+[metrics.loss]
+direction = "{direction}"
+[evaluator]
+kind = "command"
+command = "python3 .evogit/bench.py"
+read.loss = '{read}'
+"""
+FIT = "def predict(x):\n    return x\n"
+CAUGHT = """\
+import json, sys
+sys.path.insert(0, ".")
+try:
+    from fit import predict
+    print(json.dumps({"loss": LOSS, "n": 3}))
+except Exception as error:
+    print(json.dumps({"loss": 0.0MORE}))
+"""
+
+
+def checked(
+    cli: Cli, folder: Path, read: str = "json", direction: str = "minimize", more: str = "", loss: str = ""
+) -> Done:
+    """Check a task whose benchmark catches what its code raises, and gives 0 for it."""
+    bench = CAUGHT.replace("LOSS", loss or "78.5 - predict(0)").replace("MORE", more)
+    toml = TOML.format(read=read, direction=direction)
+    write(folder, {"task.toml": toml, "seed/fit.py": FIT, ".evogit/bench.py": bench})
+    return cli("check", "--json", folder)
+
+
+def test_a_report_of_several_times_is_read_by_its_mean_and_the_others_are_told(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path, {"report.py": REPORT})
+    done = cli("check", "--json", "report.py")
+    [source] = done.json["sources"]
+    assert (source["metric"], source["value"]) == ("milliseconds", 5.25)
+    assert source["text"].startswith("Time (mean")
+    assert [other for other in source["others"] if "Range (min" in other]
+    assert "Range (min" in cli("check", "report.py").out
+
+
+def test_all_matches_of_a_pattern_are_told_and_the_one_that_is_taken(cli: Cli, tmp_path: Path) -> None:
+    lines = "print('setup 3 s')\nprint('total 7 s')\nprint('user 5 s')\n"
+    toml = TOML.format(read="regex:([0-9.]+) s", direction="minimize")
+    write(tmp_path / "task", {"task.toml": toml, "seed/fit.py": FIT, ".evogit/bench.py": lines})
+    [source] = cli("check", "--json", "task").json["sources"]
+    assert (source["value"], source["where"]) == (7, "line 2 of stdout")
+    assert [other.partition(": ")[2] for other in source["others"]] == ["setup 3 s", "user 5 s"]
+
+
+def test_a_pattern_that_would_misread_a_faster_candidate_is_a_problem(cli: Cli, tmp_path: Path) -> None:
+    toml = TOML.format(read=r"regex:took (\d\.\d\d)", direction="minimize")
+    files = {"task.toml": toml, "seed/fit.py": FIT, ".evogit/bench.py": "print('took 2.51 s')\n"}
+    done = cli("check", "--json", write(tmp_path / "task", files))
+    assert done.code == 1
+    assert [line for line in done.json["problems"] if "2.5e-06" in line]
+
+
+@pytest.mark.parametrize(
+    ("direction", "loss", "more", "unnoticed"),
+    [
+        ("minimize", "", "", True),
+        ("minimize", "", ', "error": str(error)', False),
+        ("maximize", "", "", False),
+        ("maximize", "-5 + predict(0)", "", True),
+        ("maximize", "predict(0)", "", False),
+        ("minimize", "7", "", True),
+    ],
+)
+def test_a_broken_seed_that_scores_no_worse_is_told(
+    cli: Cli, tmp_path: Path, direction: str, loss: str, more: str, unnoticed: bool
+) -> None:
+    done = checked(cli, tmp_path / "task", direction=direction, loss=loss, more=more)
+    assert (done.code, bool(done.json["broken_seed"])) == (0, unnoticed)
+
+
+def test_the_broken_seed_is_evaluated_once_for_each_version_of_a_task(cli: Cli, tmp_path: Path) -> None:
+    first = checked(cli, tmp_path / "task").json["broken_seed"]
+    [memory] = (tmp_path / ".local" / "state" / "evogit" / "broken-seeds").iterdir()
+    memory.write_text(memory.read_text().replace("0.0", "7.0"))
+    again = checked(cli, tmp_path / "task").json["broken_seed"]
+    assert "scores 0 " in first
+    assert "scores 7 " in again
+    assert "scores 0 " in checked(cli, tmp_path / "task", loss="80 + predict(0)").json["broken_seed"]
+
+
+SCORED = """\
+def evaluate(path):
+    text = open(path).read()
+    good = "GOOD" in text
+    return {"combined_score": -3.0} if good else {"combined_score": 0.0, FAILURE}
+"""
+
+
+@pytest.mark.parametrize("failure", ['"error": "no such name"', '"valid": False', '"status": "failed"'])
+async def test_an_openevolve_evaluator_that_tells_a_failure_scores_the_seed_alone(tmp_path: Path, failure: str) -> None:
+    files = {"initial_program.py": "X = 1\n", "evaluator.py": SCORED.replace("FAILURE", failure)}
+    task = find_task(str(write(tmp_path / "theirs", files)))
+    [judged] = [each async for each in judge_seed(task, ["train"], "bubblewrap")]
+    assert judged.evaluation.metrics == {"combined_score": 0.0}
+    with pytest.raises(Invalid, match="a failure is told beside combined_score"):
+        metrics(task, evaluated(task, tmp_path / "box", **{"initial_program.py": "X = 2\n"}))
