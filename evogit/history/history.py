@@ -95,11 +95,18 @@ class History(RunState):
         repeats, scores = self.declared_repeats, self.scores
         if scores.differing and not self._first_start().imported:
             repeats = repeats or REPEATS
-        elif repeats and self.seed and not scores.paired and scores.repeated(self.seed) >= repeats:
+        elif self._seems_exact:
             repeats = 0
         if repeats != self.repeats:
             self.repeats = scores.repeats = repeats
             self._find_best()
+
+    @property
+    def _seems_exact(self) -> bool:
+        """Whether the seed came out alike as often as the task says, so that only other candidates can differ."""
+        seed, scores = self.seed or "", self.scores
+        alike = seed not in scores.differing and scores.repeated(seed) >= self.declared_repeats
+        return alike and not scores.paired
 
     def _rescale(self, event: RunStarted) -> None:
         """Compare values as the task says now."""
@@ -364,7 +371,7 @@ class History(RunState):
 
         Where they were thought to be exact, one more evaluation is enough for that.
         """
-        believed = self.scores.known() if self.declared_repeats else self.scores.again()
+        believed = self.scores.again() if self._seems_exact else self.scores.known()
         known = {self.seed or "", *believed} - self.pruned - self.set_aside
         ranked = sorted((each for each in known if each in self.scores), key=self.phylogeny.numbers.__getitem__)
         best: str | None = None

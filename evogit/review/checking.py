@@ -105,7 +105,7 @@ class SeedEvaluation(Struct, frozen=True):
         least, greatest = found
         middle = abs(least + greatest) / 2
         apart = 100 * (greatest - least) / middle if middle else 0.0
-        told = f", {apart:.{0 if apart >= 10 else 1}f} % apart" if apart else ""
+        told = f", {apart:.0f} % apart" if apart >= 10 else f", {apart:.2g} % apart" if apart else ""
         return f"was {least:.6g} to {greatest:.6g} in {self.times} evaluations{told}"
 
 

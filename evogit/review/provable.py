@@ -83,7 +83,8 @@ def told_provable(task: Task, judged: SeedEvaluation) -> Iterator[str]:
         size = f"{found.gain:.2g} {task.primary.name}" if found.share is None else f"{100 * found.share:.2g} %"
         yield f"the smallest gain that repeats = {found.repeats} can prove is about {size}"
     if math.isfinite(found.hourly):
-        yield f"about {found.hourly:,.0f} evaluations per hour, one at a time; a new best takes {found.repeats} more"
+        pace = float(f"{found.hourly:.2g}")
+        yield f"about {pace:,.0f} evaluations per hour, one at a time; a new best takes {found.repeats} more"
     if found.share is not None and found.share <= WANTED:
         return
     help_by = [] if found.gain is not None and found.share is None else [found.advice]

@@ -17,6 +17,9 @@ from evogit.config.values import REPEATS, measure_of
 from evogit.core import ConfigError, Direction, RefusedError
 
 FOLDER = ".evogit"
+RATIOS = re.compile(r"(^|_)(speed_?up|ratio)(_|$)")
+"""Metrics whose noise grows with their value, though they do not depend on the machine's pace."""
+
 FETCHES = re.compile(r"\b(npm|npx|yarn|pnpm|uv|poetry|cargo|go|mvn|curl|wget|git|fetch|download|install|deps)\b")
 """Commands that seem to need a network."""
 
@@ -186,6 +189,8 @@ def _toml(choices: Choices) -> Iterator[str]:
         if (kind := measure_of(metric)) and choices.reads.get(metric) not in ("cpu", "wall"):
             ranks = metric == (choices.primary or metric)
             yield f'measures = "{kind}" # of the machine: gains are measured side by side' if ranks else 'scale = "log"'
+        elif RATIOS.search(metric):
+            yield 'scale = "log" # noise grows with the value'
         if len(choices.directions) > 1 and metric == choices.primary:
             yield "primary = true # candidates are ranked by this one"
     yield from ("", *(_by_python(choices) if choices.python else _by_command(choices)))

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from evogit.config import Task
 from evogit.core import Cost, Evaluation, Evidence
 from evogit.history.scores import Scores
+from evogit.review import checking
 from evogit.review.checking import SeedEvaluation
 from evogit.review.provable import provable, told_provable
 
@@ -69,3 +70,25 @@ def test_advice_follows_the_pace_and_the_noise(task: Task) -> None:
     assert zero.gain is not None
     assert zero.share is None
     assert provable(task, judged([1.0, 1.0, 1.0])) is None
+
+
+EVALUATE = """\
+import itertools
+from evogit import Case
+
+times = itertools.count()
+
+def evaluate(program, split):
+    yield Case("all", score=VALUE)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("value", "times"), [("1.0", 2), ("float(next(times))", 3)])
+async def test_a_slow_seed_is_evaluated_a_third_time_only_if_two_differ(
+    tiny: MakeTask, monkeypatch: pytest.MonkeyPatch, value: str, times: int
+) -> None:
+    monkeypatch.setattr(checking, "SLOW", 0.0)
+    task = tiny(evaluate=EVALUATE.replace("VALUE", value))
+    [found] = [each async for each in checking.judge_seed(task, ["train"], "bubblewrap", again=True)]
+    assert (found.times, found.slow) == (times, True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import sys
 import time
@@ -29,9 +28,9 @@ from evogit.cli.text import clock, count, escape
 from evogit.config import gallery
 from evogit.config.run_settings import DEFAULT_SELECTOR
 from evogit.core import NotFoundError
-from evogit.history.standing import Comparison
 from evogit.repository import inert
 from evogit.review import SCHEMA
+from evogit.review.gains import way
 from evogit.review.goals import opening
 from evogit.review.reporting import report_record
 
@@ -261,11 +260,10 @@ def _lineage(view: View, steps: list[dict[str, Any]]) -> Section:
     better = [step for step in steps if step["gain"] is not None and step["gain"] > 0]
     told = sorted(better, key=lambda step: -step["gain"])[:STEPS]
     rows = [["gain", view.history.metric.name, "agent", "candidate", ""]]
+    compared = {each.commit: gain for each, gain in way(view.history, steps[-1]["commit"])} if steps else {}
     for step in steps:
-        if step in told:
-            compared = _compared(step)
-            gained = compared.between(view.places, view.glyphs.give)
-            gained += f" ({compared.relative})" if compared.relative else ""
+        if step in told and (gain := compared[step["commit"]]):
+            gained = gain.between(view.places, view.glyphs.give) + (f" ({gain.relative})" if gain.relative else "")
             cells = [view.score(step["commit"]).plain, first_line(step["agent"]), step["commit"][:SHORT]]
             taken = ", ".join(each[:SHORT] for each in step["inspirations"])
             about = first_line(step["title"]) or step["operator"]
@@ -273,14 +271,6 @@ def _lineage(view: View, steps: list[dict[str, Any]]) -> Section:
     rest = len(steps) - 1 - len(told)
     after = [Text(f"and {count(rest, 'step')} that gained less or nothing", "dim")] if rest else []
     return Section(title="how it was reached", rows=rows, align="rrlll", after=after)
-
-
-def _compared(step: dict[str, Any]) -> Comparison:
-    """How a step compares with what it was made of."""
-    low, high = step["gain_interval"] or (-math.inf, math.inf)
-    gain = step["gain"]
-    margin = gain - low if gain > 0 else high - gain
-    return Comparison(step["value"], step["over"], gain, margin, not step["side_by_side"], (low, high))
 
 
 def _changes(changes: list[dict[str, Any]]) -> Section:
