@@ -81,7 +81,10 @@ def shown_lines(text: str, most: int) -> list[str]:
     """The last lines of an output; of a progress bar, which is drawn again and again, the last state."""
     found = list[str]()
     for row in plain(text).rstrip().split("\n")[-most:]:
-        pieces = [piece for piece in row.splitlines() if piece.strip()] or [""]
+        if "\r" not in row:
+            found.append(row)
+            continue
+        pieces = [piece for piece in row.split("\r") if piece.strip()] or [""]
         drawn = [re.sub(r"[^A-Za-z=]+", "", piece) for piece in pieces]
         found += [piece for at, piece in enumerate(pieces) if drawn[at + 1 : at + 2] != [drawn[at]]]
     return found[-most:] if any(found) else []
@@ -144,9 +147,10 @@ class Output:
                 unit = _unit_of_table(stream.lines, at)
                 number = read_match(match, metric, decimal, numeric=pattern.numeric, unit=unit, named=pattern.unit)
                 self._check(metric, stream, at, at, (match.start(), max(match.end(), number.end)))
-                others = [(each, other) for each, other in found if (each, other.span()) != (at, match.span())]
+                others = [(row, other) for row, other in found if (row, other.span()) != (at, match.span())]
                 places = tuple(
-                    f"{stream.place(each)}: {other.string.strip()[:MAX_SHOWN_CHARS]}" for each, other in others
+                    f"{stream.place(row)}: {other[0] if row == at else other.string.strip()[:MAX_SHOWN_CHARS]}"
+                    for row, other in others
                 )
                 span = number.start, number.end
                 return Source(number.value, stream.place(at), match.string, span, places, why if others else "")
@@ -285,10 +289,9 @@ def _object_at(lines: Sequence[str], at: int) -> tuple[dict[str, Any], int, int]
 
 def _unit_of_table(lines: Sequence[str], at: int) -> str:
     """The unit that the head of a table gives for the numbers in a row of it; empty where that is no table."""
-    if len(TOKEN.findall(lines[at][:MAX_LINE_CHARS])) < MIN_COLUMNS:
-        return ""
-    above = (HEAD.search(line[:MAX_LINE_CHARS]) for line in reversed(lines[max(0, at - MAX_HEAD_LINES) : at]))
-    return next((head[1] for head in above if head), "")
+    heads = [line[:MAX_LINE_CHARS] for line in lines[max(0, at - MAX_HEAD_LINES) : at] if "in " in line]
+    found = next(filter(None, map(HEAD.search, reversed(heads))), None)
+    return found[1] if found and len(TOKEN.findall(lines[at][:MAX_LINE_CHARS])) >= MIN_COLUMNS else ""
 
 
 # --- which of several -----------------------------------------------------------------------------------------------

@@ -20,6 +20,8 @@ SIGN = r"(?:(?<![\w.)])[-+\u2212])?"
 EXPONENT = r"(?:[eEdD][-+\u2212]?\d+)?"
 TOKEN = re.compile(rf"{SIGN}(?:\d(?:[\d_]|[.,'\u2019{SPACES}](?=\d))*\.?|\.\d+){EXPONENT}")
 """All characters of one number in any notation."""
+PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
+"""A number as most programs print it."""
 NO_NUMBER = r"(?i:inf(?:inity)?|nan)(?=(?:[nuµμm]?s|[kKMGT]?i?B|x)?(?![A-Za-z]))"
 ANY = rf"({SIGN}(?:(?:\d(?:[\d._,'\u2019{SPACES}]*\d)?\.?|\.\d+){EXPONENT}|{NO_NUMBER}))"
 """The group that takes the place of one in a pattern that stands for a number, such as `([0-9.]+)`."""
@@ -244,6 +246,8 @@ def value_of(text: str, decimal: str = "") -> float | None:
     Raises:
         ValueError: a comma may be the decimal one or one of thousands.
     """
+    if decimal != "," and PLAIN.fullmatch(text):
+        return float(text)
     parts = re.fullmatch(r"([-+\u2212]?)(.*?)(?:[eEdD]([-+\u2212]?\d+))?", text.strip())
     sign, digits, exponent = parts.groups() if parts else ("", "", "")
     if re.fullmatch(r"\d+(?:_\d+)+(?:\.[\d_]*)?", digits):

@@ -279,6 +279,8 @@ def advice(task: Task, judged: SeedEvaluation) -> str:
             "`prepare` runs on the files that are committed, in the sandbox, with an empty home, and with a network "
             "only where [sandbox] says network = true."
         )
+    if reason.startswith("a failure is told beside"):
+        return f"If such a number counts, name the sign in ignored_failures, in [evaluator] of {_file(task)}."
     if task.folder.is_relative_to(kept_folder()) and (sentence := _of_another_system(status, judged.provider, said)):
         return sentence
     if status in LIMITS:

@@ -8,22 +8,18 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from evogit.config import Task
 from evogit.config.values import ALL, MetricReader
-from evogit.core import BaseFiles, Files
+from evogit.core import BaseFiles, Evaluation, Evidence, Files
 from evogit.evaluation.command import LAST_LINES
 from evogit.evaluation.command_output import Output, Source
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.numbers import MAX_SHOWN_CHARS, UNIT, unit_of, unit_of_metric
 from evogit.sandbox.archive import pack
 from evogit.trust import state_folder
-
-if TYPE_CHECKING:
-    from evogit.review.checking import SeedEvaluation
 
 PROBES = ("2.5e-06", "1234567.5")
 """Numbers that a better or a worse candidate may print."""
@@ -65,9 +61,8 @@ class MetricSource(Struct, frozen=True):
             yield from [f"    and {len(self.others) - MAX_OTHERS} more"] if len(self.others) > MAX_OTHERS else []
 
 
-def sources_of(task: Task, judged: SeedEvaluation) -> list[MetricSource]:
+def sources_of(task: Task, evaluation: Evaluation, evidence: Evidence) -> list[MetricSource]:
     """Where each metric of a valid seed is from."""
-    evaluation = judged.evaluation
     if not evaluation.ok:
         return []
     if task.command is None:
@@ -76,7 +71,7 @@ def sources_of(task: Task, judged: SeedEvaluation) -> list[MetricSource]:
             MetricSource(each.name, evaluation.metrics[each.name], f"the {each.aggregate} of the cases {cases}")
             for each in task.metrics
         ]
-    printed = _printed(judged.evidence.feedback)
+    printed = _printed(evidence.feedback)
     output = Output(task.command, printed["stdout"], printed["stderr"], ignored=(ALL,), whole=True)
     return [_source(task, output, name, read, evaluation.metrics[name]) for name, read in task.command.reads.items()]
 

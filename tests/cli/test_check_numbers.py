@@ -106,6 +106,15 @@ def test_the_broken_seed_is_evaluated_once_for_each_version_of_a_task(cli: Cli, 
     assert "scores 0 " in checked(cli, tmp_path / "task", loss="80 + predict(0)").json["broken_seed"]
 
 
+def test_a_seed_that_tells_a_failure_fails_and_the_key_that_ignores_it_is_named(cli: Cli, tmp_path: Path) -> None:
+    done = checked(cli, tmp_path / "task", loss='1, "valid": False')
+    assert (done.code, done.json["splits"][0]["status"]) == (1, "invalid")
+    assert "ignored_failures" in cli("check", "task").out
+    toml = (tmp_path / "task" / "task.toml").read_text() + 'ignored_failures = ["valid"]\n'
+    (tmp_path / "task" / "task.toml").write_text(toml)
+    assert cli("check", "--json", "task").json["splits"][0]["metrics"] == {"loss": 1}
+
+
 SCORED = """\
 def evaluate(path):
     text = open(path).read()

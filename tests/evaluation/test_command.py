@@ -302,6 +302,11 @@ def test_how_often_it_is_tried_is_no_part_of_how_scores_come_about(tmp_path: Pat
     plain, *_ = own_repository(tmp_path / "plain", "true")
     again, *_ = own_repository(tmp_path / "again", "true", more="retry = 2")
     tests, *_ = own_repository(tmp_path / "tests", "true", more="tests = 'make test'")
+    comma, *_ = own_repository(tmp_path / "comma", "true", more="decimal = ','")
+    believes, *_ = own_repository(tmp_path / "believes", "true", more="ignored_failures = ['error']")
+    assert len({each.evaluator_digest for each in (plain, comma, believes)}) == 3
+    assert comma.parts.keys() - plain.parts.keys() == {"decimal"}
+    assert believes.parts.keys() - plain.parts.keys() == {"ignored_failures"}
     assert plain.evaluator_digest == again.evaluator_digest != tests.evaluator_digest
     assert plain.parts == again.parts
     assert tests.parts.keys() - plain.parts.keys() == {"tests"}

@@ -132,6 +132,18 @@ def test_a_sandbox_that_is_lost_again_and_again_is_an_error(judged: Callable[...
     assert not isinstance(caught.value, SandboxLostError)
 
 
+@pytest.mark.parametrize(
+    ("beside", "status"),
+    [({"valid": False}, "invalid"), ({"error": "no x"}, "invalid"), ({"error": 0.5, "valid": True}, "ok")],
+)
+def test_a_failure_beside_the_metrics_of_a_case_is_a_failure(
+    judged: Callable[..., Any], beside: dict[str, object], status: str
+) -> None:
+    told = f"case = Case('all', score=1.0); case.beside = {beside!r}; yield case"
+    evaluation, _ = judged(0, f"from evogit import Case\n\ndef evaluate(program, split):\n    {told}\n")
+    assert evaluation.status == status
+
+
 def test_a_name_beside_the_metrics_is_whole_or_left_out(judged: Callable[..., Any]) -> None:
     beside = f"case = Case('all', score=1.0); case.beside = {{'free text': 2, {'x' * 61!r}: 3}}; yield case"
     _, frames = judged(0, f"from evogit import Case\n\ndef evaluate(program, split):\n    {beside}\n")

@@ -104,8 +104,9 @@ def _measured(task: Task, judged: SeedEvaluation) -> Iterator[Text]:
         rank = ", ranks candidates" if metric.primary and len(task.metrics) > 1 else ""
         rows.append([f"  {metric.name}", Text(number(value, decimals(value)), "bold"), Text(better + rank, "dim")])
     yield from table(rows, "lrl")
-    yield from (Text(f"  {escape(line)}", "dim") for each in sources_of(task, judged) for line in each.lines())
-    yield from (Text(escape(each.unread), "yellow") for each in sources_of(task, judged) if each.unread)
+    sources = sources_of(task, evaluation, judged.evidence)
+    yield from (Text(f"  {escape(line)}", "dim") for each in sources for line in each.lines())
+    yield from (Text(escape(each.unread), "yellow") for each in sources if each.unread)
     yield from _repeated(task, judged)
     if evaluation.metrics[task.primary.name] == 1 and _is_a_share(task):
         yield Text(f"No candidate can have more {task.primary.name} than HEAD: choose another metric.", "yellow")

@@ -98,7 +98,8 @@ def check(terminal: Terminal, repo: str | None, task: str | None, split: str | N
     splits = [split] if split else list(found.splits)
     found.check_split(splits[0])
     judged = asyncio.run(_evaluate(found, splits, sandbox, terminal, break_it=not split))
-    sources = sources_of(found, next((each for each in judged if each.evaluation.split == "train"), judged[0]))
+    shown = next((each for each in judged if each.evaluation.split == "train"), judged[0])
+    sources = sources_of(found, shown.evaluation, shown.evidence)
     wrong = problems(found, judged) + [each.unread for each in sources if each.unread]
     blind = "" if wrong else next((each.blind for each in judged if each.blind), "")
     ways = [] if wrong or split else asyncio.run(_gamed(found, judged, sandbox))
