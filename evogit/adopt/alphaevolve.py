@@ -15,6 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from evogit.adopt.contracts import PATH_CALLS, hands_to
 from evogit.adopt.foreign_task import SHIMS, File, ForeignTask, name_of, reached
 from evogit.adopt.needs import told_needs
 from evogit.adopt.sources import files_below, marked, packages, too_large
@@ -28,8 +29,11 @@ INSTRUCTIONS = ("instructions.md", "problem_description.md", "src/instructions.m
 LISTS = ("requirements.txt", "src/requirements.txt")
 OPTIONS = {"--input-program-file": "file", "--program-dir": "folder"}
 """How a command of theirs is told what to evaluate."""
-METRIC = re.compile(r"(^|_)METRIC(_NAME|S?)?$")
+METRIC = re.compile(r"(^|_)(METRIC|SCORE|OBJECTIVE)(_(NAME|KEY))?$")
 """What they call the constant with the name of the score that is optimised."""
+METRIC_NAME = re.compile(rb"METRIC|SCORE|OBJECTIVE")
+RUNS_TEXT = frozenset({"exec", "compile"})
+"""Functions that are given the text of a program."""
 SERVERS = re.compile(r"\burlopen\(|\brequests\.(?:get|post)\(|\bhttpx\.|\bgoogle\.auth\b")
 TIMEOUT = 300.0
 
@@ -38,7 +42,7 @@ class _Parts(Struct, frozen=True):
     """Paths of a folder's program and evaluator, and how the evaluator is called.
 
     Attributes:
-        kind: "function" that takes a candidate, "command", or "self" where the program evaluates itself.
+        kind: what the function takes ("mapping", "text", "path"); "command"; "self" where the program evaluates itself.
         called: the function's name, or the option of the command.
     """
 
@@ -88,12 +92,15 @@ def lacking(place: Path) -> str:
     """Why a part of such a folder is no task, in a sentence; empty where there is none, or it is one."""
     folder = _root(place)
     program = _program(folder)
-    evaluators = [path for path in EVALUATORS if _of_candidate(find_text(folder, path))]
+    evaluators = [path for path in EVALUATORS if _of_candidate(find_text(folder, path))[1] == "mapping"]
     is_other = place.is_file() and place not in [folder / path for path in (program, *evaluators) if path]
     if is_other or _parts(folder) or not (program or evaluators):
         return ""
     if not program:
         return f"{evaluators[0]} evaluates candidates of AlphaEvolve, and none of {', '.join(PROGRAMS)} has marks"
+    named = [path for path in EVALUATORS if path != program and has_file(folder, path)]
+    if named:
+        return f"{named[0]} has no function that takes a candidate of AlphaEvolve, by its files, its text or its path"
     return (
         f"{program} scores itself by evaluate({_parameter(folder, program)}), as programs of AlphaEvolve do, and "
         "nothing beside it says with which inputs: write src/evaluate.py, with a function of the candidate"
@@ -112,8 +119,9 @@ def _parts(folder: Path) -> _Parts | None:
     for evaluator in (path for path in EVALUATORS if path != program and has_file(folder, path)):
         text = find_text(folder, evaluator)
         option = next((option for option in OPTIONS if option in text and "--output-file" in text), "")
-        if name := _of_candidate(text):
-            return _Parts(program, evaluator, "function", name)
+        name, kind = _of_candidate(text)
+        if name:
+            return _Parts(program, evaluator, kind, name)
         if option:
             return _Parts(program, evaluator, "command", option)
     return None if _parameter(folder, program) else _Parts(program, program, "self", "evaluate")
@@ -125,7 +133,7 @@ def _program(folder: Path) -> str:
     for path in marked:
         if _functions(find_text(folder, path)).get("evaluate"):
             return path
-    takes = any(_of_candidate(find_text(folder, path)) for path in EVALUATORS)
+    takes = any(_of_candidate(find_text(folder, path))[1] == "mapping" for path in EVALUATORS)
     return marked[0] if marked and takes else ""
 
 
@@ -138,13 +146,23 @@ def _functions(text: str) -> dict[str, ast.FunctionDef | ast.AsyncFunctionDef]:
     return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
 
 
-def _of_candidate(text: str) -> str:
-    """The function that takes a candidate, a mapping with `content` and `files`; empty where there is none."""
+def _of_candidate(text: str) -> tuple[str, str]:
+    """The function that takes a candidate, and as what: a "mapping" with its files, its "text" or its "path".
+
+    Both are empty where there is none.
+    """
     for name, function in _functions(text).items():
         words = {node.value for node in ast.walk(function) if isinstance(node, ast.Constant)}
-        if {"content", "files"} <= words and len(function.args.args) - len(function.args.defaults) == 1:
-            return name
-    return ""
+        required = function.args.args[: len(function.args.args) - len(function.args.defaults)]
+        if len(required) != 1:
+            continue
+        if {"content", "files"} <= words:
+            return name, "mapping"
+        if hands_to(function, required[0].arg, RUNS_TEXT):
+            return name, "text"
+        if name.startswith("evaluat") and hands_to(function, required[0].arg, PATH_CALLS):
+            return name, "path"
+    return "", ""
 
 
 def _parameter(folder: Path, program: str) -> str:
@@ -162,7 +180,7 @@ def _all(files: Mapping[str, File]) -> list[str]:
 def _metrics(files: Mapping[str, File]) -> Iterator[str]:
     """Texts that sources call METRIC: which of several scores is optimised."""
     for path, (data, _) in sorted(files.items()):
-        if not path.endswith(".py") or b"METRIC" not in data:
+        if not path.endswith(".py") or not METRIC_NAME.search(data):
             continue
         try:
             tree = ast.parse(data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 _PATH_CALLS = """
 open Path PurePath spec_from_file_location SourceFileLoader run_path run Popen check_output check_call call system
@@ -37,7 +37,7 @@ def misfit(text: str) -> str:
     names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
     if not names:
         return "" if function.args.vararg else "has an evaluate() that takes no program"
-    if _is_path(function, names[0]):
+    if hands_to(function, names[0], PATH_CALLS):
         return ""
     if names[0] in VALUES or _is_mapping(function, names[0]):
         return f"has evaluate({names[0]}), which is not given the path of a program"
@@ -60,10 +60,10 @@ def _bound(body: list[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
                 yield from _bound(handler.body)
 
 
-def _is_path(function: ast.AST, name: str) -> bool:
-    """Whether a function hands a parameter to what takes a path."""
+def hands_to(function: ast.AST, name: str, calls: Collection[str]) -> bool:
+    """Whether a function hands a parameter to one of these functions."""
     return any(
-        _called(node) in PATH_CALLS and any(_uses(given, name) for given in (*node.args, *node.keywords))
+        _called(node) in calls and any(_uses(given, name) for given in (*node.args, *node.keywords))
         for node in ast.walk(function)
         if isinstance(node, ast.Call)
     )

@@ -19,10 +19,20 @@ from msgspec.structs import replace
 from evogit.adopt.build_context import normal
 from evogit.adopt.dockerfile import VIRTUAL, Recipe, read_dockerfile
 from evogit.adopt.foreign_task import DISK, EXECUTABLE, MEMORY, PLAIN, SHIMS, VIEW, File, ForeignTask, name_of
-from evogit.adopt.harbor_config import collecting, config_of, is_separate, megabytes, steps, variables, whole_of
+from evogit.adopt.harbor_config import (
+    collecting,
+    config_of,
+    has_settings,
+    is_separate,
+    megabytes,
+    steps,
+    variables,
+    whole_of,
+)
 from evogit.adopt.harbor_notes import told_all_lost, told_missing, told_of_verifier, told_unlike
 from evogit.adopt.image_places import Places, arranged, is_below
 from evogit.adopt.installs import commands, installed, lists
+from evogit.adopt.settings import VERIFIER, told_unheeded
 from evogit.adopt.sources import all_below, merged, packages, requirements_of, too_large_of_all
 from evogit.adopt.yaml_text import at, seconds
 from evogit.contained import text_at
@@ -88,6 +98,8 @@ def read_harbor(folder: Path) -> ForeignTask | None:
             *(*recipe.notes, *verifier.notes, *told_of_verifier(tests, needed, recipe.packages)),
             *told_unlike(config, recipe, places, named, is_step=whole != folder),
             *(*told_missing(config, beside), *told_all_lost(places, verifier), *left),
+            *told_unheeded(config, "Harbor", VERIFIER),
+            *(["task.toml cannot be read: none of its settings count"] if not config and has_settings(whole) else []),
         ),
     )
 

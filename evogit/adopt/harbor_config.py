@@ -12,7 +12,7 @@ from typing import Any
 from evogit.adopt.dockerfile_text import expanded
 from evogit.adopt.foreign_task import PLAIN, File
 from evogit.adopt.yaml_text import at
-from evogit.contained import find_text, toml_of
+from evogit.contained import find_text, lines_of, toml_of
 
 MAX_MEGABYTES = 1 << 24
 MAIN = "main"
@@ -41,6 +41,11 @@ def config_of(folder: Path) -> dict[str, Any]:
         if at(step, "name") == folder.resolve().name and isinstance(at(step, "verifier"), dict):
             config["verifier"] = {**(at(config, "verifier") or {}), **step["verifier"]}
     return config
+
+
+def has_settings(folder: Path) -> bool:
+    """Whether a task.toml has any lines, read or not."""
+    return any(not line.lstrip().startswith("#") for line in lines_of(find_text(folder, "task.toml")))
 
 
 def _read(folder: Path) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from evogit.adopt.contracts import misfit
 from evogit.adopt.foreign_task import SHIMS, File, ForeignTask, name_of, reached, told_along
 from evogit.adopt.needs import told_needs
 from evogit.adopt.outside import openevolve_outside
-from evogit.adopt.settings import told_unheeded
+from evogit.adopt.settings import HARMLESS, told_unheeded
 from evogit.adopt.sources import (
     SOURCES,
     files_below,
@@ -67,6 +67,7 @@ def read_openevolve(place: Path) -> ForeignTask | None:
     if not programs or len(evaluators) != 1:
         return None
     is_skydiscover = "/" in evaluators[0]
+    system = "SkyDiscover" if is_skydiscover else "OpenEvolve"
     config = read_config(place)
     first = begun_with(programs, config)
     program = first.name
@@ -88,7 +89,7 @@ def read_openevolve(place: Path) -> ForeignTask | None:
         ["python3", f"{SHIMS}/evaluate_openevolve.py", program, json.dumps({**about, "timeout": timeout})]
     )
     return ForeignTask(
-        system="SkyDiscover" if is_skydiscover else "OpenEvolve",
+        system=system,
         name=name_of(folder),
         goal=goal_of(config, folder, seed, ranked),
         editable=(program,),
@@ -99,7 +100,7 @@ def read_openevolve(place: Path) -> ForeignTask | None:
         packages=packages(theirs),
         notes=(
             *(*found.notes, *_notes(place, config, ranked)),
-            *told_unheeded(config, "SkyDiscover" if is_skydiscover else "OpenEvolve", about),
+            *told_unheeded(config, system, HARMLESS | {"evaluator_args"} if "arguments" in about else HARMLESS),
             *told_needs({**used, **seed}, theirs),
         ),
         outside=outside,

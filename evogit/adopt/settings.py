@@ -11,10 +11,10 @@ SCORE = re.compile(
     r"is_better|penalt(y|ies)|normali[sz]\w*|judge|evaluators?)(_|$)"
 )
 """Names of settings that tell how a score comes about."""
-EVALUATORS = ("evaluator", "evaluation")
+EVALUATORS = ("evaluator", "evaluation", "verifier")
 """Sections in which every setting may change a score."""
-OTHERS = ("llm", "prompt", "models")
-"""Sections about models alone."""
+OTHERS = ("llm", "prompt", "models", "agent", "environment", "metadata", "solution", "task")
+"""Sections that are not about scores."""
 MAX_SHOWN = 5
 _HARMLESS = """
 timeout max_retries memory_limit_mb cpu_limit parallel_evaluations distributed cascade_evaluation cascade_thresholds
@@ -24,10 +24,16 @@ is_image_mode inject_evaluator_context early_stopping_metric diversity_metric
 HARMLESS = frozenset(_HARMLESS.split())
 """Settings of OpenEvolve and SkyDiscover that are heeded, have a note of their own, or change no score."""
 
+_VERIFIER = """
+timeout_sec env user environment_mode environment collect network_mode allow_internet allowed_hosts max_timeout_sec
+multi_step_reward_strategy
+"""
+VERIFIER = frozenset(_VERIFIER.split())
+"""The same of Harbor's [verifier]."""
 
-def told_unheeded(config: Mapping[str, Any], system: str, about: Mapping[str, Any]) -> Iterator[str]:
-    """The note about settings that may change a score and are unknown here; `about` is what the stand-in is given."""
-    known = HARMLESS | {"evaluator_args"} if "arguments" in about else HARMLESS
+
+def told_unheeded(config: Mapping[str, Any], system: str, known: Collection[str] = HARMLESS) -> Iterator[str]:
+    """The note about settings that may change a score and are none of those that are known."""
     found = sorted(_unheeded(config, known))
     if found:
         more = f" and {len(found) - MAX_SHOWN} more" if len(found) > MAX_SHOWN else ""

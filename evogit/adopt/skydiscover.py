@@ -25,6 +25,7 @@ from evogit.adopt.openevolve import (
     timeout_of,
 )
 from evogit.adopt.outside import openevolve_outside
+from evogit.adopt.settings import told_unheeded
 from evogit.adopt.sources import files_below, merged, packages, requirements
 from evogit.contained import file_at
 
@@ -69,7 +70,10 @@ def read_skydiscover(folder: Path) -> ForeignTask | None:
         timeout=seconds + SLACK,
         packages=merged(packages(theirs), recipe.packages),
         links=places.links,
-        notes=(*recipe.notes, *told_lost(places.lost), *told_needs({**used, **seed}, theirs)),
+        notes=(
+            *(*recipe.notes, *told_lost(places.lost), *told_unheeded(config, "SkyDiscover")),
+            *told_needs({**used, **seed}, theirs),
+        ),
         outside=outside,
         why_inside=why,
         requirements=requirements(theirs, file),

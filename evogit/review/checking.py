@@ -190,14 +190,22 @@ def _failure(evaluation: Evaluation) -> str:
     return "the seed was not measured" if evaluation.status == "not-measured" else "the evaluator fails"
 
 
+SYSTEMS = frozenset(
+    ["ale_bench", "codeevolve", "coral", "cobench", "frontier_cs", "funsearch", "gepa", "llm4ad", "weco"]
+)
+"""Modules of other systems that their evaluators import."""
 ABSENT = {
-    r"name resolution|getaddrinfo|resolve host|network is unreachable|urlopen error|ConnectionError|max retries": (
+    r"name resolution|getaddrinfo|resolve host|network is unreachable|urlopen error|ConnectionError|max retries|"
+    r"\bdial tcp\b|no such host|go: downloading|failed to (?:download|fetch)|npm ERR! network": (
         "There is no network in the sandbox."
     ),
     r"CUDA (?:is )?not available|compiled with CUDA|NVIDIA driver|no CUDA GPUs": (
         "There is no graphics processor in the sandbox."
     ),
-    r"api[ _-]?key": "There is no network in the sandbox, nor a key of yours.",
+    r"(?:missing|invalid|provide|requires?|KeyError|set)\b.{0,60}api[ _-]?key|"
+    r"api[ _-]?key.{0,60}(?:missing|not (?:set|found|provided)|required|invalid|must|empty)": (
+        "There is no network in the sandbox, nor a key of yours."
+    ),
     r"FileNotFoundError": "Only the files of the task's folder come along, and paths begin there.",
 }
 """What errors say -> what is not there for tasks of other systems."""
@@ -208,23 +216,33 @@ def _admitted(task: Task, judged: SeedEvaluation) -> list[str]:
     if not judged.evaluation.ok or not is_scored(task):
         return []
     text = "\n".join([*judged.evidence.feedback.values(), judged.evidence.stderr.decode(errors="replace")])
-    told, absent = admitted(text), _absent(judged.provider, text)
+    told, absent = admitted(text), _absent(task, judged.provider, text)
     return [f"{judged.evaluation.split}: {told}" + (f". {absent}" if absent else "")] if told else []
 
 
-def _absent(provider: str, said: str) -> str:
+def _absent(task: Task, provider: str, said: str) -> str:
     """What a sandbox does not have that errors speak of: a sentence, or none."""
     if module := re.search(r"No module named '([\w.]+)'", said):
         if (system := module[1].partition(".")[0]) in STAND_INS:
             return (
                 f"A stand-in takes the place of {system}: it has what evaluators mostly call, and no {module[1]}. "
-                "What lies there asks models, or starts runs."
+                "Copy what is used of that beside the evaluator."
+            )
+        if is_scored(task) and system in {Path(path).stem for path in task.editable}:
+            return (
+                f"{system} is the program itself, which the evaluator imports by its name: it has to load the path "
+                "that it is given, because a candidate lies elsewhere."
+            )
+        if system in SYSTEMS:
+            return (
+                f"{system} belongs to another system, of which only the evaluator's files are here: no package helps. "
+                "Copy what is used of it beside the evaluator."
             )
         return (
             f"Name the package that has {module[1]} in a requirements.txt beside the evaluator. Of what lies above the "
             "task's folder, only modules come along that an evaluator imports from the folder above."
         )
-    if PROGRAM.search(said):
+    if PROGRAM.search(said) or MISSING.search(said):
         return _lacking(provider, said)
     return next((sentence for pattern, sentence in ABSENT.items() if re.search(pattern, said, re.IGNORECASE)), "")
 
@@ -281,7 +299,9 @@ def advice(task: Task, judged: SeedEvaluation) -> str:
         )
     if reason.startswith("a failure is told beside"):
         return f"If such a number counts, name the sign in ignored_failures, in [evaluator] of {_file(task)}."
-    if task.folder.is_relative_to(kept_folder()) and (sentence := _of_another_system(status, judged.provider, said)):
+    if task.folder.is_relative_to(kept_folder()) and (
+        sentence := _of_another_system(task, status, judged.provider, said)
+    ):
         return sentence
     if status in LIMITS:
         return f"Give it more with {LIMITS[status]} in [sandbox], or evaluate by a command that needs less."
@@ -302,14 +322,14 @@ def advice(task: Task, judged: SeedEvaluation) -> str:
     return ""
 
 
-def _of_another_system(status: str, provider: str, said: str) -> str:
+def _of_another_system(task: Task, status: str, provider: str, said: str) -> str:
     """The same where the task is another system's, whose files say what happens; empty where a program is missing."""
     if status in LIMITS:
         return (
             "There is no network, for which some programs wait. If it needs more, `evogit adopt` writes a task whose "
             f"{LIMITS[status]} in [sandbox] can be raised."
         )
-    if sentence := _absent(provider, said):
+    if sentence := _absent(task, provider, said):
         return sentence
     if "left no reward" in said and not MISSING.search(said):
         return (

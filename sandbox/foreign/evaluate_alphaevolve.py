@@ -1,8 +1,8 @@
 """Evaluates a program as AlphaEvolve's published examples do: `evaluate_alphaevolve.py PROGRAM CONFIG`.
 
-CONFIG is JSON: `evaluator`, the path below theirs of the source that evaluates; `kind`, whether that has a "function"
-of a candidate, is a "command", or is the program, which evaluates it"self"; `called`, the name of the function, or the
-option of the command; `metrics`, names of which the first that a score has is the one that is optimised.
+CONFIG is JSON: `evaluator`, the path below theirs of the source that evaluates; `kind`, whether that has a function of
+a candidate, given as a "mapping", "text" or "path", is a "command", or is the program ("self"); `called`, the name of
+the function, or the option of the command; `metrics`, names of which the first that a score has is optimised.
 """
 
 import importlib
@@ -29,7 +29,7 @@ def main(program, config):
     sys.excepthook = show
     folder = view()
     prepare_programs()
-    evaluate = {"function": by_function, "command": by_command, "self": by_itself}[config["kind"]]
+    evaluate = {"command": by_command, "self": by_itself}.get(config["kind"], by_function)
     source = os.path.abspath(program)  # noqa: PTH100
     laid = f"{folder}/{program}"
     os.chdir(folder)
@@ -48,9 +48,12 @@ def by_function(program, laid, config):
     file = config["evaluator"]
     sys.path[:0] = [os.getcwd(), os.path.dirname(os.path.abspath(file))]  # noqa: PTH100, PTH109, PTH120
     evaluate = getattr(importlib.import_module(file.removesuffix(".py").replace("/", ".")), config["called"])
+    if config["kind"] == "path":
+        return awaited(evaluate(placed(program)))
     with open(program, encoding="utf-8", errors="replace") as source:  # noqa: PTH123
-        files = [{"path": os.path.basename(program), "content": source.read()}]  # noqa: PTH119
-    return awaited(evaluate({"content": {"files": files}}))
+        text = source.read()
+    files = [{"path": os.path.basename(program), "content": text}]  # noqa: PTH119
+    return awaited(evaluate(text if config["kind"] == "text" else {"content": {"files": files}}))
 
 
 def by_command(program, laid, config):
@@ -91,6 +94,7 @@ def parts(result):
         SystemExit: it gave none.
     """
     result = result.model_dump() if hasattr(result, "model_dump") else result
+    result = {"score": result} if is_number(result) else result
     if not isinstance(result, dict):
         sys.exit(f"expected the evaluator to return scores, got {type(result).__name__}")
     insights = [each for each in listed(result, "insights") if isinstance(each, dict)]

@@ -69,6 +69,23 @@ def test_what_stands_for_a_failure_is_no_score(tmp_path: Path, scores: str) -> N
     assert "the evaluator gives" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "def judge(code):\n    space = {}\n    exec(code, space)\n    return space['evaluate']({'n': 5})\n",
+        "import runpy\ndef evaluate(path):\n    return runpy.run_path(path)['evaluate']({'n': 5})\n",
+    ],
+)
+def test_a_function_may_take_the_text_or_the_path(tmp_path: Path, body: str) -> None:
+    task = find_task(str(example(tmp_path, **{"src/evaluate.py": f"SCORE_NAME = 'length'\n{body}"})))
+    assert score(evaluated(task, tmp_path / "box")) == 10
+
+
+def test_an_evaluator_without_a_function_of_candidates_is_told(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match=r"src/evaluate\.py has no function that takes a candidate"):
+        find_task(str(example(tmp_path, **{"src/evaluate.py": "INPUTS = {'n': 3}\n"})))
+
+
 COMMAND = """\
 import argparse, json
 parser = argparse.ArgumentParser()

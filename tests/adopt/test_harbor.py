@@ -513,3 +513,16 @@ def test_no_mean_is_made_of_unlike_quantities(json_file: str, unlike: str, tmp_p
     done = evaluated(find_task(str(place)), tmp_path / "box")
     assert done.returncode != 0
     assert unlike in done.stderr
+
+
+def test_settings_of_a_verifier_that_are_unknown_are_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    place = folder(tmp_path, tests="", logs="", where="")
+    find_task(str(place))
+    assert "does not know" not in caplog.text
+    (place / "task.toml").write_text(f"{TASK}\n[scoring]\nkey = 'pass_rate'\n")
+    find_task(str(place))
+    assert "sets scoring, which EvoGit does not know" in caplog.text
+    assert "cannot be read" not in caplog.text
+    (place / "task.toml").write_text(f"{TASK}\n[verifier]\n")
+    find_task(str(place))
+    assert "task.toml cannot be read: none of its settings count" in caplog.text

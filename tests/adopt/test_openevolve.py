@@ -454,3 +454,24 @@ def test_another_contract_is_not_taken_for_openevolves(tmp_path: Path, evaluator
 )
 def test_evaluators_of_the_contract_may_call_its_parts_as_they_like(tmp_path: Path, evaluator: str) -> None:
     assert find_task(str(example(tmp_path, **{"evaluator.py": evaluator}))).editable == ("initial_program.py",)
+
+
+FAILING = "import sys\n\ndef evaluate(path):\n    print({text!r}, file=sys.stderr)\n    sys.exit(1)\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("API keys come from a file\nx.sh: line 5: uvee: command not found", "The sandbox lacks uvee"),
+        ("ModuleNotFoundError: No module named 'initial_program'", "initial_program is the program itself"),
+        ("ModuleNotFoundError: No module named 'funsearch.core'", "funsearch belongs to another system"),
+        ("go: downloading example.org/x v1\ndial tcp: lookup x: no such host", "There is no network in the sandbox."),
+        ("KeyError: 'JUDGE_API_KEY'", "nor a key of yours"),
+        ("the API keys of the table are sorted", "Its own evaluator refuses the seed"),
+    ],
+)
+async def test_advice_names_the_cause(tmp_path: Path, text: str, cause: str) -> None:
+    task = find_task(str(example(tmp_path, **{"evaluator.py": FAILING.format(text=text)})))
+    [failed] = [each async for each in judge_seed(task, ["train"], "bubblewrap")]
+    assert cause in advice(task, failed)
