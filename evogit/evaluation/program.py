@@ -326,7 +326,9 @@ class Program:
         """
         named = {name: restored(value) for name, value in (kwargs or {}).items()}
         text = dump({"args": list(map(restored, args)), "kwargs": named})
+        starved = self._session.starved
         ran = self.run(["python3", "-c", PROFILE, target, str(lines)], stdin=text, timeout=timeout)
+        self._session.starved = starved  # no score depends on it
         if ran.code != 0:
             why = ran.detail or ran.stderr.rstrip().rpartition("\n")[2] or f"exit code {ran.code}"
             return f"no profile of {target}: {why}"
