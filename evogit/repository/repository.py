@@ -114,7 +114,7 @@ class Repository:
         linked = self.common in (git_dir, git_dir.parent.parent)
         if not linked or (self._repo.workdir and not self.path == own == beside):
             raise RepositoryError(
-                f"expected {git_dir} to be the Git folder of {own}, but core.worktree, commondir or the .git there leads "
+                f"expected {git_dir} to be the Git folder of {own}, but core.worktree, commondir or .git there leads "
                 "elsewhere, as an archive may have it; see `git worktree repair`"
             )
         around = tree_around(place) if own == place and not os.path.lexists(place / ".git") else None
