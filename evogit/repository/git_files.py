@@ -21,6 +21,9 @@ NAMES = (
 )
 """What Git opens by a fixed name in a Git folder."""
 
+CHECKOUT = (".gitignore", ".gitattributes", ".gitmodules")
+"""The same at the root of a checkout."""
+
 WRITTEN = ("refs", "logs", "packed-refs", "index", "shallow")
 """What Git writes there, or removes, through links: those of an archive may lead to any file of the user's."""
 
@@ -62,7 +65,7 @@ def check_files(place: Path) -> list[Path]:
     _check_file(git_dir / "commondir")
     with suppress(OSError):
         folders.append(git_dir / read_line(git_dir / "commondir"))
-    for path in (folder / name for folder in folders for name in NAMES):
+    for path in (*(place / name for name in CHECKOUT), *(folder / name for folder in folders for name in NAMES)):
         _check_file(path)
     return folders
 

@@ -20,7 +20,7 @@ from evogit.repository.branches import Branches
 from evogit.repository.commit_text import message_of
 from evogit.repository.commit_writer import CommitWriter
 from evogit.repository.faults import advice
-from evogit.repository.git_files import check_files, check_ignores, check_repository, folder_of, tree_around
+from evogit.repository.git_files import check_files, check_repository, folder_of, tree_around
 from evogit.repository.holdout_marks import Holdouts
 from evogit.repository.journal import BEGINNING, Journal, Position, counts
 from evogit.repository.journal_records import RUN_NAME, decode
@@ -499,16 +499,16 @@ class Repository:
 
     def dirty(self) -> bool:
         """Whether the checkout holds changes that HEAD does not."""
-        check_ignores(self.path)
-        return not self.bare and any(
-            flags not in (pygit2.enums.FileStatus.IGNORED, pygit2.enums.FileStatus.WT_NEW)
-            for flags in self._repo.status(untracked_files="no").values()
-        )
+        if self.bare:
+            return False
+        with self._there():
+            states = self._repo.status(untracked_files="no").values()
+        return any(flags not in (pygit2.enums.FileStatus.IGNORED, pygit2.enums.FileStatus.WT_NEW) for flags in states)
 
     def ignores(self, paths: Sequence[str]) -> list[str]:
         """Those of the paths below the checkout that Git ignores here, as this person has set it up."""
-        check_ignores(self.path)
-        return [path for path in paths if self._repo.path_is_ignored(path)]
+        with self._there():
+            return [path for path in paths if self._repo.path_is_ignored(path)]
 
     def diff(self, old: str, new: str, wanted: Callable[[str], bool] = lambda path: True) -> str:
         """The change from one commit or tree to another as a patch, of the wanted paths; of large files a sentence."""

@@ -94,17 +94,37 @@ def test_nothing_waits_for_a_pipe_of_an_archive(small: Small, cli: Cli, place: s
     "place",
     [
         *(".git/config", ".git/packed-refs", ".git/shallow", ".git/index", ".git/commondir", ".git/HEAD"),
-        *(".git/info/exclude", ".git/objects/info/alternates"),
+        *(".git/info/exclude", ".git/objects/info/alternates", ".git/refs/x", ".git/logs/refs/x"),
     ],
 )
 def test_nothing_waits_for_a_pipe_in_the_place_of_a_file_of_git(small: Small, cli: Cli, place: str) -> None:
     pipe = small.folder / place
-    pipe.parent.mkdir(exist_ok=True)
+    pipe.parent.mkdir(parents=True, exist_ok=True)
     pipe.unlink(missing_ok=True)
     os.mkfifo(pipe)
     for command in (("-C", small.folder, "status"), ("-C", small.folder / ".git", "status")):
         done = cli(*command)
         assert (done.code, str(pipe) in done.err) == (1, True)
+
+
+@pytest.mark.parametrize("name", [".gitignore", ".gitattributes"])
+def test_nothing_waits_for_a_pipe_at_the_root_of_a_checkout(small: Small, cli: Cli, name: str) -> None:
+    os.mkfifo(small.folder / name)
+    done = cli("-C", small.folder, "diff", "seed", "best")
+    assert (done.code, name in done.err) == (1, True)
+
+
+@pytest.mark.parametrize("words", [("report",), ("show", "best"), ("diff", "seed", "best")])
+def test_a_damaged_index_is_one_sentence(small: Small, cli: Cli, words: tuple[str, ...]) -> None:
+    (small.folder / ".git" / "index").write_bytes(b"DIRC\0\0\0\2\xff\xff\xff\xff" + bytes(30))
+    done = cli("-C", small.folder, *words)
+    assert (done.code, "index" in done.err, "Traceback" in done.err) == (1, True, False)
+
+
+def test_a_branch_that_is_no_text_is_one_sentence(small: Small, cli: Cli) -> None:
+    (small.folder / ".git" / "HEAD").write_bytes(b"ref: refs/heads/\xff\xfe\n")
+    assert cli("-C", small.folder, "report").code == 0
+    assert "Traceback" not in cli("-C", small.folder, "land", "best", "--dry-run").err
 
 
 def test_the_list_of_runs_goes_on_behind_a_repository_that_cannot_be_read(
