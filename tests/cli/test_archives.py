@@ -14,6 +14,7 @@ from evogit.core import RefusedError, RepositoryError
 from evogit.repository import Repository
 from evogit.repository.refs import below
 from evogit.review.run_list import ListedRun
+from evogit.testing import RecordedRun
 from evogit.trust import state_folder
 from tests import plain_git
 from tests.own import Own
@@ -119,6 +120,14 @@ def test_a_damaged_index_is_one_sentence(small: Small, cli: Cli, words: tuple[st
     (small.folder / ".git" / "index").write_bytes(b"DIRC\0\0\0\2\xff\xff\xff\xff" + bytes(30))
     done = cli("-C", small.folder, *words)
     assert (done.code, "index" in done.err, "Traceback" in done.err) == (1, True, False)
+
+
+def test_a_journal_that_measured_something_else_is_not_briefed(tmp_path: Path, cli: Cli) -> None:
+    run = RecordedRun(tmp_path / "clone", "demo", task="circle_packing")
+    seed = run.add_files({"main.py": b"VALUE = 1\n"}, value=1.0)
+    run.add_files({"main.py": b"VALUE = 2\n"}, seed, value=2.0)
+    done = cli("brief", cwd=tmp_path / "clone")
+    assert (done.code, "sum_radii" in done.err) == (4, True)
 
 
 def test_a_branch_that_is_no_text_is_one_sentence(small: Small, cli: Cli) -> None:
