@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from evogit.core import Evaluation, Evidence, Files, Judged
 from evogit.engine.evaluations import EvaluationBackend
+from evogit.repository.state_folder import open_folder
 
 
 class Memory:
@@ -21,9 +22,9 @@ class Memory:
     def __init__(self, file: Path) -> None:
         self._file = file
         self._known: dict[str, str] = {}
-        with suppress(FileNotFoundError), file.open(encoding="utf-8", errors="replace") as lines:
+        with suppress(FileNotFoundError), os.fdopen(self._open(os.O_RDONLY), "rb") as lines:
             for line in lines:
-                key, _, record = line.partition(" ")
+                key, _, record = line.decode(errors="replace").partition(" ")
                 self._known[key] = record
 
     def get(self, key: str) -> Evaluation | None:
@@ -38,12 +39,13 @@ class Memory:
         """Remember it; the line begins a new one even if another process was killed within its last one."""
         record = json.dumps(to_builtins(evaluation))
         self._known[key] = record
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
-        try:
-            os.write(descriptor, f"\n{key} {record}\n".encode())
-        finally:
-            os.close(descriptor)
+        with os.fdopen(self._open(os.O_WRONLY | os.O_APPEND | os.O_CREAT), "wb", buffering=0) as file:
+            file.write(f"\n{key} {record}\n".encode())
+
+    def _open(self, flags: int) -> int:
+        """Open the file, which is no link to another one."""
+        with open_folder(self._file.parent) as folder:
+            return folder.open(self._file.name, flags)
 
 
 class Remembering(EvaluationBackend):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 from msgspec import Struct, ValidationError, convert, field, to_builtins
 
 from evogit.core import RefusedError
+from evogit.repository.state_folder import open_folder
 
 SCHEMA = 1
 """Of the file of a run; a file of another one is made again."""
@@ -87,11 +87,9 @@ def save(path: Path, content: str | bytes) -> None:
     Raises:
         RefusedError: it cannot be written.
     """
-    draft = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(content.encode() if isinstance(content, str) else content)
-        draft.replace(path)
+        with open_folder(path.parent) as folder:
+            folder.replace(path.name, [content.encode() if isinstance(content, str) else content])
     except OSError as error:
         raise RefusedError(f"cannot write {path}: {error.strerror}; choose another folder with -o DIR") from error
 

@@ -108,7 +108,7 @@ def _folder_to_run(task: Task, repo: str | None, name: str) -> Path:
     if task.seed is None:
         return task.folder
     here = _discover(Path.cwd())
-    return here.path if here is not None and name in here.runs() else Path(f"evogit-{task.name}")
+    return here.path if here is not None and name in here.runs() else Repository.default_folder(task.name)
 
 
 def run_of(task: str | None, repo: str | None, name: str | None) -> tuple[Task, Place]:
@@ -129,7 +129,7 @@ def run_of(task: str | None, repo: str | None, name: str | None) -> tuple[Task, 
         repo = str(found.folder)
     here = _discover(Path.cwd())
     if repo is None and (here is None or run not in here.runs()):
-        repo = f"evogit-{found.name}"
+        repo = str(Repository.default_folder(found.name))
     return found, open_place(repo, run)
 
 

@@ -16,7 +16,7 @@ from evogit.adopt.admitted import admitted, is_scored
 from evogit.agents.mutation.languages_read import told_of_languages
 from evogit.breeding.fingerprints import UNCHANGED
 from evogit.config.run_settings import Settings
-from evogit.core import Adopted, EvoGitError, Proposed, RepositoryError, RunStarted, UsageError
+from evogit.core import Adopted, EvoGitError, Proposed, RefusedError, RepositoryError, RunStarted, UsageError
 from evogit.engine.comparability import changes, check_comparable
 from evogit.engine.evaluations import EvaluationBackend
 from evogit.evaluation.seed_check import check_tree
@@ -25,6 +25,7 @@ from evogit.history import History
 from evogit.history.context import RunContext
 from evogit.repository.evidence import evidence_of
 from evogit.repository.run_keys import commitment
+from evogit.text import one_line
 
 EPOCH = 946_684_800
 """2000-01-01 in seconds: when a seed that is not a commit is committed where all must get the same one."""
@@ -72,12 +73,27 @@ class Start(Struct, frozen=True):
         self.context.repository.check_room(self._history.run)
         check_comparable(self._history, self.context.task, self.settings.split, evaluator_digest)
         began = self._history.started
+        if began is None:
+            self._check_people()
         if began is not None and began.task_digest != self.context.task.digest:
             latest = list(self._history.engines.values())[-1]
             if changes(latest.parts, self.context.task.parts):
                 changed = changes(began.parts, self.context.task.parts)
                 named = ", ".join(changed)
                 logger.warning("the %s changed; the run goes on, as candidates are evaluated as before", named)
+
+    def _check_people(self) -> None:
+        """Refuse people's branches of a run that has not begun, which an archive may bring along.
+
+        Raises:
+            RefusedError: naming one.
+        """
+        for ref in self.context.repository.branches.below(f"refs/heads/evogit/{self._history.run}/human/"):
+            branch = one_line(ref.removeprefix("refs/heads/"), 100)
+            raise RefusedError(
+                f"expected no branch of people before a run begins, got {branch}, whose commits would count as yours; "
+                "rename it with `git branch -m`, or name another run with --name"
+            )
 
     def begin(self, backend: EvaluationBackend, agents: int) -> list[str]:
         """Journal that this engine starts, and propose the seed if there is none; returns the agents' names.

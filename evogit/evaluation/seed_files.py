@@ -54,7 +54,7 @@ async def packed_seed(
     """
 
     def pack() -> BaseFiles:
-        trees = Repository.open(repository.git_dir).trees  # libgit2's handles are not for two threads
+        trees = Repository.open(repository.path).trees  # libgit2's handles are not for two threads
         archive = trees.tar(tree, wanted or task.is_judged)
         return BaseFiles(hashlib.sha256(archive).hexdigest(), archive)
 

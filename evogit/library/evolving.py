@@ -211,7 +211,7 @@ def _is_task(given: object) -> bool:
 def _place(task: Task, given: str | Path | Repository | None) -> Path:
     """Where the run lives: in `evogit-TASK`, or in the person's own repository if the seed is a commit of that."""
     if given is None:
-        return Path(f"evogit-{task.name}") if task.seed else task.folder
+        return Repository.default_folder(task.name) if task.seed else task.folder
     return given.path if isinstance(given, Repository) else Path(given)
 
 

@@ -27,7 +27,7 @@ class Branches:
     def current(self) -> str | None:
         """The branch (a whole ref) that HEAD names, None when HEAD is a mere commit."""
         target = self._repo.lookup_reference("HEAD").raw_target
-        return target.decode() if isinstance(target, bytes) else None
+        return target.decode(errors="replace") if isinstance(target, bytes) else None
 
     def commit(self, revision: str) -> str:
         """The commit that a branch, tag, id or any other revision of Git's names.

@@ -1,12 +1,13 @@
 """Git's own files, looked at before Git opens them: it would wait for ever at a pipe that an archive brings along.
 
-It would also walk through links among refs, and so through all of the disk.
+It would also walk through links among refs, and so through all of the disk, and write to what links lead to.
 """
 
 from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,23 +21,73 @@ NAMES = (
 )
 """What Git opens by a fixed name in a Git folder."""
 
+CHECKOUT = (".gitignore", ".gitattributes", ".gitmodules")
+"""The same at the root of a checkout."""
 
-def check_repository(place: Path) -> None:
-    """Refuse a repository, bare or not, in which one of Git's files is a pipe or a device, or a folder of refs a link.
+WRITTEN = ("refs", "logs", "packed-refs", "index", "shallow")
+"""What Git writes there, or removes, through links: those of an archive may lead to any file of the user's."""
+
+
+def folder_of(place: Path) -> Path:
+    """Return the Git folder of a place: its `.git`, what a file of that name leads to, or the place itself.
+
+    Raises:
+        RepositoryError: a file of that name is too long, or holds what is in no path.
+    """
+    git_dir = place / ".git"
+    if not os.path.lexists(git_dir):
+        return Path(os.path.realpath(place))
+    with suppress(OSError):
+        if git_dir.is_file():
+            git_dir = place / read_line(git_dir).removeprefix("gitdir:").strip()
+    return Path(os.path.realpath(git_dir))
+
+
+def tree_around(git_dir: Path) -> Path | None:
+    """Return the working tree in which a Git folder lies that is not its own, so that a commit may have brought it."""
+    for place in git_dir.parents:
+        if os.path.lexists(place / ".git"):
+            return None if git_dir.is_relative_to(folder_of(place)) else place
+    return None
+
+
+def check_files(place: Path) -> list[Path]:
+    """Refuse a repository, bare or not, in which one of Git's files is a pipe or a device; return its Git folders.
 
     Raises:
         RepositoryError: naming the file.
     """
     _check_file(place / ".git")
-    git_dir = place / ".git" if os.path.lexists(place / ".git") else place
-    if git_dir == place and not any(os.path.lexists(place / name) for name in NAMES[:2]):
-        return
+    git_dir = folder_of(place)
+    if not os.path.lexists(place / ".git") and not any(os.path.lexists(place / name) for name in NAMES[:2]):
+        return []
+    folders = [git_dir]
+    _check_file(git_dir / "commondir")
     with suppress(OSError):
-        if git_dir.is_file():
-            git_dir = place / read_line(git_dir).removeprefix("gitdir:").strip()
-    _check_folder(git_dir)
-    with suppress(OSError):
-        _check_folder(git_dir / read_line(git_dir / "commondir"))
+        folders.append(git_dir / read_line(git_dir / "commondir"))
+    for path in (*(place / name for name in CHECKOUT), *(folder / name for folder in folders for name in NAMES)):
+        _check_file(path)
+    return folders
+
+
+def check_repository(place: Path) -> None:
+    """Refuse that, and links or pipes among refs, their logs, and the files that Git would write through a link.
+
+    Raises:
+        RepositoryError: naming the file.
+    """
+    for path in (folder / name for folder in check_files(place) for name in WRITTEN):
+        for strange in [path] if path.is_symlink() else _strange(path):
+            raise RepositoryError(
+                f"expected files and folders of Git's at {strange}, found a link, a pipe, or what cannot be listed; "
+                "look at it, then remove it"
+            )
+
+
+def is_borrowing(common: Path) -> bool:
+    """Return whether a Git folder has objects of another repository, or may have."""
+    objects = common / "objects"
+    return os.path.lexists(objects / "info" / "alternates") or objects.is_symlink() or any(_strange(objects))
 
 
 def check_ignores(folder: Path) -> None:
@@ -48,21 +99,22 @@ def check_ignores(folder: Path) -> None:
     _check_file(folder / ".gitignore")
 
 
-def _check_folder(git_dir: Path) -> None:
-    for name in NAMES:
-        _check_file(git_dir / name)
-    refs = git_dir / "refs"
-    way = Path(os.path.realpath(refs))
-    if refs.is_symlink() and not (way.name == "refs" and os.path.lexists(way.with_name("HEAD"))):
-        raise _linked(refs)
-    for place, folders, _ in os.walk(refs):
-        for name in folders:
-            if os.path.islink(f"{place}/{name}"):  # noqa: PTH114 - a Path takes longer
-                raise _linked(Path(place, name))
-
-
-def _linked(path: Path) -> RepositoryError:
-    return RepositoryError(f"expected a folder of Git's at {path}, found a link; remove it with `rm`")
+def _strange(folder: Path) -> Iterator[Path]:
+    """Yield what is neither a file nor a folder below a folder, and the folders that cannot be listed."""
+    left = [folder]
+    while left:
+        folder = left.pop()
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        left.append(Path(entry.path))
+                    elif not entry.is_file(follow_symlinks=False):
+                        yield Path(entry.path)
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+        except OSError:
+            yield folder
 
 
 def _check_file(path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pygit2
 from msgspec import Struct
 
+from evogit.core import RepositoryError
 from evogit.repository.diff_limits import Room
 from evogit.repository.faults import found_tree
 from evogit.repository.trees import GITLINK, Trees, deltas_of, sides
@@ -61,7 +62,11 @@ def compare(
     wanted: Callable[[str], bool] = lambda path: True,
     **options: Any,
 ) -> Iterator[ComparedFile]:
-    """The wanted files in which two commits or trees differ, in Git's order; `options` are those of `diff_to_tree`."""
+    """The wanted files in which two commits or trees differ, in Git's order; `options` are those of `diff_to_tree`.
+
+    Raises:
+        RepositoryError: Git's index or settings, which say how files are compared, cannot be read.
+    """
     diff, room = found_tree(repo, old).diff_to_tree(found_tree(repo, new), **options), Room(trees)
     for number, delta in enumerate(deltas_of(diff)):
         path = os.fsdecode(delta.new_file.raw_path)
@@ -69,7 +74,11 @@ def compare(
             continue
         before, after = (side.blob if side and side.mode != GITLINK else "" for side in sides(delta))
         fits = room.takes((before, after))
-        yield ComparedFile(path, delta, diff[number] if fits else None, partial(_size, trees, (before, after)))
+        try:
+            patch = diff[number] if fits else None
+        except pygit2.GitError as error:
+            raise RepositoryError(f"cannot compare {path!r}: {error}; see `git fsck`") from error
+        yield ComparedFile(path, delta, patch, partial(_size, trees, (before, after)))
 
 
 def _size(trees: Trees, blobs: Sequence[str]) -> int:

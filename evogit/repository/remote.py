@@ -25,12 +25,14 @@ from evogit.repository import refs
 from evogit.repository.arrivals import HOST, KINDS, Arrivals, Sealed, chain
 from evogit.repository.contact import Contact, contact_folder, note_contact, read_contact
 from evogit.repository.foreign_entries import held, latest
+from evogit.repository.git_files import is_borrowing
 from evogit.repository.keeping import is_link
 from evogit.repository.paths import named
 from evogit.repository.person_git import RemoteError, check_address, person_git, receiving, why
 from evogit.repository.signatures import Signatures
 from evogit.repository.state_folder import StateFolder
 from evogit.text import one_line
+from evogit.trust import Claim, Trust, UntrustedError
 
 PREFIXES = ("refs/evogit/", "refs/heads/evogit/")
 """Where a server may have the refs of hosts. Some refuse all but branches and tags."""
@@ -206,6 +208,7 @@ class Remote:
         if journal is None:
             return 0
         if not self._checked:  # whatever a note says, which an archive may bring along
+            self._check_objects()
             await self._check_credentials(seconds, asks=asks)
             self._checked = True
         signed = await self._sign(journal, asks=asks)
@@ -222,6 +225,17 @@ class Remote:
                     self._note(replace(self.contact, prefix=prefix))
                 return went
         return 0
+
+    def _check_objects(self) -> None:
+        """Refuse to push a stranger's refs where they may name what is in another repository of the user's.
+
+        Raises:
+            UntrustedError: there are objects of another repository, and the user trusts neither run nor clone.
+        """
+        folder = self._where[1]
+        if not self._keyed() and is_borrowing(self._common) and not Trust.of_user().covers(folder):
+            effect = f"objects of another repository, which its .git/objects leads to, may be pushed to {self.shown}"
+            raise UntrustedError([Claim("folder", str(folder.resolve()), effect)])
 
     async def _check_credentials(self, seconds: float | None, *, asks: bool) -> None:
         """Refuse a push that would publish credentials of the seed, unless the server has that commit already.

@@ -20,7 +20,7 @@ from evogit.repository.branches import Branches
 from evogit.repository.commit_text import message_of
 from evogit.repository.commit_writer import CommitWriter
 from evogit.repository.faults import advice
-from evogit.repository.git_files import check_ignores, check_repository
+from evogit.repository.git_files import check_files, check_repository, folder_of, tree_around
 from evogit.repository.holdout_marks import Holdouts
 from evogit.repository.journal import BEGINNING, Journal, Position, counts
 from evogit.repository.journal_records import RUN_NAME, decode
@@ -30,7 +30,8 @@ from evogit.repository.run_keys import RunKeys
 from evogit.repository.snapshot_file import SnapshotFile
 from evogit.repository.state_folder import StateFolder, read_line
 from evogit.repository.trees import Trees
-from evogit.trust import Trust
+from evogit.text import one_line
+from evogit.trust import Claim, Trust, UntrustedError
 
 if TYPE_CHECKING:
     from evogit.repository.changes import Change, ChangedLines
@@ -66,11 +67,6 @@ class Repository:
         self.git_dir = Path(repo.path)
         self.common = _common_dir(self.git_dir)
         self.path = Path(repo.workdir or repo.path).resolve()
-        if self.git_dir.name == ".git" and repo.workdir and self.path != self.git_dir.parent.resolve():
-            raise RepositoryError(
-                f"expected the files of {self.git_dir} beside it, got {self.path}: core.worktree in its config leads "
-                "there, as an archive may have it; remove that setting"
-            )
         self.bare = bool(repo.is_bare)
         self.trees = Trees(repo, {self.common / "modules", self.git_dir / "modules"})
         self.branches = Branches(repo, self.common)
@@ -96,15 +92,37 @@ class Repository:
 
         Raises:
             NotFoundError: there is none.
-            RepositoryError: libgit2 refuses it, or would wait for a pipe or walk through a link; the message says why.
+            RepositoryError: libgit2 refuses it, would wait for a pipe or walk through a link, or its files are
+                elsewhere; the message says why.
+            UntrustedError: it is a folder that a commit of another repository may have brought along.
         """
         check_repository(path)
         try:
-            return cls(pygit2.Repository(str(path), pygit2.enums.RepositoryOpenFlag.NO_SEARCH))
+            repository = cls(pygit2.Repository(str(path), pygit2.enums.RepositoryOpenFlag.NO_SEARCH))
         except (pygit2.GitError, KeyError, ValueError) as error:
             if "not found" in str(error).lower() and not (path / ".git").exists():
                 raise NotFoundError(f"expected a Git repository at {path}; create one with `git init`") from error
             raise RepositoryError(f"cannot use the repository at {path}: {error}; {advice(str(error))}") from error
+        repository._check_place(path)
+        return repository
+
+    def _check_place(self, path: Path) -> None:
+        """Refuse files that are elsewhere than where this was opened, and a Git folder among another one's files."""
+        place, git_dir = Path(os.path.realpath(path)), Path(os.path.realpath(self.git_dir))
+        own = place.parent if place.name == ".git" else place
+        beside = git_dir.parent if git_dir.name == ".git" else own
+        linked = self.common in (git_dir, git_dir.parent.parent)
+        if not linked or (self._repo.workdir and not self.path == own == beside):
+            raise RepositoryError(
+                f"expected {git_dir} to be the Git folder of {own}, but core.worktree, commondir or .git there leads "
+                "elsewhere, as an archive may have it; see `git worktree repair`"
+            )
+        around = tree_around(place) if own == place and not os.path.lexists(place / ".git") else None
+        if around and not self.trust.covers(place):
+            effect = (
+                f"{place} would be used as a Git folder, with its settings and refs, but lies among files of {around}"
+            )
+            raise UntrustedError([Claim("folder", str(place), effect)])
 
     @classmethod
     def discover(cls, path: Path) -> Repository:
@@ -113,15 +131,17 @@ class Repository:
         Raises:
             NotFoundError: it lies in none.
         """
-        for place in (path.absolute(), *path.absolute().parents):
-            check_repository(place)
+        start = Path(os.path.realpath(path))
+        places = (start, *start.parents)
+        for place in places:
+            check_files(place)
             if os.path.lexists(place / ".git"):
                 break
-        found = pygit2.discover_repository(str(path)) if path.exists() else None
+        found = pygit2.discover_repository(str(start)) if start.exists() else None
         if found is None:
             raise NotFoundError(f"expected {path} to lie in a Git repository; go to one, or name it with -C DIR")
-        git_dir = Path(found)
-        return cls.open(git_dir.parent if git_dir.name == ".git" else git_dir)
+        git_dir = Path(os.path.realpath(found))
+        return cls.open(next((place for place in places if folder_of(place) == git_dir), git_dir))
 
     @classmethod
     def create(cls, path: Path) -> Repository:
@@ -155,6 +175,21 @@ class Repository:
         borrowed = cls.open(path)  # alternates are read when it is opened
         borrowed._repo.set_head(pygit2.Oid(hex=head))
         return borrowed
+
+    @staticmethod
+    def default_folder(name: str) -> Path:
+        """The folder below the current one in which runs of the task `name` are, unless the user names another.
+
+        Raises:
+            RefusedError: it is a link, which a stranger may have committed.
+        """
+        folder = Path(f"evogit-{name}")
+        if folder.is_symlink():
+            raise RefusedError(
+                f"expected {folder} to be a folder, found a link to {one_line(str(folder.readlink()), 200)}; if it is "
+                "yours, name that place itself with -C DIR"
+            )
+        return folder
 
     @property
     def created(self) -> bool:
@@ -464,16 +499,16 @@ class Repository:
 
     def dirty(self) -> bool:
         """Whether the checkout holds changes that HEAD does not."""
-        check_ignores(self.path)
-        return not self.bare and any(
-            flags not in (pygit2.enums.FileStatus.IGNORED, pygit2.enums.FileStatus.WT_NEW)
-            for flags in self._repo.status(untracked_files="no").values()
-        )
+        if self.bare:
+            return False
+        with self._there():
+            states = self._repo.status(untracked_files="no").values()
+        return any(flags not in (pygit2.enums.FileStatus.IGNORED, pygit2.enums.FileStatus.WT_NEW) for flags in states)
 
     def ignores(self, paths: Sequence[str]) -> list[str]:
         """Those of the paths below the checkout that Git ignores here, as this person has set it up."""
-        check_ignores(self.path)
-        return [path for path in paths if self._repo.path_is_ignored(path)]
+        with self._there():
+            return [path for path in paths if self._repo.path_is_ignored(path)]
 
     def diff(self, old: str, new: str, wanted: Callable[[str], bool] = lambda path: True) -> str:
         """The change from one commit or tree to another as a patch, of the wanted paths; of large files a sentence."""

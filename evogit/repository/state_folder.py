@@ -182,7 +182,7 @@ def read_line(path: Path) -> str:
     """Return what one of Git's own small files says, such as `HEAD` of a worktree; links are Git's affair.
 
     Raises:
-        RepositoryError: it is not a regular file, or a large one.
+        RepositoryError: it is not a regular file, a large one, or holds what is in no path.
         OSError: it is absent, or cannot be read.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -190,8 +190,8 @@ def read_line(path: Path) -> str:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise _foreign(path, "a regular file")
         content = file.read(MAX_LINE_BYTES + 1)
-    if len(content) > MAX_LINE_BYTES:
-        raise RepositoryError(f"expected one line in {path}, found more than {MAX_LINE_BYTES} bytes; see `git fsck`")
+    if len(content) > MAX_LINE_BYTES or b"\0" in content:
+        raise RepositoryError(f"expected one line of at most {MAX_LINE_BYTES} bytes in {path}; see `git fsck`")
     return os.fsdecode(content).strip()
 
 

@@ -9,7 +9,7 @@ from evogit.agents import coder
 from evogit.agents.briefs import briefing
 from evogit.breeding.breeder import Breeder
 from evogit.config import Task
-from evogit.core import Candidate
+from evogit.core import Candidate, RefusedError
 from evogit.history import History
 from evogit.history.context import screened
 from evogit.repository import Repository
@@ -34,7 +34,20 @@ def written_brief(
     reader: Reader,
     context: int,
 ) -> briefing.Written:
-    """What an agent would be told to improve `parent`, in `context` tokens at most."""
+    """What an agent would be told to improve `parent`, in `context` tokens at most.
+
+    Raises:
+        RefusedError: the run's candidates were measured by other metrics than the task's.
+    """
+    if (
+        history.started
+        and not task.pairwise
+        and task.primary.name not in {metric.name for metric in history.started.metrics}
+    ):
+        raise RefusedError(
+            f"expected the run {history.run} to measure {task.primary.name} as the task {task.name} does, but it does "
+            "not; name the run's own task with --task"
+        )
     told = Breeder(repository, screened(task, repository, history), history).brief(parent, donor)
     assert told.background is not None  # the breeder always gives one
     return WRITERS[reader](told, told.background(), context)

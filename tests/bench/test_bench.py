@@ -25,7 +25,7 @@ from evogit.bench.report import markdown, record, tables
 from evogit.bench.worker_run import BenchTask, merges
 from evogit.bench.workers import Order
 from evogit.config import Task
-from evogit.core import Evaluation, EvoGitError
+from evogit.core import Evaluation, EvoGitError, RepositoryError
 from tests.selection.born import Born
 
 pytestmark = pytest.mark.slow
@@ -81,6 +81,21 @@ def test_evaluations_are_remembered_beyond_a_kill(tmp_path: Path) -> None:
     assert again.get("k") == again.get("l") == evaluation
     assert again.get("half") is None
     assert again.get("nobody") is None
+
+
+def test_no_evaluation_is_remembered_in_what_a_link_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine\n")
+    (tmp_path / "evaluations.txt").symlink_to("mine")
+    (tmp_path / "m.json").symlink_to("mine")
+    with pytest.raises(RepositoryError, match="link"):
+        Memory(tmp_path / "evaluations.txt")
+    (tmp_path / "evaluations.txt").unlink()
+    memory = Memory(tmp_path / "evaluations.txt")
+    (tmp_path / "evaluations.txt").symlink_to("mine")
+    with pytest.raises(RepositoryError, match="link"):
+        memory.put("k", Evaluation(status="ok", metrics={"score": 1.5}, key="k"))
+    write(tmp_path / "m.json", BenchRun(method="m", seed=1, curve=(1.0,)))
+    assert (tmp_path / "mine").read_text() == "mine\n"
 
 
 def test_only_runs_that_would_come_out_the_same_are_taken_for_done(tiny: Tiny, tmp_path: Path) -> None:

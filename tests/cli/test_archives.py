@@ -14,6 +14,7 @@ from evogit.core import RefusedError, RepositoryError
 from evogit.repository import Repository
 from evogit.repository.refs import below
 from evogit.review.run_list import ListedRun
+from evogit.testing import RecordedRun
 from evogit.trust import state_folder
 from tests import plain_git
 from tests.own import Own
@@ -94,17 +95,45 @@ def test_nothing_waits_for_a_pipe_of_an_archive(small: Small, cli: Cli, place: s
     "place",
     [
         *(".git/config", ".git/packed-refs", ".git/shallow", ".git/index", ".git/commondir", ".git/HEAD"),
-        *(".git/info/exclude", ".git/objects/info/alternates"),
+        *(".git/info/exclude", ".git/objects/info/alternates", ".git/refs/x", ".git/logs/refs/x"),
     ],
 )
 def test_nothing_waits_for_a_pipe_in_the_place_of_a_file_of_git(small: Small, cli: Cli, place: str) -> None:
     pipe = small.folder / place
-    pipe.parent.mkdir(exist_ok=True)
+    pipe.parent.mkdir(parents=True, exist_ok=True)
     pipe.unlink(missing_ok=True)
     os.mkfifo(pipe)
     for command in (("-C", small.folder, "status"), ("-C", small.folder / ".git", "status")):
         done = cli(*command)
         assert (done.code, str(pipe) in done.err) == (1, True)
+
+
+@pytest.mark.parametrize("name", [".gitignore", ".gitattributes"])
+def test_nothing_waits_for_a_pipe_at_the_root_of_a_checkout(small: Small, cli: Cli, name: str) -> None:
+    os.mkfifo(small.folder / name)
+    done = cli("-C", small.folder, "diff", "seed", "best")
+    assert (done.code, name in done.err) == (1, True)
+
+
+@pytest.mark.parametrize("words", [("report",), ("show", "best"), ("diff", "seed", "best")])
+def test_a_damaged_index_is_one_sentence(small: Small, cli: Cli, words: tuple[str, ...]) -> None:
+    (small.folder / ".git" / "index").write_bytes(b"DIRC\0\0\0\2\xff\xff\xff\xff" + bytes(30))
+    done = cli("-C", small.folder, *words)
+    assert (done.code, "index" in done.err, "Traceback" in done.err) == (1, True, False)
+
+
+def test_a_journal_that_measured_something_else_is_not_briefed(tmp_path: Path, cli: Cli) -> None:
+    run = RecordedRun(tmp_path / "clone", "demo", task="circle_packing")
+    seed = run.add_files({"main.py": b"VALUE = 1\n"}, value=1.0)
+    run.add_files({"main.py": b"VALUE = 2\n"}, seed, value=2.0)
+    done = cli("brief", cwd=tmp_path / "clone")
+    assert (done.code, "sum_radii" in done.err) == (4, True)
+
+
+def test_a_branch_that_is_no_text_is_one_sentence(small: Small, cli: Cli) -> None:
+    (small.folder / ".git" / "HEAD").write_bytes(b"ref: refs/heads/\xff\xfe\n")
+    assert cli("-C", small.folder, "report").code == 0
+    assert "Traceback" not in cli("-C", small.folder, "land", "best", "--dry-run").err
 
 
 def test_the_list_of_runs_goes_on_behind_a_repository_that_cannot_be_read(
@@ -153,6 +182,44 @@ def test_no_command_walks_through_a_link_among_refs(small: Small, cli: Cli, tmp_
     assert lock.read_text() == "theirs"
 
 
+@pytest.mark.parametrize("command", [("rm", "toy", "--yes"), ("sync", "server.git"), ("status",), ("fsck", "--repair")])
+@pytest.mark.parametrize(
+    ("place", "target"),
+    [
+        ("logs", "."),
+        ("logs/refs/evogit/toy/agents", "flat"),
+        ("logs/refs/notes/evogit/toy", ".bashrc"),
+        ("refs/evogit/toy/keep/x", ".bashrc"),
+        ("refs/evogit/toy/journal/x", "new"),
+        ("packed-refs", ".bashrc"),
+        ("index", ".bashrc"),
+    ],
+)
+def test_nothing_is_written_or_removed_through_a_link_in_a_git_folder(
+    small: Small, cli: Cli, home: Path, command: tuple[str, ...], place: str, target: str
+) -> None:
+    put_link(small.folder, place, home / target)
+    before = content(home)
+    done = cli("-C", small.folder, *command)
+    assert (done.code, content(home), str(small.folder / ".git" / place) in done.err) == (1, before, True)
+
+
+def test_a_folder_of_git_that_cannot_be_listed_is_refused(small: Small) -> None:
+    """A path in it can be opened all the same. The tests may run as root, who can list any."""
+    name = "a" * 200
+    (small.folder / ".git" / "logs").mkdir(exist_ok=True)
+    folder = os.open(small.folder / ".git" / "logs", os.O_RDONLY | os.O_DIRECTORY)
+    for _ in range(30):  # a path that is too long for the system
+        os.mkdir(name, dir_fd=folder)
+        below = os.open(name, os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
+        os.close(folder)
+        folder = below
+    os.close(folder)
+    with pytest.raises(RepositoryError, match="cannot be listed"):
+        Repository.open(small.folder)
+    shutil.rmtree(small.folder / ".git" / "logs")
+
+
 @pytest.mark.parametrize("place", ["objects", "objects/pack", "objects/info", "each"])
 def test_nothing_is_swept_through_links_among_objects(small: Small, cli: Cli, tmp_path: Path, place: str) -> None:
     """The archive has objects of its own elsewhere, so that it is whole."""
@@ -185,6 +252,7 @@ def test_nothing_waits_for_a_pipe_among_the_worktrees_of_an_archive(small: Small
         (("run", "sine", "--log", "toy.log"), "toy.log", "toy.log"),
         (("run", "sine", "--record", "calls"), "calls", ".bashrc"),
         (("bench", "sine"), "evogit-bench", "."),
+        (("bench", "sine"), "evogit-bench/runs/sine/evaluations.txt", ".bashrc"),
         (("bench", "sine", "-o", "results"), "results/evaluations.txt", ".bashrc"),
         (("bench", "sine", "-o", "results"), "results/repositories/tournament-0.git", "."),
         (("export", "best", "out/flat"), "out", "."),
@@ -200,6 +268,28 @@ def test_a_committed_link_does_not_say_where_output_goes(
     done = cli(*words, cwd=small.folder)
     assert (done.code, content(home)) == (2, before)
     assert Path(name).name in done.err
+
+
+def test_output_does_not_go_into_the_git_folder(small: Small, cli: Cli) -> None:
+    (small.folder / "graph.dot").symlink_to(".git/hooks/post-checkout")
+    assert cli("graph", "--format", "dot", "-o", "graph.dot", cwd=small.folder).code == 2
+    assert not (small.folder / ".git/hooks/post-checkout").exists()
+
+
+@pytest.mark.parametrize("words", [("run", "circle_packing"), ("demo",)])
+def test_a_link_is_not_the_folder_of_a_run(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """It may lead to an empty folder of the user's, in which a seed would be, or to a run that pays for models."""
+    (tmp_path / "clone").mkdir()
+    (tmp_path / "ssh").mkdir()
+    for name in ("circle_packing", "demo"):
+        (tmp_path / "clone" / f"evogit-{name}").symlink_to("../ssh")
+    done = cli(*words, "--sandbox", "none", cwd=tmp_path / "clone")
+    assert (done.code, "found a link" in done.err, list((tmp_path / "ssh").iterdir())) == (4, True, [])
+    monkeypatch.chdir(tmp_path / "clone")
+    with pytest.raises(RefusedError, match="found a link"):
+        Repository.default_folder("demo")
 
 
 def test_output_goes_where_a_link_within_the_repository_or_of_the_users_leads(

@@ -12,6 +12,9 @@ from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
 from evogit.core import Adopted, Decision, Evaluated, Evaluation, FailedProposal, RefusedError
 from evogit.engine.people_commits import Adding, People
 from evogit.engine.projections import Projections
+from evogit.engine.start import Start
+from evogit.history import History
+from evogit.history.context import RunContext
 from evogit.run import Run, Settings
 from evogit.selection.elitist import Elitist
 from tests.clock import PATIENCE
@@ -92,6 +95,14 @@ def test_what_no_agent_could_have_proposed_is_refused(own: Own, files: dict[str,
     with pytest.raises(RefusedError, match=sentence):
         adding(own).add(commit)
     assert own.history.human == []
+
+
+def test_a_run_does_not_begin_with_a_branch_of_people(own: Own) -> None:
+    """An archive may have one, whose commits would count as the user's."""
+    own.git("branch", "evogit/new/human/x")
+    context = RunContext(own.repository, History("new"), own.journal, own.task)
+    with pytest.raises(RefusedError, match="evogit/new/human/x"):
+        Start(context, Settings()).check(own.task.evaluator_digest)
 
 
 def test_a_branch_of_a_person_is_picked_up_and_a_refusal_is_journalled_once(own: Own) -> None:

@@ -123,7 +123,6 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clone:
     seed = run.add_files({"main.py": b"1\n"}, value=1.0)
     found = Clone(tmp_path / "clone", tmp_path / "server.git", tmp_path / "evil", tmp_path / "canary")
     git(found.folder, "update-ref", "HEAD", seed)
-    (found.folder / ".git/objects/info/alternates").write_text(f"{tmp_path}/other.git/objects\n")
     found.set("remote.origin.url", str(found.server))
     canary_program(found.program, found.canary)
     found.set("remote.origin.uploadpack", str(found.program), str(found.folder / ".git/more.cfg"))
@@ -133,6 +132,7 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clone:
 @pytest.mark.parametrize("kind", SETTINGS)
 def test_a_command_that_the_clone_names_is_not_run(clone: Clone, locked: str, kind: str) -> None:
     command, settings = SETTINGS[kind]
+    (clone.folder / ".git/objects/info/alternates").write_text(f"{clone.server.parent}/other.git/objects\n")
     for name, value in settings.items():
         name, value = (text.replace("EVIL", str(clone.program)).replace("HTTP", locked) for text in (name, value))
         clone.set(name, value)
@@ -233,6 +233,38 @@ def test_plain_settings_of_a_clone_are_its_own(clone: Clone) -> None:
         clone.set(name, value)
     clone.sync()
     assert git(clone.server, "for-each-ref", "refs/evogit")
+
+
+@pytest.mark.parametrize("way", ["alternates", "a link"])
+def test_objects_of_another_repository_are_pushed_once_the_user_trusts_the_clone(clone: Clone, way: str) -> None:
+    other = clone.server.parent / "other.git"
+    seed = git(clone.folder, "rev-parse", "HEAD").strip()
+    tree = git(other, "hash-object", "-t", "tree", "-w", "--stdin", input="").strip()
+    private = git(other, "commit-tree", "-m", "keep", tree).strip()
+    if way == "alternates":
+        (clone.folder / ".git/objects/info/alternates").write_text(f"{other}/objects\n")
+    else:
+        (clone.folder / ".git/objects" / private[:2]).mkdir(exist_ok=True)
+        (clone.folder / ".git/objects" / private[:2] / private[2:]).symlink_to(
+            other / "objects" / private[:2] / private[2:]
+        )
+    host = Repository.open(clone.folder).host
+    git(clone.folder, "update-ref", f"refs/evogit/r/keep/{host}", private)
+    with pytest.raises(UntrustedError, match="another repository"):
+        clone.sync()
+    assert not git(clone.server, "for-each-ref", "refs/evogit")
+    git(clone.folder, "update-ref", f"refs/evogit/r/keep/{host}", seed)
+    Trust.of_user().add(Claim("folder", str(clone.folder)))
+    clone.sync()
+    assert git(clone.server, "for-each-ref", "refs/evogit")
+
+
+def test_a_run_of_the_users_own_in_a_shared_clone_is_pushed_unasked(clone: Clone) -> None:
+    (clone.folder / ".git/objects/info/alternates").write_text(f"{clone.server.parent}/other.git/objects\n")
+    Repository.open(clone.folder).keys.keep("own", b"k" * 32)
+    RecordedRun(clone.folder, "own").add_files({"main.py": b"1\n"}, value=1.0)
+    clone.sync("own")
+    assert git(clone.server, "for-each-ref", "refs/evogit/own")
 
 
 def test_a_transport_that_reads_what_is_open_is_refused_at_once(clone: Clone) -> None:

@@ -46,7 +46,7 @@ def demo(terminal: Terminal, repo: str | None, seed: int | None, minutes: float,
 
     It lives in ./evogit-demo. Every demo is a run of its own: demo, demo-2 and so on; the earlier ones stay.
     """
-    repository = open_or_create(Path(repo or "evogit-demo"))
+    repository = open_or_create(Path(repo) if repo else Repository.default_folder("demo"))
     name, number = _next_name(repository)
     settings = settings_of(number if seed is None else seed, minutes, sandbox)
     done = evolve(repository, find_task(TASK), name, settings, terminal, quiet=True)

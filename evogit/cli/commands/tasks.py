@@ -65,7 +65,8 @@ def new(terminal: Terminal, name: str, at: Path | None) -> None:
         raise UsageError(f"expected a name of small letters, digits, `-` and `_`, got {name!r}")
     if name in gallery():
         raise RefusedError(f"{name} is a shipped task, which that name would mean; choose another name")
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    linked = at is None and folder.is_symlink()  # a stranger may have committed it
+    if linked or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
         raise RefusedError(f"expected {folder} to be absent or an empty folder; choose another one with --at DIR")
     for path, content in files(name, str(folder)).items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
