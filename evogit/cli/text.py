@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evogit.text import code, is_seen
-
-
-def escape(text: str) -> str:
-    r"""Foreign text with everything but printable characters and tabs as `\x1b`, `\u202e` and so on."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(char if char == "\t" or is_seen(text, at) else code(char) for at, char in enumerate(text))
+from evogit.text import escape as escape
 
 
 def number(value: float | None, places: int) -> str:
