@@ -72,7 +72,7 @@ def odd_settings(settings: Mapping[str, Any], depth: int) -> str:
 
 def _is_spec(spec: Any) -> bool:
     """Return whether this says how many agents there are of a kind, and which models each asks, every one once."""
-    if type(spec) is not dict or type(spec.get("kind")) is not str or not spec.keys() <= {"kind", "model", "count"}:
+    if type(spec) is not dict or type(spec.get("kind")) is not str:
         return False
     model, count = spec.get("model", ""), spec.get("count", 1)
     if type(model) is not str or type(count) is not int or not 0 < count <= MAX_AGENTS:

@@ -46,7 +46,7 @@ def last_start(history: History) -> Mapping[str, Any]:
 def last_settings(history: History) -> Settings:
     """The same, as settings; what older versions did not tell is as by default."""
     told = dict(last_start(history))
-    population = tuple(AgentSpec(**spec) for spec in told.pop("population", ()))
+    population = tuple(AgentSpec.of(spec) for spec in told.pop("population", ()))
     settings = Settings.of(told)
     return replace(settings, population=population) if population else settings
 
@@ -99,7 +99,7 @@ class EarlierStarts(Struct, frozen=True):
         """
         if self.foreign is None:
             return
-        specs = [AgentSpec(**spec) for spec in self.last.get("population", ())] if agents else []
+        specs = [AgentSpec.of(spec) for spec in self.last.get("population", ())] if agents else []
         if any(spec.kind != "mutator" for spec in specs) or sum(spec.count for spec in specs) > FEW:
             named = ", ".join(map(str, specs))
             effect = f"the run goes on with agents {named}, as started elsewhere by {self.foreign.effect}"

@@ -31,9 +31,6 @@ from evogit.trust import Claim, Kind
 if TYPE_CHECKING:
     from evogit.review.checking import SeedEvaluation
 
-SHOWN = 3
-"""Files of a stranger that are named."""
-
 LARGEST = 1 << 20
 """Bytes of a file beyond which it is not read to find out what project this is."""
 
@@ -177,8 +174,7 @@ def is_ours(repository: Repository, made: Mapping[str, str], task: Task) -> bool
     there = (Path(below, name) for below, folders, names in tree for name in (*folders, *names))
     found = sorted({path.relative_to(repository.path).as_posix() for path in there} - made.keys())
     if found and task.judged == "outside" and not repository.trust.covers(repository.path, "repository"):
-        names = ", ".join(found[:SHOWN]) + (" ..." if len(found) > SHOWN else "")
-        effect = f"the evaluator would run beside {names}, outside the sandbox and with your rights"
+        effect = f"the evaluator would run beside {', '.join(found)}, outside the sandbox and with your rights"
         repository.trust.check([Claim("folder", str(repository.path), effect)])
     return not found
 
