@@ -47,12 +47,14 @@ def code_claim(text: str, use: str) -> Claim:
     """Return the claim that the file of a `FILE.py:Name` that a journal has is run as it is now.
 
     Raises:
-        ConfigError: there is no such file, or none that can be read.
-        UsageError: its path is not whole.
+        UsageError: its path is not whole, or there is no such file that can be read.
     """
     check_located(text)
     file = Path(text.rpartition(":")[0])
-    digest = hashlib.sha256(file_at(file.parent, file.name, MAX_CODE_BYTES)[0]).hexdigest()
+    try:
+        digest = hashlib.sha256(file_at(file.parent, file.name, MAX_CODE_BYTES)[0]).hexdigest()
+    except ConfigError as error:
+        raise UsageError(f"{error}\nthe run's last start has {use}; name another with --agent or --selector") from error
     effect = f"{file} runs on this machine with your rights, outside the sandbox, as {use}"
     return Claim("code", f"{file}\0{digest}", effect)
 

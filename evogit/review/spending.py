@@ -94,8 +94,7 @@ class EarlierStarts(Struct, frozen=True):
         Each file of code is a claim of its own, about this file as it is.
 
         Raises:
-            ConfigError: a file that the start names cannot be read.
-            UsageError: its path is not whole.
+            UsageError: a file that the start names cannot be read, or its path is not whole.
         """
         if self.foreign is None:
             return
@@ -105,9 +104,9 @@ class EarlierStarts(Struct, frozen=True):
             effect = f"the run goes on with agents {named}, as started elsewhere by {self.foreign.effect}"
             yield replace(self.foreign, effect=effect)
         for kind in dict.fromkeys(spec.kind for spec in specs if is_own(spec.kind)):
-            yield code_claim(kind, f"an agent, as {self.foreign.effect} started it")
+            yield code_claim(kind, f"an agent that {self.foreign.effect} chose")
         if selector and is_own(code := str(self.last.get("selector", ""))):
-            yield code_claim(code, f"the selector, as {self.foreign.effect} started it")
+            yield code_claim(code, f"the selector that {self.foreign.effect} chose")
 
 
 def _asks(settings: Mapping[str, Any]) -> bool:

@@ -374,6 +374,9 @@ def test_a_file_that_a_journal_names_by_a_way_round_is_refused(
     before = foreign_start(tmp_path, monkeypatch, selector=f"{path.format(tmp_path)}:S")
     with pytest.raises(UsageError, match="whole path"):
         list(before.claims(agents=True, selector=True))
+    absent = foreign_start(tmp_path / "absent", monkeypatch, selector=f"{tmp_path}/absent.py:S")
+    with pytest.raises(UsageError, match="name another with --agent or --selector"):
+        list(absent.claims(agents=True, selector=True))
 
 
 def test_bytecode_is_not_run_in_the_place_of_a_file_that_was_agreed_to(tmp_path: Path) -> None:
