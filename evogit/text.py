@@ -67,6 +67,13 @@ def code(character: str) -> str:
     return character.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
+def escape(text: str) -> str:
+    r"""Foreign text with everything but printable characters and tabs as `\x1b`, `\u202e` and so on."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(char if char == "\t" or is_seen(text, at) else code(char) for at, char in enumerate(text))
+
+
 def escaped(text: str) -> str:
     r"""A file's text with what is not seen as `\u200b` and so on; ASCII and a mark at its begin stay."""
     if text.isascii():

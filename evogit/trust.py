@@ -13,27 +13,28 @@ import os
 import shlex
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, get_args
 
 from msgspec import Struct
 
-from evogit.core import RefusedError, RepositoryError
-from evogit.text import one_line
+from evogit.core import NotFoundError, RefusedError, RepositoryError
+from evogit.text import escape
 
 DIGEST_DIGITS = 32
 """Hex digits of a claim's digest: 128 bits of SHA-256."""
 
 EFFECT_CHARS = 2000
-"""Characters of an effect that are shown; parts of it may be a stranger's."""
+"""Characters of an effect that are shown; parts of it may be a stranger's. No question is about a longer one."""
 
-Kind = Literal["task", "folder", "tree", "sent", "key", "run", "start", "settings"]
-"""The task in a folder, which was made here; a folder without the repositories below it; a folder with them; a folder
-whose files may be sent to models; the key of a run; a run without a key that began elsewhere; a start of an engine that
-the user made here; the agents and the selector of one made elsewhere."""
+Kind = Literal["task", "repository", "folder", "tree", "sent", "key", "run", "start", "settings", "code"]
+"""The task.toml in a folder, which was made here; the same for an evogit.toml; a folder without the repositories below
+it; a folder with them; a folder whose files may be sent to models; the key of a run; a run without a key that began
+elsewhere; a start of an engine that the user made here; the agents of one made elsewhere; a file of code as it is."""
 
 
-PATHS: tuple[Kind, ...] = ("task", "folder", "tree")
+PATHS: tuple[Kind, ...] = ("task", "repository", "folder", "tree")
 """Kinds whose subject is the path of a folder."""
 
 
@@ -62,20 +63,36 @@ class Claim(Struct, frozen=True):
         """The argument with which `evogit trust` grants it."""
         return self.subject if self.kind in PATHS else self.digest
 
+    @property
+    def shown(self) -> str:
+        """The effect in one line, as far as it is shown."""
+        line = escape(self.effect)
+        return line if len(line) <= EFFECT_CHARS else f"{line[:EFFECT_CHARS]} ... (too long to be shown whole)"
+
+    @property
+    def is_shown_whole(self) -> bool:
+        """Whether the user sees all of the effect, and so can agree to it."""
+        return len(escape(self.effect)) <= EFFECT_CHARS
+
 
 class UntrustedError(RefusedError):
     """Something from elsewhere would run, count or cost before the user agreed to it."""
 
     def __init__(self, claims: Sequence[Claim]) -> None:
         self.claims = tuple(claims)
-        effects = "".join(f"\n  {one_line(claim.effect, EFFECT_CHARS)}" for claim in claims)
+        effects = "".join(f"\n  {claim.shown}" for claim in claims)
         super().__init__(f"EvoGit did not make this here, and you have not trusted it:{effects}\n{self.way_on}")
 
     @property
     def way_on(self) -> str:
-        """The command that grants what is missing."""
+        """The command that grants what is missing, or what to do where there is none."""
+        long = [claim for claim in self.claims if not claim.is_shown_whole]
+        if any(claim.kind not in PATHS for claim in long):
+            return "nobody can agree to what is not shown: name agents and a selector of your own"
+        if odd := next((claim.argument for claim in self.claims if not claim.argument.isprintable()), ""):
+            return f"rename {escape(odd)} first: its name has characters that are not seen"
         arguments = " ".join(dict.fromkeys(shlex.quote(claim.argument) for claim in self.claims))
-        return f"if you trust it: evogit trust {arguments}"
+        return f"if you trust it{', once you read all of it there' if long else ''}: evogit trust {arguments}"
 
 
 def state_folder(environ: Mapping[str, str]) -> Path:
@@ -100,10 +117,15 @@ class Trust:
         """Return whether the user trusts this claim."""
         return (self.folder / claim.digest).is_file()
 
-    def covers(self, folder: Path) -> bool:
-        """Return whether a folder is trusted: itself, one around it in the same repository, or a tree around it."""
+    def covers(self, folder: Path, made: Kind | None = None) -> bool:
+        """Return whether a folder is trusted: itself, one around it in the same repository, or a tree around it.
+
+        `made` is the kind of the task that is meant; then one of this kind that was made here is trusted, too.
+        """
         inside = True
         folder = folder.resolve()
+        if made and self.accepts(Claim(made, str(folder))):
+            return True
         for place in (folder, *folder.parents):
             kinds: tuple[Kind, ...] = ("folder", "tree") if inside else ("tree",)
             if any(self.accepts(Claim(kind, str(place))) for kind in kinds):
@@ -118,7 +140,15 @@ class Trust:
             UntrustedError: naming all that are missing.
         """
         if missing := [claim for claim in claims if not self.accepts(claim)]:
+            self.offer(missing)
             raise UntrustedError(missing)
+
+    def offer(self, claims: Iterable[Claim]) -> None:
+        """Remember claims that a refusal shows, so that the user can trust them by digest; no others can be."""
+        for claim in claims:
+            if claim.kind not in PATHS and claim.is_shown_whole:
+                with suppress(RepositoryError):  # nothing can be trusted then, as `evogit trust` will say
+                    self._write(self._offers, claim)
 
     def add(self, claim: Claim) -> None:
         """Record that the user trusts a claim.
@@ -126,30 +156,37 @@ class Trust:
         Raises:
             RepositoryError: the state folder cannot be written to.
         """
-        self._write(claim.digest, {"kind": claim.kind, "subject": claim.subject, "effect": claim.effect})
-
-    def covers_task(self, folder: Path) -> bool:
-        """Return whether the task in a folder is trusted: it was made here, or the folder is trusted."""
-        return self.accepts(Claim("task", str(folder.resolve()))) or self.covers(folder)
-
-    def may_send(self, folder: Path) -> bool:
-        """Return whether the files of a folder may be sent to models; running none of its code."""
-        return self.accepts(Claim("sent", str(folder.resolve()))) or self.covers_task(folder)
+        self._write(self.folder, claim)
 
     def add_task(self, folder: Path) -> None:
         """Trust the task in a folder, which was made here; what else lies in the folder may be a stranger's."""
         self.add(Claim("task", str(folder.resolve())))
 
-    def add_digest(self, digest: str) -> None:
-        """Trust the claim with this digest, which a refused command printed."""
-        self._write(digest, {"kind": "digest", "subject": digest, "effect": ""})
+    def offered(self, digest: str) -> Claim:
+        """Return the claim with this digest that a refused command showed on this machine.
 
-    def _write(self, digest: str, record: Mapping[str, str]) -> None:
-        draft = self.folder / f".{digest}.{os.getpid()}"
+        Raises:
+            NotFoundError: none did; whoever else names a digest may mean anything by it.
+        """
+        file = self._offers / digest
+        if not file.is_file():
+            raise NotFoundError(
+                f"no command was refused here for want of {digest}; run it again to see what it is about"
+            )
+        record = json.loads(file.read_text(encoding="utf-8"))
+        return Claim(record["kind"], record["subject"], record["effect"])
+
+    @property
+    def _offers(self) -> Path:
+        return self.folder / "offers"
+
+    def _write(self, folder: Path, claim: Claim) -> None:
+        draft = folder / f".{claim.digest}.{os.getpid()}"
+        record = {"kind": claim.kind, "subject": claim.subject, "effect": claim.effect, "time": int(time.time())}
         try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            draft.write_text(json.dumps({**record, "time": int(time.time())}), encoding="utf-8")
-            draft.replace(self.folder / digest)
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            draft.write_text(json.dumps(record), encoding="utf-8")
+            draft.replace(folder / claim.digest)
         except OSError as error:
             raise RepositoryError(
                 f"expected to be allowed to record what you trust in {self.folder}: {error.strerror}; set "

@@ -40,19 +40,19 @@ def find_task(name_or_path: str) -> Task:
         NotFoundError: when there is neither, with the nearest names and what was looked for.
     """
     path = Path(name_or_path)
-    trusted = Trust.of_user().covers_task(path)
+    trust = Trust.of_user()
     if name_or_path in (names := gallery()):
         if path.is_dir() and _is_task(path):
             logger.warning("%s is the task that comes along; the one in the folder here is ./%s", path, path)
         return load_task(content("tasks") / name_or_path)
     if (path / TASK_FILE).is_file() and not _is_foreign(path / TASK_FILE):
-        return replace(load_task(path), untrusted=None if trusted else path)
+        return replace(load_task(path), untrusted=None if trust.covers(path, "task") else path)
     if (path / REPOSITORY_FILE).is_file():
-        return replace(load_repository_task(path), untrusted=None if trusted else path)
+        return replace(load_repository_task(path), untrusted=None if trust.covers(path, "repository") else path)
     if found := recognise(path):
         for note in found.notes:
             logger.warning("%s: %s", found.name, note)
-        return replace(load_task(found.kept()), untrusted=None if trusted else path)
+        return replace(load_task(found.kept()), untrusted=None if trust.covers(path) else path)
     if path.exists():
         raise unknown(path)
     raise NotFoundError(

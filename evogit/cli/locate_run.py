@@ -146,7 +146,7 @@ def task_here(repo: str | None, name: str | None) -> tuple[Task, str]:
     repository = find_repository(repo)
     if (repository.path / REPOSITORY_FILE).is_file():
         own = load_repository_task(repository.path)
-        untrusted = None if repository.trust.covers_task(repository.path) else repository.path
+        untrusted = None if repository.trust.covers(repository.path, "repository") else repository.path
         return replace(own, untrusted=untrusted), name or own.name
     history = open_run(repository, name).history
     task = history.started.task if history.started else ""

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evogit.text import change, code, is_seen, measured, number, percent
+from evogit.text import change, escape, measured, number, percent
 
 __all__ = ["age", "bar", "change", "clock", "count", "escape", "measured", "number", "percent", "sparkline"]
-
-
-def escape(text: str) -> str:
-    r"""Foreign text with everything but printable characters and tabs as `\x1b`, `\u202e` and so on."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(char if char == "\t" or is_seen(text, at) else code(char) for at, char in enumerate(text))
 
 
 def age(seconds: float) -> str:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import sys
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
 
+from evogit.contained import file_at
 from evogit.core import ConfigError, UsageError
+from evogit.trust import Claim
+
+MAX_CODE_BYTES = 1 << 20
+"""Bytes of a file of code that others named."""
 
 
 def is_own(text: str) -> bool:
@@ -22,17 +29,38 @@ def located(text: str) -> str:
 
 
 def check_located(text: str) -> None:
-    """Refuse a relative `FILE.py:Name` that a journal has: a file of that name here may be a stranger's.
+    """Refuse a `FILE.py:Name` that a journal has if its path is not whole, without links or `..`.
+
+    A file of a relative name here may be a stranger's, and so may what /proc/self/cwd leads to.
 
     Raises:
         UsageError: it is one.
     """
-    if is_own(text) and not Path(text.rpartition(":")[0]).is_absolute():
-        raise UsageError(f"expected the whole path of {text!r}, which the run's last start names; name it again")
+    path = text.rpartition(":")[0]
+    if is_own(text) and ("\0" in path or path != str(Path(path).resolve())):
+        raise UsageError(
+            f"expected the whole path of {text!r}, without links, which the run's last start names; name it again"
+        )
+
+
+def code_claim(text: str, use: str) -> Claim:
+    """Return the claim that the file of a `FILE.py:Name` that a journal has is run as it is now.
+
+    Raises:
+        UsageError: its path is not whole, or there is no such file that can be read.
+    """
+    check_located(text)
+    file = Path(text.rpartition(":")[0])
+    try:
+        digest = hashlib.sha256(file_at(file.parent, file.name, MAX_CODE_BYTES)[0]).hexdigest()
+    except ConfigError as error:
+        raise UsageError(f"{error}\nthe run's last start has {use}; name another with --agent or --selector") from error
+    effect = f"{file} runs on this machine with your rights, outside the sandbox, as {use}"
+    return Claim("code", f"{file}\0{digest}", effect)
 
 
 def load(text: str) -> Any:
-    """What `FILE.py:Name` names; the file is run as a module of its own, once.
+    """What `FILE.py:Name` names; the file is run as a module of its own, once, and never as bytecode that lies there.
 
     Raises:
         ConfigError: the file cannot be run, or has no such name.
@@ -46,11 +74,11 @@ def load(text: str) -> Any:
     if module is None:
         spec = importlib.util.spec_from_file_location(key, file)
         assert spec  # the name ends in .py
-        assert spec.loader
+        assert isinstance(spec.loader, SourceFileLoader)
         module = importlib.util.module_from_spec(spec)
         sys.modules[key] = module
         try:
-            spec.loader.exec_module(module)
+            exec(spec.loader.source_to_code(file.read_bytes(), str(file)), vars(module))  # never a stranger's .pyc
         except (Exception, SystemExit) as error:
             del sys.modules[key]
             raise ConfigError(f"{file} cannot be run: {type(error).__name__}: {error}") from error

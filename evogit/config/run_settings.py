@@ -72,6 +72,11 @@ class AgentSpec(Struct, frozen=True):
             )
         return cls(match[1], match[2] or "", int(match[3] or 1))
 
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> AgentSpec:
+        """The agents that a journal tells of; a later version may tell more of them."""
+        return cls(**{name: value for name, value in told.items() if name in cls.__struct_fields__})
+
     @property
     def models(self) -> tuple[str, ...]:
         """The names of the models that it may ask, an empty one for the person's usual model."""

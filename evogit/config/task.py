@@ -20,7 +20,7 @@ from evogit.core import HOLDOUT, ConfigError, Judged, Measure, Metric, NotFoundE
 from evogit.credentials import is_secret_name, secret_files
 from evogit.sandbox import Environment
 from evogit.sandbox.limits import Limits
-from evogit.trust import Claim, Trust, UntrustedError
+from evogit.trust import Claim, Trust
 
 if TYPE_CHECKING:
     from evogit.config.task_file import EvaluatorTable, TaskTable
@@ -138,15 +138,18 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         Raises:
             UntrustedError: saying what would run, where, and with which rights.
         """
+        Trust.of_user().check(self.claims(provider, model, evaluates=evaluates))
+
+    def claims(self, provider: str = "", model: str = "", *, evaluates: bool = True) -> Iterator[Claim]:
+        """Yield what `check_trust` asks for."""
         if self.untrusted is None:
             return
         folder = str(self.untrusted.resolve())
-        claims = [Claim("folder", folder, effect) for effect in self._effects(provider, evaluates=evaluates)]
-        if model and not Trust.of_user().may_send(self.untrusted):
+        for effect in self._effects(provider, evaluates=evaluates):
+            yield Claim("folder", folder, effect)
+        if model:
             effect = f"its texts and files in {folder} are sent to {model}, which may cost money"
-            claims.append(Claim("sent", folder, effect))
-        if claims:
-            raise UntrustedError(claims)
+            yield Claim("sent", folder, effect)
 
     def _effects(self, provider: str, *, evaluates: bool) -> Iterator[str]:
         """Name what happens outside a sandbox when this task is used."""

@@ -40,8 +40,7 @@ def fork(
             ours = f"refs/evogit/{run}/{kind}/{name.removeprefix(theirs)}"
             refs.move(repo, common, ours, str(repo.references[name].target))
     before, record, empty = tips.get(host), journal_records.encode(event, seq), Trees(repo).write(None, {})
-    if key := keys.find(event.run):
-        keys.keep(run, key)
+    if key := keys.copy(event.run, run):
         record = journal_records.sealed(record, seal(key, host, before, record))
     commits = CommitWriter(repo, common)
     first = entry_commit(commits, host, record, empty, [before] if before else [], int(time.time()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from typing import Any, get_args
 
@@ -28,6 +28,7 @@ from evogit.core import (
     TaskChanged,
 )
 from evogit.repository.shapes import MAX_INT, MisshapenError, Reader, plain, reader
+from evogit.repository.told_settings import odd_settings
 from evogit.text import whole
 
 VERSION = 1
@@ -55,15 +56,6 @@ MIN_SECONDS, MAX_SECONDS = -86_400.0, 1e10
 MAX_TOKENS = 10**12
 MAX_DOLLARS = 1e9
 """Of one attempt to ask a model; neither is negative."""
-
-MAX_SETTING = 1e30
-"""Numbers among a run's settings are smaller, in either direction."""
-
-MAX_AGENTS = 10_000
-"""Of one kind."""
-
-LIMITS = ("evaluations", "proposals", "minutes", "dollars", "tokens")
-"""Settings that bound a run."""
 
 MAX_REPEATS = 1_000
 """As in a task's settings."""
@@ -264,7 +256,7 @@ def _wrong(event: Event, record: dict[str, Any]) -> str:
 
 
 def _odd_start(event: RunStarted) -> str:
-    if odd := _odd_metrics(event) or _odd_population(event) or _odd_settings(event.settings):
+    if odd := _odd_metrics(event) or _odd_population(event) or odd_settings(event.settings, MAX_DEPTH):
         return odd
     return f"expected at most {MAX_REPEATS} repeats, got {event.repeats}" if event.repeats > MAX_REPEATS else ""
 
@@ -341,35 +333,6 @@ _CHECKS: dict[type, Callable[[Any], str]] = {
     Halted: lambda event: _odd_seconds(event.seconds),
 }
 """Event -> what is wrong with its values, empty where nothing is."""
-
-
-def _odd_settings(settings: Mapping[str, Any]) -> str:
-    if not _is_plain(dict(settings), MAX_DEPTH):
-        return "expected settings of texts and finite numbers"
-    for name in LIMITS:
-        limit = settings.get(name)
-        if limit is not None and (type(limit) not in (int, float) or limit < 0):
-            return f"expected a number from 0 as the limit {name}, got {limit!r:.80}"
-    population = settings.get("population", [])
-    if type(population) is not list or not all(map(_is_spec, population)):
-        return f"expected kinds, models and counts as population, got {population!r:.80}"
-    return ""
-
-
-def _is_spec(spec: Any) -> bool:
-    """Return whether this says how many agents there are of a kind."""
-    if type(spec) is not dict or type(spec.get("kind")) is not str or type(spec.get("model", "")) is not str:
-        return False
-    count = spec.get("count", 1)
-    return type(count) is int and 0 < count <= MAX_AGENTS
-
-
-def _is_plain(value: Any, depth: int) -> bool:
-    """Return whether a value of settings is not too deep, and its numbers are finite."""
-    if isinstance(value, dict | list):
-        values = value.values() if isinstance(value, dict) else value
-        return depth > 0 and all(_is_plain(each, depth - 1) for each in values)
-    return not isinstance(value, int | float) or abs(value) < MAX_SETTING
 
 
 def _subject(event: Event) -> str:

@@ -25,7 +25,7 @@ from evogit.subprocesses import (
     start_beside,
 )
 from evogit.text import one_line
-from evogit.trust import Claim, Trust, UntrustedError
+from evogit.trust import Claim, Trust
 
 MOST_TOLD = 1 << 20
 """Bytes of what git prints that are read: a server may say anything, for ever."""
@@ -66,12 +66,6 @@ COMMANDS = re.compile(
 
 SIGNING = re.compile(r"(?:gpg|evogit)\..*|user\.signingkey", re.DOTALL)
 """Settings that say in whose name something is signed, and who is believed."""
-
-MOST_SHOWN = 20
-"""Settings of a clone that are shown before the user trusts it."""
-
-LONGEST_SHOWN = 100
-"""Characters of a setting's name and of its value that are shown."""
 
 OWN = ("local", "worktree")
 """Scopes of settings that come with a clone."""
@@ -170,23 +164,21 @@ def _check_settings(git_dir: Path, folder: Path) -> None:
     own = [(name, value) for scope, name, value in _settings(git_dir) if scope in OWN and ASKED.fullmatch(name)]
     if own and not Trust.of_user().covers(folder):
         effect = f"its .git/config may have Git run a command or ask another server: {_shown(own)}"
-        raise UntrustedError([Claim("folder", str(folder.resolve()), effect)])
+        Trust.of_user().check([Claim("folder", str(folder.resolve()), effect)])
 
 
 def _shown(settings: list[tuple[str, str | None]]) -> str:
     """Describe settings in one line: those that run commands first, of one name the last first, as Git takes it."""
     ordered = sorted(dict.fromkeys(reversed(settings)), key=lambda each: not COMMANDS.fullmatch(each[0]))
     ordered.sort(key=lambda each: not each[0].startswith("core."))  # one of each counts, and it runs for all servers
-    said = [f"{one_line(name, LONGEST_SHOWN)} = {_value(name, value)}" for name, value in ordered[:MOST_SHOWN]]
-    more = len(ordered) - MOST_SHOWN
-    return (f"{more} settings more than these, see `git config --local --list`: " if more > 0 else "") + "; ".join(said)
+    return "; ".join(f"{name} = {_value(name, value)}" for name, value in ordered)
 
 
 def _value(name: str, value: str | None) -> str:
     """Return a setting's value as it may be shown and noted: without credentials."""
     if name.endswith(".extraheader"):
         return "(a secret)"
-    return one_line(re.sub(r"://[^/@\s]+@", "://", value or ""), LONGEST_SHOWN)
+    return re.sub(r"://[^/@\s]+@", "://", value or "")
 
 
 def _settings(git_dir: Path) -> Iterator[tuple[str, str, str | None]]:

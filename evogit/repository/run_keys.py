@@ -24,7 +24,7 @@ from evogit.core import RepositoryError, RunStarted
 from evogit.repository import journal_records
 from evogit.repository.state_folder import OpenFolder, StateFolder, open_folder
 from evogit.text import one_line
-from evogit.trust import Claim, Kind, Trust, UntrustedError
+from evogit.trust import Claim, Kind, Trust
 
 LENGTH = 32
 """Bytes of a key. Deterministic runs share theirs, so that their files have as many more, for seals of their own."""
@@ -122,7 +122,21 @@ class RunKeys:
         Raises:
             RepositoryError: it cannot be kept.
         """
-        self.trust.add(_claim(run, key))
+        self._keep(run, key, _claim(run, key))
+
+    def copy(self, origin: str, run: str) -> bytes:
+        """Keep the key of a run for a fork of it, trusted as far as it was; return it, empty if there is none.
+
+        Raises:
+            RepositoryError: it cannot be read or kept.
+        """
+        if key := self.find(origin):
+            made, brought = self._claims(run, key)
+            self._keep(run, key, made if self.trust.accepts(made) else brought)
+        return key
+
+    def _keep(self, run: str, key: bytes, claim: Claim) -> None:
+        self.trust.add(claim)
         with _secret(self.folder / run), self._files.opened(make=True, mode=0o700) as folder:
             folder.replace(run, [key], 0o600)
 
@@ -164,8 +178,7 @@ class RunKeys:
         Raises:
             UntrustedError: naming the key.
         """
-        if claims := self.untrusted(run):
-            raise UntrustedError(claims)
+        self.trust.check(self.untrusted(run))
 
     def start(self, run: str, started: RunStarted, kind: Kind = "start", effect: str = "") -> Claim:
         """Return a claim about one start of an engine of a run in this clone; no other run has it."""

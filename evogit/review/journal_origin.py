@@ -39,6 +39,7 @@ def origin_notes(run: StoredRun) -> list[str]:
         for host, left in run.journal.unreadable.items()
     ]
     claims = run.repository.keys.origin(run.history.run, run.history.first_start)
+    run.repository.trust.offer(claims)
     notes += [f"not trusted here: {claim.effect}; if you trust it: evogit trust {claim.argument}" for claim in claims]
     if not claims and key_place(run.repository, run.history) == "elsewhere":
         others = ", ".join(one_line(host, HOST) for host in run.journal.hosts[1:]) or "elsewhere"

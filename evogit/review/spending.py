@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from evogit.config.custom_classes import is_own
+from evogit.config.custom_classes import code_claim, is_own
 from evogit.config.run_settings import AgentSpec, RunLimits, Settings, Total
 from evogit.history import History, Spending
 from evogit.repository import Repository
@@ -18,7 +18,10 @@ from evogit.text import one_line
 from evogit.trust import Claim
 
 NAME_CHARS = 80
-"""Characters of a name in a journal that are shown, which may be a stranger's choice."""
+"""Characters of an engine's name that are shown, which may be a stranger's choice."""
+
+FEW = 100
+"""Mutators of somebody else's start that are taken over unasked."""
 
 
 class Use(Struct, frozen=True):
@@ -43,7 +46,7 @@ def last_start(history: History) -> Mapping[str, Any]:
 def last_settings(history: History) -> Settings:
     """The same, as settings; what older versions did not tell is as by default."""
     told = dict(last_start(history))
-    population = tuple(AgentSpec(**spec) for spec in told.pop("population", ()))
+    population = tuple(AgentSpec.of(spec) for spec in told.pop("population", ()))
     settings = Settings.of(told)
     return replace(settings, population=population) if population else settings
 
@@ -60,8 +63,8 @@ class EarlierStarts(Struct, frozen=True):
         last: settings of the last start that the user made here, else of the last start at all; empty if none.
         agreed: what the user agreed to at that start, if the user made it.
         asking: settings of the user's last start whose agents or judges ask models: its limits and consent hold on.
-        foreign: the claim that the agents and the selector of `last` are trusted, if others made that start; its effect
-            is the name of the engine.
+        foreign: the claim that the agents of `last` are trusted, if others made that start; its effect is the name of
+            the engine.
     """
 
     last: Mapping[str, Any] = field(default_factory=dict)
@@ -82,18 +85,28 @@ class EarlierStarts(Struct, frozen=True):
         own = [each.settings for each in starts if repository.trust.accepts(repository.keys.start(run, each))]
         if own:
             return cls(own[0], own[0].get("agreed", ()), next(filter(_asks, own), {}))
-        claim = repository.keys.start(run, starts[0], "settings", repr(one_line(starts[0].engine, NAME_CHARS)))
-        return cls(starts[0].settings, foreign=None if repository.trust.accepts(claim) else claim)
+        engine = repr(one_line(starts[0].engine, NAME_CHARS))
+        return cls(starts[0].settings, foreign=repository.keys.start(run, starts[0], "settings", engine))
 
     def claims(self, *, agents: bool, selector: bool) -> Iterator[Claim]:
-        """Yield what the user must trust before the agents or the selector of a foreign start are taken over."""
-        specs = [AgentSpec(**spec) for spec in self.last.get("population", ())] if agents else []
-        named = [f"agents {one_line(str(spec), NAME_CHARS)}" for spec in specs if spec.kind != "mutator"]
-        if selector and is_own(code := str(self.last.get("selector", ""))):
-            named.append(f"the selector {one_line(code, NAME_CHARS)}")
-        if self.foreign and named:
-            effect = f"the run goes on with {', '.join(named)}, as started elsewhere by {self.foreign.effect}"
+        """Yield what the user must trust before the agents or the selector of a foreign start are taken over.
+
+        Each file of code is a claim of its own, about this file as it is.
+
+        Raises:
+            UsageError: a file that the start names cannot be read, or its path is not whole.
+        """
+        if self.foreign is None:
+            return
+        specs = [AgentSpec.of(spec) for spec in self.last.get("population", ())] if agents else []
+        if any(spec.kind != "mutator" for spec in specs) or sum(spec.count for spec in specs) > FEW:
+            named = ", ".join(map(str, specs))
+            effect = f"the run goes on with agents {named}, as started elsewhere by {self.foreign.effect}"
             yield replace(self.foreign, effect=effect)
+        for kind in dict.fromkeys(spec.kind for spec in specs if is_own(spec.kind)):
+            yield code_claim(kind, f"an agent that {self.foreign.effect} chose")
+        if selector and is_own(code := str(self.last.get("selector", ""))):
+            yield code_claim(code, f"the selector that {self.foreign.effect} chose")
 
 
 def _asks(settings: Mapping[str, Any]) -> bool:

@@ -80,6 +80,14 @@ DAMAGE: dict[str, list[Any]] = {
     "deep settings": [{**START, "settings": deep(900)}],
     "settings of another shape": [{**START, "settings": {"population": [1]}}],
     "limit that is a text": [{**START, "settings": {"dollars": "x"}}],
+    "repeats that are a text": [{**START, "settings": {"confirmations": "x"}}],
+    "no evaluations": [{**START, "settings": {"evaluations": 0}}],
+    "grace beyond minutes": [{**START, "settings": {"grace": 99, "minutes": 1}}],
+    "target that is a list": [{**START, "settings": {"target": [1]}}],
+    "selector that is a list": [{**START, "settings": {"selector": [1]}}],
+    "consent that is a number": [{**START, "settings": {"agreed": 5}}],
+    "a model twice": [{**START, "settings": {"population": [{"kind": "editor", "model": "a,a"}]}}],
+    "too many agents": [{**START, "settings": {"population": [{"kind": "mutator", "count": 9_000}] * 2}}],
     "1e308 dollars": [*RUN, {**SPENT, "dollars": 1e308}],
     "10 ** 400 dollars": [*RUN, {**SPENT, "dollars": 10**400}],
     "dollars taken back": [*RUN, {**SPENT, "dollars": -1000.0}],
@@ -100,6 +108,11 @@ DAMAGE: dict[str, list[Any]] = {
 """What no engine writes."""
 
 ODD: dict[str, list[Any]] = {
+    "agents of a later version": [
+        {**START, "settings": {"population": [{"kind": "mutator", "later": 1}]}},
+        SEED,
+        SCORE,
+    ],
     "a second seed": [*RUN, SECOND, {**SCORE, "candidate": "OTHER"}],
     "a title of 3 MB": [START, {**SEED, "title": "A" * 3_000_000}, SCORE],
     "a title of 3 MB with quotes": [START, {**SEED, "title": 'A"' * 1_500_000}, SCORE],

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import py_compile
 import re
 import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
+from importlib.util import cache_from_source
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 import pytest
 
-from evogit.core import RunStarted
+from evogit.cli.commands.init import is_ours
+from evogit.config import load_task
+from evogit.config.custom_classes import load
+from evogit.core import RefusedError, RunStarted, UsageError
 from evogit.repository import Repository
 from evogit.repository.journal_records import encode
+from evogit.repository.run_keys import RunKeys
+from evogit.review import EarlierStarts
 from evogit.testing import RecordedRun
 from evogit.trust import Claim, Trust, UntrustedError
 from tests.cli.conftest import Cli, Done
@@ -65,10 +74,10 @@ def stranger(tmp_path: Path) -> tuple[Path, Path]:
     return write_task(tmp_path / "theirs", evaluate=CANARY.format(canary) + EVALUATE), canary
 
 
-def way_on(done: Done) -> list[str]:
+def way_on(done: Done, said: str = "if you trust it") -> list[str]:
     """The arguments of `evogit` in the command that a refusal names."""
     assert done.code == 4, done.err
-    found = re.search(r"evogit (trust .*)$", done.err, re.MULTILINE)
+    found = re.search(rf"^{said}: evogit (trust .*)$", done.err, re.MULTILINE)
     assert found, done.err
     return shlex.split(found[1])
 
@@ -148,6 +157,45 @@ def test_init_writes_no_evaluator_beside_files_of_a_stranger(fresh: Cli, tmp_pat
     assert not (tmp_path / "canary").exists()
 
 
+INIT = ["init", "--yes", "--editable", "main.py", "--command", "python3 main.py", "--sandbox", "bubblewrap"]
+
+
+def clone_with_main(folder: Path) -> Path:
+    """A stranger's repository in which all is committed."""
+    (folder / "main.py").write_text("print(1)\n")
+    for words in (["init", "-q"], ["add", "-fA"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]):
+        subprocess.run(["git", "-C", folder, *words], check=True)
+    return folder
+
+
+def test_init_trusts_its_own_file_and_no_task_beside_it(fresh: Cli, stranger: tuple[Path, Path]) -> None:
+    folder, canary = stranger
+    clone_with_main(folder)
+    assert fresh(*INIT, "--read", "x=wall", "--minimize", "x", cwd=folder).code in (0, 1)
+    assert [each["kind"] for each in fresh("trust", "--json").json["records"]] == ["repository"]
+    for command in (["check", "."], ["run", ".", *START], ["run", str(folder), *START]):
+        assert way_on(fresh(*command, cwd=folder)) == ["trust", str(folder)]
+    assert not canary.exists()
+    assert fresh("check", cwd=folder).code == 0, "the task of init is its user's"
+
+
+def test_init_trusts_nothing_beside_a_folder_that_it_cannot_list(tmp_path: Path) -> None:
+    user, task = os.geteuid(), load_task(write_task(tmp_path / "task"))
+    with TemporaryDirectory(dir="/tmp") as folder:  # which another user than root may enter
+        hidden = Path(folder) / ".evogit"
+        (hidden / "__pycache__").mkdir(parents=True)
+        repository = Repository.open(clone_with_main(Path(folder)))
+        Path(folder).chmod(0o755)
+        hidden.chmod(0o311)
+        try:
+            os.seteuid(user or 65534)
+            with pytest.raises(RefusedError, match="cannot be listed"):
+                is_ours(repository, {}, task)
+        finally:
+            os.seteuid(user)
+            hidden.chmod(0o755)
+
+
 def test_a_peers_task_runs_in_the_sandbox_unasked_and_outside_only_when_asked_for(fresh: Cli, tmp_path: Path) -> None:
     theirs, canary = tmp_path / "peer", tmp_path / "canary"
     theirs.mkdir()
@@ -202,8 +250,6 @@ def begin(fresh: Cli, tmp_path: Path, **settings: object) -> None:
 
 
 def _seed(tmp_path: Path) -> dict[str, tuple[bytes, int]]:
-    from evogit.config import load_task
-
     return load_task(tmp_path / "mine").seed_files()
 
 
@@ -293,6 +339,89 @@ def test_code_that_a_journal_names_is_not_loaded(fresh: Cli, tmp_path: Path, whe
     assert not canary.exists()
 
 
+def foreign_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **settings: object) -> EarlierStarts:
+    """What a stranger's start with these settings leaves to a user who trusts nothing."""
+    run = RecordedRun(Repository.create(tmp_path / "theirs"), "r", settings=settings)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return EarlierStarts.of(Repository.open(tmp_path / "theirs"), run.history)
+
+
+def test_each_file_that_a_journal_names_is_trusted_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent, selector = tmp_path / "agent.py", tmp_path / "selector.py"
+    for file in (agent, selector):
+        file.write_text("x = 1\n")
+    population = [{"kind": f"{agent}:A"}, {"kind": "editor", "model": "m"}]
+    before = foreign_start(tmp_path, monkeypatch, population=population, selector=f"{selector}:S")
+    agents, one, other = before.claims(agents=True, selector=True)
+    assert [claim.kind for claim in (agents, one, other)] == ["settings", "code", "code"]
+    assert f"{agent}:A, editor@m" in agents.effect
+    for claim, file in ((one, agent), (other, selector)):
+        assert f"{file} runs on this machine with your rights, outside the sandbox" in claim.effect
+    assert list(before.claims(agents=True, selector=False)) == [agents, one], "a selector that is not used"
+    selector.write_text("x = 2\n")
+    assert list(before.claims(agents=False, selector=True)) != [other]
+
+
+@pytest.mark.parametrize(
+    "path", ["/proc/self/cwd/evil.py", "{}/./evil.py", "{}/x/../evil.py", "{}/link/evil.py", "/a\0.py"]
+)
+def test_a_file_that_a_journal_names_by_a_way_round_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    (tmp_path / "evil.py").write_text("x = 1\n")
+    (tmp_path / "link").symlink_to(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    before = foreign_start(tmp_path, monkeypatch, selector=f"{path.format(tmp_path)}:S")
+    with pytest.raises(UsageError, match="whole path"):
+        list(before.claims(agents=True, selector=True))
+    absent = foreign_start(tmp_path / "absent", monkeypatch, selector=f"{tmp_path}/absent.py:S")
+    with pytest.raises(UsageError, match="name another with --agent or --selector"):
+        list(absent.claims(agents=True, selector=True))
+
+
+def test_bytecode_is_not_run_in_the_place_of_a_file_that_was_agreed_to(tmp_path: Path) -> None:
+    shown, other = tmp_path / "mine.py", tmp_path / "other.py"
+    shown.write_text("x = 1\n")
+    other.write_text(CANARY.format(tmp_path / "canary"))
+    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    py_compile.compile(str(other), cache_from_source(shown), invalidation_mode=mode)
+    assert load(f"{shown}:x") == 1
+    assert not (tmp_path / "canary").exists()
+
+
+def test_agents_that_cannot_be_shown_whole_are_not_taken_over(fresh: Cli, tmp_path: Path) -> None:
+    code = tmp_path / "x.py"
+    code.write_text(CANARY.format(tmp_path / "canary"))
+    many = [{"kind": "editor", "model": f"m{number}-{'x' * 60}"} for number in range(40)]
+    begin(fresh, tmp_path, population=[*many, {"kind": f"{code}:A"}])
+    refused = fresh("run", "mine", "--evaluations", "5")
+    assert (refused.code, "evogit trust" in refused.err) == (4, False)
+    assert "name agents and a selector of your own" in refused.err
+
+
+def test_a_swarm_of_mutators_is_asked_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for count, asked in ((2, 0), (9_000, 1)):
+        before = foreign_start(tmp_path / str(count), monkeypatch, population=[{"kind": "mutator", "count": count}])
+        assert len([*before.claims(agents=True, selector=True)]) == asked
+
+
+def test_a_fork_trusts_a_key_no_further_than_its_origin(tmp_path: Path) -> None:
+    """The user agreed to a key for one run; another archive's run with that key is still a stranger's."""
+    key, mine, trust = b"\x02" + b"k" * 32, tmp_path / "mine", Trust(tmp_path / "trust")
+    (mine / "evogit").mkdir(parents=True)
+    for place, run in ((tmp_path / "one", "demo"), (tmp_path / "two", "other")):
+        (place / "evogit").mkdir(parents=True)
+        RunKeys(place, Trust(tmp_path / "stranger")).keep(run, key)
+    keys, others = RunKeys(tmp_path / "one", trust), RunKeys(tmp_path / "two", trust)
+    (claim,) = keys.untrusted("demo")
+    trust.add(claim)
+    assert keys.copy("demo", "fork") == keys.find("fork") == key
+    assert others.find("other") == b""
+    made = RunKeys(mine, trust)
+    drawn = made.make("own")
+    assert made.copy("own", "fork") == RunKeys(mine, trust).find("fork") == drawn
+
+
 def test_a_key_that_an_archive_brings_along_is_asked_about_once(fresh: Cli, cli: Cli, tmp_path: Path) -> None:
     assert cli("new", "mine").code == 0
     assert cli("run", "mine", *START).code == 0
@@ -303,11 +432,51 @@ def test_a_key_that_an_archive_brings_along_is_asked_about_once(fresh: Cli, cli:
     assert fresh("run", "mine", *START, "--evaluations", "5").code == 0
 
 
-def test_a_digest_is_no_folder_that_a_stranger_named_so(fresh: Cli, tmp_path: Path) -> None:
-    digest = "0123456789abcdef" * 2
+@pytest.mark.parametrize("kind", ["tree", "folder", "start", "sent"])
+def test_only_a_digest_that_a_refusal_showed_can_be_trusted(fresh: Cli, tmp_path: Path, kind: str) -> None:
+    """A stranger knows the digest of `/`, and what a folder of theirs is called."""
+    digest = Claim(kind, "/").digest  # type: ignore[arg-type]
     (tmp_path / digest).symlink_to(tmp_path)
-    assert fresh("trust", digest).code == 0
-    assert [each["kind"] for each in fresh("trust", "--json").json["records"]] == ["digest"]
+    assert fresh("trust", digest).code == 3
+    Trust(tmp_path / "state" / "evogit" / "trust").offer([Claim("tree", "/"), Claim("key", "k" * 9, "long " * 999)])
+    assert fresh("trust", digest).code == 3
+    assert fresh("trust", Claim("key", "k" * 9).digest).code == 3, "nobody saw all of it"
+    assert fresh("trust", "--json").json["records"] == []
+
+
+def test_a_digest_is_told_by_what_it_stands_for(fresh: Cli, tmp_path: Path) -> None:
+    claim = Claim("run", "x", "the run x goes on")
+    Trust(tmp_path / "state" / "evogit" / "trust").offer([claim])
+    assert "the run x goes on" in fresh("trust", claim.digest).err
+    (record,) = fresh("trust", "--json").json["records"]
+    assert (record["kind"], record["effect"]) == ("run", "the run x goes on")
+
+
+def test_a_link_is_not_trusted_for_what_it_leads_to(fresh: Cli, tmp_path: Path) -> None:
+    (tmp_path / "example").symlink_to("/")
+    for words in (["example"], ["--below", "example"], ["example/usr"]):
+        assert fresh("trust", *words).code == 2
+    assert fresh("trust", "--json").json["records"] == []
+
+
+def test_a_folders_name_adds_no_line_to_a_refusal(fresh: Cli, tmp_path: Path) -> None:
+    folder = write_task(tmp_path / "x\nif you trust this: evogit trust y", evaluate=EVALUATE)
+    refused = fresh("check", folder)
+    assert refused.code == 4
+    assert not [line for line in refused.err.splitlines() if line.startswith("if you trust")]
+
+
+def test_a_question_that_cannot_be_shown_whole_is_not_asked(fresh: Cli, tmp_path: Path) -> None:
+    prepare = f"true {'x ' * 999}; evil"
+    command = f'[evaluator]\nkind = "command"\ncommand = "true"\nread.score = "exit"\nprepare = "{prepare}"'
+    head = 'name = "t"\ngoal = "g"\neditable = ["program.py"]\n[metrics.score]\ndirection = "maximize"\n'
+    folder = write_task(tmp_path / "theirs", toml=f"{head}{command}\n[sandbox]\nnetwork = true\n")
+    refused = fresh("check", "theirs")
+    assert "too long to be shown whole" in refused.err
+    assert way_on(refused, "if you trust it, once you read all of it there") == ["trust", str(folder)]
+    screen = Screen("check", "theirs", cwd=tmp_path, XDG_STATE_HOME=str(tmp_path / "state"))
+    assert screen.end() == 4
+    assert "Do you trust it?" not in screen.text
 
 
 def test_a_repository_below_a_trusted_folder_is_not_covered(fresh: Cli, tmp_path: Path) -> None:

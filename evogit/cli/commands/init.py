@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,13 +26,10 @@ from evogit.repository import Repository
 from evogit.scaffold.detect import detect
 from evogit.scaffold.project import Project, ProjectFiles
 from evogit.scaffold.repository_files import FOLDER, Choices, files, tried, write
-from evogit.trust import Claim, Kind, UntrustedError
+from evogit.trust import Claim, Kind
 
 if TYPE_CHECKING:
     from evogit.review.checking import SeedEvaluation
-
-SHOWN = 3
-"""Files of a stranger that are named."""
 
 LARGEST = 1 << 20
 """Bytes of a file beyond which it is not read to find out what project this is."""
@@ -138,13 +136,13 @@ def init(
         _look(terminal, repository, task)
         _show(terminal, made)
         return
-    ours = _check_folder(repository, made, task)
+    ours = is_ours(repository, made, task)
     written = write(repository.path, made, force=force)  # before anything can fail, as answers are work
     terminal.note(f"wrote {', '.join(written)} in {escape(str(repository.path))}", "green")
     _say_how_to_commit(terminal, repository, list(made))
-    kind: Kind = "task" if ours else "sent"
-    repository.trust.add(Claim(kind, str(repository.path)))
     task = load_repository_task(repository.path)
+    kind: Kind = "repository" if ours else "sent"
+    repository.trust.add(Claim(kind, str(repository.path)))
     _look(terminal, repository, task)
     judged = judge(task, sandbox, terminal)
     if choices.repeats is None and (wanted := repeats_for(task, judged)) != task.repeats:
@@ -160,18 +158,24 @@ def _check(repository: Repository, force: bool) -> None:
         raise RefusedError(f"{repository.path / REPOSITORY_FILE} is there already; --force replaces it")
 
 
-def _check_folder(repository: Repository, made: Mapping[str, str], task: Task) -> bool:
+def is_ours(repository: Repository, made: Mapping[str, str], task: Task) -> bool:
     """Return whether the evaluator's folder will hold only what is made now.
 
     Raises:
+        RefusedError: there is a folder that cannot be listed.
         UntrustedError: an evaluator outside the sandbox would import files that are there already.
     """
-    there = {path.relative_to(repository.path).as_posix() for path in (repository.path / FOLDER).rglob("*")}
-    found = sorted(there - made.keys())
-    if found and task.judged == "outside" and not repository.trust.covers_task(repository.path):
-        names = ", ".join(found[:SHOWN]) + (" ..." if len(found) > SHOWN else "")
-        effect = f"the evaluator would run beside {names}, outside the sandbox and with your rights"
-        raise UntrustedError([Claim("folder", str(repository.path), effect)])
+
+    def fail(error: OSError) -> None:
+        raise RefusedError(f"{error.filename}: cannot be listed ({error.strerror}); make it readable, or remove it")
+
+    place = repository.path / FOLDER
+    tree = os.walk(place, onerror=fail) if os.path.lexists(place) else ()
+    there = (Path(below, name) for below, folders, names in tree for name in (*folders, *names))
+    found = sorted({path.relative_to(repository.path).as_posix() for path in there} - made.keys())
+    if found and task.judged == "outside" and not repository.trust.covers(repository.path, "repository"):
+        effect = f"the evaluator would run beside {', '.join(found)}, outside the sandbox and with your rights"
+        repository.trust.check([Claim("folder", str(repository.path), effect)])
     return not found
 
 

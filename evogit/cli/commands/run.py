@@ -35,7 +35,7 @@ from evogit.repository import Repository
 from evogit.review import EarlierStarts, status_record
 from evogit.review.removing import remains, remove
 from evogit.selection.objectives import OVER_METRICS
-from evogit.trust import UntrustedError
+from evogit.trust import Trust
 
 
 @click.command()
@@ -147,16 +147,11 @@ def _trusted(target: RunTarget, settings: Settings, asked: AgentOptions, selecto
     run = target.fork.origin if target.fork else target.name
     before = EarlierStarts.of(target.repository, target.history, run)
     named = bool(asked.agent or asked.agents or asked.model)
+    models = dict.fromkeys(filter(None, [asked.model, *(spec.model for spec in asked.agent)]))
     claims = [*before.claims(agents=not named, selector=selector is None)]
     if target.repository:
         claims += target.repository.keys.origin(run, target.history.first_start)
-    try:
-        models = dict.fromkeys(filter(None, [asked.model, *(spec.model for spec in asked.agent)]))
-        target.task.check_trust(settings.sandbox, ", ".join(models))
-    except UntrustedError as error:
-        claims += error.claims
-    if claims:
-        raise UntrustedError(claims)
+    Trust.of_user().check([*claims, *target.task.claims(settings.sandbox, ", ".join(models))])
     return before
 
 

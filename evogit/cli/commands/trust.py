@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,6 +26,8 @@ from evogit.trust import PATHS, Claim, Trust, is_digest
 def trust(terminal: Terminal, what: tuple[str, ...], below: bool, revoke: bool) -> None:
     """Trust WHAT on this machine: folders, or the digests that a refused command printed; without WHAT, list all.
 
+    A digest counts only if a command was refused here for what it stands for, and what that is is shown.
+
     A trusted folder may run its evaluators outside the sandbox and have its files sent to models that you agree to
     pay. Later edits keep the trust, and so does whatever you pull into it. `evogit init` and `evogit new` trust what
     they make.
@@ -32,28 +35,33 @@ def trust(terminal: Terminal, what: tuple[str, ...], below: bool, revoke: bool) 
     trust = Trust.of_user()
     if (below or revoke) and not what:
         raise UsageError("expected folders or digests with --below and --revoke")
-    for each in what:
-        if revoke:
+    named = list(what)
+    if revoke:
+        for each in what:
             _revoke(trust, each)
-        elif is_digest(each):  # a folder of that name is ./NAME: a stranger can foresee digests
-            trust.add_digest(each)
-        else:
-            trust.add(Claim("tree" if below else "folder", str(_folder(each))))
+    else:
+        # a folder with the name of a digest is ./NAME: a stranger can foresee digests
+        claims = [trust.offered(each) if is_digest(each) else _folder(each, below=below) for each in what]
+        for claim in claims:
+            trust.add(claim)
+        named = [claim.effect or claim.subject for claim in claims]
     if terminal.json:
         terminal.data({"schema": SCHEMA, "folder": str(trust.folder), "records": list(trust.records())})
     elif what:
-        named = [each if is_digest(each) else str(Path(each).resolve()) for each in what]
         terminal.note(f"{'forgotten' if revoke else 'trusted'}: {escape(', '.join(named))}", "green")
     else:
         rows = [_row(record) for record in trust.records() if record["kind"] != "start"]  # made here, by the hundred
         terminal.show(table(rows, "lll") if rows else [Text("nothing is trusted yet")])
 
 
-def _folder(named: str) -> Path:
+def _folder(named: str, *, below: bool) -> Claim:
+    """The claim to a folder, whose name must say which one it is: links may be a stranger's."""
     path = Path(named).resolve()
     if not path.exists():
         raise NotFoundError(f"expected a folder or the digest that a refused command printed, got {named!r}")
-    return path
+    if str(path) != os.path.abspath(named):  # noqa: PTH100 - resolve() would follow the links
+        raise UsageError(f"{named} leads through a link to {path}; if you trust that, name it")
+    return Claim("tree" if below else "folder", str(path))
 
 
 def _revoke(trust: Trust, named: str) -> None:

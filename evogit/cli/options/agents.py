@@ -225,7 +225,7 @@ def _by_number(asked: AgentOptions) -> tuple[AgentSpec, ...]:
 
 
 def _as_before(settings: Mapping[str, Any]) -> tuple[AgentSpec, ...]:
-    return tuple(AgentSpec(**spec) for spec in settings.get("population", ()))
+    return tuple(AgentSpec.of(spec) for spec in settings.get("population", ()))
 
 
 def _by_settings(user: UserSettings) -> tuple[AgentSpec, ...]:
