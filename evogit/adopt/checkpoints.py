@@ -51,7 +51,7 @@ def find_checkpoints(path: Path) -> Sequence[Path]:
 
 
 def _iteration(checkpoint: Path) -> int:
-    return int("0" + "".join(filter(str.isdigit, checkpoint.name)))
+    return int("0" + re.sub("[^0-9]", "", checkpoint.name)[-18:])
 
 
 def read_checkpoints(folders: Sequence[Path], program: str) -> PastRun:

@@ -107,8 +107,8 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
     def files(self, *, outside: bool = False) -> Iterator[tuple[str, File]]:
         """The files of a task folder: path -> content and mode; with an evaluator `outside` of the sandbox or in it."""
         evaluator = "evaluator" if outside else ".evogit"
-        yield "task.toml", (self._toml(outside=outside).encode(), PLAIN)
-        yield "goal.md", (self.goal.strip().encode() + b"\n", PLAIN)
+        yield "task.toml", (self._toml(outside=outside).encode(errors="replace"), PLAIN)
+        yield "goal.md", (self.goal.strip().encode(errors="replace") + b"\n", PLAIN)
         for path, file in self.seed.items():
             yield f"seed/{path}", file
         for path, file in self.theirs.items():

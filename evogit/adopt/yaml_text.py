@@ -36,7 +36,8 @@ def read_yaml(text: str) -> dict[str, Any]:
                 return {}
         root = yaml.compose(text, Loader=loader)
         value = yaml.load(text, Loader=loader) if root and _size(root, {}) <= MAX_NODES else None  # noqa: S506 - safe
-    except (yaml.YAMLError, ValueError, OverflowError):  # ValueError: a date or number that there is not
+    except (yaml.YAMLError, ValueError, OverflowError, AttributeError):  # ValueError: a date or number that there is
+        # not; AttributeError: a text that says that it is a date (PyYAML 6)
         return {}
     return plain if isinstance(plain := _plain(value), dict) else {}
 

@@ -11,36 +11,36 @@ from msgspec import DecodeError, to_builtins
 from msgspec.json import decode
 from msgspec.structs import replace
 
+from evogit.bench.seal import sealed, unsealed
 from evogit.core import Evaluation, Evidence, Files, Judged
 from evogit.engine.evaluations import EvaluationBackend
 from evogit.repository.state_folder import open_folder
 
 
 class Memory:
-    """Evaluations by key, in a file of one line each that several processes may append to."""
+    """Evaluations by key, in a file of one sealed line each that several processes may append to."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
         self._known: dict[str, str] = {}
         with suppress(FileNotFoundError), os.fdopen(self._open(os.O_RDONLY), "rb") as lines:
             for line in lines:
-                key, _, record = line.decode(errors="replace").partition(" ")
-                self._known[key] = record
+                told = line.decode(errors="replace")
+                self._known[told.partition(" ")[2].partition(" ")[0]] = told
 
     def get(self, key: str) -> Evaluation | None:
-        """The remembered outcome; None where there is none, or the line was cut off by a kill."""
-        record = self._known.get(key)
+        """The remembered outcome; None where there is none, or the line was cut off by a kill, or not by this user."""
         try:
-            return None if record is None else decode(record, type=Evaluation)
+            known, _, record = unsealed(self._known.get(key, "")).partition(" ")
+            return decode(record, type=Evaluation) if known == key else None
         except DecodeError:
             return None
 
     def put(self, key: str, evaluation: Evaluation) -> None:
         """Remember it; the line begins a new one even if another process was killed within its last one."""
-        record = json.dumps(to_builtins(evaluation))
-        self._known[key] = record
+        record = self._known[key] = sealed(f"{key} {json.dumps(to_builtins(evaluation))}")
         with os.fdopen(self._open(os.O_WRONLY | os.O_APPEND | os.O_CREAT), "wb", buffering=0) as file:
-            file.write(f"\n{key} {record}\n".encode())
+            file.write(f"\n{record}\n".encode())
 
     def _open(self, flags: int) -> int:
         """Open the file, which is no link to another one."""

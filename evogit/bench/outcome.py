@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import Struct, ValidationError, convert, field, to_builtins
 
+from evogit.bench.seal import sealed, unsealed
 from evogit.core import RefusedError
 from evogit.repository.state_folder import open_folder
 
@@ -67,13 +68,13 @@ def write(path: Path, outcome: BenchRun) -> None:
     Raises:
         RefusedError: it cannot be written.
     """
-    save(path, json.dumps({"schema": SCHEMA, **to_builtins(outcome)}, allow_nan=False) + "\n")
+    save(path, sealed(json.dumps({"schema": SCHEMA, **to_builtins(outcome)}, allow_nan=False)) + "\n")
 
 
 def read(path: Path) -> BenchRun | None:
-    """The run in this file; None where there is no file, or none of this version."""
+    """The run in this file; None where there is no file, none of this version, or none that this user sealed."""
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = json.loads(unsealed(path.read_text(encoding="utf-8")))
         if not isinstance(record, dict) or record.pop("schema", None) != SCHEMA:
             return None
         return convert(record, BenchRun)

@@ -157,6 +157,8 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
             yield f"its evaluator {self.evaluator} runs on this machine with your rights, outside the sandbox"
         if provider == "none":
             yield f"its programs in {self.untrusted} run on this machine with your rights: --sandbox none isolates none"
+        if self.command and self.seed is None and self.command.folder != ".evogit" and self.evaluator_folder.is_dir():
+            yield f"models may see all files of {self.evaluator_folder}, which lie beside candidates, committed or not"
         if self.environment.network:
             command = self.command.prepare if self.command else self.evaluator
             yield f"its `prepare` command has the network of this machine, with its local servers: {command}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
@@ -133,7 +134,7 @@ class Gate(Struct, frozen=True):
             ValueError: when the text is something else.
         """
         match = re.fullmatch(r"\s*(\w+)\s*(>=|<=|==|>|<)\s*(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*", text)
-        if not match:
+        if not match or not math.isfinite(float(match[3])):
             raise ValueError(f'expected "METRIC OP NUMBER" with OP one of > >= < <= ==, got {text!r}')
         return cls(match[1], match[2], float(match[3]))  # type: ignore[arg-type]  # the expression lists them
 
@@ -183,7 +184,7 @@ class MetricReader(Struct, frozen=True):
         if self.how == "regex":
             try:
                 re.compile(self.what)
-            except re.error as error:
+            except (re.error, RecursionError, OverflowError) as error:
                 raise ValueError(f'"regex:{self.what}" is not a valid regular expression: {error}') from None
 
 

@@ -98,8 +98,15 @@ class Population(Struct, frozen=True, kw_only=True):
             paid=tuple(each.name for each in opened if each.price is None or not each.price.free),
         )
 
-    def check(self, settings: Settings) -> None:
+    def name_if_paid(self, model: str) -> str:
+        """Return the name of a model that costs money, as far as is known; empty for any other."""
+        price = self.models(model).price
+        return "" if price is not None and price.free else model
+
+    def check(self, settings: Settings, panel: Sequence[str] = ()) -> None:
         """Refuse what would never end, and models that cost money without a limit, as nobody is asked here.
+
+        Those of the task's `panel` count, too.
 
         Raises:
             UsageError: there is no limit.
@@ -108,10 +115,10 @@ class Population(Struct, frozen=True, kw_only=True):
             raise UsageError(
                 f"expected a limit, as the run would never end: {', '.join(settings.ends)}; such as evaluations=200"
             )
-        if self.paid and not any(settings.ceilings.values()):
+        paid = ", ".join(filter(None, dict.fromkeys([*self.paid, *map(self.name_if_paid, panel)])))
+        if paid and not any(settings.ceilings.values()):
             raise UsageError(
-                f"{', '.join(self.paid)} may cost money: expected a limit, such as dollars=5, tokens=2_000_000 or "
-                "proposals=200"
+                f"{paid} may cost money: expected a limit, such as dollars=5, tokens=2_000_000 or proposals=200"
             )
 
 

@@ -13,6 +13,7 @@ import asyncio
 import hashlib
 import json
 import os
+import stat
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -237,16 +238,19 @@ def read_recording(file: Path) -> dict[str, list[RecordedCall]]:
         UsageError: the file cannot be read or is not a recording.
     """
     try:
+        if not stat.S_ISREG(file.stat().st_mode):
+            raise UsageError(f"expected a file as the recording, got {file}, which is none")
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read the recording {file}: {error}") from error
     records: dict[str, list[RecordedCall]] = defaultdict(list)
     for number, line in enumerate(lines, 1):
         with suppress(json.JSONDecodeError):
-            said = json.loads(line)
             try:
-                record = _record(said)
-            except (ValueError, KeyError, TypeError) as error:
+                record = _record(json.loads(line))
+            except json.JSONDecodeError:
+                raise
+            except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
                 raise UsageError(f"{file}, line {number}: expected a record of --record, got {error!r}") from None
             records[record.model].append(record)
     if not records:
@@ -262,7 +266,7 @@ def _record(said: dict[str, Any]) -> RecordedCall:
         move=int(said["move"]),
         attempt=int(said["attempt"]),
         price=None if prices is None else _price(prices, said),
-        context=int(said["context"]),
+        context=max(int(said["context"]), 1),
         charges=tuple((_usage(each), str(each["failure"])) for each in said["charges"]),
         reply=said.get("reply"),
         error=str(said.get("error", "")),

@@ -230,6 +230,11 @@ def _repeats(choices: Choices) -> Iterator[str]:
         yield f"repeats = {repeats} # scores are noisy: what seems best is evaluated so many more times"
 
 
+def fetches(command: str) -> bool:
+    """Return whether a command seems to need a network."""
+    return bool(FETCHES.search(command))
+
+
 def _measures_time(choices: Choices) -> bool:
     by_name = any(measure_of(metric) in ("time", "rate") for metric in choices.directions)
     return by_name or not {"cpu", "wall"}.isdisjoint(choices.reads.values())
@@ -240,7 +245,7 @@ def _sandbox(choices: Choices) -> Iterator[str]:
     yield from ("[sandbox]", f"memory = {_text(choices.memory)}", f"cpu = {_text(choices.timeout)}", "pids = 256")
     if choices.disk:
         yield f"disk = {_text(choices.disk)}"
-    if choices.prepare and FETCHES.search(choices.prepare):
+    if fetches(choices.prepare):
         yield "network = true # for prepare alone; candidates never have one"
     if choices.packages:
         yield f"packages = {_texts(choices.packages)}"

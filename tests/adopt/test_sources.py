@@ -69,6 +69,7 @@ derived:
 
 
 def test_yaml_as_people_write_it() -> None:
+    assert read_yaml("a: !!timestamp 'x'\n") == {}
     found = read_yaml(YAML)
     assert found["plain"] == "some words"
     assert found["quoted"] == 'a "b" # no comment\n and on'

@@ -59,6 +59,11 @@ def test_what_is_kept_of_a_run_comes_back(tmp_path: Path) -> None:
     outcome = BenchRun(method="m", seed=3, curve=(1.0, 2.5), merges={"merge:fitter": Merges(made=2)}, depends={"a": 1})
     write(tmp_path / "x" / "m-3.json", outcome)
     assert read(tmp_path / "x" / "m-3.json") == outcome
+    content = (tmp_path / "x" / "m-3.json").read_text()
+    (tmp_path / "x" / "m-3.json").write_text(content.partition(" ")[2])
+    assert read(tmp_path / "x" / "m-3.json") is None  # anybody could have written it
+    (tmp_path / "x" / "m-3.json").write_text(content.replace('"seed": 3', '"seed": 4'))
+    assert read(tmp_path / "x" / "m-3.json") is None
     assert [file.name for file in (tmp_path / "x").iterdir()] == ["m-3.json"]
 
 

@@ -141,6 +141,19 @@ def test_what_init_and_new_make_and_the_gallery_are_trusted(fresh: Cli, tmp_path
     assert [each["kind"] for each in fresh("trust", "--json").json["records"]].count("task") == 1
 
 
+def test_init_gives_what_nobody_typed_no_network_of_this_machine(fresh: Cli, tmp_path: Path) -> None:
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    (clone / "package.json").write_text('{"scripts": {"bench": "echo 1"}, "dependencies": {"x": "1"}}')
+    (clone / "main.js").write_text("console.log(1)\n")
+    for words in (["init", "-q"], ["add", "-fA"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]):
+        subprocess.run(["git", "-C", clone, *words], check=True)
+    choices = ["init", "--yes", "--editable", "main.js", "--command", "true", "--read", "x=wall", "--minimize", "x"]
+    assert "network = true" in fresh(*choices, "--dry-run", cwd=clone).out
+    assert way_on(fresh(*choices, cwd=clone)) == ["trust", str(clone)]
+    assert not (clone / "evogit.toml").exists()
+
+
 @pytest.mark.parametrize("name", ["statistics.py", "__pycache__/evaluate.cpython-311.pyc"])
 def test_init_writes_no_evaluator_beside_files_of_a_stranger(fresh: Cli, tmp_path: Path, name: str) -> None:
     clone = tmp_path / "clone"

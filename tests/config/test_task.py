@@ -121,6 +121,7 @@ def test_every_mistake_is_named_at_once_with_its_place(tmp_path: Path) -> None:
         ('"python"', '"python"\ngate.smok = "score > 0"\nsplits = ["smoke", "train"]', 'did you mean "smoke"?'),
         ('"python"', '"python"\ngate.smoke = "scor > 0"\nsplits = ["smoke", "train"]', 'did you mean "score"?'),
         ('"python"', '"python"\ngate.smoke = "score ! 0"\nsplits = ["smoke", "train"]', 'expected "METRIC OP NUMBER"'),
+        ('"python"', '"python"\ngate.smoke = "score > 1e9999"\nsplits = ["smoke", "train"]', "METRIC OP NUMBER"),
         ('"python"', '"python"\nrequirements = ["no-such-thing"]', "run: pip install no-such-thing"),
         ("[metrics.score]", "[metrics.feedback]", "expected Python identifiers other than"),
         ("[evaluator]", '[metrics.b]\ndirection = "minimize"\n[evaluator]', "primary = true at exactly one metric"),

@@ -354,6 +354,30 @@ def test_models_that_may_cost_money_need_a_limit_and_keys_stay(monkeypatch: pyte
     assert os.environ["OPENAI_API_KEY"] == "sk-of-this-test-alone"
 
 
+JUDGED = """
+name = "judged"
+goal = "Be short."
+editable = ["text.md"]
+[evaluator]
+kind = "judge"
+criteria = "Shorter is better."
+panel = ["some-model"]
+"""
+
+
+def test_a_panel_that_the_task_names_needs_a_limit_too(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-this-test-alone")
+    folder = here / "judged"
+    (folder / "seed").mkdir(parents=True)
+    (folder / "seed" / "text.md").write_text("Long.\n")
+    (folder / "task.toml").write_text(JUDGED)
+    (here / "replies.txt").write_text(REPLIES)
+    agents = ["editor@script:replies.txt"]
+    with pytest.raises(UsageError, match="some-model may cost money"):
+        evogit.prepare("judged", agents=agents, evaluations=2)
+    assert evogit.prepare("judged", agents=agents, evaluations=2, dollars=1)
+
+
 # --- events -------------------------------------------------------------------------------------------------------
 
 

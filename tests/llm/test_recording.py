@@ -120,6 +120,8 @@ async def test_a_recording_goes_on_after_a_kill_in_the_middle_of_a_line(
         ("", "found no record"),
         ("<html>", "found no record"),
         ('{"key": 1}', "line 1: expected a record"),
+        ('{"key": "a", "model": "m", "move": 1e400, "attempt": 1, "price": null}', "line 1: expected a record"),
+        ("[" * 10_000, "line 1: expected a record"),
         (None, "canno"),
     ],
 )

@@ -14,7 +14,7 @@ from evogit.config.printed_numbers import direction_of
 from evogit.config.values import MetricReader, is_safe_path, matches, nearest
 from evogit.core import Direction, UsageError
 from evogit.scaffold.project import Project
-from evogit.scaffold.repository_files import Choices
+from evogit.scaffold.repository_files import Choices, fetches
 
 DEFAULT_READ = {"cpu_seconds": "cpu"}
 """What is measured where no benchmark prints a number: the sandbox counts it, so it is hard to forge."""
@@ -196,7 +196,8 @@ def _prepare(given: Given, project: Project, with_docker: bool) -> str:
         return given.prepare
     builds = project.build if not given.command and not with_docker else ""
     found = " && ".join(filter(None, (project.prepare, builds)))
-    return _asked("Command that installs or builds, once", found) if given.ask else found
+    network = ", with this machine's network" if fetches(found) else ""
+    return _asked(f"Command that installs or builds, once{network}", found) if given.ask else found
 
 
 def _withheld(given: Given) -> tuple[str, ...]:

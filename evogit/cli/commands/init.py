@@ -25,7 +25,7 @@ from evogit.evaluation.seed_check import check_tree
 from evogit.repository import Repository
 from evogit.scaffold.detect import detect
 from evogit.scaffold.project import Project, ProjectFiles
-from evogit.scaffold.repository_files import FOLDER, Choices, files, tried, write
+from evogit.scaffold.repository_files import FOLDER, Choices, fetches, files, tried, write
 from evogit.trust import Claim, Kind
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ LARGEST = 1 << 20
 """Bytes of a file beyond which it is not read to find out what project this is."""
 
 HELP = """\
-Command  for the shell, in a sandbox: committed files, and no network
+Command  for the shell, in a sandbox: committed files, and no network; what installs has this machine's
 Metric   its name, and how its number is read from what the command does:
          seconds=json           key of the last line that is a JSON object
          seconds=json:run.time  another key
@@ -130,6 +130,8 @@ def init(
     if asks.ask:
         _introduce(terminal, repository, project, folder)
     choices = choose(asks, project, source.paths, folder, directory, with_docker)
+    if given["prepare"] is None and not asks.ask and not dry_run:
+        _check_network(repository, choices.prepare)
     made = files(choices)
     task = tried(made, repository.path)
     if dry_run:
@@ -156,6 +158,18 @@ def _check(repository: Repository, force: bool) -> None:
         raise RefusedError(f"{repository.path} is bare, without a place for {REPOSITORY_FILE}; go to a clone of it")
     if (repository.path / REPOSITORY_FILE).exists() and not force:
         raise RefusedError(f"{repository.path / REPOSITORY_FILE} is there already; --force replaces it")
+
+
+def _check_network(repository: Repository, prepare: str) -> None:
+    """Refuse to run what was found, and nobody saw, with the network of this machine.
+
+    Raises:
+        UntrustedError: the user did not trust the repository.
+    """
+    if fetches(prepare) and not repository.trust.covers(repository.path, "repository"):
+        network = "with the network of this machine, its local servers included"
+        effect = f"`{prepare}` runs what the packages of {repository.path} say, {network}; or type it with --prepare"
+        repository.trust.check([Claim("folder", str(repository.path), effect)])
 
 
 def is_ours(repository: Repository, made: Mapping[str, str], task: Task) -> bool:
