@@ -56,7 +56,6 @@ class Confirmation:
         self._one = asyncio.Lock()
         self._seen = 0
         self._basis = object()
-        self._looked: str | None = None
         ended = history.stopped is not None and history.stopped.reason not in UNCONFIRMED
         self._confirmed = history.counts.evaluated if ended else None
 
@@ -66,7 +65,7 @@ class Confirmation:
         Half of the limit is kept for the end. Where values of different hours cannot be compared the best is evaluated
         now and then, to see how fast the machine is.
         """
-        if not self._history.repeats and self._looked != self._history.best:
+        if doubtful(self._history):
             await self._look()
         if self._history.scores.unobserved >= OBSERVED_EVERY:
             await self._observe()
@@ -75,8 +74,7 @@ class Confirmation:
         return not self._hurry.is_set()
 
     async def _look(self) -> None:
-        """Evaluate a new best once more where it is doubtful that scores are exact."""
-        self._looked = self._history.best
+        """Evaluate the best once more where it is doubtful that scores are exact."""
         async with self._one:
             if self._may(None) and (commit := doubtful(self._history)):
                 await self._again(commit)

@@ -8,7 +8,7 @@ from evogit.core import Cost
 from evogit.history import History
 from evogit.stats.estimates import Duel, Estimate, duel, shared_level
 
-NEAR = 0.25
+NEAR = 0.1
 """Share of a limit from which on a candidate may work until a clock stops it, rather than until it is done."""
 ALIKE = 0.05
 """Relative difference of CPU or wall clock up to which different candidates seem to be stopped by the same clock."""
