@@ -49,7 +49,7 @@ def commit(number: int) -> str:
 
 def started(judged: str = "outside", repeats: int = 0, *, paired: bool = False) -> RunStarted:
     metric = Metric(name="m", direction="minimize", primary=True, baseline=1.5)
-    settings: Any = {"population": [{"kind": "mutator", "count": 2}], "selector": None}
+    settings: Any = {"population": [{"kind": "mutator", "count": 2}], "selector": "elitist"}
     return RunStarted(
         engine="e",
         task="t",
