@@ -17,7 +17,8 @@ MakeTask = Callable[..., Task]
 
 @pytest.mark.parametrize("pace", PACES)
 def test_a_change_that_does_nothing_is_not_called_better(tmp_path: Path, tiny: MakeTask, pace: str) -> None:
-    runs = [evolve(tmp_path / str(seed), tiny(), PACES[pace], 0.0, seed) for seed in range(20)]
+    task = tiny()
+    runs = [evolve(tmp_path / str(seed), task, PACES[pace], 0.0, seed) for seed in range(20)]
     assert sum(map(claims, runs)) <= 2
 
 
@@ -25,7 +26,8 @@ def test_a_change_that_does_nothing_is_not_called_better(tmp_path: Path, tiny: M
 def test_a_gain_is_found_and_measured_rightly_while_the_machine_changes(
     tmp_path: Path, tiny: MakeTask, pace: str
 ) -> None:
-    runs = [evolve(tmp_path / str(seed), tiny(), PACES[pace], SAVED, seed) for seed in range(10)]
+    task = tiny()
+    runs = [evolve(tmp_path / str(seed), task, PACES[pace], SAVED, seed) for seed in range(10)]
     assert sum(found(history) and holds(history) for history in runs) >= 8
 
 
