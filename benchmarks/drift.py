@@ -37,6 +37,7 @@ direction = "minimize"
 [evaluator]
 kind = "python"
 file = "evaluator/evaluate.py"
+novelty = "tree"
 """
 
 SECONDS = Metric(name="seconds", direction="minimize", primary=True, scale="log")
