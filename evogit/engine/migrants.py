@@ -81,6 +81,8 @@ class Migrants:
             value = worth if self.run.history.metric.direction == "maximize" else -worth
             reason = f"said to be {value:.10g} by {host}, whose journal does not count here"
             adding.check(commit)
+            if self.run.repository.is_own(commit):
+                raise RefusedError("a branch, tag or stash of this clone has it, so it may be private")
             own = None if adding.known(commit) else self._copied(commit, f"{TITLE}{host}, said to be {value:.10g}")
             entry = adding.add(own, reason) if own else None
         except (RefusedError, RepositoryError):

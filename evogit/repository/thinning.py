@@ -52,9 +52,7 @@ class Thinner(Struct, frozen=True, kw_only=True):
         """Add to the ref that says what is gone."""
         ref = f"refs/evogit/{self.run}/thinned/{self.host}"
         tip = refs.target(self.repo, ref)
-        known = set(gone)
-        if tip:
-            known.update(self.repo[tip].peel(pygit2.Tree)[THINNED].peel(pygit2.Blob).data.decode("ascii").split())
+        known = {*gone, *Keeping(self.repo, self.run).listed(tip)}
         listed = "".join(f"{tree}\n" for tree in sorted(known)).encode()
         commit = self._commit(
             f"{why}\n", self.trees.write(None, {THINNED: listed}), [tip] if tip else [], int(time.time())

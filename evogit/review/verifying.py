@@ -78,13 +78,14 @@ async def verify(
     base = await packed_seed(repository, seed, task)
     async with Evaluator(task, provider=provider, jobs=1, drawing=inputs_of(repository, history)) as evaluator:
         for candidate in candidates:
-            files = Files(*repository.trees.changes(seed, candidate.tree, task.is_visible), base)
+            tree = repository.tree_of(candidate.commit)
+            files = Files(*repository.trees.changes(seed, tree, task.is_visible), base)
             for split in dict.fromkeys((history.split, "holdout")):
                 if recorded := _recorded(history, candidate.commit, split):
                     if split != history.split:
                         repository.holdouts.show(task.name)
                     times = 1 + max(task.repeats, min(history.repeats, len(recorded) - 1))
-                    again = await judge_times(evaluator, candidate.tree, files, split, times)
+                    again = await judge_times(evaluator, tree, files, split, times)
                     yield _compared(history, task, candidate, recorded, again)
 
 
