@@ -55,7 +55,8 @@ class Branches:
         """Whether `commit` is `tip` or an ancestor of it."""
         if any(isinstance(read_commit(self._repo, name), str) for name in (tip, commit)):
             return False
-        return tip == commit or self._repo.descendant_of(tip, commit)
+        with named_errors(f"the history of {commit[:10]}"):
+            return tip == commit or self._repo.descendant_of(tip, commit)
 
     def ahead(self, tip: str, commit: str) -> int:
         """How many commits a tip has that a commit of its history does not."""

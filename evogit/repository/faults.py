@@ -13,7 +13,7 @@ from typing import TypeVar
 import pygit2
 
 from evogit.core import RepositoryError
-from evogit.repository.objects import named_errors
+from evogit.repository.objects import named_errors, read_object
 from evogit.repository.tree_bombs import check_bounds
 
 ROOM = 1 << 20
@@ -83,10 +83,11 @@ def found_tree(repo: pygit2.Repository, name: str) -> pygit2.Tree:
     Raises:
         RepositoryError: the repository has no such object, one that cannot be read, or one without end.
     """
-    with named_errors(f"the tree or commit {name:.80}"):
-        found = repo.get(name)
-        if not isinstance(found, pygit2.Tree | pygit2.Commit):
-            raise RepositoryError(f"expected the tree or commit {name}; the repository lacks it (a partial clone?)")
+    found = read_object(repo, name)
+    if not isinstance(found, pygit2.Tree | pygit2.Commit):
+        wrong = found if isinstance(found, str) else "is another object"
+        raise RepositoryError(f"expected the tree or commit {name:.80}, which {wrong} (a partial clone?)")
+    with named_errors(f"the tree of {name:.80}"):
         tree = found.peel(pygit2.Tree)
     check_bounds(repo, tree)
     return tree

@@ -20,6 +20,7 @@ from evogit.repository.commit_writer import CommitWriter
 from evogit.repository.faults import written
 from evogit.repository.journal import entry_commit
 from evogit.repository.keeping import LEFT, THINNED, Keeping, Kept
+from evogit.repository.objects import read_commit
 from evogit.repository.trees import FOLDER, Trees
 
 AT_ONCE = 200
@@ -66,8 +67,9 @@ class Thinner(Struct, frozen=True, kw_only=True):
         if tip is None:
             return True
         kept = Keeping(self.repo, self.run).read([tip])
-        if lost := [commit for commit in kept.commits if commit not in self.repo]:
-            kept.wrong.append(f"the candidate {lost[0]} is missing")
+        for commit in kept.commits:
+            if isinstance(wrong := read_commit(self.repo, commit), str):
+                kept.wrong.append(f"the candidate {commit} {wrong}")
         if kept.wrong:
             raise RepositoryError(f"{kept.wrong[0]}; see `evogit fsck`")
         return refs.swap(self.repo, self.common, ref, self._left(kept, kept.trees - gone), tip)

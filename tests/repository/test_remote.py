@@ -506,7 +506,8 @@ def test_a_journal_that_gives_a_candidate_another_tree_does_not_count(join: Join
     git(alpha.repository.path, "push", "-q", alpha.server, "refs/evogit/*:refs/evogit/*")
     [note] = beta.sync().notes
     assert f"its candidate {evil[:10]} has the tree" in note
-    git(beta.repository.path, "fetch", "-q", beta.server, "refs/evogit/r/*:refs/evogit/r/*")  # by hand
+    for kind in ("keep", "journal"):  # by hand
+        git(beta.repository.path, "fetch", "-q", beta.server, f"{alpha.ref(kind)}:{alpha.ref(kind)}")
     assert "has the tree" in beta.run.journal.unreadable["alpha"].why
     assert evil not in beta.candidates
 
