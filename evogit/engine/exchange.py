@@ -89,7 +89,7 @@ class Exchange:
             await self._once()
             if self._migrants:
                 with suppress(RepositoryError, UntrustedError, OSError), named_errors("what a host claims"):
-                    self._migrants.look()
+                    await self._migrants.look()
             await asyncio.sleep(self._pause)
 
     async def _once(self) -> None:

@@ -14,7 +14,7 @@ from evogit.evaluation.seed_check import LFS_POINTER
 from evogit.history.context import StoredRun
 from evogit.repository import UnfitChangeError, check_path, clean, clean_title
 from evogit.repository.evidence import why
-from evogit.repository.size_limits import check_extent
+from evogit.repository.size_limits import MOST_BYTES, check_extent
 
 MOST_PARENTS = 2
 """Parents that a candidate has at most, as every display of the graph expects."""
@@ -24,9 +24,10 @@ FARTHEST = 10_000
 
 
 class Adding(Struct, frozen=True):
-    """Makes commits of people candidates of one run."""
+    """Makes commits of people candidates of one run, if they change at most `most` bytes."""
 
     run: StoredRun
+    most: int = MOST_BYTES
 
     def known(self, commit: str) -> str | None:
         """The candidate that has the tree of this commit already, None if there is none."""
@@ -51,7 +52,7 @@ class Adding(Struct, frozen=True):
                 f"git switch -c evogit/{self.run.history.run}/human/NAME {seed[:10]}"
             )
         try:
-            check_extent(self.run.repository.trees, before, after)
+            check_extent(self.run.repository.trees, before, after, self.most)
             self._check_files(commit, before, after, set(changed))
             self.run.repository.trees.refuse_twins(before, after)
         except UnfitChangeError as error:

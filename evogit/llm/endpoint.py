@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import random
 import re
 import time
@@ -100,8 +101,8 @@ class EncodedAnswer(openai.OpenAIError):
 
 
 async def _drop_headers(request: httpx2.Request) -> None:
-    """Take out what openai's client adds from OPENAI_ORG_ID and the like, which is for OpenAI alone."""
-    if request.url.host != OPENAI:
+    """Take out what openai's client adds from OPENAI_ORG_ID and the like, which is for one endpoint alone."""
+    if request.url.host != OPENAI and not str(request.url).startswith(os.environ.get("OPENAI_BASE_URL") or "/"):
         for name in [name for name in request.headers if not ORDINARY_HEADERS.fullmatch(name)]:
             del request.headers[name]
 

@@ -439,8 +439,8 @@ class Repository:
         """Whether a branch, tag, stash or remote of the user holds a commit, or did as far as Git's logs go back."""
         from evogit.repository.git import run_git
 
-        others = ("--exclude=refs/evogit/*", "--exclude=refs/heads/evogit/*", "--all", "--reflog")
-        return not run_git(self.common, "rev-list", "-n1", commit, "--not", *others).stdout
+        others = ("--exclude=refs/evogit/*", "--exclude=refs/remotes/*/evogit/*", "--all", "--reflog")
+        return not run_git(self.common, "rev-list", "-n1", commit, "--not", *others, seconds=10.0).stdout
 
     def whole(self) -> Whole:
         """What tells whether trees are there with all that is in them."""

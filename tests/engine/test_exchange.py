@@ -199,7 +199,7 @@ async def test_a_migrant_that_is_large_or_in_a_branch_of_the_user_is_not_taken(
     stranger.journal.keep({}, private)
     stranger.propose(seed, candidate=private, tree=tree)
     stranger.evaluate(private, 1e9)
-    large = stranger.add_files({"program.py": b"0" * (9 << 20)}, seed, value=1e8)
+    large = stranger.add_files({"program.py": b"0" * (300 << 10)}, seed, value=1e8)
     theirs = stranger.add_files({"program.py": b"def value(x): return 20\n"}, seed, value=1e6)
     await meet(stranger.repository, server)
     again = run_of(ours, task, server)

@@ -597,3 +597,15 @@ def test_what_a_host_says_to_have_given_up_is_ids_of_a_bounded_list(join: Join, 
         beta.sync()
         assert beta.tip("thinned", "alpha") == tip
         assert beta.repository.keeping("r").thinned() == ids
+
+
+def test_a_candidate_that_is_not_a_commit_does_not_come(join: Join) -> None:
+    alpha, beta = join("alpha"), join("beta")
+    run = alpha.run
+    seed = run.add_files({"main.py": b"1\n"}, value=1.0)
+    tree = run.repository.tree_of(seed)
+    run.propose(seed, candidate=tree, tree=tree)
+    alpha.sync()
+    assert beta.sync().notes == [f"left alpha as it was: its candidate {tree[:10]} is not a commit"]
+    assert beta.repository.branches.parents(tree) == ()
+    assert not beta.repository.branches.contains(tree, seed)
