@@ -53,6 +53,9 @@ class Adding(Struct, frozen=True):
             )
         try:
             check_extent(self.run.repository.trees, before, after, self.most)
+        except UnfitChangeError as error:
+            raise RefusedError(f"{commit[:7]}: {error}; begin a run from a seed that has most of it") from error
+        try:
             self._check_files(commit, before, after, set(changed))
             self.run.repository.trees.refuse_twins(before, after)
         except UnfitChangeError as error:
