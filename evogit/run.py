@@ -30,12 +30,14 @@ from evogit.engine.stop_request import StopRequest
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import Inputs
 from evogit.evaluation.team import Team
+from evogit.evaluation.worker_verification import WorkerVerification
 from evogit.history import History
 from evogit.history.context import RunContext, StoredRun
 from evogit.repository import Journal, Repository
 from evogit.selection import Selector
 from evogit.selection.anatomy import Anatomy
 from evogit.selection.descriptors import traits_of
+from evogit.selection.objectives import OVER_METRICS
 from evogit.selection.registry import open_selector
 
 __all__ = ["Observer", "Run", "Settings"]
@@ -273,7 +275,11 @@ class Run:
         if not self.settings.workers:
             return evaluator
         asked, jobs = self.settings.sandbox, min(self.settings.jobs, evaluator.jobs)
-        verify = random.SystemRandom() if self.settings.trust == "verify" else None  # workers must not foresee it
+        over = self.task.metrics if OVER_METRICS(self.settings.selector) else ()
+        others = [metric for metric in over if not metric.primary]
+        rng = random.SystemRandom()  # workers must not foresee it
+        verifying = self.settings.trust == "verify"
+        verify = WorkerVerification(self.task.primary, evaluator.jobs, rng, others) if verifying else None
 
         def show(worker: str, doing: str) -> None:
             if self.observer:

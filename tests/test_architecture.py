@@ -350,6 +350,14 @@ def processes_start_in_one_place(sources: Sequence[Source]) -> Iterator[str]:
                     yield f"{source.path}:{words[0].lineno}: starts git; use evogit/repository/git.py"
 
 
+def objects_are_read_in_one_place(sources: Sequence[Source]) -> Iterator[str]:
+    """Only repository/objects.py gets objects of Git by their ids, as anybody may have written what libgit2 refuses."""
+    for source in sources:
+        for node in source.nodes if source.in_package and source.path != "evogit/repository/objects.py" else ():
+            if isinstance(node, ast.Call) and re.fullmatch(r"(.*\.)?_?repo\.get", ast.unparse(node.func)):
+                yield f"{source.path}:{node.lineno}: use read_object of repository/objects.py"
+
+
 def functions_are_short(sources: Sequence[Source]) -> Iterator[str]:
     """No function has more than LONGEST_FUNCTION lines besides its docstring."""
     for source in sources:
@@ -373,6 +381,7 @@ RULES: tuple[Rule, ...] = (
     excepts_are_narrow,
     nothing_is_global,
     processes_start_in_one_place,
+    objects_are_read_in_one_place,
     functions_are_short,
 )
 
@@ -461,6 +470,7 @@ BAD: Iterable[tuple[Rule, dict[str, str], list[str]]] = (
     (processes_start_in_one_place, {"evogit/a.py": "start(['git', 'gc'], env={})"}, ["evogit/a.py:1"]),
     (processes_start_in_one_place, {"evogit/bench/workers.py": "import subprocess"}, ["evogit/bench/workers.py:1"]),
     (processes_start_in_one_place, {"sandbox/porter.py": "import pty"}, ["sandbox/porter.py:1"]),
+    (objects_are_read_in_one_place, {"evogit/a.py": "self._repo.get(name)"}, ["evogit/a.py:1"]),
     (functions_are_short, {"evogit/core.py": f"def f():\n{LONG_BODY}"}, ["evogit/core.py:1"]),
 )
 
@@ -484,6 +494,7 @@ GOOD: Iterable[tuple[Rule, dict[str, str]]] = (
     (nothing_is_global, {"sandbox/jail_program.py": "random.seed(1)"}),
     (processes_start_in_one_place, {"evogit/subprocesses.py": "import subprocess", "tests/t.py": "import subprocess"}),
     (processes_start_in_one_place, {"evogit/a.py": "import asyncio\nserver.fork(x)\nplatform.system()\nos.path"}),
+    (objects_are_read_in_one_place, {"evogit/a.py": "x.get(repo)", "evogit/repository/objects.py": "repo.get(x)"}),
     (functions_are_short, {"evogit/core.py": 'def f():\n    """One.\n\n    Two.\n    """\n' + LONG_BODY[10:]}),
 )
 

@@ -14,6 +14,7 @@ from evogit.core import Entry, EvoGitError, Halted, RepositoryError, Stopped, ho
 from evogit.engine.halts import ASLEEP
 from evogit.engine.migrants import Migrants
 from evogit.history.context import RunContext
+from evogit.repository.objects import named_errors
 from evogit.trust import UntrustedError
 
 if TYPE_CHECKING:
@@ -87,8 +88,8 @@ class Exchange:
         while True:
             await self._once()
             if self._migrants:
-                with suppress(RepositoryError, UntrustedError, OSError):
-                    self._migrants.look()
+                with suppress(RepositoryError, UntrustedError, OSError), named_errors("what a host claims"):
+                    await self._migrants.look()
             await asyncio.sleep(self._pause)
 
     async def _once(self) -> None:

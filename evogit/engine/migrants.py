@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
 from dataclasses import dataclass, field
@@ -21,6 +22,9 @@ SHARE = 0.1
 TRIED = 3
 """Claims of one host that are looked at after one exchange, the highest ones, until one is fit to be added."""
 
+MAX_BYTES = 256 << 10
+"""Bytes of the files that a claimed candidate changes: they are searched for credentials while the engine waits."""
+
 TITLE = "migrant from "
 """How the titles of such candidates begin, by which they are counted."""
 
@@ -38,19 +42,19 @@ class Migrants:
     _looked: set[str] = field(default_factory=set)
     _refused: set[str] = field(default_factory=set)
 
-    def look(self) -> list[str]:
-        """Add what is new; ids of the candidates that came."""
-        found = list[str]()
+    async def look(self) -> None:
+        """Add what is new, with a turn for everything else before each claim."""
         if self.run.history.seed is None or not self.run.journal.key or not self._has_room():
-            return found
+            return
         for stranger in islice(self.remote.strangers(self._looked), AT_ONCE):
             if not self._has_room():
                 break
             self._looked.add(stranger.tip)
             claims = {claim for event in stranger.events if (claim := self._claim(stranger, event))}
-            best = sorted(claims, reverse=True)[:TRIED]
-            found += next(([added] for worth, commit in best if (added := self._add(stranger.host, worth, commit))), [])
-        return found
+            for worth, commit in sorted(claims, reverse=True)[:TRIED]:
+                await asyncio.sleep(0)
+                if self._add(stranger.host, worth, commit):
+                    break
 
     def _has_room(self) -> bool:
         """Return whether one more stays within the strangers' share, now or in earlier engines of the run."""
@@ -72,24 +76,26 @@ class Migrants:
             return None
         return (value if history.metric.direction == "maximize" else -value), event.candidate
 
-    def _add(self, host: str, worth: float, commit: str) -> str | None:
+    def _add(self, host: str, worth: float, commit: str) -> bool:
         """Have a candidate evaluated, if it is said to be better than the last, and an agent could have proposed it."""
-        adding = Adding(self.run)
+        adding = Adding(self.run, MAX_BYTES)
         if worth <= self._claimed.get(host, -math.inf):
-            return None
+            return False
         try:
             value = worth if self.run.history.metric.direction == "maximize" else -worth
             reason = f"said to be {value:.10g} by {host}, whose journal does not count here"
             adding.check(commit)
+            if self.run.repository.is_own(commit):
+                raise RefusedError("a branch, tag or stash of this clone has it, so it may be private")
             own = None if adding.known(commit) else self._copied(commit, f"{TITLE}{host}, said to be {value:.10g}")
             entry = adding.add(own, reason) if own else None
         except (RefusedError, RepositoryError):
             self._refused.add(commit)
-            return None
+            return False
         if own is None or entry is None:
-            return None
+            return False
         self._claimed[host] = worth
-        return own
+        return True
 
     def _copied(self, commit: str, title: str) -> str:
         """Return a commit with the same files on the candidates before it, without the rest of its past."""

@@ -14,6 +14,7 @@ from evogit.evaluation.seed_check import LFS_POINTER
 from evogit.history.context import StoredRun
 from evogit.repository import UnfitChangeError, check_path, clean, clean_title
 from evogit.repository.evidence import why
+from evogit.repository.size_limits import MOST_BYTES, check_extent
 
 MOST_PARENTS = 2
 """Parents that a candidate has at most, as every display of the graph expects."""
@@ -23,9 +24,10 @@ FARTHEST = 10_000
 
 
 class Adding(Struct, frozen=True):
-    """Makes commits of people candidates of one run."""
+    """Makes commits of people candidates of one run, if they change at most `most` bytes."""
 
     run: StoredRun
+    most: int = MOST_BYTES
 
     def known(self, commit: str) -> str | None:
         """The candidate that has the tree of this commit already, None if there is none."""
@@ -49,8 +51,12 @@ class Adding(Struct, frozen=True):
                 f"{', '.join(wrong[:5])}{' and more' * (len(wrong) > 5)}; put your change on the seed: "
                 f"git switch -c evogit/{self.run.history.run}/human/NAME {seed[:10]}"
             )
-        self._check_files(commit, before, after, set(changed))
         try:
+            check_extent(self.run.repository.trees, before, after, self.most)
+        except UnfitChangeError as error:
+            raise RefusedError(f"{commit[:7]}: {error}; begin a run from a seed that has most of it") from error
+        try:
+            self._check_files(commit, before, after, set(changed))
             self.run.repository.trees.refuse_twins(before, after)
         except UnfitChangeError as error:
             raise RefusedError(f"{commit[:7]}: {error}") from error
@@ -61,10 +67,7 @@ class Adding(Struct, frozen=True):
         for entry in trees.entries(after):
             if entry.path not in changed:
                 continue
-            try:
-                check_path(entry.path)
-            except UnfitChangeError as error:
-                raise RefusedError(f"{commit[:7]}: {error}") from error
+            check_path(entry.path)
             if not entry.is_file:
                 raise RefusedError(f"{commit[:7]}: {entry.path} is a link or a submodule; candidates bring plain files")
             content = trees.blob(entry.blob)

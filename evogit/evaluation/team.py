@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -52,11 +51,11 @@ class Team:
         *,
         asked: str,
         jobs: int,
-        verify: random.Random | None = None,
+        verify: WorkerVerification | None = None,
         show: Callable[[str, str], None] = lambda name, doing: None,
     ) -> None:
         self._local = local
-        self._verification = WorkerVerification(local.task.primary, local.jobs, verify) if verify else None
+        self._verification = verify
         self._asked = asked
         self._place: EvaluationPlace | None = local.place if jobs else None
         self._jobs = jobs

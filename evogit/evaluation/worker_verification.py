@@ -10,6 +10,7 @@ import math
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import ge
 from statistics import fmean, stdev
 from typing import Literal
 
@@ -75,15 +76,17 @@ class WorkerVerification:
     """Looks into what workers say, here at random at most `places` answers at a time.
 
     `doubted` has what a worker that is left out had said and nobody looked into, with the reason: it is to be
-    evaluated again.
+    evaluated again. `others` are the metrics over which the run searches as well.
     """
 
     metric: Metric
     places: int
     rng: random.Random
+    others: Sequence[Metric] = ()
     doubted: dict[Asked, str] = field(default_factory=dict)
     _standings: dict[str, WorkerStanding] = field(default_factory=dict)
-    _best: dict[str, float] = field(default_factory=dict)
+    _fronts: dict[str, list[tuple[float, ...]]] = field(default_factory=dict)
+    """Split -> values, larger is better, that were verified and that no other verified answer reaches."""
     _busy: int = 0
     _names: set[str] = field(default_factory=set)
     """Names of cases, stages and numbers that this machine itself has found."""
@@ -104,7 +107,7 @@ class WorkerVerification:
         its words; of anything else only the numbers are for agents.
         """
         standing, others = self._standing(worker), dict[str, Result]()
-        place, fair = self._drawn(standing, said[0]) if said[0].counts else ("here", False)
+        place, fair = self._drawn(standing, asked, said[0]) if said[0].counts else ("here", False)
         if place == "elsewhere":
             if (found := await beside()) and found[1][0].counts:
                 if same(said[0], [found[1][0]]):
@@ -139,13 +142,16 @@ class WorkerVerification:
     def _standing(self, worker: str) -> WorkerStanding:
         return self._standings.setdefault(worker, WorkerStanding())
 
-    def _drawn(self, standing: WorkerStanding, evaluation: Evaluation) -> tuple[Literal["here", "elsewhere", ""], bool]:
+    def _drawn(
+        self, standing: WorkerStanding, asked: Asked, evaluation: Evaluation
+    ) -> tuple[Literal["here", "elsewhere", ""], bool]:
         """Return the place where an answer is verified, and whether its values had no part in that choice.
 
-        What counts most is looked into here, of the rest some wherever there is a place. Names are words, too: one
-        that this machine has not found is looked into here.
+        What counts most is looked into here, of the rest some wherever there is a place. Repeats are asked for what
+        may be the best, which its mean decides. Names are words, too: one that this machine has not found is looked
+        into here.
         """
-        first, room = standing.held < FIRST, self._busy < self.places
+        first, room = standing.held < FIRST or asked[2] > 0, self._busy < self.places
         by_chance = self.rng.random() < SHARE
         if standing.out or first or self._leads(evaluation) or not _names(evaluation) <= self._names:
             return "here", first or (by_chance and room)
@@ -156,13 +162,20 @@ class WorkerVerification:
         return "here" if room else "", room
 
     def _leads(self, evaluation: Evaluation) -> bool:
-        """Whether it is better than all that was looked into before."""
-        value, best = evaluation.metrics.get(self.metric.name), self._best.get(evaluation.split)
-        return value is not None and (best is None or self.metric.better(value, best))
+        """Whether nothing that was looked into before is as good in all that counts."""
+        values = self._values(evaluation)
+        front = self._fronts.get(evaluation.split, ())
+        return evaluation.ok and not any(all(map(ge, verified, values)) for verified in front)
 
     def _note(self, evaluation: Evaluation) -> None:
         if self._leads(evaluation):
-            self._best[evaluation.split] = evaluation.metrics[self.metric.name]
+            values, front = self._values(evaluation), self._fronts.get(evaluation.split, [])
+            rest = [verified for verified in front if not all(map(ge, values, verified))]
+            self._fronts[evaluation.split] = [*rest, values]
+
+    def _values(self, evaluation: Evaluation) -> tuple[float, ...]:
+        metrics = (self.metric, *self.others)
+        return tuple(each.sign * evaluation.metrics.get(each.name, -math.inf * each.sign) for each in metrics)
 
     def _weighed(self, worker: str, said: Result, own: Sequence[Result]) -> tuple[Result, str]:
         standing = self._standing(worker)

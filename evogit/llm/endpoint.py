@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import random
+import re
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -50,6 +52,14 @@ from evogit.llm.replies import (
 )
 from evogit.llm.streams import NAMES_STREAM, REFUSALS, StreamedReply, StreamPiece, piece_of
 
+OPENAI = "api.openai.com"
+
+ORDINARY_HEADERS = re.compile(
+    "accept(-encoding)?|authorization|connection|content-(length|type)|host|transfer-encoding|user-agent|x-stainless-.*",
+    re.IGNORECASE,
+)
+"""What any endpoint is sent."""
+
 LONGEST_PAUSE = 60.0
 """Seconds between two attempts at most, where the endpoint asks for no longer wait."""
 
@@ -88,6 +98,13 @@ class ErrorAnswer(openai.OpenAIError):
 
 class EncodedAnswer(openai.OpenAIError):
     """An answer that would have to be unpacked."""
+
+
+async def _drop_headers(request: httpx2.Request) -> None:
+    """Take out what openai's client adds from OPENAI_ORG_ID and the like, which is for one endpoint alone."""
+    if request.url.host != OPENAI and not str(request.url).startswith(os.environ.get("OPENAI_BASE_URL") or "/"):
+        for name in [name for name in request.headers if not ORDINARY_HEADERS.fullmatch(name)]:
+            del request.headers[name]
 
 
 async def _refuse(response: httpx2.Response) -> None:
@@ -239,8 +256,10 @@ class Client:
             base_url=self.base_url,
             api_key=self.api_key,
             max_retries=0,
-            default_headers={"accept-encoding": "identity"},
-            http_client=openai.DefaultAsyncHttpxClient(event_hooks={"response": [_refuse]}, follow_redirects=False),
+            default_headers={"accept-encoding": "identity", "authorization": f"Bearer {self.api_key}"},
+            http_client=openai.DefaultAsyncHttpxClient(
+                event_hooks={"request": [_drop_headers], "response": [_refuse]}, follow_redirects=False
+            ),
         )
 
     async def close(self) -> None:

@@ -13,8 +13,9 @@ from msgspec import Struct
 from evogit.core import Proposed, RefusedError, RepositoryError
 from evogit.repository import journal_records, refs
 from evogit.repository.commit_text import committer_of, message_of
-from evogit.repository.foreign_entries import Allowance, object_size
-from evogit.repository.keeping import Keeping, is_link, read_commit
+from evogit.repository.foreign_entries import Allowance
+from evogit.repository.keeping import Keeping, is_link
+from evogit.repository.objects import mismatch, named_errors, object_size, read_commit
 from evogit.text import one_line
 
 KINDS = ("keep", "thinned", "signed", "journal")
@@ -25,6 +26,9 @@ HOST = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
 
 MOST_TIP = 8 << 20
 """Bytes of a last entry that are unpacked to see whether it is sealed."""
+
+MAX_LINKS_EXCESS = 64 << 20
+"""Bytes of other refs of a host beyond those of ordinary commits; after `evogit gc` each holds 200 candidates."""
 
 Sealed = Callable[[str, str], bool]
 """Whether an entry of a host's journal has the seal of this run, as far as one is asked for."""
@@ -37,10 +41,10 @@ Raises RepositoryError where it is asked for and not so.
 
 
 class _Arrival(Struct, frozen=True):
-    """The refs of one host as a server has them, and what its journal would bring."""
+    """What the journal of one host would bring, and the moves of its refs: name, commit, and commit before."""
 
     host: str
-    tips: Mapping[str, str]
+    moves: Sequence[tuple[str, str, str | None]]
     proposals: Sequence[Proposed]
     entries: int
 
@@ -70,15 +74,14 @@ class Arrivals:
         found, notes = list[_Arrival](), list[str]()
         for host, tips in sorted(staged.items()):
             try:
-                if arrival := self._look(host, tips):
-                    found.append(arrival)
+                with named_errors("it"):
+                    found += filter(None, [self._look(host, tips)])
             except (RefusedError, RepositoryError) as error:
                 notes.append(f"left {one_line(host, 60)} as it was: {error}")
         ready = _closed(found, known)
         notes += [f"{each.host} waits for what it builds on" for each in found if each not in ready]
-        for each in ready:
-            for kind in KINDS:
-                self._move(kind, each)
+        for ref, tip, here in (move for each in ready for move in each.moves):
+            refs.swap(self.repo, self.common, ref, tip, here)
         return sum(each.entries for each in ready), notes
 
     def _look(self, host: str, tips: Mapping[str, str]) -> _Arrival | None:
@@ -88,23 +91,31 @@ class Arrivals:
             RefusedError: a newer version wrote it.
             RepositoryError: it is no journal, of nobody with the key, or lacks what it names.
         """
-        tip, here = tips.get("journal"), self._here("journal", host)
+        tip = tips.get("journal")
+        if tip and not HOST.fullmatch(host):
+            raise RepositoryError("expected letters, digits and dashes as the name of a host")
+        here = self._here("journal", host) if tip else None
         if tip is None or tip == here or (host, tip, here) in self._fruitless:
             return None
-        if not HOST.fullmatch(host):
-            raise RepositoryError("expected letters, digits and dashes as the name of a host")
         self._check_seal(host, tip)
         if host == self.host and here and chain(self.repo, here, tip) is not None:
             return None  # as ever: the server has what was pushed
+        if host == self.host and not self.keyed():
+            raise RepositoryError("it has the name of this clone, and no key here vouches for it")
         tips = self._vouched(host, tips, here)
         news = chain(self.repo, tips["journal"], here, allowance=None if self.keyed() else Allowance(self.repo))
         if news is None:
             self._fruitless.add((host, tip, here))
             return None  # an older state, or another journal of that name: ours stays
         proposals = [event for event in self._events(news) if isinstance(event, Proposed)]
-        if lost := next((each.candidate for each in proposals if each.candidate not in self.repo), None):
-            raise RepositoryError(f"its candidate {lost[:7]} did not come with it")
-        return _Arrival(host, tips, proposals, len(news))
+        for each in proposals:
+            if each.candidate not in self.repo:
+                raise RepositoryError(f"its candidate {each.candidate[:7]} did not come with it")
+            if wrong := mismatch(self.repo, each):
+                raise RepositoryError(wrong)
+        moves = list(self._moves(host, tips, {each.candidate for each in proposals}))
+        moves.append((self._ref("journal", host), tips["journal"], here))
+        return _Arrival(host, moves, proposals, len(news))
 
     def _check_seal(self, host: str, tip: str) -> None:
         """Refuse a journal without the seal of this run, which is looked for once.
@@ -141,14 +152,35 @@ class Arrivals:
                 when = found.commit_time
                 yield journal_records.entry(commit, committer_of(found), when, message_of(found)).event
 
-    def _move(self, kind: str, arrival: _Arrival) -> None:
-        tip, here = arrival.tips.get(kind), self._here(kind, arrival.host)
-        if tip is None or tip == here:
-            return
-        only = {"keep": is_link, "signed": is_signature}.get(kind)
-        if chain(self.repo, tip, here, only) is None and not (kind == "keep" and here and self._holds(tip, here)):
-            return
-        refs.swap(self.repo, self.common, f"refs/evogit/{self.run}/{kind}/{arrival.host}", tip, here)
+    def _moves(self, host: str, tips: Mapping[str, str], wanted: set[str]) -> Iterator[tuple[str, str, str | None]]:
+        """Yield the moves of all refs of a host but its journal, whose new candidates are `wanted`.
+
+        Raises:
+            RepositoryError: it does not keep one of them. A server takes no chain that holds what it lacks, so this
+                clone has that one from elsewhere, and would hand on a commit of which only the id was known.
+        """
+        kept, keep = set[str](), self._here("keep", host)
+        for kind in KINDS[:-1]:
+            tip, here = tips.get(kind), self._here(kind, host)
+            if tip is None or tip == here or (host, tip, here) in self._fruitless:
+                continue
+            only = {"keep": is_link, "signed": is_signature}.get(kind)
+            links = chain(self.repo, tip, here, only, Allowance(self.repo, MAX_LINKS_EXCESS))
+            if links is None and not (kind == "keep" and here and self._holds(tip, here)):
+                self._fruitless.add((host, tip, here))
+                continue
+            if kind == "keep":
+                keep, kept = tip, {parent for link in links or () for parent in self._parents(link)}
+            yield self._ref(kind, host), tip, here
+        if (lost := wanted - kept) and keep:
+            keeping = Keeping(self.repo, self.run)
+            lost -= keeping.reached(keeping.read([keep]), lost)
+        if lost:
+            raise RepositoryError(f"it does not keep its candidate {min(lost)[:7]}")
+
+    def _parents(self, commit: str) -> list[str]:
+        found = read_commit(self.repo, commit)
+        return [] if isinstance(found, str) else list(map(str, found.parent_ids))
 
     def _holds(self, tip: str, here: str) -> bool:
         """Whether a `keep` that was written anew, as `evogit gc` does, holds all candidates that the one here holds."""
@@ -156,8 +188,11 @@ class Arrivals:
         wanted = keeping.read([here]).commits
         return keeping.reached(keeping.read([tip]), wanted) == wanted
 
+    def _ref(self, kind: str, host: str) -> str:
+        return f"refs/evogit/{self.run}/{kind}/{host}"
+
     def _here(self, kind: str, host: str) -> str | None:
-        return refs.target(self.repo, f"refs/evogit/{self.run}/{kind}/{host}")
+        return refs.target(self.repo, self._ref(kind, host))
 
 
 def is_signature(commit: pygit2.Commit) -> bool:

@@ -10,6 +10,7 @@ import pygit2
 from evogit.core import NotFoundError, RefusedError
 from evogit.repository import refs
 from evogit.repository.faults import written
+from evogit.repository.objects import named_errors, read_commit
 from evogit.repository.state_folder import read_line
 
 HEADS = "refs/heads/"
@@ -42,25 +43,30 @@ class Branches:
 
     def parents(self, commit: str) -> tuple[str, ...]:
         """The commit's parents in Git; none where a shallow clone ends."""
-        found = self._repo.get(commit)
-        return tuple(map(str, found.parent_ids)) if isinstance(found, pygit2.Commit) else ()
+        found = read_commit(self._repo, commit)
+        return () if isinstance(found, str) else tuple(map(str, found.parent_ids))
 
     def ours(self, commit: str) -> bool:
         """Whether EvoGit wrote the commit, so that it is not a person's work."""
-        found = self._repo.get(commit)
-        return isinstance(found, pygit2.Commit) and found.committer.email.endswith("@evogit.invalid")
+        found = read_commit(self._repo, commit)
+        return not isinstance(found, str) and found.committer.raw_email.endswith(b"@evogit.invalid")
 
     def contains(self, tip: str, commit: str) -> bool:
         """Whether `commit` is `tip` or an ancestor of it."""
-        return tip == commit or (commit in self._repo and self._repo.descendant_of(tip, commit))
+        if any(isinstance(read_commit(self._repo, name), str) for name in (tip, commit)):
+            return False
+        with named_errors(f"the history of {commit[:10]}"):
+            return tip == commit or self._repo.descendant_of(tip, commit)
 
     def ahead(self, tip: str, commit: str) -> int:
         """How many commits a tip has that a commit of its history does not."""
-        return self._repo.ahead_behind(tip, commit)[0]
+        with named_errors(f"the history of {commit[:10]}"):
+            return self._repo.ahead_behind(tip, commit)[0]
 
     def fork(self, a: str, b: str) -> str | None:
         """The commit at which two histories parted, None when they have nothing in common."""
-        found = self._repo.merge_base(a, b)
+        with named_errors(f"the history of {b[:10]}"):
+            found = self._repo.merge_base(a, b)
         return str(found) if found else None
 
     def checked_out(self, ref: str) -> bool:

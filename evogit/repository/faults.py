@@ -13,6 +13,7 @@ from typing import TypeVar
 import pygit2
 
 from evogit.core import RepositoryError
+from evogit.repository.objects import named_errors, read_object
 from evogit.repository.tree_bombs import check_bounds
 
 ROOM = 1 << 20
@@ -82,15 +83,12 @@ def found_tree(repo: pygit2.Repository, name: str) -> pygit2.Tree:
     Raises:
         RepositoryError: the repository has no such object, one that cannot be read, or one without end.
     """
-    try:
-        found = repo.get(name)
-    except pygit2.GitError as error:
-        raise RepositoryError(
-            f"the tree or commit {name} cannot be read: {error}; Git itself never writes such"
-        ) from error
+    found = read_object(repo, name)
     if not isinstance(found, pygit2.Tree | pygit2.Commit):
-        raise RepositoryError(f"expected the tree or commit {name}; the repository lacks it (a partial clone?)")
-    tree = found.peel(pygit2.Tree)
+        wrong = found if isinstance(found, str) else "is another object"
+        raise RepositoryError(f"expected the tree or commit {name:.80}, which {wrong} (a partial clone?)")
+    with named_errors(f"the tree of {name:.80}"):
+        tree = found.peel(pygit2.Tree)
     check_bounds(repo, tree)
     return tree
 

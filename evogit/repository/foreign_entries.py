@@ -14,7 +14,7 @@ import pygit2
 from evogit.core import RefusedError, RepositoryError
 from evogit.repository import journal_records
 from evogit.repository.commit_text import message_of
-from evogit.repository.keeping import read_commit
+from evogit.repository.objects import object_size, read_commit
 
 ORDINARY = 4 << 10
 """Bytes of an entry that are read in any case; most entries have one thousand."""
@@ -29,13 +29,6 @@ MOST_CLAIMS = 512 << 10
 """Bytes of the entries of one stranger that are unpacked meanwhile."""
 
 
-def object_size(repo: pygit2.Repository, name: str) -> int:
-    """Bytes of an object, told by its header; 0 where it cannot be read."""
-    with suppress(KeyError, pygit2.GitError):
-        return int(repo.odb.read_header(name)[1])
-    return 0
-
-
 class TooLargeError(RepositoryError):
     """Foreign entries are too large to be read, from one on that comes after so many others."""
 
@@ -43,7 +36,7 @@ class TooLargeError(RepositoryError):
         self.entries = entries
         super().__init__(
             f"expected entries of {ORDINARY >> 10} KiB and {MOST_EXCESS >> 20} MiB beyond that in all, got more, and "
-            "this clone has no key that vouches for them"
+            "no key of this clone vouches for them"
         )
 
 

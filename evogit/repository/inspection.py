@@ -12,7 +12,7 @@ from evogit.repository import journal_records
 from evogit.repository.commit_text import committer_of, message_of
 from evogit.repository.foreign_entries import Allowance, TooLargeError
 from evogit.repository.journal import counts
-from evogit.repository.keeping import read_commit
+from evogit.repository.objects import read_commit
 
 EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """The id of the empty tree, which all entries have."""

@@ -21,6 +21,7 @@ from evogit.repository.backlog import CHUNK, Backlog
 from evogit.repository.commit_text import committer_of, message_of
 from evogit.repository.commit_writer import CommitWriter
 from evogit.repository.foreign_entries import Allowance, TooLargeError
+from evogit.repository.objects import mismatch, read_commit
 from evogit.repository.run_keys import RunKeys, commitment, seal
 from evogit.repository.trees import Trees
 
@@ -164,8 +165,11 @@ class Journal:
         allowance = None if self.key or host == self._host else self._allowance
         try:
             backlog, first = self._backlog(sealed, last, allowance=allowance)
-        except TooLargeError as error:
-            self._left_out[host] = LeftOut(tip or "", error.entries, str(error))
+        except RepositoryError as error:
+            if host == self._host:
+                raise
+            entries = error.entries if isinstance(error, TooLargeError) else 1
+            self._left_out[host] = LeftOut(tip or "", entries, str(error))
             return []
         if first != last:
             raise StaleError(f"the journal of {host} lost entries that were there before; see `evogit doctor`")
@@ -184,10 +188,12 @@ class Journal:
 
     def _readable(self, host: str, tip: str, last: str | None, backlog: Backlog) -> Iterator[Entry]:
         """The entries of a backlog; of another host those before the first that cannot be read."""
-        left = len(backlog)
+        left, ours = len(backlog), host == self._host and bool(self.key)
         for record in backlog:
             try:
                 entry = journal_records.entry(*record)
+                if not ours and (wrong := mismatch(self._repo, entry.event)):
+                    raise RepositoryError(wrong)
             except RepositoryError as error:
                 if host == self._host:
                     raise
@@ -204,8 +210,8 @@ class Journal:
         """
         commit, left = tip, 0
         while commit is not None and commit != last and not counts(self._repo, self.key, host, commit):
-            found = self._repo.get(commit)
-            before = found.parent_ids if isinstance(found, pygit2.Commit) else ()
+            found = read_commit(self._repo, commit)
+            before = () if isinstance(found, str) else found.parent_ids
             commit, left = str(before[0]) if before else None, left + 1
         return commit, left
 
@@ -263,9 +269,9 @@ class Journal:
         while commit is not None and commit != last and len(news) < most:
             if allowance:
                 allowance.check(commit)
-            found = self._repo.get(commit)
-            if not isinstance(found, pygit2.Commit):
-                raise RepositoryError(f"the journal entry {commit} is missing; restore the repository from a clone")
+            found = read_commit(self._repo, commit)
+            if isinstance(found, str):
+                raise RepositoryError(f"the journal entry {commit} {found}; restore the repository from a clone")
             news.add((commit.encode(), found.committer.raw_name, found.commit_time, found.raw_message))
             commit = str(parents[0]) if (parents := found.parent_ids) else None
         return news, commit
@@ -383,8 +389,8 @@ def counts(repo: pygit2.Repository, key: bytes, host: str, commit: str) -> bool:
 
 def has_seal(repo: pygit2.Repository, key: bytes, host: str, commit: str) -> bool:
     """Whether somebody with this key wrote an entry of a host's journal."""
-    found = repo.get(commit)
-    if not isinstance(found, pygit2.Commit) or committer_of(found) != host:
+    found = read_commit(repo, commit)
+    if isinstance(found, str) or committer_of(found) != host:
         return False
     record, told = journal_records.unsealed(message_of(found))
     before = str(found.parent_ids[0]) if found.parent_ids else None

@@ -5,6 +5,7 @@ Nothing that a run does needs this; who looks after a repository does.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Collection, Iterator
 from contextlib import suppress
@@ -12,6 +13,7 @@ from contextlib import suppress
 import pygit2
 from msgspec import Struct, field
 
+from evogit.repository.objects import object_size, read_commit, read_object
 from evogit.repository.trees import FOLDER
 
 LEFT = "keep what gc left"
@@ -19,6 +21,11 @@ LEFT = "keep what gc left"
 
 THINNED = "evidence"
 """The file of a `thinned` ref: ids of evidence trees, one a line."""
+
+MAX_THINNED_BYTES = 16 << 20
+"""Of that file: 400,000 ids. What is larger is not read, as another host may have written it."""
+
+_IDS = re.compile(rb"^[0-9a-f]{40}$", re.MULTILINE)
 
 
 class Kept(Struct, frozen=True, kw_only=True):
@@ -113,14 +120,15 @@ class Keeping:
         """The evidence trees that were given up, on whatever host that was."""
         tips = self.tips("thinned")
         if tips != self._thinned[0]:
-            self._thinned = tips, frozenset(name for tip in tips.values() for name in self._listed(tip))
+            self._thinned = tips, frozenset(name for tip in tips.values() for name in self.listed(tip))
         return self._thinned[1]
 
-    def _listed(self, tip: str) -> list[str]:
-        """What one host gave up; nothing where that cannot be read."""
+    def listed(self, tip: str | None) -> list[str]:
+        """What one host gave up; nothing if that cannot be read or is too large."""
         with suppress(KeyError, pygit2.GitError):
-            listed = self._repo[tip].peel(pygit2.Tree)[THINNED].peel(pygit2.Blob)
-            return listed.data.decode("ascii", "replace").split()
+            entry = self._repo[tip].peel(pygit2.Tree)[THINNED] if tip else None
+            if entry and object_size(self._repo, str(entry.id)) <= MAX_THINNED_BYTES:
+                return [name.decode() for name in _IDS.findall(entry.peel(pygit2.Blob).data)]
         return []
 
 
@@ -135,12 +143,9 @@ class Whole:
         """The first object that a tree lacks, in words; empty where it is whole."""
         if tree in self._whole:
             return ""
-        try:
-            found = self._repo.get(tree)
-        except pygit2.GitError as error:
-            return f"the tree {tree} cannot be read: {error}"
+        found = read_object(self._repo, tree)
         if not isinstance(found, pygit2.Tree):
-            return f"the tree {tree} is missing"
+            return f"the tree {tree} {found if isinstance(found, str) else 'is another object'}"
         for item in found:
             if item.filemode == FOLDER:
                 lack = self.lacks(str(item.id))
@@ -164,12 +169,3 @@ def is_link(commit: pygit2.Commit) -> bool:
 def is_left(commit: pygit2.Commit) -> bool:
     """Whether a commit of a chain of `keep` holds what was left when evidence was thinned."""
     return commit.raw_message.startswith(LEFT.encode())
-
-
-def read_commit(repo: pygit2.Repository, name: str) -> pygit2.Commit | str:
-    """A commit, or what is wrong with it."""
-    try:
-        found = repo.get(name)
-    except pygit2.GitError as error:
-        return f"cannot be read: {error}"
-    return found if isinstance(found, pygit2.Commit) else "is missing"

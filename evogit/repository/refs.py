@@ -30,7 +30,7 @@ def target(repo: pygit2.Repository, name: str) -> str | None:
     """The commit id that the ref points to, None when there is no such ref."""
     try:
         return str(repo.lookup_reference(name).target)
-    except (KeyError, pygit2.InvalidSpecError):
+    except (KeyError, ValueError):  # or it is no name of a ref, or no UTF-8
         return None
 
 

@@ -23,10 +23,12 @@ from evogit.core import RepositoryError
 from evogit.credentials import SeedSecrets
 from evogit.repository import refs
 from evogit.repository.arrivals import HOST, KINDS, Arrivals, Sealed, chain
+from evogit.repository.branches import Branches
 from evogit.repository.contact import Contact, contact_folder, note_contact, read_contact
 from evogit.repository.foreign_entries import held, latest
 from evogit.repository.git_files import is_borrowing
 from evogit.repository.keeping import is_link
+from evogit.repository.objects import named_errors
 from evogit.repository.paths import named
 from evogit.repository.person_git import RemoteError, check_address, person_git, receiving, why
 from evogit.repository.signatures import Signatures
@@ -40,6 +42,9 @@ PREFIXES = ("refs/evogit/", "refs/heads/evogit/")
 
 BLOCKED = "cannot lock ref"
 """What `git fetch` says where refs or files of ours are in the way of some refs that came; the others moved."""
+
+MAX_NOTES = 20
+"""Sentences about hosts of one run that are kept, as anybody may push thousands of refs."""
 
 CLAIMS = 200
 """Entries of a stranger's journal that are looked at, the latest ones."""
@@ -122,13 +127,15 @@ class Remote:
             RemoteError: the server was not reached or refused something; what was fetched before is taken in.
             RepositoryError: what came cannot be written.
         """
-        with self._alone(wait=asks) as alone:
+        with self._alone(wait=asks) as alone, named_errors(f"what {self.shown} has"):
             if not alone:
                 return Exchanged()
             try:
                 lost = await self._fetch(seconds, asks=asks)
                 await self._signatures.check(self._to_check())
                 came, notes = self._take_in(known())
+                if (more := len(notes) - MAX_NOTES) > 0:
+                    notes[MAX_NOTES:] = [f"and {more:,} more that were left as they were"]
                 if self._signatures.signs and not self._keyed():
                     notes.append("signed nothing, as this clone has no key of the run that you trust")
                 notes += lost
@@ -195,8 +202,9 @@ class Remote:
         """What the server had, below each prefix: host -> kind -> commit."""
         found: dict[str, dict[str, dict[str, str]]] = {}
         for ref in [name for name in self._repo.references if name.startswith(self._staged)]:
-            place, kind, host = ref.removeprefix(self._staged).split("/", 2)
-            if tip := refs.target(self._repo, ref):
+            place, _, rest = ref.removeprefix(self._staged).partition("/")
+            kind, _, host = rest.partition("/")
+            if host and (tip := refs.target(self._repo, ref)):
                 found.setdefault(place, {}).setdefault(host, {})[kind] = tip
         return list(found.values())
 
@@ -250,18 +258,12 @@ class Remote:
         if done.code:
             raise RemoteError(f"asking {self.shown}: {why(done.stderr)}")
         tips = {line.partition("\t")[0] for line in done.stdout.decode(errors="replace").splitlines()}
-        if not any(self._reaches(tip, secrets.seed) for tip in tips):
+        branches = Branches(self._repo, self._common)
+        if not any(branches.contains(tip, secrets.seed) for tip in tips):
             raise RemoteError(
                 f"pushing to {self.shown} would publish {one_line(named(secrets.paths), 300)} of {secrets.seed[:10]}, "
                 "which hold credentials; push that commit yourself, or name them in `shared` of the task's file"
             )
-
-    def _reaches(self, tip: str, commit: str) -> bool:
-        """Return whether the commit is one of the tip's history, as far as that is here."""
-        found = self._repo.get(tip) if re.fullmatch("[0-9a-f]{40}", tip) else None
-        if not isinstance(found, pygit2.Commit):
-            return False
-        return tip == commit or self._repo.descendant_of(tip, commit)
 
     async def _sign(self, journal: str, *, asks: bool) -> str | None:
         """The signature of our journal, made where the person's settings ask for it and it holds for less."""

@@ -25,6 +25,7 @@ from evogit.repository.holdout_marks import Holdouts
 from evogit.repository.journal import BEGINNING, Journal, Position, counts
 from evogit.repository.journal_records import RUN_NAME, decode
 from evogit.repository.messages import candidate_message, clean, clean_title
+from evogit.repository.objects import read_commit
 from evogit.repository.paths import parts_of
 from evogit.repository.run_keys import RunKeys
 from evogit.repository.snapshot_file import SnapshotFile
@@ -332,8 +333,6 @@ class Repository:
 
     def event(self, entry: str) -> Event | None:
         """The fact that a journal entry holds; None if it is gone or cannot be read."""
-        from evogit.repository.keeping import read_commit
-
         found = read_commit(self._repo, entry)
         if not isinstance(found, str):
             with suppress(RefusedError, RepositoryError):
@@ -468,10 +467,15 @@ class Repository:
 
     def tree_if_there(self, commit: str) -> str | None:
         """The tree id of a commit; None where the repository lacks the commit, or has a damaged one."""
-        from evogit.repository.keeping import read_commit
-
         found = read_commit(self._repo, commit)
         return None if isinstance(found, str) else str(found.tree_id)
+
+    def is_own(self, commit: str) -> bool:
+        """Whether a branch, tag, stash or remote of the user holds a commit, or did as far as Git's logs go back."""
+        from evogit.repository.git import run_git
+
+        others = ("--exclude=refs/evogit/*", "--exclude=refs/remotes/*/evogit/*", "--all", "--reflog")
+        return not run_git(self.common, "rev-list", "-n1", commit, "--not", *others, seconds=10.0).stdout
 
     def whole(self) -> Whole:
         """What tells whether trees are there with all that is in them."""
@@ -485,7 +489,7 @@ class Repository:
 
     def message(self, commit: str) -> str:
         """The whole message of a commit."""
-        return self._commit(commit).message
+        return message_of(self._commit(commit))
 
     def head(self) -> str:
         """The commit that HEAD names.
@@ -555,9 +559,9 @@ class Repository:
         return sorted({each.path for pair in self.trees.differences(old, new) for each in pair if each})
 
     def _commit(self, commit: str) -> pygit2.Commit:
-        found = self._repo.get(commit)
-        if not isinstance(found, pygit2.Commit):
-            raise RepositoryError(f"expected the commit {commit}; the repository lacks it")
+        found = read_commit(self._repo, commit)
+        if isinstance(found, str):
+            raise RepositoryError(f"expected the commit {commit:.80}, which {found}")
         return found
 
     # --- projections --------------------------------------------------------------------------------------------

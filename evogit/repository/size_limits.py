@@ -12,7 +12,7 @@ MOST_BYTES = 8 << 20
 """Bytes of what is new or changed in them: libgit2 reads 1 MB in 5 to 10 ms."""
 
 
-def check_extent(trees: Trees, seed: str, tree: str) -> None:
+def check_extent(trees: Trees, seed: str, tree: str, most: int = MOST_BYTES) -> None:
     """Refuse a tree that differs from a seed in too much.
 
     Raises:
@@ -20,9 +20,9 @@ def check_extent(trees: Trees, seed: str, tree: str) -> None:
     """
     found = [new for _, new in trees.differences(seed, tree)]
     size = sum(trees.size(entry.blob) for entry in found if entry and entry.mode != GITLINK)
-    if len(found) > MOST_FILES or size > MOST_BYTES:
+    if len(found) > MOST_FILES or size > most:
         much = f"{len(found):,} files" if len(found) > MOST_FILES else f"{size:,} bytes"
         raise UnfitChangeError(
-            f"expected a candidate that differs from the seed in {MOST_FILES:,} files and {MOST_BYTES:,} bytes of them "
+            f"expected a candidate that differs from the seed in {MOST_FILES:,} files and {most:,} bytes of them "
             f"at most, got {much}"
         )

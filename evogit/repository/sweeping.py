@@ -20,6 +20,7 @@ from msgspec import Struct
 from evogit.core import RepositoryError
 from evogit.repository.git import LONGEST, run_git
 from evogit.repository.keeping import is_link
+from evogit.repository.objects import read_commit, read_object
 from evogit.repository.refs import below
 from evogit.repository.state_folder import FOLDER_FLAGS
 
@@ -164,8 +165,8 @@ def _kinds(common: Path) -> dict[str, str]:
 
 
 def _is_link(repo: pygit2.Repository, name: str) -> bool:
-    found = repo.get(name)
-    return isinstance(found, pygit2.Commit) and is_link(found)
+    found = read_commit(repo, name)
+    return not isinstance(found, str) and is_link(found)
 
 
 def _content(repo: pygit2.Repository, roots: Iterable[str], among: Collection[str]) -> set[str]:
@@ -186,7 +187,7 @@ def _held(repo: pygit2.Repository, others: Iterable[str], ours: Collection[str])
 
 
 def _trees_and_files(repo: pygit2.Repository, name: str) -> Iterator[str]:
-    found = repo.get(name)
+    found = read_object(repo, name)
     if isinstance(found, pygit2.Commit):
         yield str(found.tree_id)
     elif isinstance(found, pygit2.Tree):
@@ -204,7 +205,7 @@ def _with_what_has_them(repo: pygit2.Repository, ours: Collection[str], some: se
 
 def _links(repo: pygit2.Repository, name: str) -> Iterator[str]:
     """What a commit comes from, and what a tag names."""
-    found = repo.get(name)
+    found = read_object(repo, name)
     if isinstance(found, pygit2.Commit):
         yield from map(str, found.parent_ids)
     elif isinstance(found, pygit2.Tag):

@@ -20,6 +20,7 @@ from evogit.repository.commit_writer import CommitWriter
 from evogit.repository.faults import written
 from evogit.repository.journal import entry_commit
 from evogit.repository.keeping import LEFT, THINNED, Keeping, Kept
+from evogit.repository.objects import read_commit
 from evogit.repository.trees import FOLDER, Trees
 
 AT_ONCE = 200
@@ -52,9 +53,7 @@ class Thinner(Struct, frozen=True, kw_only=True):
         """Add to the ref that says what is gone."""
         ref = f"refs/evogit/{self.run}/thinned/{self.host}"
         tip = refs.target(self.repo, ref)
-        known = set(gone)
-        if tip:
-            known.update(self.repo[tip].peel(pygit2.Tree)[THINNED].peel(pygit2.Blob).data.decode("ascii").split())
+        known = {*gone, *Keeping(self.repo, self.run).listed(tip)}
         listed = "".join(f"{tree}\n" for tree in sorted(known)).encode()
         commit = self._commit(
             f"{why}\n", self.trees.write(None, {THINNED: listed}), [tip] if tip else [], int(time.time())
@@ -68,8 +67,9 @@ class Thinner(Struct, frozen=True, kw_only=True):
         if tip is None:
             return True
         kept = Keeping(self.repo, self.run).read([tip])
-        if lost := [commit for commit in kept.commits if commit not in self.repo]:
-            kept.wrong.append(f"the candidate {lost[0]} is missing")
+        for commit in kept.commits:
+            if isinstance(wrong := read_commit(self.repo, commit), str):
+                kept.wrong.append(f"the candidate {commit} {wrong}")
         if kept.wrong:
             raise RepositoryError(f"{kept.wrong[0]}; see `evogit fsck`")
         return refs.swap(self.repo, self.common, ref, self._left(kept, kept.trees - gone), tip)

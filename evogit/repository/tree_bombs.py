@@ -6,6 +6,7 @@ import re
 
 import pygit2
 
+from evogit.repository.objects import read_object
 from evogit.repository.paths import UnfitChangeError
 
 MOST_FILES, DEEPEST = 1_000_000, 200
@@ -36,7 +37,7 @@ def check_bounds(repo: pygit2.Repository, tree: pygit2.Tree) -> None:
 def _extent(repo: pygit2.Repository, folder: pygit2.Oid, level: int) -> tuple[int, int] | None:
     """How many files are below a folder, and how many folders in one another; None where it is too much."""
     if folder not in _known and level <= DEEPEST:
-        found = repo.get(folder)
+        found = read_object(repo, folder)
         entries = _ENTRY.findall(found.read_raw()) if isinstance(found, pygit2.Tree) else []
         folders = [name for mode, name in entries if mode in _FOLDERS]
         files, depth = len(entries) - len(folders), 0

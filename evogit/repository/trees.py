@@ -14,6 +14,7 @@ import pygit2
 
 from evogit.core import RepositoryError
 from evogit.repository.faults import found_tree, written
+from evogit.repository.objects import read_object
 from evogit.repository.paths import UnfitChangeError, check_path, check_read, folded, parts_of
 from evogit.repository.submodules import object_folders
 
@@ -130,7 +131,7 @@ class Trees:
         """The content of a blob; that of the latest is not read again."""
         content = self._blobs.get(blob)
         if content is None:
-            found = self._repo.get(blob)
+            found = read_object(self._repo, blob)
             if not isinstance(found, pygit2.Blob):
                 raise RepositoryError(f"expected the blob {blob}; the repository lacks it (a partial clone?)")
             content = self._blobs.keep(blob, found.data, len(found.data))

@@ -42,6 +42,7 @@ class Plan:
         candidates, entries: how many there are, which stay.
         lineages: how many candidates count, or have descendants that do.
         gone: ids of the evidence trees that would go.
+        given_up: those that this clone gave up before; lists of other hosts may name anything, as nothing seals them.
         going, staying: how much, by what it is about.
         thinned: how many pieces went before.
     """
@@ -51,6 +52,7 @@ class Plan:
     entries: int
     lineages: int
     gone: Sequence[str] = field(repr=False)
+    given_up: Sequence[str] = field(repr=False)
     going: dict[Owner, Share]
     staying: dict[Owner, Share]
     thinned: int
@@ -106,7 +108,7 @@ def collect(repository: Repository, run: str, wish: Wish, older_than: float, now
         if made.gone:
             since = f", older than {older_than:g} days" if older_than else ""
             _let_go(repository, made, f"thinned: {len(made.gone):,} pieces of evidence ({wish}{since})")
-        swept = repository.sweep(repository.keeping(run).thinned())
+        swept = repository.sweep({*made.gone, *made.given_up})
     return Collected(
         plan=made, before=before, after=repository.space(), removed=swept.removed, young=swept.young, held=swept.held
     )
@@ -140,9 +142,11 @@ class _Choice:
 
     def plan(self) -> Plan:
         keeping = self.repository.keeping(self.history.run)
-        mine = keeping.tips().get(self.repository.host)
+        host = self.repository.host
+        mine = keeping.tips().get(host)
         kept = keeping.read([mine] if mine else []).trees
-        found = {tree: users for tree, users in uses(self.entries).items() if tree in kept}
+        named = uses(self.entries)
+        found = {tree: users for tree, users in named.items() if tree in kept}
         gone = [tree for tree, users in found.items() if all(map(self._goes, users))]
         out = set(gone)
         sizes = _Sizes(self.repository)
@@ -153,6 +157,7 @@ class _Choice:
             entries=len(self.entries),
             lineages=len(self.lineages),
             gone=gone,
+            given_up=[tree for tree in keeping.listed(keeping.tips("thinned").get(host)) if tree in named],
             staying=staying,
             going=self._shares({tree: found[tree] for tree in gone}, sizes),
             thinned=sum(not self.repository.trees.exists(tree) for tree in keeping.thinned()),

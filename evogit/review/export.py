@@ -37,7 +37,7 @@ def export(repository: Repository, candidate: Candidate, folder: Path) -> Export
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RefusedError(f"cannot make {folder}: {error.strerror}; choose another folder") from error
-    entries = repository.trees.entries(candidate.tree)
+    entries = repository.trees.entries(repository.tree_of(candidate.commit))
     files, skipped = {entry.path for entry in entries}, list[tuple[str, str]]()
     for entry in sorted(entries, key=lambda entry: entry.mode == LINK):
         reason = _reason(repository, entry, files)

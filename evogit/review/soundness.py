@@ -158,11 +158,17 @@ class _Looking:
                 yield Finding(part="candidates", said=said)
             elif commit not in held:
                 said = f"{name} is not kept, so that Git may collect it"
-                yield Finding(part="candidates", said=said, mend=None if damaged else self._keep("", commit))
+                mend = None if damaged or not self._vouched([entry]) else self._keep("", commit)
+                yield Finding(part="candidates", said=said, mend=mend)
 
     def _is_here(self, entry: Entry) -> bool:
         """Whether what an entry names should be here: another clone's may not have been fetched."""
         return entry.host == self.repository.host or entry.host in self.hosts
+
+    def _vouched(self, entries: Sequence[Entry]) -> bool:
+        """Whether the run's key sealed these entries, or this clone wrote one; what others name may be private."""
+        ours = any(entry.host == self.repository.host for entry in entries)
+        return ours or bool(self.repository.keys.find(self.run))
 
     def _evidence(self, kept: Kept, *, damaged: bool) -> Iterator[Finding]:
         thinned, known = self.keeping.thinned(), 0
@@ -176,7 +182,7 @@ class _Looking:
                 here = any(map(self._is_here, entries))
                 yield Finding(part="evidence", said=f"{name} is not whole: {lack}, and nobody thinned it", wrong=here)
             elif tree not in kept.trees:
-                mend = None if damaged else self._keep(tree, None)
+                mend = None if damaged or not self._vouched(entries) else self._keep(tree, None)
                 yield Finding(part="evidence", said=f"{name} is not kept, so that Git may collect it", mend=mend)
         if known:
             said = f"{known:,} of {len(self.uses):,} pieces were thinned by `evogit gc`"

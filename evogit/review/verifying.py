@@ -82,7 +82,8 @@ async def verify(
     base = await packed_seed(repository, seed, task)
     async with Evaluator(task, provider=provider, jobs=1, drawing=inputs_of(repository, history)) as evaluator:
         for candidate in candidates:
-            files = Files(*repository.trees.changes(seed, candidate.tree, task.is_visible), base)
+            tree = repository.tree_of(candidate.commit)
+            files = Files(*repository.trees.changes(seed, tree, task.is_visible), base)
             for split in dict.fromkeys((history.split, "holdout")):
                 recorded = _recorded(history, candidate.commit, split)
                 if not recorded and split not in task.splits:
@@ -90,7 +91,7 @@ async def verify(
                 if split != history.split:
                     repository.holdouts.show(task.name)
                 times = 1 + _repeats(history, task)
-                sides = [(seed, Files(pack({}), (), base)), (candidate.tree, files)]
+                sides = [(seed, Files(pack({}), (), base)), (tree, files)]
                 paired = history.scores.paired and split == history.split
                 *seeds, again = await judge_in_turns(evaluator, sides[not paired :], split, times)
                 yield _compared(history, task, candidate, recorded, again, *seeds)

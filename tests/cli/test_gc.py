@@ -177,6 +177,30 @@ def test_packed_objects_go_too_and_a_person_s_stay(talkative: Talkative, cli: Cl
     check(cli, folder)
 
 
+def test_what_another_host_says_to_have_given_up_is_not_removed(talkative: Talkative, cli: Cli) -> None:
+    """Nothing seals such a list: anybody may name a commit there that was dropped, and is wanted back."""
+    mine = git(talkative.folder, "commit-tree", f"{talkative.seed}^{{tree}}", input="a week of work\n").strip()
+    blob = git(talkative.folder, "hash-object", "-w", "--stdin", input=f"{mine}\nhello\n").strip()
+    tree = git(talkative.folder, "mktree", input=f"100644 blob {blob}\tevidence\n").strip()
+    for host in ("stranger", Repository.open(talkative.folder).host):
+        tip = git(talkative.folder, "commit-tree", tree, input="thinned\n").strip()
+        git(talkative.folder, "update-ref", f"refs/evogit/toy/thinned/{host}", tip)
+    age(talkative.folder)
+    done = cli("gc", *ALL, cwd=talkative.folder)
+    assert done.code == 0, done.err
+    assert mine in objects(talkative.folder)
+    assert not talkative.has(talkative.dead)
+
+
+def test_an_object_that_libgit2_cannot_parse_is_left_alone(talkative: Talkative, cli: Cli) -> None:
+    command = ("hash-object", "-w", "-t", "commit", "--literally", "--stdin")
+    odd = git(talkative.folder, *command, input=f"tree {'4b825dc642cb6eb9a060e54bf8d69288fbee4904'}\n\nkeep x\n")
+    age(talkative.folder)
+    done = cli("gc", *ALL, cwd=talkative.folder)
+    assert done.code == 0, done.err
+    assert odd.strip() in objects(talkative.folder)
+
+
 def test_what_was_written_just_now_waits_for_the_next_time(talkative: Talkative, cli: Cli) -> None:
     lost = git(talkative.folder, "rev-parse", talkative.transcript(talkative.fail)).strip()
     os.utime(talkative.folder / ".git" / "objects" / lost[:2] / lost[2:])

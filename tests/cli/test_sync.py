@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from evogit.repository import Repository
 from evogit.repository.contact import Contact, note_contact
 from evogit.repository.state_folder import StateFolder
@@ -94,6 +96,35 @@ def test_a_note_of_an_archive_names_no_server(cli: Cli, tmp_path: Path) -> None:
     assert not (tmp_path / "canary").exists()
     assert git(tmp_path / "evil.git", "for-each-ref") == ""
     assert git(tmp_path / "origin.git", "for-each-ref")
+
+
+def test_of_thousands_of_runs_there_some_are_fetched(cli: Cli, tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "--bare", "server.git")
+    alpha = Story(tmp_path / "alpha")
+    seed = alpha.add(1.0, title="Seed")
+    git(tmp_path / "alpha", "push", "-q", str(tmp_path / "server.git"), f"{seed}:refs/heads/main")
+    text = "".join(f"create refs/evogit/x{number}/journal/h {seed}\n" for number in range(3))
+    git(tmp_path / "server.git", "update-ref", "--stdin", input=text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("evogit.cli.commands.sync.MAX_NEW_RUNS", 1)
+        done = cli("-C", "alpha", "sync", "server.git")
+    assert "left out 2 runs there that are not here" in done.err
+    assert done.out.count("went (") == 2
+
+
+def test_a_stranger_s_run_has_nothing_kept_by_fsck(cli: Cli, tmp_path: Path) -> None:
+    """What it names may be a private commit, and what is kept goes to the server."""
+    git(tmp_path, "init", "-q", "--bare", "server.git")
+    alpha = Story(tmp_path / "alpha")
+    seed = alpha.add(1.0, title="Seed")
+    private = alpha.commit({"main.py": b"secret\n"}, seed)
+    beta = Story(tmp_path / "beta", run="zzz")
+    beta.propose(candidate=private, tree=alpha.repository.tree_of(private))
+    ref = f"refs/evogit/zzz/journal/{beta.repository.host}"
+    git(tmp_path / "alpha", "fetch", "-q", str(tmp_path / "beta"), f"{ref}:{ref}")
+    for command in (("fsck", "--repair"), ("sync", "server.git")):
+        cli("-C", "alpha", *command)
+    assert git(tmp_path / "server.git", "cat-file", "--batch-check", input=private).endswith("missing\n")
 
 
 def test_a_run_with_an_unfit_name_stops_no_other(cli: Cli, tmp_path: Path) -> None:

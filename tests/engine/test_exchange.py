@@ -183,6 +183,50 @@ async def test_a_commit_that_a_stranger_only_names_stays_private(
     assert tree not in history.trees
 
 
+async def test_a_migrant_that_is_large_or_in_a_branch_of_the_user_is_not_taken(
+    tmp_path: Path, tiny: Callable[..., Task], server: Path
+) -> None:
+    """A push of 100 kB may hold gigabytes; and a hostile server may claim to have what it only knows by its id."""
+    task, ours = tiny(), host(tmp_path, "alpha", b"k" * 32)
+    first = run_of(ours, task, server, evaluations=20)
+    await first.evolve()
+    seed = first.history.seed or ""
+    tree = ours.trees.write(ours.tree_of(seed), {"program.py": b"def value(x): return 22\n"})
+    private = ours.commit(tree, (seed,), author="ada", time=1_700_000_000, title="private", trailers={})
+    git(ours.path, "branch", "private", private)
+    stranger = await claimant(tmp_path, "stranger", b"", task, server, seed)
+    git(stranger.repository.path, "fetch", "-q", str(ours.path), "private")  # as if the server lacked it
+    stranger.journal.keep({}, private)
+    stranger.propose(seed, candidate=private, tree=tree)
+    stranger.evaluate(private, 1e9)
+    large = stranger.add_files({"program.py": b"0" * (300 << 10)}, seed, value=1e8)
+    theirs = stranger.add_files({"program.py": b"def value(x): return 20\n"}, seed, value=1e6)
+    await meet(stranger.repository, server)
+    again = run_of(ours, task, server)
+    evolving, history = asyncio.create_task(again.evolve()), again.history
+    await until(lambda: stranger.repository.tree_of(theirs) in history.trees)
+    again.stop()
+    await evolving
+    assert not {tree, stranger.repository.tree_of(large)} & history.trees.keys()
+
+
+async def test_a_ref_of_a_stranger_ends_no_engine(tmp_path: Path, tiny: Callable[..., Task], server: Path) -> None:
+    ours = host(tmp_path, "alpha", b"k" * 32)
+    run = run_of(ours, tiny(), server)
+    evolving = asyncio.create_task(run.evolve())
+    await until(lambda: ours.contact("r") and ours.contact("r").met)
+    tree = git(server, "hash-object", "-wt", "tree", "/dev/null").strip()
+    command = ("hash-object", "-w", "-t", "commit", "--literally", "--stdin")
+    commit = git(server, *command, input=f"tree {tree}\n\nx\n").strip()
+    names = (b"refs/evogit/r/journal/evil", b"refs/evogit/r/journal/\xff", b"refs/evogit/r/keep/\xff")
+    for name in names:
+        subprocess.run([b"git", b"-C", bytes(server), b"update-ref", name, commit.encode()], check=True)
+    await until(lambda: len(ours.contact("r").notes) == len(names) - 1)
+    run.stop()
+    await evolving
+    assert git(server, "rev-parse", "refs/evogit/r/journal/alpha").strip() == ours.target("refs/evogit/r/journal/alpha")
+
+
 async def claimant(tmp_path: Path, name: str, key: bytes, task: Task, server: Path, seed: str) -> RecordedRun:
     """A host that is about to say what it likes about candidates, and has the seed."""
     run = RecordedRun(host(tmp_path, name, key), "r", metrics=task.metrics)

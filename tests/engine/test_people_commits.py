@@ -85,6 +85,7 @@ def test_work_that_does_not_descend_from_the_seed_is_a_change_of_the_seed(own: O
         ({"src/big.bin": "version https://git-lfs.github.com/spec/v1\noid sha256:0\n"}, "pointer of Git LFS"),
         ({"src/link": "main.py"}, "a link or a submodule"),
         ({"src/Main.py": "x = 1\n"}, "'src/Main.py' differs from a neighbour only in case"),
+        ({"src/large.py": "#" * (9 << 20)}, "8,388,608 bytes of them at most, got .*; begin a run from a seed"),
     ],
 )
 def test_what_no_agent_could_have_proposed_is_refused(own: Own, files: dict[str, str], sentence: str) -> None:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from evogit.config import Task
 from evogit.config.run_settings import AgentSpec, Settings, WorkerSpec
 from evogit.core import Entry, Evaluated, Evaluation, Evidence, Metric
-from evogit.evaluation.worker_verification import Result, WorkerVerification, unheard
+from evogit.evaluation.worker_verification import Result, WorkerStanding, WorkerVerification, unheard
 from evogit.repository import Repository
 from evogit.repository.run_keys import inputs_key, seal_key
 from evogit.run import Run
@@ -174,6 +174,32 @@ async def test_a_worker_whose_noisy_scores_lean_to_one_side_is_named(lies: float
         assert believed != answer, "this machine's own value is taken"
         left_out |= why
     assert bool(left_out) == out
+
+
+async def test_all_repeats_and_all_that_enters_the_front_are_verified() -> None:
+    rng, size = random.Random(1), Metric(name="size", direction="minimize")
+    judge = WorkerVerification(SCORE, places=1, rng=rng, others=[size])
+
+    def of_size(score: float, size: float) -> Result:
+        metrics = {"score": score, "size": size}
+        return Evaluation(status="ok", metrics=metrics, cases={"x": metrics}), Evidence()
+
+    async def nobody() -> None:
+        return None
+
+    async def lies(tree: str, repeat: int, answer: Result, truth: Result) -> bool:
+        _, left_out = await judge.of("gpu", (tree, "train", repeat), answer, partial(answering, truth), nobody)
+        judge._standings.clear()
+        judge._standings["gpu"] = WorkerStanding(held=99)
+        return bool(left_out)
+
+    best = of_size(3, 100)
+    assert not await lies("best", 0, best, best)
+    for number in range(20):
+        assert await lies(f"{number}", 0, of_size(2.9, 1), of_size(2.9, 200)), "a forged second metric"
+        assert await lies("best", 1 + number, of_size(2, 100), best), "a repeat of the best"
+    seen = [await lies(f"{number}", 0, of_size(2, 200), of_size(1, 200)) for number in range(100)]
+    assert 0 < sum(seen) < 40, "of what does not count, some"
 
 
 @pytest.mark.slow

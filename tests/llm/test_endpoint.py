@@ -69,6 +69,19 @@ async def test_a_reply_and_what_it_cost(at: Opening, ledger: Ledger) -> None:
     }
 
 
+async def test_what_the_environment_says_for_openai_goes_to_openai_alone(
+    at: Opening, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_ADMIN_KEY", "OPENAI_WEBHOOK_SECRET"):
+        monkeypatch.setenv(name, "canary")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Extra: canary\nAuthorization: Bearer canary")
+    with serve([reply("Fine.")]) as server:
+        assert await ask(at(server.url), ledger) == "Fine."
+    [request] = server.requests
+    assert "canary" not in str(request.headers)
+    assert request.headers["authorization"] == f"Bearer {KEY}"
+
+
 async def test_a_reply_that_is_streamed_is_what_it_would_be_as_a_whole(at: Opening) -> None:
     words = ["Fi", "ne, ", f"key {KEY[:9]}", f"{KEY[9:]}.", "\ud800"]
     late = chat_stream(["Fine."], prompt=1000, cached=200, completion=50)

@@ -303,6 +303,7 @@ def test_a_shallow_clone_takes_part(join: Join, server: Path, tmp_path: Path) ->
     git(own, "push", "-q", str(server), "main")
     alpha = join("alpha", folder=own)
     seed = git(own, "rev-parse", "main").strip()
+    alpha.run.journal.keep({}, seed)
     alpha.run.propose(candidate=seed, tree=alpha.repository.tree_of(seed))
     alpha.run.evaluate(seed, 1.0)
     alpha.sync()
@@ -483,3 +484,128 @@ def test_what_a_stranger_without_a_key_pushes_is_not_unpacked_without_end(join: 
     assert chain.wrong
     assert chain.host == "alpha"
     assert len(alpha.run.history.phylogeny) == 1
+
+
+def raw_commit(folder: Path, text: str) -> str:
+    """Write a commit that Git takes, whatever it says."""
+    return git(folder, "hash-object", "-w", "-t", "commit", "--literally", "--stdin", input=text).strip()
+
+
+@pytest.mark.parametrize("key", [b"", KEY])
+def test_a_journal_that_gives_a_candidate_another_tree_does_not_count(join: Join, key: bytes) -> None:
+    alpha, beta = join("alpha", key), join("beta", key)
+    run = alpha.run
+    seed = run.add_files({"main.py": b"1\n"}, value=1.0)
+    beta.run.add_files({"main.py": b"0\n"}, value=0.0)
+    alpha.sync()
+    beta.sync()
+    good = run.commit({"main.py": b"good\n"}, seed)
+    evil = run.commit({"main.py": b"evil\n"}, seed)
+    run.journal.keep({}, evil)
+    run.propose(seed, candidate=evil, tree=run.repository.tree_of(good))
+    git(alpha.repository.path, "push", "-q", alpha.server, "refs/evogit/*:refs/evogit/*")
+    [note] = beta.sync().notes
+    assert f"its candidate {evil[:10]} has the tree" in note
+    for kind in ("keep", "journal"):  # by hand
+        git(beta.repository.path, "fetch", "-q", beta.server, f"{alpha.ref(kind)}:{alpha.ref(kind)}")
+    assert "has the tree" in beta.run.journal.unreadable["alpha"].why
+    assert evil not in beta.candidates
+
+
+@pytest.mark.parametrize("kind", ["journal", "keep"])
+@pytest.mark.parametrize("key", [b"", KEY])
+def test_a_commit_that_libgit2_cannot_parse_stops_nobody(join: Join, server: Path, kind: str, key: bytes) -> None:
+    alpha, beta, gamma = join("alpha", key), join("beta", key), join("gamma", key)
+    seed = alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
+    gamma.run.add_files({"main.py": b"2\n"}, value=1.0)
+    alpha.sync()
+    beta.sync()
+    before = {kind: beta.tip(kind, "alpha") for kind in ("journal", "keep")}
+    alpha.run.decide("promote", seed)
+    for host in (alpha, gamma):
+        host.sync()
+    tree = git(server, "hash-object", "-wt", "tree", "/dev/null").strip()
+    git(server, "update-ref", alpha.ref(kind), raw_commit(server, f"tree {tree}\n\nkeep x\n"))
+    [note] = beta.sync().notes
+    assert "cannot be read" in note or "not sealed" in note
+    assert before == {kind: beta.tip(kind, "alpha") for kind in before}
+    assert beta.candidates == gamma.candidates
+    if kind == "journal":
+        git(beta.repository.path, "fetch", "-q", str(server), f"+{alpha.ref(kind)}:refs/evogit/r/journal/evil")
+        assert beta.candidates == gamma.candidates
+    beta.repository.sweep(())
+
+
+@pytest.mark.parametrize("kind", ["journal", "keep"])
+def test_a_ref_whose_name_is_not_utf_8_stops_nobody(join: Join, server: Path, kind: str) -> None:
+    alpha, beta = join("alpha"), join("beta")
+    seed = alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
+    alpha.sync()
+    name = f"refs/evogit/r/{kind}/".encode() + b"\xff"
+    subprocess.run([b"git", b"-C", bytes(server), b"update-ref", name, str(alpha.tip("journal")).encode()], check=True)
+    assert all("as the name of a host" in note for note in beta.sync().notes)
+    assert beta.candidates == {seed}
+    assert beta.repository.keeping("r").tips("journal").keys() == {"alpha"}
+
+
+def test_a_journal_in_the_name_of_this_clone_needs_the_key(join: Join) -> None:
+    alpha, twin = join("alpha", b""), join("twin", b"")
+    seed = twin.run.add_files({"main.py": b"1\n"}, value=1.0)
+    for kind in ("keep", "journal"):
+        git(twin.repository.path, "push", "-q", twin.server, f"{twin.ref(kind)}:{alpha.ref(kind)}")
+    assert "has the name of this clone" in alpha.sync().notes[0]
+    assert (alpha.repository.runs(), seed in refs_of(alpha.repository.path)) == ([], False)
+
+
+def test_a_commit_of_which_a_colleague_knows_the_id_alone_stays_here(join: Join, server: Path) -> None:
+    alpha, beta = join("alpha"), join("beta")
+    seed = alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
+    alpha.sync()
+    beta.sync()
+    private = alpha.run.commit({"main.py": b"secret\n"}, seed)
+    beta.run.propose(seed, candidate=private, tree=alpha.repository.tree_of(private), engine="")
+    git(beta.repository.path, "push", "-q", beta.server, beta.ref("journal"))
+    assert alpha.sync().notes == [f"left beta as it was: it does not keep its candidate {private[:7]}"]
+    assert private not in alpha.candidates
+    assert not git(server, "cat-file", "--batch-check", input=private).endswith("commit")
+
+
+def test_thousands_of_hosts_are_told_in_few_sentences(join: Join, server: Path) -> None:
+    alpha = join("alpha")
+    alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
+    alpha.sync()
+    tree = git(server, "hash-object", "-wt", "tree", "/dev/null").strip()
+    commit = git(server, "commit-tree", tree, input="x\n").strip()
+    text = "".join(f"create refs/evogit/r/journal/h{number} {commit}\n" for number in range(100))
+    git(server, "update-ref", "--stdin", input=text)
+    notes = alpha.sync().notes
+    assert (len(notes), notes[-1]) == (21, "and 80 more that were left as they were")
+
+
+def test_what_a_host_says_to_have_given_up_is_ids_of_a_bounded_list(join: Join, server: Path) -> None:
+    alpha, beta = join("alpha"), join("beta")
+    alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
+    alpha.sync()
+    for content, ids in (("hello\n" + "a" * 40 + "\n", {"a" * 40}), ("b" * 40 + "\n" + " " * (17 << 20), set())):
+        blob = git(server, "hash-object", "-w", "--stdin", input=content).strip()
+        tree = git(server, "mktree", input=f"100644 blob {blob}\tevidence\n").strip()
+        before = ("-p", str(beta.tip("thinned", "alpha"))) if beta.tip("thinned", "alpha") else ()
+        tip = git(server, "commit-tree", tree, *before, input="x\n").strip()
+        git(server, "update-ref", alpha.ref("thinned"), tip)
+        alpha.run.decide("note", reason=content[:3])
+        git(alpha.repository.path, "push", "-q", str(server), alpha.ref("journal"))
+        beta.sync()
+        assert beta.tip("thinned", "alpha") == tip
+        assert beta.repository.keeping("r").thinned() == ids
+
+
+def test_a_candidate_that_is_not_a_commit_does_not_come(join: Join) -> None:
+    alpha, beta = join("alpha"), join("beta")
+    run = alpha.run
+    seed = run.add_files({"main.py": b"1\n"}, value=1.0)
+    tree = run.repository.tree_of(seed)
+    run.propose(seed, candidate=tree, tree=tree)
+    alpha.sync()
+    assert beta.sync().notes == [f"left alpha as it was: its candidate {tree[:10]} is not a commit"]
+    assert beta.repository.branches.parents(tree) == ()
+    assert not beta.repository.branches.contains(tree, seed)

@@ -20,6 +20,9 @@ from evogit.repository.remote import Exchanged, shown
 from evogit.review import SCHEMA
 from evogit.text import one_line
 
+MAX_NEW_RUNS = 100
+"""Runs of a server that are fetched at once for the first time: anybody may push thousands."""
+
 
 @click.command()
 @click.argument("remote", required=False)
@@ -37,7 +40,12 @@ def sync(repo: str | None, terminal: Terminal, name: str | None, remote: str | N
     repository = Repository.discover(Path(repo or ".")) if remote else find_repository(repo)
     server = address(remote or _usual(repository, name))
     there, unfit = ([], []) if name else asyncio.run(repository.runs_there(server))
-    runs = [name] if name else sorted({*repository.runs(), *there})
+    here = repository.runs()
+    new = sorted({*there} - {*here})
+    runs = [name] if name else sorted([*here, *new[:MAX_NEW_RUNS]])
+    if len(new) > MAX_NEW_RUNS:
+        left = count(len(new) - MAX_NEW_RUNS, "run")
+        terminal.note(f"left out {left} there that are not here; sync again, or name one by --name", "yellow")
     if unfit:
         terminal.note(f"left out {count(len(unfit), 'run')} there whose name EvoGit gives to none", "yellow")
     if not runs:
