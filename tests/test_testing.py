@@ -74,7 +74,7 @@ def test_a_history_is_told_in_memory_and_in_a_repository_alike(tmp_path: Path) -
         seed = run.add_files(files, value=1.0) if each is run else told.add(1.0)
         better = run.add_files({"main.py": b"2"}, seed, value=2.0) if each is run else told.add(2.0, seed)
         each.adopt(better)
-        each.evaluate(seed, "timeout", repeat=1)
+        each.evaluate(seed, 1.0, repeat=1)
         each.decide("promote", better)
         each.stop()
     assert told.history.best == told.history.heads["a1"] == [*told.history.phylogeny][1].commit

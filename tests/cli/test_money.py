@@ -22,6 +22,7 @@ from evogit.core import Entry, RunStarted, Spent, UsageError
 from evogit.history import History
 from evogit.llm import Price
 from evogit.review import EarlierStarts
+from evogit.testing import SCORE
 from tests.clock import PATIENCE
 from tests.openai_server import CUT, EMPTY, NOT_JSON, RESET, Behaviour, Request, Server, reply, serve
 
@@ -43,7 +44,7 @@ def past(*settings: Settings, dollars: float = 0.0) -> History:
     """A run that was started with these settings, one after the other."""
     history = History("r")
     texts = dict.fromkeys(("task", "task_digest", "evaluator", "provider", "image", "split", "population"), "")
-    known: dict[str, Any] = {**texts, "metrics": (), "agents": (), "editable": ()}
+    known: dict[str, Any] = {**texts, "metrics": (SCORE,), "agents": (), "editable": ()}
     for number, each in enumerate(settings):
         population = [{"kind": spec.kind, "model": spec.model, "count": spec.count} for spec in each.population]
         chosen = {name: getattr(each, name) for name in ("dollars", "tokens", "proposals")} | {"population": population}
