@@ -125,13 +125,13 @@ class Confirmation:
         if self._limit is not None or not (reason == "minutes" or self._confirmed == self._history.counts.evaluated):
             await self._tell_apart()
             await self._settle(self._limit)
+            await self._beside_the_seed()
         return not self._hurry.is_set()
 
     async def _tell_apart(self) -> None:
         history, limit = self._history, self._limit
         allowance = min(AT_THE_END * history.repeats, history.counts.evaluated)
         end = history.counts.repeated + allowance if limit is None else limit
-        await self._beside_the_seed(end)
         while self._may(end):
             found = undecided(history)
             if found is None:
@@ -143,10 +143,10 @@ class Confirmation:
                 break
         self._show("leaders", "")
 
-    async def _beside_the_seed(self, end: int) -> None:
+    async def _beside_the_seed(self) -> None:
         """Measure the gain of the best over the seed side by side, as a person who lands it would."""
         history, scores = self._history, self._history.scores
-        while isinstance(scores, PairedScores) and (best := history.best) and self._may(end):
+        while isinstance(scores, PairedScores) and (best := history.best) and self._may(self._limit):
             seed = history.seed or ""
             times = scores.pairs.times(best, seed) / history.repeats
             if best == seed or times >= AT_MOST or (times >= 1 and scores.surely_better(best, seed)):

@@ -99,11 +99,11 @@ class PairedScores(Scores):
 
     def _place(self, commits: Iterable[str]) -> None:
         """Rank these as at the pace of the beginning; what moves by much less than the noise stays."""
-        paces, least = self.paces, NEGLIGIBLE * math.sqrt(self._variance)
+        measured, least = self._measured(), NEGLIGIBLE * math.sqrt(self._variance)
         for commit in commits:
             if commit in self._raw:
                 value, looks = self._raw[commit]
-                logarithm = value - self._between(paces[looks - 1 : looks + 1])
+                logarithm = value - self._between(measured[looks - 1 : looks + 1])
             else:
                 logarithm = self._worth(commit)
             known = self._values.get(commit)
@@ -129,13 +129,22 @@ class PairedScores(Scores):
     @property
     def paces(self) -> list[float]:
         """How much more the references measured than at the beginning, as logarithms; one for each time they did."""
-        return [mean([value - self._worth(reference) for reference, value in look]) for look in self._looks]
+        return list(map(mean, self._measured()))
 
-    def _between(self, paces: Sequence[float]) -> float:
+    def _measured(self) -> list[list[float]]:
+        """The same by look and measurement."""
+        return [[value - self._worth(reference) for reference, value in look] for look in self._looks]
+
+    def _between(self, looks: Sequence[Sequence[float]]) -> float:
         """The pace for what was measured between two looks, or after the last one."""
-        if max(paces) - min(paces) <= STEADY * math.sqrt(self._variance):
-            return mean(paces)
-        return max(paces) if self.metric.sign < 0 else min(paces)
+        steady = STEADY * math.sqrt(self._variance)
+        nearest = [
+            mean(look) if max(look) - min(look) <= steady else look[edge]
+            for look, edge in zip(looks, (-1, 0), strict=False)
+        ]
+        if max(nearest) - min(nearest) <= steady:
+            return mean(nearest)
+        return max(nearest) if self.metric.sign < 0 else min(nearest)
 
     @property
     def _variance(self) -> float:
