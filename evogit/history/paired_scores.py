@@ -17,6 +17,9 @@ from evogit.stats.side_by_side import Pairs
 STEADY = 3.0
 """Standard deviations of a pair's difference up to which the machine's pace is taken for steady."""
 
+LOOKS = 4
+"""How often, about, an interval is looked at before it is believed, among which the error is shared."""
+
 NEGLIGIBLE = 0.1
 """Standard deviations by which the value of a candidate may be off before it is ranked anew."""
 
@@ -244,7 +247,7 @@ class PairedScores(Scores):
             return Scores.surely_better(self, a, b, split)
         if a not in self._values or b not in self._values:
             return a in self._values
-        level = shared_level(2 * max(len(self.pairs.fit.numbers), 1)) if self.side_by_side(a, b) else LEVEL
+        level = shared_level(LOOKS * max(len(self.pairs.fit.numbers), 1)) if self.side_by_side(a, b) else LEVEL
         above, margin = self.ratio(a, b, level)
         return self.repeats != 1 and self.metric.sign * above > margin
 
