@@ -150,8 +150,9 @@ def test_a_task_that_is_written_is_the_task_that_was_found(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-async def test_noise_that_sources_did_not_tell_is_to_be_said_in_a_task_of_ones_own(tmp_path: Path) -> None:
+async def test_noise_that_sources_do_not_tell_is_measured(tmp_path: Path) -> None:
     noisy = "import os\n\ndef evaluate(path):\n    return {'combined_score': float(os.urandom(1)[0])}\n"
     task = find_task(str(example(tmp_path, noisy)))
     judged = [each async for each in judge_seed(task, ["train"], "bubblewrap", again=True)]
-    assert "task.toml that `evogit adopt` writes" in problems(task, judged)[0]
+    assert problems(task, judged) == []
+    assert judged[0].spread("combined_score")

