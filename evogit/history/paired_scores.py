@@ -169,20 +169,21 @@ class PairedScores(Scores):
             return told
         return replace(told, metrics={**told.metrics, self.metric.name: value})
 
-    def beside(self, commit: str, split: str) -> Scores:
-        """Scores that know the seed and all pairs, but for those of `commit`; of another split as others."""
+    def beside(self, commit: str, split: str, name: str) -> Scores:
+        """Scores that know the seed and all pairs, with `commit` as `name`; of another split as others."""
         if split != self.split or commit == self._seed:
-            return Scores.beside(self, commit, split)
+            return Scores.beside(self, commit, split, name)
         value = self._values[self._seed]
         return PairedScores(
             self.metric,
             split,
             self.repeats,
             declared=self.declared,
-            pairs=self.pairs.without(commit),
+            pairs=self.pairs.renamed(commit, name),
             _values={self._seed: value},
             _seed=self._seed,
             _looks=[[(self._seed, LOG.to(value))]],
+            unseen=1,  # what references measure from here on is at another pace
         )
 
     # --- noise ------------------------------------------------------------------------------------------------------

@@ -257,8 +257,8 @@ class Scores:
             self._estimates[commit, split] = estimate
         return estimate
 
-    def beside(self, commit: str, split: str) -> Scores:
-        """Empty scores, which know the noise as these do, but for what `commit` told."""
+    def beside(self, commit: str, split: str, name: str) -> Scores:
+        """Empty scores, which know the noise as these do, but for what `commit` told, who will be told of as `name`."""
         known = {key: noise.without(commit) for key, noise in self._noise.items()}
         return Scores(self.metric, split, self.repeats, _noise=known, declared=self.declared)
 

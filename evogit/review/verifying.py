@@ -121,7 +121,7 @@ def _compared(
     seeds: Sequence[Evaluation] = (),
 ) -> Verification:
     """Put what is on record and what was found now side by side; `seeds` was measured in turns with the latter."""
-    scores = history.scores.beside(candidate.commit, again[0].split)
+    scores = history.scores.beside(candidate.commit, again[0].split, RECORDED)
     repeats = max(_repeats(history, task), len(recorded) - 1)
     scores.repeats = max(repeats, 2) if repeats else 0  # one repeat would call nothing better
     for evaluation in recorded:

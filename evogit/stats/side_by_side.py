@@ -53,9 +53,12 @@ class Pairs:
             self._fit = sound(Fit([(candidate, *told) for (candidate, _), told in self.taken.items()]))
         return self._fit
 
-    def without(self, name: str) -> Pairs:
-        """The pairs in which `name` was not."""
-        return Pairs({(each, at): (by, far) for (each, at), (by, far) in self.taken.items() if name not in (each, by)})
+    def renamed(self, old: str, new: str) -> Pairs:
+        """Return the same pairs, in which `old` is called `new`."""
+        names = {old: new}
+        return Pairs(
+            {(names.get(a, a), at): (names.get(b, b), far) for (a, at), (b, far) in self.taken.items()},
+        )
 
     def times(self, candidate: str, reference: str) -> int:
         """How often a candidate was measured beside a reference."""
