@@ -42,6 +42,8 @@ class PairedScores(Scores):
     before anything else was evaluated."""
     _raw: dict[str, tuple[float, int]] = field(default_factory=dict)
     """Of those that were not measured side by side the logarithm of the measurement, and how many looks were before."""
+    chosen: bool = True
+    """Whether what is compared was chosen among all that were measured, which makes luck count for more."""
     unseen: int = 0
     """How many candidates were evaluated since the last look."""
 
@@ -183,6 +185,7 @@ class PairedScores(Scores):
             _values={self._seed: value},
             _seed=self._seed,
             _looks=[[(self._seed, LOG.to(value))]],
+            chosen=False,
             unseen=1,  # what references measure from here on is at another pace
         )
 
@@ -190,6 +193,10 @@ class PairedScores(Scores):
 
     def _ranks(self, split: str | None, metric: str | None = None) -> bool:
         return bool(self.repeats) and split in (None, self.split) and metric in (None, self.metric.name)
+
+    def measured_beside(self, a: str, b: str) -> bool:
+        """Whether two candidates were measured beside each other."""
+        return a == b or self.pairs.fit.met(a, b)
 
     def side_by_side(self, a: str, b: str) -> bool:
         """Whether two candidates were measured side by side, or both with others that were."""
@@ -240,7 +247,12 @@ class PairedScores(Scores):
     def _above(self, a: str, b: str, split: str | None, metric: str | None, level: float) -> tuple[float, float, float]:
         if not self._ranks(split, metric):
             return Scores._above(self, a, b, split, metric, level)
-        return self._values[b], *self.ratio(a, b, level)
+        return self._values[b], *self.ratio(a, b, max(level, self._level(a, b)))
+
+    def _level(self, a: str, b: str) -> float:
+        """The confidence at which one of many that were measured side by side is called better."""
+        chosen = self.chosen and self.side_by_side(a, b)
+        return shared_level(LOOKS * max(len(self.pairs.fit.numbers), 1)) if chosen else LEVEL
 
     def surely_better(self, a: str, b: str, split: str | None = None) -> bool:
         """Whether `a` is better beyond noise; the error is shared among all that were measured side by side."""
@@ -248,8 +260,7 @@ class PairedScores(Scores):
             return Scores.surely_better(self, a, b, split)
         if a not in self._values or b not in self._values:
             return a in self._values
-        level = shared_level(LOOKS * max(len(self.pairs.fit.numbers), 1)) if self.side_by_side(a, b) else LEVEL
-        above, margin = self.ratio(a, b, level)
+        above, margin = self.ratio(a, b, self._level(a, b))
         return self.repeats != 1 and self.metric.sign * above > margin
 
     def known(self) -> list[str]:

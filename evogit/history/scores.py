@@ -87,8 +87,8 @@ class Scores:
         """Whether candidates are measured side by side before they are believed."""
         return False
 
-    def side_by_side(self, a: str, b: str) -> bool:
-        """Whether two were measured in the same minutes, or both beside others that were; True where none need be."""
+    def measured_beside(self, a: str, b: str) -> bool:
+        """Whether two were measured beside each other, in the same minutes; True where none need be."""
         return True
 
     @property

@@ -185,7 +185,7 @@ def compare(
     if not scores.repeats and not scores.shifting:
         return Comparison.of(metric, value, other)
     above, margin = scores.difference(commit, over, split, metric.name)
-    apart = scores.paired and not scores.side_by_side(commit, over)
+    apart = scores.paired and not scores.measured_beside(commit, over)
     ends = None if scores.shifting else scores.gain_ends(commit, over, split, metric)
     return Comparison(value, other, metric.sign * above, margin, apart, ends)
 

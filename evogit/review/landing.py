@@ -155,6 +155,8 @@ async def measure(
 def trial_of(task: Task, before: Sequence[Evaluation], after: Sequence[Evaluation]) -> SplitTrial:
     """Compare evaluations of the target and of the result, which were made in turns."""
     scores = (PairedScores if task.paired else Scores).of(task.metrics, before[0].split, task.repeats)
+    if isinstance(scores, PairedScores):
+        scores.chosen = False  # there are but these two
     for evaluation in before:
         scores.record("before", evaluation)
     for evaluation, reference in zip(after, [*before, *[None] * len(after)], strict=False):

@@ -143,6 +143,11 @@ class Fit:
         """Of the difference of one pair; infinite while nothing was measured twice."""
         return math.fsum(each**2 for each in self.residuals) / self.freedom if self.freedom else math.inf
 
+    def met(self, a: str, b: str) -> bool:
+        """Whether two candidates were measured beside each other."""
+        known = self.numbers
+        return a in known and b in known and self._link((a, b, 0.0)) in self._met
+
     def joined(self, a: str, b: str) -> bool:
         """Whether pairs join two candidates, directly or through others."""
         known = self.numbers
