@@ -278,7 +278,7 @@ def expected(history: History, commit: str) -> Face:
     above, noise = scores.difference(commit, origin) if history.repeats else (score - over, 0.0)
     gain = 0.0 if math.isclose(score, over, rel_tol=1e-12) and not history.repeats else sign * above
     verdict = "tied" if not gain else "within noise" if abs(gain) <= noise else "better" if gain > 0 else "worse"
-    apart = bool(gain) and scores.paired and not scores.side_by_side(commit, origin)
+    apart = bool(gain) and scores.paired and not scores.measured_beside(commit, origin)
     return Face(status="ok", score=score, margin=margin, gain=gain, verdict=verdict, apart=apart)
 
 
