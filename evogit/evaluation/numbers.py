@@ -39,11 +39,16 @@ ENGLISH, CONTINENTAL = (
 )
 """Thousands that can be nothing else: with a decimal point, or of more than one group."""
 COMPOUND = re.compile(
-    r"(?=\d+ ?(?:h|m(?!s)))(?:(\d+) ?h(?:ours?|rs?)? ?)?(?:(\d+) ?m(?:in(?:ute)?s?)? ?)?"
+    r"(?=\d+ ?(?:d|h|m(?!s)))(?:(\d+) ?d(?:ays?)?,? ?)?(?:(\d+) ?h(?:ours?|rs?)? ?)?(?:(\d+) ?m(?:in(?:ute)?s?)? ?)?"
     r"(?:(\d+(?:[.,]\d+)?) ?s(?:ec(?:ond)?s?)?)?(?![\w.])"
 )
 """A duration of more than one part: 1m30.5s, 2 h 5 min."""
-CLOCK = re.compile(r"(?:(\d+):)?(\d+):([0-5]\d(?:[.,]\d+)?)(?![\d:])")
+CLOCK = re.compile(r"(?:(\d+) ?d(?:ays?)?,? )?(?:(\d+):)?(\d+):([0-5]\d(?:[.,]\d+)?)(?![\d:])")
+SPACED = re.compile(r"\d{1,3}(?: \d{3})+(?![\d.,:/-]*\d)")
+"""What may be one number with spaces between its thousands, or several numbers."""
+MAGNITUDE = re.compile(r"\s?(?:hundred|thousand|million|billion|trillion)s?(?![A-Za-z])", re.IGNORECASE)
+LABEL = re.compile(r"[(_](?P<unit>[A-Za-zµμ]+(?:/[A-Za-z]+)?)\)?[ \t]*[:=]?[ \t]*$")
+"""The end of a label, which may be the unit of the number behind it: `elapsed_ms: 5`, `size (kbytes): 5`."""
 POWER = re.compile(r"\s?[x×*·]\s?10(?:\^|\*\*|[⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹])")
 UNIT = re.compile(
     rf"(?:\s?(?:±|\+/-|\+-)\s?[\d.]+{EXPONENT})?(?P<gap>[ \t{SPACES}]{{0,4}})[\[(]?"
@@ -57,6 +62,7 @@ TIMES = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
     **dict.fromkeys(("min", "mins", "minute", "minutes"), 60.0),
     **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
+    **dict.fromkeys(("day", "days"), 86400.0),
 }
 SIZES = {
     **dict.fromkeys(("B", "byte", "bytes"), 1.0),
@@ -64,12 +70,15 @@ SIZES = {
     **{f"{each.lower()}b": 1000.0**power for each, power in PREFIXES.items()},
     **{f"{each}iB": 1024.0**power for each, power in PREFIXES.items()},
     **{f"{each.lower()}ib": 1024.0**power for each, power in PREFIXES.items()},
+    **dict.fromkeys(("kbyte", "kbytes"), 1024.0),  # of GNU time
+    **{f"{word}byte{s}": 1000.0**power for power, word in enumerate(("kilo", "mega", "giga"), 1) for s in ("", "s")},
 }
 NAMED_UNIT = re.compile(r"(?P<gap>(?: |\\s)?[?*+]?)(?P<unit>ns|us|µs|ms|s|secs?|seconds?)(?![\w/?*+{|])")
 """A unit of time that a pattern names right behind its group."""
 ANY_TIME = r"(?:ns|us|µs|μs|ms|s|secs?|seconds?)(?![A-Za-z])"
-SPOKEN_RATES = re.compile(r"([kKMGT]?)(?:[qrfti]ps|ops|iops|Hz|[Ff][Ll][Oo][Pp][Ss]?)")
+SPOKEN_RATES = re.compile(r"([kKMGT]?)(?:[qrftib]ps|ops|iops|Hz|[Ff][Ll][Oo][Pp][Ss]?)")
 MEMORY = re.compile(r"memory|mem|rss|heap|footprint")
+BYTE_RATES = re.compile(r"([kKMGT]?)Bps")
 AMBIGUOUS_APART = frozenset(("min", "mins", "h", "B"))
 """Units that count behind a space only if the metric is known to be of their kind: `5 min 3 max` is no time."""
 
@@ -122,7 +131,11 @@ def read_match(
     _check_cut(match, start, end, first, last, metric, numeric=numeric)
     if match.end() <= max(end, last) and (parts := _duration(line, start, end)):
         return _seconds(parts, metric)
+    spaced = SPACED.match(line, start)
+    if spaced and spaced.end() <= last and numeric is False:
+        end = spaced.end()
     _check_apart(match, start, end, metric)
+    _check_behind(match, start, end, metric)
     reading = _measured(match, start, end, last, metric, decimal, named)
     if unit and (known := unit_of(unit)) and reading.end == end:
         value = _converted(reading.value, known, unit_of_metric(metric), unit, metric, line)
@@ -171,13 +184,33 @@ def _check_apart(match: re.Match[str], start: int, end: int, metric: str) -> Non
         raise ValueError(f"expected a number for {metric}, found a part of something longer in the line {_shown(line)}")
 
 
+def _check_behind(match: re.Match[str], start: int, end: int, metric: str) -> None:
+    """Refuse a number of which a part, or the unit, is not understood, unless the pattern names what follows."""
+    line, word = match.string, UNIT.match(match.string, end)
+    if match.end() > end or "unit" in match.re.groupindex:
+        return
+    if (spaced := SPACED.match(line, start)) and spaced.end() > end:
+        joined = spaced[0].replace(" ", "")
+        raise ValueError(
+            f"{spaced[0]} may be {line[start:end]} or {joined} for {metric}: take one number of it in a group such as "
+            rf"([\d ]+), or name what follows in the pattern; the line is {_shown(line)}"
+        )
+    if MAGNITUDE.match(line, end):
+        raise ValueError(f"expected a number in digits for {metric}, in the line {_shown(line)}")
+    if word and not word["gap"] and word.start("unit") == end and _printed_unit(word, unit_of_metric(metric)) is None:
+        raise ValueError(
+            f"expected a unit that is known for {metric}, got {word['unit'][:40]!r}; if it says nothing, name it in the "
+            f"pattern; the line is {_shown(line)}"
+        )
+
+
 def _measured(match: re.Match[str], start: int, end: int, last: int, metric: str, decimal: str, named: str) -> Reading:
     """The number from `start` to `end` in the unit that is wanted."""
     line, wanted = match.string, unit_of_metric(metric)
     if named and (wanted is None or not wanted.stated):
         wanted = unit_of(named)
     text = line[start:end]
-    value = value_of(text, decimal)
+    value = value_of(text.replace(" ", ""), decimal)
     if value is None:
         raise ValueError(f"expected a number for {metric}, the command said {text!r}, in the line {_shown(line)}")
     said = UNIT.match(line, end)
@@ -189,6 +222,8 @@ def _measured(match: re.Match[str], start: int, end: int, last: int, metric: str
     ends = said.end() if said and unit else end
     if match.re.groups and not TRAILING.fullmatch(line[ends : max(ends, last)]) and unit_of(line[ends:last]) is None:
         raise ValueError(f"expected a number for {metric}, the command said {match[value_group(match)][:80]!r}")
+    if unit is None and wanted and wanted.stated:
+        name, unit = _labelled(line[:start], wanted)
     fixed = unit is not None and (wanted is None or not wanted.stated) and _is_fixed(match, name)
     if unit is not None and not fixed:
         value = _converted(value, unit, wanted, name, metric, line)
@@ -197,8 +232,19 @@ def _measured(match: re.Match[str], start: int, end: int, last: int, metric: str
     return Reading(value, line[start:ends] if unit else text, start, ends)
 
 
+def _labelled(before: str, wanted: Unit) -> tuple[str, Unit | None]:
+    """The unit that the last word before a number is, if it measures what is wanted."""
+    label = LABEL.search(before)
+    unit = unit_of(label["unit"]) if label and label["unit"] not in AMBIGUOUS_APART else None
+    return (label["unit"], unit) if label and unit and unit.kind == wanted.kind else ("", None)
+
+
 def _printed_unit(said: re.Match[str], wanted: Unit | None) -> Unit | None:
     name, glued = said["unit"], not said["gap"]
+    if name == "m" and glued and wanted and wanted.kind == "time":
+        return Unit("time", 60.0)
+    if name in "KMGT" and not glued and wanted and wanted.kind == "size":
+        return Unit("size", 1024.0 ** PREFIXES[name])
     unit = unit_of(name) or (Unit("count", 1000.0 ** PREFIXES[name]) if glued and name in PREFIXES else None)
     if unit and name in AMBIGUOUS_APART and not glued and (wanted is None or wanted.kind != unit.kind):
         return None
@@ -234,8 +280,8 @@ def _duration(line: str, start: int, end: int) -> re.Match[str] | None:
 
 
 def _seconds(parts: re.Match[str], metric: str) -> Reading:
-    hours, minutes, seconds = (float((each or "0").replace(",", ".")) for each in parts.groups())
-    value = 3600 * hours + 60 * minutes + seconds
+    days, hours, minutes, seconds = (float((each or "0").replace(",", ".")) for each in parts.groups())
+    value = 86400 * days + 3600 * hours + 60 * minutes + seconds
     value = _converted(value, Unit("time"), unit_of_metric(metric), "hours, minutes or seconds", metric, parts.string)
     return Reading(value, parts[0], *parts.span())
 
@@ -353,6 +399,8 @@ def unit_of(name: str) -> Unit | None:
         return Unit("size", SIZES[name])
     if name in ("%", "x"):
         return Unit("share")
+    if each := BYTE_RATES.fullmatch(name):
+        return Unit("size rate", 1000.0 ** PREFIXES.get(each[1], 0))
     if spoken := SPOKEN_RATES.fullmatch(name):
         return Unit("rate", 1000.0 ** PREFIXES.get(spoken[1], 0))
     what, per, time = name.partition("/")

@@ -111,6 +111,11 @@ def _source(task: Task, output: Output, name: str, read: MetricReader, value: fl
 def _unread(task: Task, metric: str, read: MetricReader, source: Source) -> str:
     """A number that a candidate may print in the place of the seed's, and that would be read as another one."""
     assert task.command
+    said, wanted = unit_of_metric(read.what.rpartition(".")[2]), unit_of_metric(metric)
+    if read.how == "json" and said and wanted and said.stated and wanted.stated and said != wanted:
+        return (
+            f"{metric} is what {read.what} says, in another unit: name the metric after the key, or the other way round"
+        )
     if source.span is None:
         return ""
     found = re.fullmatch(r"[-+]?[\d.,_']+(?:[eE][-+]?\d+)?(\D*)", source.text[source.span[0] : source.span[1]])

@@ -14,7 +14,7 @@ NAMED = ("ns", "us", "µs", "ms", "s", "seconds")
 NARROW = "\u00a0\u202f\u2009"
 TIMES = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "seconds": 1.0, "min": 60.0, "h": 3600.0}
 SIZES = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1024.0, "MiB": 1024.0**2, "GiB": 1024.0**3}
-RATES = {"ops/s": 1.0, "ops/ms": 1e3, "kHz": 1e3, "qps": 1.0, "GFLOPS": 1e9, "it/s": 1.0}
+RATES = {"ops/s": 1.0, "ops/ms": 1e3, "kHz": 1e3, "qps": 1.0, "GFLOPS": 1e9, "it/s": 1.0, "Gbps": 1e9}
 PER_THING = {"ns/op": 1e-9, "ms/it": 1e-3}
 GLUED = {"k": 1e3, "M": 1e6, "G": 1e9}
 WANTED = {
@@ -209,11 +209,13 @@ def _number(asked: Asked, line: str, start: int) -> tuple[float, int]:
     rest = line[end:]
     if (value := _duration(line, start, end)) is not None:
         return _in_unit(asked, *value)
-    if _goes_on(line, start, end):
+    if _goes_on(line, start, end) or not (asked.unit or _known(asked, line, start, end)):
         raise Unreadable
     value = _value(text, asked.decimal)
     unit, after = _unit(asked, rest)
     kind, factor = _kind(asked, unit, glued=rest.startswith(unit) if unit else False)
+    if not kind and unit not in ("%", "x") and (labelled := _labelled(asked, line[:start])):
+        kind, factor, after = "time", labelled, 0
     if asked.group in ("word", "whole"):
         word_end = len(line) if asked.group == "whole" else first
         while word_end < len(line) and not line[word_end].isspace():
@@ -231,6 +233,25 @@ def _number(asked: Asked, line: str, start: int) -> tuple[float, int]:
         if not abs(value) < float("inf"):
             raise Unreadable
     return value, end + (after if kind else 0)
+
+
+def _labelled(asked: Asked, before: str) -> float | None:
+    """The unit of time that the label tells, if the metric is a time in a unit of its own."""
+    if WANTED[asked.metric][0] != "time" or WANTED[asked.metric][1] is None:
+        return None
+    label = before.rstrip(" \t").rstrip(":=").rstrip(" \t").rstrip(")")
+    return next((TIMES[unit] for unit in ("ms", "us", "ns") if label.endswith((f"_{unit}", f"({unit}"))), None)
+
+
+def _known(asked: Asked, line: str, start: int, end: int) -> bool:
+    """Whether nothing that is not understood follows: a word without a gap, or what may be more of the digits."""
+    rest = line[end:]
+    word, _ = _unit(asked, rest)
+    if word and rest.startswith(word) and word not in ("%", "x") and not _kind(asked, word, glued=True)[0]:
+        return False
+    fields = rest.split(" ")
+    follows = fields[1] if len(fields) > 1 and not fields[0] else ""
+    return not (line[start:end].isdigit() and end - start <= 3 and len(follows) == 3 and follows.isdigit())
 
 
 def _goes_on(line: str, start: int, end: int) -> bool:
@@ -375,6 +396,10 @@ def _kind(asked: Asked, unit: str, *, glued: bool) -> tuple[str, float]:
     wanted = WANTED[asked.metric][0]
     if not glued and ((unit in ("min", "h") and wanted != "time") or (unit == "B" and wanted != "size")):
         return "", 1.0
+    if unit == "m" and glued and wanted == "time":
+        return "time", 60.0
+    if unit in ("K", "M", "G", "T") and not glued and wanted == "size":
+        return "size", 1024.0 ** (1 + "KMGT".index(unit))
     for kind, units in (("time", TIMES), ("size", SIZES), ("rate", RATES), ("time", PER_THING)):
         if unit in units:
             return kind, units[unit]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import random
+import re
 from collections import Counter
 
 import pytest
@@ -87,6 +88,22 @@ def value(
         ("speed ([0-9.]+) ns/op", "speed 5.5e+03 ns/op", "nanoseconds", 5500.0),
         ("took ([0-9.]+)", "took 5 MB", "seconds", None),
         ("count ([0-9.]+)", "count 5 min 3 max 9", "score", 5.0),
+        ("rate: ([0-9.]+)", "rate: 1.5 Gbps", "score", 1.5e9),
+        ("rate: ([0-9.]+)", "rate: 1.5 MBps", "mb_per_s", 1.5),
+        ("elapsed: ([0-9.]+)", "elapsed: 2m", "elapsed", 120.0),
+        ("elapsed: ([0-9.]+)", "elapsed: 1 day, 0:00:01", "elapsed", 86401.0),
+        ("elapsed: ([0-9.]+)", "elapsed: 2 days", "seconds", 172800.0),
+        ("elapsed ([0-9.]+)", "elapsed 1 234 ms", "elapsed", None),
+        (r"elapsed ([\d ]+) ms", "elapsed 1 234 ms", "elapsed", 1234.0),
+        ("row ([0-9.]+) ([0-9.]+)", "row 1 234", "score", 1.0),
+        ("n ([0-9.]+)", "n 1.2 million ops/s", "score", None),
+        ("n ([0-9.]+)", "n 12apples", "score", None),
+        ("n ([0-9.]+)apples", "n 12apples", "score", 12.0),
+        ("rss ([0-9.]+)", "rss 12 K", "rss", 12288.0),
+        (r"\): ([0-9.]+)", "Maximum resident set size (kbytes): 2000", "peak_mb", 2.048),
+        ("elapsed_ms: ([0-9.]+)", "elapsed_ms: 1500", "seconds", 1.5),
+        (r"Time \(ms\): ([0-9.]+)", "Time (ms): 1500", "seconds", 1.5),
+        ("elapsed_ms: ([0-9.]+)", "elapsed_ms: 1500", "elapsed", 1500.0),
         ("t ([0-9.]+)", "\x1b[32mt \x1b[1m1.5\x1b[0m", "score", 1.5),
     ],
 )
@@ -268,7 +285,7 @@ def number(rng: random.Random) -> str:
 
 
 UNITS = ["", "", "", *plain_reader.TIMES, *plain_reader.SIZES, *plain_reader.RATES, *plain_reader.PER_THING]
-UNITS += ["%", "x", "k", "M", "apples"]
+UNITS += ["%", "x", "k", "M", "m", "apples", "234", "100 ms"]
 BESIDE = [" (failed)", " FAILED", " valid=False", " valid=True", " error=0.5", " status=failed", " n=3", " 12 runs"]
 AROUND = ["error: no such name", "error: 0.25", "ERROR = none", "valid: false", "valid: true", "success=0", "passed=0"]
 AROUND += [
@@ -282,7 +299,7 @@ AROUND += [
 ]
 AROUND += ["", "panic: oops", "Traceback (most recent call last):", "  File x", "NameError: y", "\x1b[31mred\x1b[0m"]
 AROUND += ["a 1/4\ra 2/4"]
-LABELS = ["took ", "score: ", "mean: ", "user ", "METRIC x=", "total: "]
+LABELS = ["took ", "score: ", "mean: ", "user ", "METRIC x=", "total: ", "wall_ms: ", "wall (us): "]
 
 
 def made(rng: random.Random) -> tuple[Asked, str, str, str]:
@@ -295,13 +312,14 @@ def made(rng: random.Random) -> tuple[Asked, str, str, str]:
     asked = Asked(metric, label, group, unit, decimal=rng.choice(["", "", "", ",", "."]), ignored=ignored)
     groups = {"number": rng.choice(["([0-9.]+)", r"([\d.,]+)", r"(\d+)", r"(-?\d+\.?\d*)"]), "word": r"(\S+)"}
     groups["three digits"] = r"(\d\.\d\d)"
-    read = f"regex:{label}{groups[group]}" + (f" {unit}" if unit else "")
+    read = f"regex:{re.escape(label)}{groups[group]}" + (f" {unit}" if unit else "")
     lines = [rng.choice(AROUND) for _ in range(rng.randint(0, 3))]
     for _ in range(rng.choice([1, 1, 1, 2])):
         said = rng.choice([unit, unit, *plain_reader.NAMED[:2]]) if unit else rng.choice(UNITS)
         gap = " " if unit else rng.choice(["", " ", "   "])
         words = rng.choice(["", "", "min ", "warmup ", "median ", "average "])
-        line = f"{words}{label}{number(rng)}{gap if said else ''}{said}" + rng.choice(["", "", " ± 0.4 ms", *BESIDE])
+        line = f"{words}{label}{number(rng)}{gap if said else ''}{said}"
+        line += rng.choice(["", "", " ± 0.4 ms", *BESIDE]) if not said[:1].isdigit() else ""
         lines.append(rng.choice(["", "", "\x1b[32m", "9/9\r"]) + line)
         lines += [rng.choice(AROUND) for _ in range(rng.choice([0, 0, 1, 2]))]
     stderr = "\n".join(rng.choice(AROUND) for _ in range(rng.choice([0, 0, 0, 1, 2])))
