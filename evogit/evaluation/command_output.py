@@ -20,6 +20,8 @@ MAX_LINE_CHARS = 4096
 """Characters of a line in which a pattern is searched."""
 MAX_LINES = 1000
 """Last lines of the output in which numbers and JSON objects are looked for."""
+MAX_SHOWN_KEYS = 8
+"""Keys of an object that an error names."""
 MAX_OTHERS, FAR = 64, 1e300
 """Numbers beside the metrics that are kept, and how large one may be."""
 NAME = re.compile(r"[A-Za-z_][\w.-]{0,59}", re.ASCII)
@@ -200,6 +202,9 @@ class Output:
             holder = value if isinstance(value, dict) else {}
             told = told or failure_in(holder, self._ignored, (*self._command.reads, part))
             value = holder.get(part)
+            if not told and part not in holder:
+                names = ", ".join(map(str, list(holder)[:MAX_SHOWN_KEYS])) or "none"
+                raise ValueError(f"the last JSON object has no key {key} for {metric}; its keys are {names}")
         if told:
             raise ValueError(_told(metric, told))
         number = self._number(metric, key, value)

@@ -199,7 +199,7 @@ def _check_behind(match: re.Match[str], start: int, end: int, metric: str) -> No
         raise ValueError(f"expected a number in digits for {metric}, in the line {_shown(line)}")
     if word and not word["gap"] and word.start("unit") == end and _printed_unit(word, unit_of_metric(metric)) is None:
         raise ValueError(
-            f"expected a unit that is known for {metric}, got {word['unit'][:40]!r}; if it says nothing, name it in the "
+            f"expected a known unit for {metric}, got {word['unit'][:40]!r}; if it says nothing, name it in the "
             f"pattern; the line is {_shown(line)}"
         )
 

@@ -39,8 +39,8 @@ class Provable(Struct, frozen=True, kw_only=True):
     def advice(self) -> str:
         """How many repeats tell a small gain, as the end of a sentence."""
         if self.enough is None:
-            return f"{WANTED:.0%} would take more than {MAX_REPEATS} repeats"
-        return f"{WANTED:.0%} would take repeats = {self.enough}"
+            return f"{100 * WANTED:g} % takes more than {MAX_REPEATS} repeats"
+        return f"{100 * WANTED:g} % takes repeats = {self.enough}"
 
 
 def provable(task: Task, judged: SeedEvaluation) -> Provable | None:
@@ -95,4 +95,4 @@ def told_provable(task: Task, judged: SeedEvaluation) -> Iterator[str]:
     if task.primary.noise == "log" and not task.environment.exclusive:
         help_by.append("[sandbox] exclusive = true: one candidate at a time makes times steadier")
     if help_by:
-        yield f"to prove less: {'; '.join(help_by)}"
+        yield f"for smaller gains: {'; '.join(help_by)}"

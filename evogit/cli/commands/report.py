@@ -18,6 +18,7 @@ from evogit.cli.lines.counts import count_words
 from evogit.cli.lines.crossings import step_rows, strategy_rows
 from evogit.cli.lines.events import HALTED
 from evogit.cli.lines.front import front_lines
+from evogit.cli.lines.next_steps import take_command
 from evogit.cli.lines.spending import amount, money, spending_lines
 from evogit.cli.lines.view import SHORT, View, first_line, on_one_line
 from evogit.cli.locate_run import Place
@@ -339,8 +340,9 @@ def _next(place: Place, evidence: dict[str, Any] | None) -> Iterator[Section]:
     if history.started is None or evidence is None or history.best == history.seed:
         yield Section(title="look at next", commands=[place.hint("log -n 20"), place.hint("show seed")])
         return
-    take = "graph -n 20" if place.repository.created else "land best --squash"
-    yield Section(title="look at next", commands=[place.hint(each) for each in ("diff seed best", "show best", take)])
+    take = "graph -n 20" if place.repository.created else take_command(place)
+    steps = dict.fromkeys(("diff seed best", "show best", take))
+    yield Section(title="look at next", commands=[place.hint(each) for each in steps])
     names = {"candidate": "commit", "tree": "tree", "evaluator": "evaluator", "image": "image"}
     facts = [
         f"{name} {escape(evidence[key].removeprefix('sha256:')[:10])}" for name, key in names.items() if evidence[key]

@@ -87,6 +87,9 @@ def _shown(view: View, found: Verification) -> Iterator[Text]:
         yield from (Text("  ").append_text(line) for line in table(rows, "lrrr"[: len(rows[0])]))
     elif found.holds:
         yield Text(f"  {found.recorded.status if found.recorded else 'not evaluated'} then, {found.again.status} now")
+    if found.scores.paired and found.again.ok and (gain := compare(found.scores, AGAIN, view.history.seed or "")):
+        share = f" ({gain.relative})" if gain.relative else ""
+        yield Text(f"  over the seed, side by side now: {gain.words(decimals(gain.value, gain.over))}{share}")
     for said, style in ((found.against, "red"), (found.differs, "yellow")):
         for line in said:
             parts = wrap(escape(line), max(view.width - 2, 20)) if view.width else [escape(line)]
