@@ -1,4 +1,4 @@
-"""What a run claims while the machine's pace changes: `python benchmarks/drift.py [--runs N]`.
+"""Measures the claims of runs on a machine whose pace changes: `python benchmarks/drift.py [--runs N]`.
 
 Real engines evolve sixteen candidates in memory. A simulated machine measures their time, with noise of 3 % and at a
 pace that changes: all candidates are as fast as the seed, or one of them saves 10 %. Printed are the runs that called
@@ -49,7 +49,7 @@ SPREAD = 0.03
 SAVED = 0.1
 
 Pace = Callable[[int], float]
-"""How slow the machine is in the evaluation of this number."""
+"""The slowness of the machine in the evaluation of a number: 2.0 is half as fast."""
 
 PACES: Mapping[str, Pace] = {
     "steady": lambda number: 1.0,
@@ -98,18 +98,18 @@ def evolve(path: Path, task: Task, pace: Pace, saved: float, seed: int) -> Histo
 
 
 def claims(history: History) -> bool:
-    """Whether a run calls its best better than the seed."""
+    """Return whether a run calls its best better than the seed."""
     best, seed = history.best or "", history.seed or ""
     return best != seed and history.surely_fitter(best, seed)
 
 
 def found(history: History) -> bool:
-    """Whether the best is the planted candidate, and called better."""
+    """Return whether the best is the planted candidate, and called better."""
     return claims(history) and history.phylogeny[history.best or ""].title == f"number {PLANTED}"
 
 
 def holds(history: History) -> bool:
-    """Whether the interval of the best's gain holds what the planted candidate saves."""
+    """Return whether the interval of the best's gain holds what the planted candidate saves."""
     scores = history.scores
     assert isinstance(scores, PairedScores)
     above, half = scores.ratio(history.best or "", history.seed or "")

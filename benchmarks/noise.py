@@ -169,7 +169,7 @@ def simulated(scale: str, noise: Callable[[float], float]) -> Scores:
 
 
 def coverage(runs: int) -> list[dict[str, Any]]:
-    """How many intervals of means and of gains over the seed hold, by the kind of noise and the scale."""
+    """Return how many intervals of means and of gains over the seed hold, by the kind of noise and the scale."""
     kinds: dict[str, Callable[[random.Random], Callable[[float], float]]] = {
         "5 % of the value": lambda rng: lambda value: value * math.exp(rng.gauss(0, 0.05)),
         "30 % of the value": lambda rng: lambda value: value * math.exp(rng.gauss(0, 0.3)),

@@ -58,7 +58,7 @@ StopReason = Literal[
 Direction = Literal["maximize", "minimize"]
 
 Measure = Literal["", "none", "time", "rate", "memory"]
-"""What a metric measures of the machine; values of the last three cannot be compared across hours. Empty: unsaid."""
+"""The part of a machine that a metric measures; values of the last three cannot be compared across hours."""
 
 Judged = Literal["outside", "inside", "pairs"]
 """Where scores come from: computed out of the candidate's reach, or beside its code, or from comparisons of pairs."""
@@ -148,7 +148,7 @@ class Metric(Struct, frozen=True, kw_only=True):
     baseline: float | None = None
     best_known: float | None = None
     scale: Literal["", "linear", "log"] = ""
-    """How noise grows: alike for all values, or in proportion to them; empty where the task does not say so."""
+    """The growth of noise: alike for all values, or in proportion to them; empty if the task does not say."""
     bound: bool = False
     """Whether no value can be better than `best_known`, so that a run which reaches it is over."""
 
@@ -200,7 +200,7 @@ class Cost(Struct, frozen=True, kw_only=True):
     call_share: float = 0.0
 
     def __add__(self, other: Cost) -> Cost:
-        """What both used together."""
+        """Return the sum of two costs."""
         nearest = max(self, other, key=lambda each: each.call_share)
         return Cost(
             wall=self.wall + other.wall,
@@ -257,7 +257,7 @@ class Evaluation(Struct, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> bool:
-        """Whether it counts against the budget: everything but a fault of the evaluator or the machine does."""
+        """Return whether it counts against the budget: everything but a fault of the evaluator or the machine does."""
         return self.status not in ("evaluator-error", "not-measured")
 
 

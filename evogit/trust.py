@@ -71,7 +71,7 @@ class Claim(Struct, frozen=True):
 
     @property
     def is_shown_whole(self) -> bool:
-        """Whether the user sees all of the effect, and so can agree to it."""
+        """Return whether the user sees all of the effect, and so can agree to it."""
         return len(escape(self.effect)) <= EFFECT_CHARS
 
 

@@ -1,4 +1,4 @@
-"""How long a session's threads were ready to run while no core ran them, as the scheduler counts it."""
+"""Measures the time for which threads of a session were ready to run and had no core, as the scheduler counts it."""
 
 import os
 import time

@@ -28,9 +28,9 @@ EVALUATORS = ("src/evaluate.py", "src/evaluator.py", "evaluate.py", "evaluator.p
 INSTRUCTIONS = ("instructions.md", "problem_description.md", "src/instructions.md")
 LISTS = ("requirements.txt", "src/requirements.txt")
 OPTIONS = {"--input-program-file": "file", "--program-dir": "folder"}
-"""How a command of theirs is told what to evaluate."""
+"""The arguments with which their commands are told the program."""
 METRIC = re.compile(r"(^|_)(METRIC|SCORE|OBJECTIVE)(_(NAME|KEY))?$")
-"""What they call the constant with the name of the score that is optimised."""
+"""The constant in which they name the score that is optimised."""
 METRIC_NAME = re.compile(rb"METRIC|SCORE|OBJECTIVE")
 RUNS_TEXT = frozenset({"exec", "compile"})
 """Functions that are given the text of a program."""
@@ -89,7 +89,7 @@ def read_alphaevolve(place: Path) -> ForeignTask | None:
 
 
 def lacking(place: Path) -> str:
-    """Why a part of such a folder is no task, in a sentence; empty where there is none, or it is one."""
+    """Return a sentence on why a part of such a folder is no task; empty if there is none, or it is one."""
     folder = _root(place)
     program = _program(folder)
     evaluators = [path for path in EVALUATORS if _of_candidate(find_text(folder, path))[1] == "mapping"]

@@ -57,7 +57,7 @@ PROJECT = "pyproject.toml"
 AUTO = ".auto"
 """The folder of a session."""
 UNUSED = (f"{AUTO}/hooks/", f"{AUTO}/log.jsonl", f"{AUTO}/ideas.md")
-"""What of it no experiment needs."""
+"""The files of a session that no experiment needs."""
 SHELL = re.compile(r"\.(ba)?sh$|(^|/)Makefile$")
 MAX_SCRIPT_BYTES = 1 << 16
 """Bytes of a shell script in which commands are looked for."""
@@ -169,7 +169,7 @@ def lacking(folder: Path) -> str:
 
 
 def _lacking_part(folder: Path) -> str:
-    """Why a folder with a part of a session is none; empty if it has no part."""
+    """Return why a folder with a part of a session is none; empty if it has no part."""
     for layout in LAYOUTS:
         values = object_of(find_text(folder, layout.config))
         if isinstance(values.get("workingDir"), str):

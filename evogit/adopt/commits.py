@@ -10,7 +10,7 @@ from evogit.core import NotFoundError
 from evogit.repository import Repository
 
 COMMIT = re.compile(r"[0-9a-f]{7,40}")
-"""How a log names a commit; any other name, such as HEAD, leads to another one each time."""
+"""The name of a commit in a log; any other name, such as HEAD, leads to another one each time."""
 FARTHEST = 500
 """Commits above one of a row among which it is looked for the program that was changed, where some row's is near."""
 
@@ -50,7 +50,7 @@ class LoggedCommits:
         return {path: self.repository.trees.blob(blob) for path, blob in self._programs(commit)}
 
     def made_of(self, commit: str, rows: Collection[str]) -> str:
-        """Which of the commits of `rows` it was made of; empty for the first.
+        """Return which of the commits of `rows` it was made of; empty for the first.
 
         The nearest above it that has the program which it changed, as commits of logs lie in between, and what `git
         revert` took back stays above what was made after it; else the nearest of all.

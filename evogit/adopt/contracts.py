@@ -1,4 +1,4 @@
-"""What the `evaluate` of a Python source takes: several systems call their function so, and mean different things."""
+"""Tells the contracts of `evaluate` apart: several systems call a function so, and give it different arguments."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _bound(body: list[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
 
 
 def hands_to(function: ast.AST, name: str, calls: Collection[str]) -> bool:
-    """Whether a function hands a parameter to one of these functions."""
+    """Return whether a function hands a parameter to one of these functions."""
     return any(
         _called(node) in calls and any(_uses(given, name) for given in (*node.args, *node.keywords))
         for node in ast.walk(function)
@@ -75,7 +75,7 @@ def _called(call: ast.Call) -> str:
 
 
 def _is_mapping(function: ast.AST, name: str) -> bool:
-    """Whether a function looks a text up in a parameter."""
+    """Return whether a function looks a text up in a parameter."""
     return any(
         isinstance(node, ast.Subscript)
         and isinstance(node.value, ast.Name)

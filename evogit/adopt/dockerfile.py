@@ -31,7 +31,7 @@ MAX_INSTRUCTIONS = 500
 MAX_LAID_BYTES = 64 << 20
 """Bytes that all instructions may lay into an image, twice what comes along with a task."""
 FILE_BYTES = 1024
-"""What a file counts at least."""
+"""The least bytes that a file counts."""
 ELSEWHERE = ("/dev/", "/etc/apt/")
 """Where what is written is of no use here."""
 BUILD = "for that, build it with Docker and name it as [sandbox] image of a task of your own (`evogit adopt`)"

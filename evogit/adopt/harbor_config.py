@@ -44,7 +44,7 @@ def config_of(folder: Path) -> dict[str, Any]:
 
 
 def has_settings(folder: Path) -> bool:
-    """Whether a task.toml has any lines, read or not."""
+    """Return whether a task.toml has any lines, read or not."""
     return any(not line.lstrip().startswith("#") for line in lines_of(find_text(folder, "task.toml")))
 
 

@@ -125,7 +125,7 @@ def _notes(place: Path, config: Mapping[str, Any], ranked: str) -> Iterator[str]
 
 
 def _scoring(config: Mapping[str, Any], *, is_skydiscover: bool) -> dict[str, Any]:
-    """What a configuration says of the score: stages, features, and arguments that OpenEvolve hands to `evaluate`."""
+    """Return what of a configuration the score depends on: stages, features, and the arguments of `evaluate`."""
     said = at(config, "evaluator", "cascade_thresholds")
     features = at(config, "database", "feature_dimensions")
     arguments = at(config, "evaluator", "evaluator_args")

@@ -98,7 +98,7 @@ def _segments(text: str) -> list[_Segment]:
 
 
 def _told(row: dict[str, Any]) -> dict[str, str]:
-    """What a row tells of how its program came about."""
+    """Return the title and the parent of a row's program."""
     notes = {name: text for name, text in object_of(row.get("asi")).items() if isinstance(text, str)}
     told = {name: row[name] for name in ("run", "status", "confidence") if row.get(name) is not None}
     return {name: str(value)[:MAX_COLUMN_CHARS] for name, value in {**told, **notes}.items()}

@@ -35,7 +35,7 @@ MAX_TEXTS_CHARS = 1 << 24
 MESSAGE = "task_sys_msg"
 """What they call the instructions."""
 ARGUMENTS = "extra_cmd_args"
-"""What they call the arguments that evaluate.py gets beside the program."""
+"""The name of the setting with the arguments that evaluate.py gets beside the program."""
 STARTS = re.compile(r"(^|/)run[^/]*\.py$")
 """Files that begin a run of theirs, which no evaluator needs, where they speak of it."""
 
@@ -292,7 +292,7 @@ def _below(values: Any, name: str) -> Iterator[object]:
 
 
 def _literals(tree: ast.Module, name: str) -> Iterator[object]:
-    """What a module gives as an argument, or an entry, of this name; None for what is no literal."""
+    """Return the literal that a module gives as an argument, or an entry, of this name; None for anything else."""
     assigned = {
         target.id: node.value
         for node in ast.walk(tree)

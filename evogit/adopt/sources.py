@@ -1,4 +1,4 @@
-"""What the files of somebody else's task tell: which of them count, which packages they need."""
+"""Reads the files of another system's task: those that count, and the packages that they need."""
 
 from __future__ import annotations
 

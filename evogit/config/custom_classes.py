@@ -60,7 +60,7 @@ def code_claim(text: str, use: str) -> Claim:
 
 
 def load(text: str) -> Any:
-    """What `FILE.py:Name` names; the file is run as a module of its own, once, and never as bytecode that lies there.
+    """Load the class `FILE.py:Name`; the file runs as a module of its own, once, and never as bytecode that lies there.
 
     Raises:
         ConfigError: the file cannot be run, or has no such name.

@@ -14,7 +14,7 @@ NAMED = re.compile(r"(?:print|log|puts|stdout\.write)\w*\(\s*(?:json|JSON)\.(?:d
 """A print of an object that has a name."""
 KEY = re.compile(r"(?:^|[{,])\s*\\?[\"']?([A-Za-z_]\w*)\\?[\"']?\s*(?=[:,}])")
 HOLE = r"%[-+ #0-9.]*l?[a-z]|\$?\{[^{}\n]{0,200}\}"
-"""Where a format puts a value in."""
+"""The place of a value in a format."""
 PRINTED = re.compile(rf"(?P<hole>{HOLE})(?P<space> ?)(?P<unit>ms|us|µs|ns|s|seconds|ops/s)(?![\w/])")
 UNITS = {
     "ms": "milliseconds",
@@ -36,13 +36,13 @@ WHOLE = (
     r"\b(?:mean|average|avg|geomean|estimate)\b",
     r"\b(?:median|middle|mid|p50)\b",
 )
-"""What names the number that stands for a whole run, best first."""
+"""Words that name the number of a whole run, best first."""
 PART = (
     r"\b(?:user|usr|sys|system|kernel|set ?up|warm ?up|init\w*|load(?:ing|ed)?|import\w*|build\w*|compil\w+|teardown|"
     r"clean ?up|min|minimum|max|maximum|fastest|slowest|lower|low|lo|upper|high|hi|first|range|std|std ?dev|sd|spread|"
     r"deviation|outliers?|p\d\d+|iqr|q[13]|baseline|reference|naive|before)\b"
 )
-"""What names a part of a run, or one of several."""
+"""Words that name a part of a run, or one of several runs."""
 NEUTRAL = len(WHOLE)
 
 HEADLINE = re.compile(r"scores?|fitness|rewards?")
@@ -97,7 +97,7 @@ def read_of_object(text: str) -> dict[str, str]:
 
 
 def read_of_time(text: str) -> dict[str, str]:
-    """How the time, or the rate, that a source prints with its unit can be read: metric -> how; empty for none.
+    """Return how the time, or the rate, that a source prints with its unit can be read: metric -> how; empty for none.
 
     Of several the one that is called total, mean or median; no part of a run if there is another one; else the last.
     """
@@ -146,7 +146,7 @@ def _objects(text: str) -> Iterator[list[str]]:
 
 
 def _inner(text: str) -> str:
-    """What stands in front of the bracket that closes an object, with it."""
+    """Return the text up to the bracket that closes an object, with it."""
     depth = 1
     for place, character in enumerate(text):
         depth += (character in "{(") - (character in "})")

@@ -74,7 +74,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def paired(self) -> bool:
-        """Whether would-be bests are measured side by side with a reference."""
+        """Return whether would-be bests are measured side by side with a reference."""
         return self.repeats > 0 and self.measures not in ("", "none")
 
     @property
@@ -414,7 +414,7 @@ _NOVELTY = {"python": "fingerprint", "command": "tree", "judge": "tree"}
 
 
 def _measures(table: TaskTable) -> Measure:
-    """What the metric that ranks measures: as declared, or time where it is read from a clock or runs are exclusive."""
+    """Return what the primary metric measures: as declared, or time if a clock gives it or runs are exclusive."""
     name, metric = next((n, m) for n, m in table.metrics.items() if m.primary or len(table.metrics) == 1)
     clock = table.evaluator.read.get(name, "").partition(":")[0] in ("cpu", "wall") or table.sandbox.exclusive
     return metric.measures or ("time" if clock else "")

@@ -53,11 +53,11 @@ class MetricTable(_TaskTable):
     best_known: FiniteFloat | None = None
     """The best value known from elsewhere, shown beside the results."""
     scale: Literal["", "linear", "log"] = ""
-    """How noise grows: "linear", alike for all values; "log", in proportion to them, as times, rates and ratios do;
+    """The growth of noise: "linear", alike for all values; "log", in proportion to them, as times, rates and ratios do;
     default: "log" for aggregate = "geometric" and for what is measured of the machine, else as measured."""
     measures: Measure = ""
-    """What it measures of the machine: "time", "rate", "memory", or "none". With repeats, would-be bests are then
-    measured in turns with a reference. Default: "time" where it is read from cpu or wall, or with sandbox.exclusive."""
+    """The part of the machine that it measures: "time", "rate", "memory", or "none". With repeats, would-be bests are
+    then measured in turns with a reference. Default: "time" if read from cpu or wall, or with sandbox.exclusive."""
     bound: bool = False
     """Whether nothing can be better than `best_known`, so that a run which reaches it ends."""
 

@@ -30,7 +30,7 @@ MEMORY = re.compile(r"(^|_)(memory|rss|heap)(_|$)")
 
 
 def measure_of(metric: str) -> Measure:
-    """What a metric seems to measure of the machine, by its name; empty where that says nothing."""
+    """Return what a metric seems to measure of the machine, by its name; empty if the name does not tell."""
     kinds: dict[Measure, re.Pattern[str]] = {"rate": RATES, "time": TIMES, "memory": MEMORY}
     return next((kind for kind, names in kinds.items() if names.search(metric)), "")
 
@@ -265,7 +265,7 @@ CODES = frozenset(("exit_code", "exitcode", "exit_status", "returncode", "return
 STATES = frozenset(("status", "state", "outcome", "verdict", "result"))
 SIGNS = ERRORS | GOOD | BAD | CODES | STATES
 ALL, SEED = "all", "seed"
-"""What `ignored_failures` may name besides: every sign, and whatever is told of the seed."""
+"""Names in `ignored_failures` for every sign, and for all signs of the seed."""
 
 
 def failure_signs(names: Sequence[str]) -> tuple[str, ...]:

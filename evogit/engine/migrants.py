@@ -26,7 +26,7 @@ MAX_BYTES = 256 << 10
 """Bytes of the files that a claimed candidate changes: they are searched for credentials while the engine waits."""
 
 TITLE = "migrant from "
-"""How the titles of such candidates begin, by which they are counted."""
+"""The beginning of the titles of such candidates, by which they are counted."""
 
 
 @dataclass(slots=True)

@@ -187,7 +187,7 @@ def case_of(command: EvaluationCommand, ran: Ran, ignored: Collection[str] = ())
 
 
 def _said(ran: Ran, reports: Mapping[str, Report], sources: Iterable[Source] = ()) -> str:
-    """What agents are told: failures, the last lines of the output, and before them the lines that numbers are from."""
+    """Return the feedback for agents: failures, the lines that numbers are from, and the last lines of the output."""
     failures = [failed for name in sorted(reports) if (failed := reports[name].failures())]
     tail = _tail(ran, LINES_BESIDE if failures else LAST_LINES)
     lines = dict.fromkeys(each.text[:LONGEST_SHOWN] for each in sources)

@@ -36,7 +36,7 @@ TRIPLE = re.compile(r"\[\s*([\d.,eE+-]+\s*\S{0,9})\s+([\d.,eE+-]+\s*\S{0,9})\s+(
 
 
 class Source(Struct, frozen=True):
-    """Where a metric's number was read.
+    """The place of a metric's number.
 
     Attributes:
         value: of the metric.
@@ -56,7 +56,7 @@ class Source(Struct, frozen=True):
 
 
 class Stream(Struct, frozen=True):
-    """What a command printed on stdout or stderr, as lines, each with its number."""
+    """The lines that a command printed on stdout or stderr, each with its number."""
 
     name: str
     lines: Sequence[str]
@@ -116,7 +116,7 @@ class Output:
 
     @property
     def count(self) -> int:
-        """How many lines there are."""
+        """Return how many lines there are."""
         return sum(len(stream.lines) for stream in self._streams)
 
     def read(self, metric: str, read: MetricReader) -> Source:

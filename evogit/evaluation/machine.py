@@ -36,12 +36,12 @@ def machine(*, with_gpus: bool = False) -> str:
 
 
 def kind_of_machine(task: Task) -> str:
-    """What times of a task depend on."""
+    """Return the kind of machine that times of a task depend on."""
     return machine(with_gpus=task.environment.gpus > 0)
 
 
 def simultaneous(task: Task, jobs: int) -> int:
-    """How many of so many evaluations of a task this machine does at a time.
+    """Return how many of so many evaluations of a task this machine does at a time.
 
     Those that measure time are one, on a core of its own; with GPUs one on each, if there are as many cores.
     """

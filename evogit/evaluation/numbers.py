@@ -26,10 +26,10 @@ NO_NUMBER = r"(?i:inf(?:inity)?|nan)(?=(?:[nuµμm]?s|[kKMGT]?i?B|x)?(?![A-Za-z]
 ANY = rf"({SIGN}(?:(?:\d(?:[\d._,'\u2019{SPACES}]*\d)?\.?|\.\d+){EXPONENT}|{NO_NUMBER}))"
 """The group that takes the place of one in a pattern that stands for a number, such as `([0-9.]+)`."""
 NUMERIC = re.compile(r"(?:\\d|\\[.,+-]|\[(?:\\[d.,+-]|[-0-9.,+eE_'])+\]|[-+.,eE0-9?*|]|\(\?:|\(|\)|\{\d*(?:,\d*)?\})+")
-"""What a group of a pattern consists of that stands for a number."""
+"""The inside of a group that stands for a number."""
 REPEATED = re.compile(r"(?:\\d|\])(?:[+*]|\{\d*,\})")
 LEADING, TRAILING = re.compile(r"[\s$€£¥(\[{=:\"'*~≈<>]*"), re.compile(r"[\s,;:.)\]}\"'*!%]*")
-"""What may stand around a number in a group that takes more than numbers."""
+"""Characters around a number in a group that takes more than numbers."""
 RUN = frozenset(f"0123456789.,_'\u2019-+\u2212eEdD{SPACES}")
 MAX_NUMBER_CHARS = 400
 MAX_SHOWN_CHARS = 160
@@ -45,7 +45,7 @@ COMPOUND = re.compile(
 """A duration of more than one part: 1m30.5s, 2 h 5 min."""
 CLOCK = re.compile(r"(?:(\d+) ?d(?:ays?)?,? )?(?:(\d+):)?(\d+):([0-5]\d(?:[.,]\d+)?)(?![\d:])")
 SPACED = re.compile(r"\d{1,3}(?: \d{3})+(?![\d.,:/-]*\d)")
-"""What may be one number with spaces between its thousands, or several numbers."""
+"""Digits that are one number with spaces between its thousands, or several numbers."""
 MAGNITUDE = re.compile(r"\s?(?:hundred|thousand|million|billion|trillion)s?(?![A-Za-z])", re.IGNORECASE)
 LABEL = re.compile(r"[(_](?P<unit>[A-Za-zµμ]+(?:/[A-Za-z]+)?)\)?[ \t]*[:=]?[ \t]*$")
 """The end of a label, which may be the unit of the number behind it: `elapsed_ms: 5`, `size (kbytes): 5`."""
@@ -254,7 +254,7 @@ def _printed_unit(said: re.Match[str], wanted: Unit | None) -> Unit | None:
 
 
 def _is_fixed(match: re.Match[str], name: str) -> bool:
-    """Whether the pattern itself names the unit and no other, so that it never varies."""
+    """Return whether the pattern itself names the unit and no other, so that it never varies."""
     if "unit" in match.re.groupindex:
         return False
     behind = match.re.pattern[_group(match.re.pattern)[1] :] if match.re.groups else ""
@@ -373,7 +373,7 @@ def _widened(text: str) -> tuple[re.Pattern[str], bool, str]:
 
 
 def _group(text: str) -> tuple[int, int]:
-    """Where the inside of the first group of a pattern begins and ends."""
+    """Return the span of the inside of a pattern's first group; (0, 0) if there is none."""
     first, depth = 0, 0
     for piece in re.finditer(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?:\?(?!P<)[^)]?)?|\)", text, re.DOTALL):
         if piece[0] == "(" and not first:

@@ -1,4 +1,4 @@
-"""When an evaluation may begin: with others, or alone on a machine that is calm."""
+"""Lets evaluations begin: with others, or alone on a machine that is calm."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 LOOKS, EVERY = 10, 0.2
-"""How often, and how many seconds apart, one looks how busy the machine is before that is known."""
+"""Number of looks at the load of the machine, and the seconds between two of them."""
 
 
 class Door:
@@ -51,7 +51,7 @@ async def calm(patience: float) -> None:
 
 
 def _running() -> int:
-    """How many tasks of this machine run or are ready to, this one left out; 0 where nothing tells."""
+    """Return how many tasks of this machine run or are ready to, this one left out; 0 where nothing tells."""
     try:
         return int(Path("/proc/loadavg").read_text().split()[3].partition("/")[0]) - 1
     except (OSError, IndexError, ValueError):

@@ -162,7 +162,7 @@ class WorkerVerification:
         return "here" if room else "", room
 
     def _leads(self, evaluation: Evaluation) -> bool:
-        """Whether nothing that was looked into before is as good in all that counts."""
+        """Return whether nothing that was looked into before is as good in all that counts."""
         values = self._values(evaluation)
         front = self._fronts.get(evaluation.split, ())
         return evaluation.ok and not any(all(map(ge, verified, values)) for verified in front)

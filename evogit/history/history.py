@@ -367,7 +367,7 @@ class History(RunState):
             self._find_best()
 
     def _lead(self) -> None:
-        """Where scores are noisy, the best is the fittest of those that can be believed, or the seed.
+        """Make the fittest of those that can be believed the best of a noisy run, or the seed.
 
         Where they were thought to be exact, one more evaluation is enough for that.
         """

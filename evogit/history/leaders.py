@@ -65,7 +65,7 @@ def doubtful(history: History) -> str | None:
 
 
 def is_clock_bound(history: History, commit: str) -> bool:
-    """Whether a candidate came near to a limit, and used just as much CPU or wall clock as others."""
+    """Return whether a candidate came near to a limit, and used just as much CPU or wall clock as others."""
     own = _cost(history, commit)
     if own.call_share < NEAR:
         return False
@@ -74,13 +74,13 @@ def is_clock_bound(history: History, commit: str) -> bool:
 
 
 def _cost(history: History, commit: str) -> Cost:
-    """What the first evaluation of a valid candidate used; nothing of one that failed."""
+    """Return the cost of the first evaluation of a valid candidate; none of one that failed."""
     evaluation = history.evaluation(commit, repeat=0)
     return evaluation.cost if evaluation and evaluation.ok else Cost()
 
 
 def _alike(own: Cost, other: Cost) -> bool:
-    """Whether both used as much CPU, or both as much wall clock, in the call that came nearest to a limit."""
+    """Return whether both used as much CPU, or both as much wall clock, in the call that came nearest to a limit."""
     pairs = ((own.call_cpu, other.call_cpu), (own.call_wall, other.call_wall))
     return any(used and abs(used - beside) <= ALIKE * used for used, beside in pairs)
 

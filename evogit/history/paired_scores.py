@@ -1,4 +1,4 @@
-"""What candidates are worth where the metric depends on the machine: what was measured side by side ranks."""
+"""Scores of a metric that depends on the machine: measurements side by side rank."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STEADY = 3.0
 """Standard deviations of a pair's difference up to which the machine's pace is taken for steady."""
 
 LOOKS = 4
-"""How often, about, an interval is looked at before it is believed, among which the error is shared."""
+"""Looks at an interval before it is believed, about, among which the error is shared."""
 
 NEGLIGIBLE = 0.1
 """Standard deviations by which the value of a candidate may be off before it is ranked anew."""
@@ -38,23 +38,23 @@ class PairedScores(Scores):
     pairs: Pairs = field(default_factory=Pairs)
     _seed: str = ""
     _looks: list[list[tuple[str, float]]] = field(default_factory=list)
-    """What references measured: (id, logarithm), those with no candidate in between as one; the first are the seed's
+    """Measurements of references: (id, logarithm), those with no candidate in between as one; the first are the seed's
     before anything else was evaluated."""
     _raw: dict[str, tuple[float, int]] = field(default_factory=dict)
     """Of those that were not measured side by side the logarithm of the measurement, and how many looks were before."""
     chosen: bool = True
-    """Whether what is compared was chosen among all that were measured, which makes luck count for more."""
+    """True if the compared candidates were chosen among all that were measured, which makes luck count for more."""
     unseen: int = 0
-    """How many candidates were evaluated since the last look."""
+    """Candidates that were evaluated since the last look."""
 
     @property
     def paired(self) -> bool:
-        """Whether candidates are measured side by side before they are believed: not where scores are exact."""
+        """Return whether candidates are measured side by side before they are believed: not where scores are exact."""
         return self.repeats > 0
 
     @property
     def unobserved(self) -> int:
-        """How many candidates were evaluated since the pace of the machine was."""
+        """Return how many candidates were evaluated since the pace of the machine was."""
         return self.unseen if self.repeats else 0
 
     def _count(self, commit: str, before: Evaluation | None, now: Evaluation | None) -> None:
@@ -164,7 +164,7 @@ class PairedScores(Scores):
         return self.pairs.fit.freedom or (len(self._looks[0]) - 1 if self._looks else 0)
 
     def evaluation(self, commit: str, split: str | None = None, repeat: int | None = None) -> Evaluation | None:
-        """What is known on `split`, with the value that ranks; with `repeat` what that one measured."""
+        """Return the evaluation on `split` with the value that ranks; with `repeat` the measured one."""
         told = Scores.evaluation(self, commit, split, repeat)
         value = self._values.get(commit)
         if told is None or not told.ok or value is None or repeat is not None or not self._ranks(split):
@@ -195,15 +195,15 @@ class PairedScores(Scores):
         return bool(self.repeats) and split in (None, self.split) and metric in (None, self.metric.name)
 
     def measured_beside(self, a: str, b: str) -> bool:
-        """Whether two candidates were measured beside each other."""
+        """Return whether two candidates were measured beside each other."""
         return a == b or self.pairs.fit.met(a, b)
 
     def side_by_side(self, a: str, b: str) -> bool:
-        """Whether two candidates were measured side by side, or both with others that were."""
+        """Return whether two candidates were measured side by side, or both with others that were."""
         return self.pairs.fit.joined(a, b)
 
     def noise(self, split: str | None = None, metric: str | None = None) -> Noise:
-        """What is known of the spread of single measurements; of the metric that ranks only that it is relative."""
+        """Return the spread of single measurements; of the metric that ranks only that it is relative."""
         return Noise("log") if self._ranks(split, metric) else Scores.noise(self, split, metric)
 
     def estimate(self, commit: str, split: str | None = None, metric: str | None = None) -> Estimate | None:
@@ -233,7 +233,7 @@ class PairedScores(Scores):
 
     @property
     def drift(self) -> float:
-        """How far apart the largest and the smallest measurement of the same code were, as a logarithm."""
+        """Return how far apart the largest and the smallest measurement of the same code were, as a logarithm."""
         paces = self.paces
         return max(paces) - min(paces) if paces else 0.0
 
@@ -255,7 +255,7 @@ class PairedScores(Scores):
         return shared_level(LOOKS * max(len(self.pairs.fit.numbers), 1)) if chosen else LEVEL
 
     def surely_better(self, a: str, b: str, split: str | None = None) -> bool:
-        """Whether `a` is better beyond noise; the error is shared among all that were measured side by side."""
+        """Return whether `a` is better beyond noise; the error is shared among all that were measured side by side."""
         if not self._ranks(split):
             return Scores.surely_better(self, a, b, split)
         if a not in self._values or b not in self._values:

@@ -84,16 +84,16 @@ class Scores:
 
     @property
     def paired(self) -> bool:
-        """Whether candidates are measured side by side before they are believed."""
+        """Return whether candidates are measured side by side before they are believed."""
         return False
 
     def measured_beside(self, a: str, b: str) -> bool:
-        """Whether two were measured beside each other, in the same minutes; True where none need be."""
+        """Return whether two were measured beside each other, in the same minutes; True where none need be."""
         return True
 
     @property
     def unobserved(self) -> int:
-        """How many candidates were evaluated since the pace of the machine was, where that counts."""
+        """Return how many candidates were evaluated since the pace of the machine was, where that counts."""
         return 0
 
     def __contains__(self, commit: object) -> bool:

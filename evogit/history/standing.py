@@ -1,4 +1,4 @@
-"""How candidates stand: score, interval, gain, verdict and digits. Every face renders this and derives none of it.
+"""The standing of candidates: score, interval, gain, verdict and digits. Every face renders it and derives none of it.
 
 The rules, for users in docs/believing.md ("The words"):
 
@@ -40,7 +40,7 @@ MORE_PLACES = 3
 
 
 class Comparison(Struct, frozen=True):
-    """How much better one value of a metric is than another.
+    """A comparison of two values of a metric.
 
     `gain` is positive when `value` is better than `over`, and 0 where they differ by rounding alone. `margin` is half
     of its 95 % interval, in the metric's unit: 0 where values are exact, infinite while the noise is not known.
@@ -106,7 +106,7 @@ class Comparison(Struct, frozen=True):
 
 
 class Standing(Struct, frozen=True):
-    """How one candidate stands.
+    """The standing of one candidate.
 
     `status` is that of its evaluation, or one of `WAITING` and `OLD`. `score` is None unless it is `ok`; `interval` is
     its 95 % interval, which reaches further up than down on a log scale and has equal ends where the score is exact,
@@ -123,12 +123,12 @@ class Standing(Struct, frozen=True):
 
     @property
     def gain(self) -> float | None:
-        """How much better it is than its origin; None if unknown."""
+        """Return how much better it is than its origin; None if unknown."""
         return self.comparison.gain if self.comparison else None
 
     @property
     def verdict(self) -> Verdict | None:
-        """How it compares with its origin; None if unknown."""
+        """Return how it compares with its origin; None if unknown."""
         return self.comparison.verdict if self.comparison else None
 
     @property
@@ -138,7 +138,7 @@ class Standing(Struct, frozen=True):
 
     @property
     def failed(self) -> bool:
-        """Whether it was measured and is not valid."""
+        """Return whether it was measured and is not valid."""
         return self.score is None and self.status not in UNMEASURED
 
 
@@ -213,7 +213,7 @@ def relative(value: float, over: float) -> str:
 
 
 class Gap(Struct, frozen=True):
-    """How far a candidate is from the best known value: `left` is what is missing, negative when it is beyond.
+    """The distance of a candidate from the best known value: `left` is what is missing, negative when it is beyond.
 
     `share` is the part of the way from the seed that it has covered; None where the seed was there already.
     """

@@ -96,7 +96,7 @@ class Strengths(Scores):
     def difference(
         self, a: str, b: str, split: str | None = None, metric: str | None = None, level: float = LEVEL
     ) -> tuple[float, float]:
-        """How much stronger `a` is, as if the two errors had nothing in common: that asks for more."""
+        """Return how much stronger `a` is, as if the two errors had nothing in common: that asks for more."""
         mine, other = self.fitness(a), self.fitness(b)
         assert mine is not None  # the caller says so
         assert other is not None

@@ -256,7 +256,7 @@ class CandidateView:
 
     @property
     def standing(self) -> Standing:
-        """How it stands: score, interval, gain, verdict, and what it is compared with."""
+        """Return how it stands: score, interval, gain, verdict, and what it is compared with."""
         return standing(self._history, self.id)
 
     @property

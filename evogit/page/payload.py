@@ -171,7 +171,7 @@ class FollowedRun(Following):
         return [each for commit in touched if (each := phylogeny[commit]).number < known]
 
     def _standings(self) -> list[Stood]:
-        """How all stand, as far as it is seen, where a repeat may move all; nothing where scores are exact."""
+        """Return how all stand, as far as it is seen, where a repeat may move all; nothing where scores are exact."""
         history, digits = self.history, places(self.history)
         known = (standing(history, commit) for commit in history.phylogeny.ids) if history.scores.repeats else ()
         return [(each.score, f"{each.margin:.{digits}f}", each.gain, each.verdict) for each in known]

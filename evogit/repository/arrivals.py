@@ -41,7 +41,7 @@ Raises RepositoryError where it is asked for and not so.
 
 
 class _Arrival(Struct, frozen=True):
-    """What the journal of one host would bring, and the moves of its refs: name, commit, and commit before."""
+    """The news of one host's journal, and the moves of its refs: name, commit, and commit before."""
 
     host: str
     moves: Sequence[tuple[str, str, str | None]]

@@ -1,4 +1,4 @@
-"""How much is read of journals that no key of this clone vouches for: a push of a megabyte may hold gigabytes.
+"""Bounds the journals that no key of this clone vouches for: a push of a megabyte may hold gigabytes.
 
 Sizes are looked up before anything is unpacked.
 """

@@ -25,7 +25,7 @@ CHECKOUT = (".gitignore", ".gitattributes", ".gitmodules")
 """The same at the root of a checkout."""
 
 WRITTEN = ("refs", "logs", "packed-refs", "index", "shallow")
-"""What Git writes there, or removes, through links: those of an archive may lead to any file of the user's."""
+"""Files that Git writes or removes through links, which in an archive may lead to any file of the user's."""
 
 
 def folder_of(place: Path) -> Path:

@@ -124,7 +124,7 @@ class Keeping:
         return self._thinned[1]
 
     def listed(self, tip: str | None) -> list[str]:
-        """What one host gave up; nothing if that cannot be read or is too large."""
+        """Return the trees that one host gave up; none if the list cannot be read or is too large."""
         with suppress(KeyError, pygit2.GitError):
             entry = self._repo[tip].peel(pygit2.Tree)[THINNED] if tip else None
             if entry and object_size(self._repo, str(entry.id)) <= MAX_THINNED_BYTES:

@@ -13,7 +13,7 @@ import pygit2
 from evogit.core import Proposed, RepositoryError
 
 MISSING = "is missing"
-"""What is wrong with an object that is not here."""
+"""The fault of an object that is not here."""
 
 
 def object_size(repo: pygit2.Repository, name: str) -> int:

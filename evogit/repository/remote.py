@@ -41,7 +41,7 @@ PREFIXES = ("refs/evogit/", "refs/heads/evogit/")
 
 
 BLOCKED = "cannot lock ref"
-"""What `git fetch` says where refs or files of ours are in the way of some refs that came; the others moved."""
+"""Words of `git fetch` if refs or files of ours are in the way of some refs; the others moved."""
 
 MAX_NOTES = 20
 """Sentences about hosts of one run that are kept, as anybody may push thousands of refs."""

@@ -13,7 +13,7 @@ def last_evaluation(history: History, candidate: Candidate) -> Evaluation | None
 
 
 def way(history: History, commit: str) -> list[tuple[Candidate, Comparison | None]]:
-    """How a candidate came to be, from the seed on, so that the gains add up where scores are exact.
+    """Return how a candidate came to be, from the seed on, so that the gains add up where scores are exact.
 
     The way leads back along the fittest of parents and inspirations. A gain is over that one; where none was evaluated
     since the task changed, over the last one on the way.

@@ -60,7 +60,7 @@ def standing_record(known: Standing) -> Record:
 
 
 def gain_record(compared: Comparison | None) -> Record:
-    """How much better one value is than another: positive is better, None if unknown."""
+    """Return how much better one value is than another: positive is better, None if unknown."""
     gain = None if compared is None else compared.gain
     ends = None if compared is None else known_ends(compared.interval)
     return {
@@ -157,7 +157,7 @@ def status_record(repository: Repository, history: History) -> Record:
 
 
 def _gains(history: History) -> Record | None:
-    """How the best compares with the seed, on the split that ranks and on the holdout."""
+    """Return how the best compares with the seed, on the split that ranks and on the holdout."""
     best, seed = history.best, history.seed
     if best is None or seed is None or best == seed:
         return None

@@ -66,7 +66,7 @@ class SplitTrial(Struct, frozen=True, kw_only=True):
     times: int = 1
 
     def compared(self, metric: Metric) -> Comparison | None:
-        """How the result compares with the target by a metric; None unless both have a value."""
+        """Return how the result compares with the target by a metric; None unless both have a value."""
         before, after = (each.metrics.get(metric.name) if each.ok else None for each in (self.before, self.after))
         if before is None or after is None:
             return None

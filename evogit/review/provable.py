@@ -37,7 +37,7 @@ class Provable(Struct, frozen=True, kw_only=True):
 
     @property
     def advice(self) -> str:
-        """How many repeats tell a small gain, as the end of a sentence."""
+        """Return how many repeats tell a small gain, as the end of a sentence."""
         if self.enough is None:
             return f"{100 * WANTED:g} % takes more than {MAX_REPEATS} repeats"
         return f"{100 * WANTED:g} % takes repeats = {self.enough}"

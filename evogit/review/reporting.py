@@ -198,7 +198,7 @@ def remarks(history: History) -> list[str]:
 
 
 def _undeclared_noise(history: History) -> str:
-    """How a candidate came out otherwise when it was evaluated again, in a run of a task without repeats."""
+    """Return how a candidate came out otherwise when it was evaluated again, in a run of a task without repeats."""
     if history.stopped and history.stopped.again:
         return history.stopped.again
     if history.declared_repeats or not history.repeats:

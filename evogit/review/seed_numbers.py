@@ -1,4 +1,4 @@
-"""Where a seed's numbers come from, and whether its evaluator notices a seed that is broken: for `check` and `init`."""
+"""Finds the origin of a seed's numbers, and tries a broken seed on its evaluator: for `check` and `init`."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ PROBES = ("2.5e-06", "1234567.5")
 MAX_OTHERS = 6
 """Other places that are told of one metric."""
 GARBAGE = b")]} broken by `evogit check` (((\n"
-"""What no language reads."""
+"""Bytes that no language reads."""
 STREAMS = {"stdout": "last lines of stdout:\n", "stderr": "last lines of stderr:\n"}
-"""How an evaluation's feedback tells what a command printed."""
+"""The heads of a command's output in an evaluation's feedback."""
 
 
 class MetricSource(Struct, frozen=True):
-    """Where the seed's value of a metric is from.
+    """The origin of the seed's value of a metric.
 
     Attributes:
         metric: its name.
@@ -62,7 +62,7 @@ class MetricSource(Struct, frozen=True):
 
 
 def sources_of(task: Task, evaluation: Evaluation, evidence: Evidence) -> list[MetricSource]:
-    """Where each metric of a valid seed is from."""
+    """Return the origin of each metric of a valid seed."""
     if not evaluation.ok:
         return []
     if task.command is None:

@@ -107,7 +107,7 @@ def _recorded(history: History, commit: str, split: str) -> list[Evaluation]:
 
 
 def _repeats(history: History, task: Task) -> int:
-    """How often a candidate is evaluated again; not where repeats of the run showed that scores are exact."""
+    """Return how often a candidate is evaluated again; not where repeats of the run showed that scores are exact."""
     exact = history.declared_repeats and not history.repeats
     return 0 if exact else max(task.repeats, history.repeats)
 

@@ -18,7 +18,7 @@ from evogit.core import SandboxError
 from evogit.sandbox.cache import cache_folder
 
 GIVEN = "CUDA_VISIBLE_DEVICES"
-"""What a user, Slurm or Ray names them in, by number or by UUID."""
+"""Variables in which a user, Slurm or Ray names them, by number or by UUID."""
 DEVICES, DRIVER = Path("/dev"), Path("/proc/driver/nvidia")
 VERSION = re.compile(r"\b\d+\.\d+(?:\.\d+)?\b")
 POLL = 0.2
@@ -95,7 +95,7 @@ def asked_for(number: int, known: Sequence[Gpu]) -> list[Gpu]:
 
 
 def words(number: int) -> str:
-    """Which GPUs evaluations get that need so many, for `evogit sandbox check`."""
+    """Return which GPUs evaluations get that need so many, for `evogit sandbox check`."""
     if not (known := gpus()):
         asked = ", ".join(each.id for each in asked_for(number, known))
         return f"none is known here, so Docker is asked for the ids {asked}"

@@ -53,9 +53,9 @@ It ends with the process that started it, whose id is the first argument.
 SHOWN = 20
 """Last lines of a failed command's output that an error tells."""
 UNFINISHED = ".new-"
-"""How the names of folders begin in which something is being installed, or was until the process was killed."""
+"""The prefix of folders of installations that are under way, or were until the process was killed."""
 WHEEL = re.compile(r"\s*(Downloading|Using cached) (?:\S*/)?(\S+\.whl) \((\d+(?:\.\d+)?) ([kMG]?)B\)")
-"""What pip prints of a wheel before it gets it."""
+"""The line that pip prints before it downloads a wheel."""
 UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
 LARGE_BYTES = 20 * 10**6
 """Size of a wheel from which on it is named before it is downloaded."""
@@ -253,7 +253,7 @@ def digest_of(folder: Path) -> str:
 
 
 class Progress:
-    """What the user is told of an installation, and the room on the disk that it may not take."""
+    """Tells the user of an installation, and keeps room on the disk free."""
 
     def __init__(self, say: Say, free: int, gpus: bool) -> None:
         self.say = say

@@ -1,4 +1,4 @@
-"""What measurements side by side say: the ratio of two candidates, from pairs taken in the same minutes."""
+"""Estimates the ratio of two candidates from pairs of measurements in the same minutes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Pairs:
 
     @property
     def fit(self) -> Fit:
-        """What all pairs so far come to."""
+        """The fit of all pairs so far."""
         if self._fit is None:
             self._fit = sound(Fit([(candidate, *told) for (candidate, _), told in self.taken.items()]))
         return self._fit
@@ -61,7 +61,7 @@ class Pairs:
         )
 
     def times(self, candidate: str, reference: str) -> int:
-        """How often a candidate was measured beside a reference."""
+        """Return how often a candidate was measured beside a reference."""
         return sum(each == candidate and beside == reference for (each, _), (beside, _) in self.taken.items())
 
 
@@ -79,7 +79,7 @@ class Fit:
 
     @cached_property
     def _met(self) -> Counter[tuple[int, int]]:
-        """How often each two were measured side by side."""
+        """Return how often each two were measured side by side."""
         return Counter(map(self._link, self.taken))
 
     def _link(self, pair: tuple[str, str, float]) -> tuple[int, int]:
@@ -123,7 +123,7 @@ class Fit:
 
     @cached_property
     def residuals(self) -> list[float]:
-        """What the worths do not explain of each difference."""
+        """The part of each difference that the worths do not explain."""
         return [difference - self.worths[a] + self.worths[b] for a, b, difference in self.taken]
 
     @property
@@ -144,12 +144,12 @@ class Fit:
         return math.fsum(each**2 for each in self.residuals) / self.freedom if self.freedom else math.inf
 
     def met(self, a: str, b: str) -> bool:
-        """Whether two candidates were measured beside each other."""
+        """Return whether two candidates were measured beside each other."""
         known = self.numbers
         return a in known and b in known and self._link((a, b, 0.0)) in self._met
 
     def joined(self, a: str, b: str) -> bool:
-        """Whether pairs join two candidates, directly or through others."""
+        """Return whether pairs join two candidates, directly or through others."""
         known = self.numbers
         return a in known and b in known and self._parts[known[a]] == self._parts[known[b]]
 

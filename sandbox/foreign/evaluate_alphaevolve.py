@@ -44,7 +44,7 @@ def main(program, config):
 
 
 def by_function(program, laid, config):
-    """What the function of a candidate returns; its module is one of the folder's, as `src.evaluate`."""
+    """Return the result of a candidate's function; its module is one of the folder's, as `src.evaluate`."""
     file = config["evaluator"]
     sys.path[:0] = [os.getcwd(), os.path.dirname(os.path.abspath(file))]  # noqa: PTH100, PTH109, PTH120
     evaluate = getattr(importlib.import_module(file.removesuffix(".py").replace("/", ".")), config["called"])
@@ -57,7 +57,7 @@ def by_function(program, laid, config):
 
 
 def by_command(program, laid, config):
-    """What the command writes."""
+    """Return the scores that the command writes."""
     result = f"{tempfile.mkdtemp()}/score.json"
     if config["called"] == "--program-dir":
         with open(program, "rb") as source, open(laid, "wb") as copy:  # noqa: PTH123
@@ -73,7 +73,7 @@ def by_command(program, laid, config):
 
 
 def by_itself(program, laid, config):
-    """What the program says of itself; it gets no inputs."""
+    """Return the scores that the program gives itself; it gets no inputs."""
     sys.path.insert(0, os.path.dirname(laid))  # noqa: PTH120
     return awaited(runpy.run_path(program, run_name="program")[config["called"]]({}))
 
@@ -127,7 +127,7 @@ def chosen(scores, metrics):
 
 
 def is_number(value):
-    """Whether a score is one; the service refuses what is not finite."""
+    """Return whether a score is one; the service refuses what is not finite."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 

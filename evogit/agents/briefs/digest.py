@@ -44,7 +44,7 @@ READS = {
     "evaluator-error": "not measured, as the evaluator itself failed, which says nothing of the change",
     "not-measured": "not measured, as the machine was too busy, which says nothing of the change",
 }
-"""What statuses without a score mean that are no failures of the candidate."""
+"""The meaning of statuses without a score that are no failures of the candidate."""
 
 THIS = "this candidate"
 """What the parent is called."""
@@ -191,7 +191,7 @@ def inspirations(background: Background, tokens: int) -> str:
 
 
 def siblings(background: Background, tokens: int) -> str:
-    """What was bred from the parent, each with its gain; changes only where they are small."""
+    """List the children of the parent, each with its gain, and with its change if that is small."""
     parent = background.lineage[-1].candidate.commit if background.lineage else ""
     lines = [_line(each, background.places, parent) for each in background.siblings]
     return fence(_with_diffs(lines, _not_best(background.siblings, background), tokens, SMALL))
@@ -262,7 +262,7 @@ def _line(relative: Relative, places: int, parent: str) -> str:
 
 
 def outcome(relative: Relative, places: int, parent: str = "") -> str:
-    """What came of a candidate: its score and how it compares, or why it has none.
+    """Tell the outcome of a candidate: its score and how it compares, or why it has none.
 
     What it is compared with is named unless it is `parent`.
     """
@@ -292,12 +292,12 @@ def score(value: float, margin: float, places: int) -> str:
 
 
 def unjudged(evaluation: Evaluation) -> str:
-    """Why an evaluation does not count."""
+    """Return why an evaluation does not count."""
     return READS[evaluation.status]
 
 
 def under_load(evaluation: Evaluation) -> str:
-    """That a failure may be due to the machine, where the candidate waited long for a core; else empty."""
+    """Return a remark that the machine may have caused a failure, if the candidate waited long for a core."""
     cost = evaluation.cost
     if cost.waited < LOADED * cost.wall or not cost.waited:
         return ""

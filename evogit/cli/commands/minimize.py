@@ -134,7 +134,7 @@ def _outcome(view: View, done: Minimized) -> Iterator[Text]:
 
 
 def _gain(view: View, part: Part) -> Text:
-    """What a hunk brings, or the steps that brought it."""
+    """Return the gain of a hunk, or of the steps that brought it."""
     if part.measured:
         return view.gain_between(part.gain) if part.gain else Text("needed", "green")
     compared = {step: view.standing(step).comparison for step in part.steps[-STEPS:]}

@@ -15,7 +15,7 @@ from evogit.review.run_list import RunOverview
 
 
 def run_table(runs: Sequence[RunOverview], *, folders: bool) -> list[Text]:
-    """How each run stands, with a header; `folders`: and the folder of its repository."""
+    """Return how each run stands, with a header; `folders`: and the folder of its repository."""
     heads = [Text(head, "dim") for head in ("run", "state", "evaluations", "best", "since", "in")]
     columns = len(heads) if folders else len(heads) - 1
     return table([row[:columns] for row in (heads, *map(_row, runs))], "llrrrl"[:columns])

@@ -32,7 +32,7 @@ SHORT_STATUS = {
 """Statuses in the place of a score; others are failures."""
 
 STYLES = {"better": "green", "worse": "", "within noise": "dim", "tied": "dim"}
-"""How verdicts are coloured."""
+"""The colours of verdicts."""
 
 
 class View(Struct, frozen=True):
@@ -77,7 +77,7 @@ class View(Struct, frozen=True):
         return (glyphs.failed, "red") if known.failed else (glyphs.pending, "dim")
 
     def standing(self, commit: str) -> Standing:
-        """How a candidate stands."""
+        """Return how a candidate stands."""
         return standing(self.history, commit)
 
     def score(self, commit: str) -> Text:
@@ -196,7 +196,7 @@ class StillView(View, frozen=True, dict=True):
         return super().places
 
     def standing(self, commit: str) -> Standing:
-        """How a candidate stands, which several cells of a line ask for."""
+        """Return how a candidate stands, which several cells of a line ask for."""
         if self._latest.commit != commit:
             vars(self)["_latest"] = standing(self.history, commit)
         return self._latest
