@@ -88,7 +88,7 @@ class UntrustedError(RefusedError):
         """The command that grants what is missing, or what to do where there is none."""
         long = [claim for claim in self.claims if not claim.is_shown_whole]
         if any(claim.kind not in PATHS for claim in long):
-            return "nobody can agree to what is not shown: name agents and a selector of your own"
+            return "what is not shown cannot be agreed to: name agents and a selector of your own"
         if odd := next((claim.argument for claim in self.claims if not claim.argument.isprintable()), ""):
             return f"rename {escape(odd)} first: its name has characters that are not seen"
         arguments = " ".join(dict.fromkeys(shlex.quote(claim.argument) for claim in self.claims))

@@ -25,7 +25,7 @@ UNITS = {
     "ops/s": "ops_per_second",
 }
 NUMBER = "([0-9.]+)"
-"""The group that stands for a number in a pattern: whoever reads takes the whole number, in every notation."""
+"""The group that stands for a number in a pattern: the reader takes the whole number, in every notation."""
 LABEL = re.compile(
     r"(?<![%$\w])[^\W\d_]+(?: \([^()\0]{0,40}\))?[^\w\0\"'`]{0,24}"
     r"(?:\0[^\w\0]{0,8}(?:\w{1,7}(?=\W))?[^\w\0]{0,8}){0,3}$"

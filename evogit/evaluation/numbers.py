@@ -170,7 +170,7 @@ def _check_cut(
     beyond = end > last and line[last:end] != "."
     if (start < first or beyond) and (not numeric or (beyond and match.end() > last)):
         raise ValueError(
-            f"the number for {metric} goes on beyond what the pattern takes of it: {line[start:end]!r}, of which "
+            f"the pattern takes only a part of the number for {metric}, {line[start:end]!r}: "
             f"{match.re.pattern!r} takes {line[first:last]!r}, in the line {_shown(line)}"
         )
 

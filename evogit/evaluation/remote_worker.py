@@ -81,7 +81,7 @@ class _Asked:
     until: float
     answer: asyncio.Future[tuple[Evaluation, Evidence]]
     late: bool = False
-    """Whether nobody waits for it any more, as it took too long."""
+    """Return whether the engine stopped waiting because it took too long."""
 
 
 class Offer(Struct, frozen=True):

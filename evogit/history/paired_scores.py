@@ -21,7 +21,7 @@ LOOKS = 4
 """Looks at an interval before it is believed, about, among which the error is shared."""
 
 NEGLIGIBLE = 0.1
-"""Standard deviations by which the value of a candidate may be off before it is ranked anew."""
+"""Standard deviations by which the value of a candidate may be off before it is ranked again."""
 
 
 @dataclass(slots=True)

@@ -172,7 +172,7 @@ class Scores:
             self.differing.add(commit)
 
     def _rescale(self) -> None:
-        """Compute means anew, as the scale of some noise is another one."""
+        """Compute means again, because the scale of some noise changed."""
         self._together.clear()
         self._estimates.clear()
         self._by_case.clear()

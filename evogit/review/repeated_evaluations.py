@@ -21,7 +21,7 @@ async def judge_times(evaluator: Evaluator, tree: str, files: Files, split: str,
 async def judge_in_turns(
     evaluator: Evaluator, sides: Sequence[tuple[str, Files]], split: str, times: int
 ) -> list[list[Evaluation]]:
-    """The same of several candidates (tree, files), in turns; who is first changes, so that a drift favours nobody.
+    """The same of several candidates (tree, files), in turns; who is first changes, so that a drift favours neither.
 
     Raises:
         EvaluatorError: the evaluator itself failed, which says nothing of the candidates.

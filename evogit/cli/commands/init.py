@@ -161,7 +161,7 @@ def _check(repository: Repository, force: bool) -> None:
 
 
 def _check_network(repository: Repository, prepare: str) -> None:
-    """Refuse to run what was found, and nobody saw, with the network of this machine.
+    """Refuse to run a command that the user has not seen with the network of this machine.
 
     Raises:
         UntrustedError: the user did not trust the repository.

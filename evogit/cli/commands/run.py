@@ -171,7 +171,9 @@ def _ready(terminal: Terminal, target: RunTarget, settings: Settings, *, anew: b
     metric = target.history.metric if target.history.started else target.task.primary
     over_metrics, most = OVER_METRICS(settings.selector), bound(metric, settings.split)
     if most is not None and not settings.beyond and not over_metrics:
-        terminal.note(f"ends when {metric.name} reaches {most:.10g}, the best possible value; --beyond goes on")
+        terminal.note(
+            f"the run ends when {metric.name} reaches {most:.10g}, the best possible value; --beyond continues"
+        )
     return repository
 
 
