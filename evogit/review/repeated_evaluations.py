@@ -8,20 +8,12 @@ from evogit.core import Evaluation, EvaluatorError, Files
 from evogit.evaluation.evaluator import Evaluator
 
 
-async def judge_times(evaluator: Evaluator, tree: str, files: Files, split: str, times: int) -> list[Evaluation]:
-    """The repeats 0, 1, ... of one candidate on `split`, up to the first that fails or is not measured.
-
-    Raises:
-        EvaluatorError: the evaluator itself failed, which says nothing of the candidate.
-        EvoGitError: when the evaluator or the sandbox cannot be used at all.
-    """
-    return (await judge_in_turns(evaluator, [(tree, files)], split, times))[0]
-
-
 async def judge_in_turns(
     evaluator: Evaluator, sides: Sequence[tuple[str, Files]], split: str, times: int
 ) -> list[list[Evaluation]]:
-    """The same of several candidates (tree, files), in turns; who is first changes, so that a drift favours neither.
+    """Evaluate candidates (tree, files) in turns; the first one changes each time, so that a drift favours neither.
+
+    Each gets the repeats 0, 1, ... on `split`, up to the first that fails or is not measured.
 
     Raises:
         EvaluatorError: the evaluator itself failed, which says nothing of the candidates.

@@ -34,7 +34,6 @@ DOLLARS, TOKENS, PROPOSALS = 5.0, 2_000_000, 200
 """What a run may use of models that cost money, by default: dollars where all prices are known."""
 
 FILE = click.Path(path_type=Path, dir_okay=False)
-RECORDING = OutputPath(dir_okay=False)
 
 
 class AgentOptions(Struct, frozen=True, kw_only=True):
