@@ -17,7 +17,7 @@ const COLUMNS = [
   { name: "", width: "1.6em", cell: glyph },
   { name: "candidate", width: "5.2em", cell: (run, index) => run.short(index), by: (run, index) => index },
   { name: "score", width: "minmax(6em, 9em)", right: true, cell: scoreText, by: (run, index) => worst(run, run.value[index]) },
-  { name: "gain", width: "minmax(6em, 10em)", right: true, cell: (run, index) => run.gainText(index), by: (run, index) => worst(run, run.gain(index), 1) },
+  { name: "gain", width: "minmax(6em, 14em)", right: true, cell: (run, index) => run.gainText(index), by: (run, index) => worst(run, run.gain(index), 1) },
   { name: "age", width: "3.4em", right: true, cell: (run, index) => age(run.now - run.time[index]), by: (run, index) => index },
   { name: "agent", width: "5em", cell: (run, index) => firstLine(run.agentName(index)), by: (run, index) => run.agentName(index) },
   { name: "operator", width: "6em", cell: (run, index) => run.operatorName(index), by: (run, index) => run.operatorName(index) },

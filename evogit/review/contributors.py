@@ -51,7 +51,7 @@ class Contribution:
 
     `improved` are candidates that are better than the fittest one that they come from, or the first valid ones of
     their line; `records` were the best when they were evaluated; `best_step` is the largest gain of those that are
-    better. `gained` is the sum of what its steps gained along the way to the best, in the primary metric's unit;
+    better. `gained` is the sum of its steps beyond noise along the way to the best, in the primary metric's unit;
     several ways of a step share it.
     """
 
@@ -126,7 +126,8 @@ def _by_deed(history: History, past: Mapping[tuple[str, str], str]) -> dict[Deed
     """What came of proposals that have all in common that can be told of them."""
     found: dict[Deed, Contribution] = {}
     wrote, records = history.authors.wrote, set(history.records)
-    steps = {each.commit: step.gain for each, step in way(history, history.best) if step} if history.best else {}
+    path = way(history, history.best) if history.best else ()
+    steps = {each.commit: step.gain for each, step in path if step and step.verdict != "within noise"}
 
     @cache  # many have the same, and to put it into words takes longer than to count
     def row_of(engine: str, agent: str, model: str, operator: str, ways: str) -> Contribution:
