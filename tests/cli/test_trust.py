@@ -227,6 +227,30 @@ def test_a_peers_task_runs_in_the_sandbox_unasked_and_outside_only_when_asked_fo
     assert fresh("check", "outside").code == 0
 
 
+STRANGERS = """
+name = "theirs"
+goal = "Less."
+editable = ["main.py"]
+[metrics.score]
+direction = "minimize"
+[evaluator]
+kind = "command"
+command = "echo score: 1"
+[evaluator.read]
+score = "regex:score: ([0-9.]+)"
+"""
+
+
+def test_replies_of_a_file_need_no_trust_as_nothing_is_sent(fresh: Cli, tmp_path: Path) -> None:
+    (tmp_path / "clone").mkdir()
+    (tmp_path / "clone" / "evogit.toml").write_text(STRANGERS)
+    folder = clone_with_main(tmp_path / "clone")
+    (tmp_path / "replies.txt").write_text("no edit\n")
+    options = ["--proposals", "1", "--sandbox", "bubblewrap"]
+    assert fresh("run", "--model", "gpt-x", *options, "--yes", cwd=folder).code == 4
+    assert fresh("run", "--model", f"script:{tmp_path}/replies.txt", *options, "--yes", cwd=folder).code == 0
+
+
 # --- what journals claim ------------------------------------------------------------------------------------------
 
 

@@ -91,7 +91,7 @@ def bench(
     usual, compared = _populations(asked, compared)
     setup = _setup(asked, [each.population(usual) for each in compared], chosen)
     for each in tasks:
-        each.check_trust(chosen["sandbox"], ", ".join(model.name for model in setup.asking))
+        each.check_trust(chosen["sandbox"], ", ".join(setup.reached))
     benches = [_bench(each, compared, usual, out, chosen) for each in tasks]
     jobs = jobs or os.cpu_count() or 1
     if setup.asking:

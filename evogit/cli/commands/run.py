@@ -31,6 +31,7 @@ from evogit.engine.comparability import check_comparable
 from evogit.engine.quota import bound
 from evogit.engine.start import only_a_failed_seed
 from evogit.history import History
+from evogit.llm.script import SCRIPT
 from evogit.repository import Repository
 from evogit.review import EarlierStarts, status_record
 from evogit.review.removing import remains, remove
@@ -120,7 +121,7 @@ def run(
     panel = found.pairwise.panel if found.pairwise else ()
     setup = resolve_agents(asked, settings, history, before, panel, private=target.private)
     programs = [spec.kind for spec in setup.settings.population if setup.programs.find(spec.kind)]
-    found.check_trust(settings.sandbox, ", ".join([*(model.name for model in setup.asking), *programs]))
+    found.check_trust(settings.sandbox, ", ".join([*setup.reached, *programs]))
     _refuse_endless(settings, setup, watched=terminal.live and not detached)
     to_prepare = check_programs(setup)
     settings = confirm_costs(terminal, setup, found, target.repository, history, yes=asked.yes)
@@ -147,11 +148,12 @@ def _trusted(target: RunTarget, settings: Settings, asked: AgentOptions, selecto
     run = target.fork.origin if target.fork else target.name
     before = EarlierStarts.of(target.repository, target.history, run)
     named = bool(asked.agent or asked.agents or asked.model)
-    models = dict.fromkeys(filter(None, [asked.model, *(spec.model for spec in asked.agent)]))
+    models = {model for model in (asked.model, *(spec.model for spec in asked.agent)) if model and not asked.replay}
+    models = {model for model in models if not model.startswith(SCRIPT)}  # a file of replies gets nothing
     claims = [*before.claims(agents=not named, selector=selector is None)]
     if target.repository:
         claims += target.repository.keys.origin(run, target.history.first_start)
-    Trust.of_user().check([*claims, *target.task.claims(settings.sandbox, ", ".join(models))])
+    Trust.of_user().check([*claims, *target.task.claims(settings.sandbox, ", ".join(sorted(models)))])
     return before
 
 

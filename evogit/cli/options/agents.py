@@ -100,6 +100,11 @@ class AgentSetup(Struct, frozen=True, kw_only=True):
     """Whether what is written must survive a power loss."""
 
     @property
+    def reached(self) -> list[str]:
+        """Names of the models to which texts are sent: neither scripts nor recordings."""
+        return [model.name for model in self.asking if self.models.endpoint(model.name)]
+
+    @property
     def will_end(self) -> bool:
         """Whether there is a limit; one on dollars is none for models that are free."""
         free = not any(map(costs, self.asking))
