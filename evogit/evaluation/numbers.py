@@ -43,13 +43,13 @@ COMPOUND = re.compile(
     r"(?:(\d+(?:[.,]\d+)?) ?s(?:ec(?:ond)?s?)?)?(?![\w.])"
 )
 """A duration of more than one part: 1m30.5s, 2 h 5 min."""
-CLOCK = re.compile(r"(?:(\d+) ?d(?:ays?)?,? )?(?:(\d+):)?(\d+):([0-5]\d(?:[.,]\d+)?)(?![\d:])")
-SPACED = re.compile(r"\d{1,3}(?: \d{3})+(?![\d.,:/-]*\d)")
+CLOCK = re.compile(r"(?:(\d+) ?d(?:ays?)?,? )?(?:(\d+):)?(\d+):([0-5]\d(?:[.,]\d+)?)(?![\d:]|[.,]\d)")
+SPACED = re.compile(r"\d{1,3}(?: \d{3})+(?:[.,]\d+)?(?![\d.,:/-]*\d)")
 """Digits that are one number with spaces between its thousands, or several numbers."""
 MAGNITUDE = re.compile(r"\s?(?:hundred|thousand|million|billion|trillion)s?(?![A-Za-z])", re.IGNORECASE)
 LABEL = re.compile(r"[(_](?P<unit>[A-Za-zµμ]+(?:/[A-Za-z]+)?)\)?[ \t]*[:=]?[ \t]*$")
 """The end of a label, which may be the unit of the number behind it: `elapsed_ms: 5`, `size (kbytes): 5`."""
-POWER = re.compile(r"\s?[x×*·]\s?10(?:\^|\*\*|[⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹])")
+POWER = re.compile(r"\s?[x×*·]\s?10(?:\^|\*\*|[⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹])|\s?(?:\^|\*\*)\s?[-\d]|[⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹]")
 UNIT = re.compile(
     rf"(?:\s?(?:±|\+/-|\+-)\s?[\d.]+{EXPONENT})?(?P<gap>[ \t{SPACES}]{{0,4}})[\[(]?"
     r"(?P<unit>%|[A-Za-zµμ]+(?:/[A-Za-z]+)?)"

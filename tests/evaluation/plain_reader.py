@@ -250,7 +250,7 @@ def _known(asked: Asked, line: str, start: int, end: int) -> bool:
     if word and rest.startswith(word) and word not in ("%", "x") and not _kind(asked, word, glued=True)[0]:
         return False
     fields = rest.split(" ")
-    follows = fields[1] if len(fields) > 1 and not fields[0] else ""
+    follows = fields[1].replace(",", ".").partition(".")[0] if len(fields) > 1 and not fields[0] else ""
     return not (line[start:end].isdigit() and end - start <= 3 and len(follows) == 3 and follows.isdigit())
 
 
@@ -266,6 +266,8 @@ def _goes_on(line: str, start: int, end: int) -> bool:
     if before[-1:] in ("-", "–", ":") and before[-2:-1].isdigit():
         return True
     power = rest.lstrip(" ")
+    if power[:1] == "^" or power[:2] == "**":
+        return True
     return power[:1] in ("x", "×", "*", "·") and power[1:].lstrip(" ").startswith(("10^", "10**", "10⁻", "10⁰"))
 
 

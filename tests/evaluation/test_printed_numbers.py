@@ -98,6 +98,10 @@ def value(
         ("row ([0-9.]+) ([0-9.]+)", "row 1 234", "score", 1.0),
         ("n ([0-9.]+)", "n 1.2 million ops/s", "score", None),
         ("n ([0-9.]+)", "n 12apples", "score", None),
+        ("n ([0-9.]+)", "n 10^3", "score", None),
+        ("n ([0-9.]+)", "n 2 ** 10", "score", None),
+        ("n ([0-9.]+)", "n 1 000.5 ms", "elapsed", None),
+        ("n ([0-9.]+)", "n 12/15", "score", 12.0),
         ("n ([0-9.]+)apples", "n 12apples", "score", 12.0),
         ("rss ([0-9.]+)", "rss 12 K", "rss", 12288.0),
         (r"\): ([0-9.]+)", "Maximum resident set size (kbytes): 2000", "peak_mb", 2.048),
@@ -285,7 +289,7 @@ def number(rng: random.Random) -> str:
 
 
 UNITS = ["", "", "", *plain_reader.TIMES, *plain_reader.SIZES, *plain_reader.RATES, *plain_reader.PER_THING]
-UNITS += ["%", "x", "k", "M", "m", "apples", "234", "100 ms"]
+UNITS += ["%", "x", "k", "M", "m", "apples", "234", "100 ms", "100.5"]
 BESIDE = [" (failed)", " FAILED", " valid=False", " valid=True", " error=0.5", " status=failed", " n=3", " 12 runs"]
 AROUND = ["error: no such name", "error: 0.25", "ERROR = none", "valid: false", "valid: true", "success=0", "passed=0"]
 AROUND += [
