@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evogit.cli.group import SECTIONS
+from evogit.cli.group import FIRST_WEEK, SECTIONS
 from evogit.cli.text import percent
 from evogit.core import FailedProposal
 
@@ -376,12 +376,14 @@ def test_a_closed_stream_is_nobody_who_reads_or_answers(small: Small, closed: st
 
 @pytest.mark.slow
 def test_help_groups_the_commands_and_every_one_has_an_example(cli: Cli) -> None:
-    shown = cli("--help").out
-    for section in ("Begin:", "Look:", "Decide:", "Check:"):
-        assert section in shown
-    names = re.findall(r"^  ([a-z]+) +\S.* evogit", shown, re.MULTILINE)
-    assert names == [name for commands in SECTIONS.values() for name in commands]
-    assert all(f"Example: evogit {name}" in cli(name, "--help").out for name in names)
+    first, everything = (
+        re.findall(r"^  ([a-z]+) +\S.* evogit", cli(*words).out, re.MULTILINE)
+        for words in (["--help"], ["help", "--all"])
+    )
+    assert {*first} == {*FIRST_WEEK}
+    assert everything == [name for commands in SECTIONS.values() for name in commands]
+    assert cli("--help", "--all").out == cli("help", "--all").out
+    assert all(f"Example: evogit {name}" in cli(name, "--help").out for name in everything)
 
 
 def test_an_unknown_command_or_option_is_a_usage_error(cli: Cli) -> None:
