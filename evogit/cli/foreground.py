@@ -76,11 +76,11 @@ def evolve(
 
 
 def _list(run: Run, terminal: Terminal) -> None:
-    """Have `evogit runs` know of it."""
+    """Have `evogit status --all` know of it."""
     try:
         RunList.of_person(os.environ).begin(run.repository, run.name)
     except OSError as error:
-        terminal.note(f"`evogit runs` will not list this run: {error.strerror}: {error.filename}", "yellow")
+        terminal.note(f"`evogit status --all` will not list this run: {error.strerror}: {error.filename}", "yellow")
 
 
 async def _evolve(run: Run, watch: Watch, models: OpenModels | None, *, hangs_up: bool) -> Stopped:

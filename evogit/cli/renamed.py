@@ -12,10 +12,27 @@ Command = Callable[..., Any]
 
 UNTIL = "the old name goes in the next release"
 
-COMMANDS: dict[str, tuple[str, ...]] = {}
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "best": ("status", "--best"),
+    "runs": ("status", "--all"),
+    "brief": ("show", "--brief"),
+    "decisions": ("log", "--decisions"),
+    "graft": ("merge", "--step"),
+    "drop": ("merge", "--without"),
+    "eval": ("check", "--uncommitted"),
+    "fsck": ("doctor", "runs"),
+    "sandbox build": ("doctor", "build"),
+    "sandbox check": ("doctor", "sandbox"),
+    "sandbox clean": ("clean",),
+    "sandbox": ("doctor",),
+    "gc": ("clean", "--evidence", "failed"),
+    "rm": ("clean", "--all"),
+}
 """An old command -> the beginning of the new command line. Options that are hidden are left out of the message."""
 
-OPTIONS: dict[tuple[str, str], str] = {}
+OPTIONS: dict[tuple[str, str], str] = {
+    ("check", "--any"): "--force",
+}
 """A command as it is called now, and an old option of it -> the new option."""
 
 

@@ -154,7 +154,7 @@ def _lines(common: Path, *arguments: str) -> Iterator[str]:
     try:
         return iter(run_git(common, *arguments, seconds=LONGEST).stdout.decode("ascii").split("\n"))
     except RepositoryError as error:
-        raise RepositoryError(f"{error}; see `evogit fsck`; nothing was removed") from error
+        raise RepositoryError(f"{error}; see `evogit doctor runs`; nothing was removed") from error
 
 
 def _kinds(common: Path) -> dict[str, str]:

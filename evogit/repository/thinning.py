@@ -71,7 +71,7 @@ class Thinner(Struct, frozen=True, kw_only=True):
             if isinstance(wrong := read_commit(self.repo, commit), str):
                 kept.wrong.append(f"the candidate {commit} {wrong}")
         if kept.wrong:
-            raise RepositoryError(f"{kept.wrong[0]}; see `evogit fsck`")
+            raise RepositoryError(f"{kept.wrong[0]}; see `evogit doctor runs`")
         return refs.swap(self.repo, self.common, ref, self._left(kept, kept.trees - gone), tip)
 
     def _left(self, kept: Kept, trees: Collection[str]) -> str:

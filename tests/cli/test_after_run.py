@@ -84,13 +84,13 @@ def test_when_a_value_was_reached_is_told_with_what_it_took(cli: Cli, paid: Stor
 
 def test_what_was_best_at_a_moment_is_shown_as_it_was_then(cli: Cli, small: Small) -> None:
     def best(at: str) -> str:
-        return str(cli("best", "--at", at, "--json", cwd=small.folder).json["commit"])
+        return str(cli("status", "--at", at, "--json", cwd=small.folder).json["commit"])
 
     assert [best(at) for at in ("@1", "@2", "@5", small.left[:7], "@7")] == [
         *(small.seed, small.step, small.left, small.left, small.merge),
     ]
-    assert "2.0000" not in cli("best", "--at", "@5", cwd=small.folder).out
-    assert cli("best", "--at", "@8", cwd=small.folder).code == 3
+    assert "2.0000" not in cli("status", "--at", "@5", cwd=small.folder).out
+    assert cli("status", "--at", "@8", cwd=small.folder).code == 3
 
 
 def test_what_was_done_adds_up(cli: Cli, paid: Story) -> None:

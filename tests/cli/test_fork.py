@@ -35,7 +35,7 @@ def test_a_fork_goes_on_in_its_own_way_and_repeats(cli: Cli, tmp_path: Path) -> 
     assert cli("-C", path, "status", "--name", "one", "--json").json["forked"]["run"] == "old"
     assert "forked from old at" in cli("-C", path, "status", "--name", "one").out
     for gone in ("old", "two"):
-        assert cli("-C", path, "rm", gone, "--yes").code == 0
+        assert cli("-C", path, "clean", gone, "--all", "--yes").code == 0
     git(path, "-c", "gc.reflogExpire=now", "gc", "-q", "--prune=now")
     git(path, "fsck", "--strict")
     more = cli(*run, "--name", "one", "--evaluations", "10")

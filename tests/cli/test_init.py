@@ -194,7 +194,10 @@ def test_a_number_is_measured_after_the_tests_and_without_their_cpu(cli: Cli, re
     assert done.code == 0, done.err
     evaluation = done.json["evaluation"]
     assert evaluation["metrics"]["seconds"] < evaluation["cost"]["cpu"] / 4
-    assert "sh test.sh (must exit with 0; what follows is measured)\nsh bench.sh\n" in cli("brief", cwd=folder).out
+    assert (
+        "sh test.sh (must exit with 0; what follows is measured)\nsh bench.sh\n"
+        in cli("show", "--brief", cwd=folder).out
+    )
     done = cli("init", *options[:-1], "exit 3", "--force", cwd=folder)
     assert (done.code, "HEAD fails (invalid): the tests ended with exit code 3" in done.out) == (1, True)
 

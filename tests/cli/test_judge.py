@@ -66,7 +66,7 @@ def test_a_script_says_who_wins_and_the_ranking_follows(cli: Cli, ids: list[str]
     shown = cli("-C", "repo", "judge", "--status").out
     assert re.search(rf"{ids[0][:7]} +\d\.\d\d ± \d\.\d\d +3 verdicts", shown)
     assert "100.0 %" in shown
-    told = cli("-C", "repo", "best", "--json").out
+    told = cli("-C", "repo", "status", "--json").out
     assert ids[0] in told
 
 

@@ -138,10 +138,10 @@ def test_without_a_valid_candidate_nothing_is_offered_that_cannot_work(cli: Cli,
 
 
 def test_best_compares_train_and_holdout_with_the_seed(cli: Cli, small: Small) -> None:
-    shown = cli("-C", "repo", "best").out
+    shown = cli("-C", "repo", "status").out
     assert re.search(r"score +1\.0000 +2\.0000 +\+1\.0000 \(2\.0x\) +1\.1000 +1\.9000 +\+0\.8000 \(1\.7x\)", shown)
     assert "50.0 % of the gap to the best known 3 is closed" in shown
-    assert cli("-C", "repo", "best", "--json").json["best"]["commit"] == small.merge
+    assert cli("-C", "repo", "status", "--json").json["best"]["commit"] == small.merge
 
 
 def test_lower_is_better_for_a_metric_to_minimize(cli: Cli, tmp_path: Path) -> None:
@@ -317,7 +317,7 @@ def hostile(tmp_path: Path) -> Path:
     return story.folder
 
 
-@pytest.mark.parametrize("command", ["log", "graph --all", "show best", "diff", "status", "best", "graph --format dot"])
+@pytest.mark.parametrize("command", ["log", "graph --all", "show best", "diff", "status", "graph --format dot"])
 def test_nothing_that_a_candidate_wrote_reaches_the_terminal_raw(cli: Cli, hostile: Path, command: str) -> None:
     shown = cli("-C", hostile, *command.split()).out
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202e]", shown)

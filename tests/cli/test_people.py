@@ -36,7 +36,7 @@ def test_guidance_adds_up_and_can_be_taken_back(cli: Cli, small: Small) -> None:
     assert "guide  keep it in one file" in cli("-C", "repo", "guide", "keep it\nin one file", "--dry-run").err
     assert cli("-C", "repo", "undo", "-y").code == 0
     assert [line["reason"] for line in cli("-C", "repo", "guide", "--json").lines] == history.guidance[:1]
-    assert "keep it in one file" in cli("-C", "repo", "decisions").out
+    assert "keep it in one file" in cli("-C", "repo", "log", "--decisions").out
 
 
 def test_guidance_needs_words_and_somebody_to_ask(cli: Cli, small: Small) -> None:
@@ -57,7 +57,7 @@ def test_stop_needs_an_engine_and_cannot_be_undone(cli: Cli, small: Small) -> No
     assert entry
     assert "cannot be undone" in cli("-C", "repo", "undo", entry.id, "-y").err
     assert "no decision to undo" in cli("-C", "repo", "undo", "-y").err
-    assert "stop" in cli("-C", "repo", "decisions").out
+    assert "stop" in cli("-C", "repo", "log", "--decisions").out
 
 
 # --- a real engine -----------------------------------------------------------------------------------------------

@@ -85,7 +85,7 @@ def test_everything_can_be_looked_at_before_anybody_is_judged_again(cli: Cli, sm
     metrics = (Metric(name="errors", direction="minimize", primary=True),)
     changed = TaskChanged(by="Ada", task_digest="2", metrics=metrics, split="train", evaluator="w", editable=("*.py",))
     journal.append(changed)
-    assert cli("best", cwd=small.folder).code == 3
+    assert cli("status", cwd=small.folder).code == 3
     for command in ("status", "log", "graph", "report", "diff seed " + small.merge):
         assert cli(*command.split(), cwd=small.folder).code == 0
     shown = cli("show", small.dead, cwd=small.folder).out
@@ -298,7 +298,7 @@ def test_a_run_ends_with_a_short_form_of_it(cli: Cli, tmp_path: Path) -> None:
     verify = [line.split() for line in page.splitlines() if " eval DIR --task FOLDER" in line]
     assert verify
     assert cli("-C", "evogit-sine", "export", "best", "out").code == 0
-    assert cli("-C", "evogit-sine", "eval", "out", "--task", "sine").code == 0
+    assert cli("-C", "evogit-sine", "check", "--uncommitted", "out", "--task", "sine").code == 0
     assert not subprocess.run(
         ["git", "status", "--porcelain"], cwd=tmp_path / "evogit-sine", capture_output=True, check=True
     ).stdout

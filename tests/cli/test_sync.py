@@ -71,7 +71,7 @@ def test_what_one_host_took_for_the_best_before_it_heard_of_others_is_no_damage(
     late = alpha.add(2.0, seed, title="the best so far")
     git(tmp_path / "alpha", "update-ref", "refs/heads/evogit/toy/best", late)
     cli("-C", "alpha", "sync", "./server.git")
-    done = cli("-C", "alpha", "fsck")
+    done = cli("-C", "alpha", "doctor", "runs")
     assert (done.code, "best" in done.out, "sound" in done.out) == (0, True, True)
 
 
@@ -122,7 +122,7 @@ def test_a_stranger_s_run_has_nothing_kept_by_fsck(cli: Cli, tmp_path: Path) -> 
     beta.propose(candidate=private, tree=alpha.repository.tree_of(private))
     ref = f"refs/evogit/zzz/journal/{beta.repository.host}"
     git(tmp_path / "alpha", "fetch", "-q", str(tmp_path / "beta"), f"{ref}:{ref}")
-    for command in (("fsck", "--repair"), ("sync", "server.git")):
+    for command in (("doctor", "runs", "--repair"), ("sync", "server.git")):
         cli("-C", "alpha", *command)
     assert git(tmp_path / "server.git", "cat-file", "--batch-check", input=private).endswith("missing\n")
 
@@ -135,5 +135,14 @@ def test_a_run_with_an_unfit_name_stops_no_other(cli: Cli, tmp_path: Path) -> No
     done = cli("-C", "alpha", "sync", "server.git")
     assert (done.code, "went" in done.out, "1 run" in done.err) == (0, True, True)
     git(tmp_path / "alpha", "update-ref", "refs/evogit/-x/journal/h", seed)
-    for command in (("fsck",), ("gc",), ("gc", "--yes"), ("status",), ("sync", "server.git")):
-        assert cli("-C", "alpha", *command).code == 0
+    for command in (
+        (
+            "doctor",
+            "runs",
+        ),
+        ("clean", "toy"),
+        ("clean", "toy", "--yes"),
+        ("status",),
+        ("sync", "server.git"),
+    ):
+        assert cli("-C", "alpha", *command.split()).code == 0

@@ -222,7 +222,7 @@ def test_a_run_that_goes_away_ends_it_with_a_sentence(watch: Watch, small: Small
     watcher = watch(small.folder)
     watcher.sees("best 2.0000")
     with restored(watcher):
-        assert cli("rm", "toy", "--yes", cwd=small.folder).code == 0
+        assert cli("clean", "toy", "--all", "--yes", cwd=small.folder).code == 0
     assert watcher.code == 1
     assert b"evogit: the journal of" in watcher.said
 

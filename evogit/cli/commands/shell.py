@@ -12,9 +12,9 @@ from types import FrameType
 import click
 
 from evogit.cli.lines.view import SHORT, first_line
+from evogit.cli.locate_run import seed_tree, task_context
 from evogit.cli.options.shared import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.shell_terminal import Bridge, harmless
-from evogit.cli.task_context import seed_tree, task_context
 from evogit.cli.terminal import Terminal
 from evogit.core import NotFoundError, RefusedError, UsageError
 from evogit.review import SCHEMA, resolve

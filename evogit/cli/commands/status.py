@@ -1,7 +1,8 @@
-"""`evogit status` and `evogit best`: how a run stands."""
+"""`evogit status`: how a run stands, or all of them."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import click
@@ -18,11 +19,12 @@ from evogit.cli.lines.runs import run_table
 from evogit.cli.lines.spending import outage_lines, spending_lines
 from evogit.cli.lines.view import SHORT, View, first_line
 from evogit.cli.locate_run import Place, find_repository, open_place, typed
-from evogit.cli.options.shared import name_option, with_repo, with_run, with_terminal
+from evogit.cli.options.shared import name_option, with_repo, with_terminal
+from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape
 from evogit.config.run_settings import DEFAULT_SELECTOR
-from evogit.core import NotFoundError
+from evogit.core import NotFoundError, RepositoryError
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.repository.faults import has_room
@@ -37,7 +39,7 @@ from evogit.review import (
     status_record,
 )
 from evogit.review.hosts import host_records
-from evogit.review.run_list import RunOverview
+from evogit.review.run_list import RunList, RunOverview
 
 MOST_AGENTS = 24
 """Agents that are listed, so that the lines around them stay in sight."""
@@ -47,34 +49,90 @@ CONTRIBUTORS = 6
 
 
 @click.command()
-@click.option("--all-hosts", is_flag=True, help="Also what each host brought, and when it was heard of.")
+@click.option("--all", "everywhere", is_flag=True, help="List your runs in all repositories of this machine.")
+@click.option("--at", metavar="MOMENT", help="Show the best as of then: @N (N evaluations), a candidate, an entry.")
+@click.option("--best", "only_best", is_flag=True, hidden=True)
+@retired_option("--all-hosts", is_flag=True, instead="hosts are listed if there are several")
 @name_option
 @with_repo
 @with_terminal
-def status(repo: str | None, name: str | None, terminal: Terminal, all_hosts: bool) -> None:
+def status(
+    repo: str | None,
+    name: str | None,
+    terminal: Terminal,
+    everywhere: bool,
+    at: str | None,
+    only_best: bool,
+    all_hosts: bool,
+) -> None:
     """Show the state of a run: what was done, the best against the seed, where each agent is, what each contributed.
 
-    Without --name, where there are several runs, they are listed.
+    Several runs are listed, unless --name names one of them; with --all, or where there is no run, so are those of
+    other repositories. Runs that were removed are dropped from that list.
     """
-    repository = find_repository(repo)
-    if name is None and len(names := repository.runs()) > 1:
+    if not everywhere:
+        try:
+            repository = find_repository(repo)
+        except NotFoundError:
+            if repo is not None or at is not None or only_best or not RunList.of_person(os.environ).opened():
+                raise
+            everywhere = True
+    if everywhere:
+        _list_everywhere(terminal)
+    elif at is not None or only_best:
+        _show_best(open_place(repo, name), terminal, at)
+    elif name is None and len(names := repository.runs()) > 1:
         _list(terminal, repository, [RunOverview.of(repository, each) for each in names])
     else:
         _show(open_place(repo, name), terminal, all_hosts=all_hosts)
 
 
-def _list(terminal: Terminal, repository: Repository, found: Sequence[RunOverview]) -> None:
+def _list_everywhere(terminal: Terminal) -> None:
+    """List the user's runs in all repositories: at work since when, or why and when each ended."""
+    runs = [
+        RunOverview.unreadable(listed, opened)
+        if isinstance(opened, RepositoryError)
+        else RunOverview.of(opened, listed.run)
+        for listed, opened in RunList.of_person(os.environ).opened()
+    ]
     if terminal.json:
-        terminal.data({"schema": SCHEMA, "runs": [each.record() for each in found]})
+        terminal.data({"schema": SCHEMA, "runs": [run.record() for run in runs]})
+    elif runs:
+        terminal.show(run_table(runs, folders=True))
+    else:
+        terminal.note("no run was started here yet; begin one with `evogit run`")
+
+
+def _list(terminal: Terminal, repository: Repository, runs: Sequence[RunOverview]) -> None:
+    if terminal.json:
+        terminal.data({"schema": SCHEMA, "runs": [run.record() for run in runs]})
         return
-    again = Text.assemble(("try  ", "dim"), typed(repository, f"status --name {found[0].history.run}"))
-    terminal.show([*run_table(found, folders=False), Text(""), again])
+    again = Text.assemble(("try  ", "dim"), typed(repository, f"status --name {runs[0].history.run}"))
+    terminal.show([*run_table(runs, folders=False), Text(""), again])
+
+
+def _show_best(place: Place, terminal: Terminal, at: str | None) -> None:
+    """Show the best candidate, now or at a moment, against the seed, on the run's split and on the holdout."""
+    if at is not None:
+        from evogit.review.forking import past  # with whole journals: seldom asked
+
+        place = replace(place, history=past(place.repository, place.history.run, at))
+    history = place.history
+    candidate = resolve(history, "best")
+    if terminal.json:
+        record = status_record(place.repository, history)
+        keys = ("run", "metric", "best", "seed", "gains", "gap_closed", "gap", "tied", "front")
+        terminal.data({**candidate_record(history, candidate), **{key: record[key] for key in keys}, "schema": SCHEMA})
+        return
+    view = View.of(history, terminal)
+    terminal.show([view.line(candidate), Text(""), *best_against_seed(view), *front_lines(view)])
 
 
 def _show(place: Place, terminal: Terminal, *, all_hosts: bool) -> None:
-    hosts = host_records(place.repository, place.history) if all_hosts else []
+    hosts = host_records(place.repository, place.history)
+    hosts = hosts if all_hosts or len(hosts) > 1 else []
     if terminal.json:
-        terminal.data({**status_record(place.repository, place.history), **({"hosts": hosts} if all_hosts else {})})
+        terminal.data({**status_record(place.repository, place.history), **({"hosts": hosts} if hosts else {})})
         return
     view = View.of(place.history, terminal)
     lines = [
@@ -85,40 +143,18 @@ def _show(place: Place, terminal: Terminal, *, all_hosts: bool) -> None:
         *_room(place),
         *server_lines(place),
         *_workers(place),
-        _work(view),
+        Text(f" {view.glyphs.dot} ".join(count_words(view.history)), "dim"),
         Text(""),
         *best_against_seed(view),
         *front_lines(view),
         Text(""),
     ]
-    lines += [*host_lines(view, hosts), Text("")] if all_hosts else []
+    lines += [*host_lines(view, hosts), Text("")] if hosts else []
     lines += [*_agents(view), Text("")]
     if spending := spending_lines(view):
         lines += [*spending, Text("")]
     lines += [*_contributions(view), *choice_lines(view)]
     terminal.show([*lines, *next_steps(place, *_worth_trying(place))])
-
-
-@click.command()
-@click.option("--at", metavar="MOMENT", help="As the run was then: @N (after N evaluations), a candidate or an entry.")
-@with_run
-@with_terminal
-def best(place: Place, terminal: Terminal, at: str | None) -> None:
-    """Show the best candidate against the seed, on the run's split and on the holdout."""
-    if at is not None:
-        from evogit.review.forking import past  # with whole journals: seldom asked
-
-        place = replace(place, history=past(place.repository, place.history.run, at))
-    history = place.history
-    found = resolve(history, "best")
-    if terminal.json:
-        known = status_record(place.repository, history)
-        keys = ("run", "metric", "best", "seed", "gains", "gap_closed", "gap", "tied", "front")
-        extra = {key: known[key] for key in keys}
-        terminal.data({**candidate_record(history, found), **extra, "schema": SCHEMA})
-        return
-    view = View.of(history, terminal)
-    terminal.show([view.line(found), Text(""), *best_against_seed(view), *front_lines(view)])
 
 
 def _worth_trying(place: Place) -> tuple[str, ...]:
@@ -174,10 +210,6 @@ def _workers(place: Place) -> list[Text]:
         gone = f"gone {count(worker['gone'], 'time')}" if worker["gone"] else ""
         rows.append([Text("worker", "dim"), *(Text(first_line(worker[key])) for key in ("name", "doing")), Text(gone)])
     return table(rows, "llll")
-
-
-def _work(view: View) -> Text:
-    return Text(f" {view.glyphs.dot} ".join(count_words(view.history)), "dim")
 
 
 def _agents(view: View) -> list[Text]:
