@@ -32,6 +32,11 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 
 OPTIONS: dict[tuple[str, str], str] = {
     ("check", "--any"): "--force",
+    ("log", "--csv"): "--format=csv",
+    ("report", "--until"): "--target",
+    ("judge", "--pairs"): "-n",
+    ("bench", "--methods"): "--method",
+    ("bench", "--out"): "--output",
 }
 """A command as it is called now, and an old option of it -> the new option."""
 
@@ -61,7 +66,7 @@ def renamed_options(command: str, args: Sequence[str]) -> tuple[list[str], list[
             break
         name, sign, value = word.partition("=")
         if new := OPTIONS.get((command, name)):
-            result[index] = new + sign + value
+            result[index] = new + (sign if new.startswith("--") else "") + value
             notes.append(f"{name} is now {new}; {UNTIL}")
     return result, notes
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from evogit.adopt import find_task
 from evogit.cli.locate_run import find_repository, run_before, task_here
+from evogit.cli.renamed import retired_option
 from evogit.config import Task
 from evogit.core import NotFoundError, UsageError
 from evogit.history import History
@@ -53,18 +54,19 @@ def with_origin(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @click.option(
         "--at",
-        metavar="ENTRY",
+        metavar="[RUN:]ENTRY",
         help="Fork: begin the run --name from another one, as it was after a candidate (`best`, an id), at an entry of "
-        "its journal (an id), or when N were evaluated (`@N`).",
+        "its journal (an id), or when N were evaluated (`@N`). RUN:ENTRY names one of several runs.",
     )
-    @click.option("--fork-of", metavar="RUN", help="The run to fork, where there are several.")
+    @retired_option("--fork-of", metavar="RUN", instead="--at RUN:ENTRY names the run")
     @functools.wraps(command)
     def wrapped(*arguments: Any, at: str | None, fork_of: str | None, **rest: Any) -> Any:
         if fork_of is not None and at is None:
             raise UsageError(
                 f"expected --at ENTRY with --fork-of {fork_of}, the moment to begin from, such as --at best"
             )
-        return command(*arguments, origin=Origin(at, fork_of), **rest)
+        run, _, entry = (at or "").rpartition(":")
+        return command(*arguments, origin=Origin(entry or at, fork_of or run or None), **rest)
 
     return wrapped
 

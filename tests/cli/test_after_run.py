@@ -38,7 +38,7 @@ def rows(text: str) -> list[dict[str, str]]:
 
 
 def test_the_table_has_candidates_in_the_order_of_evaluation_with_what_they_cost(cli: Cli, paid: Story) -> None:
-    out = cli("log", "--csv", cwd=paid.folder).out
+    out = cli("log", "--format", "csv", cwd=paid.folder).out
     assert out.count("\r\n") == 4
     seed, first, second = rows(out)
     assert [each["order"] for each in (seed, first, second)] == ["1", "2", "3"]
@@ -57,29 +57,29 @@ def test_the_table_has_a_column_for_each_case_and_what_was_not_evaluated_comes_l
     waiting = paid.add_files({"main.py": b"WAITING = 1\n"}, seed, title="waits")
     odd = paid.add_files({"main.py": b"ODD = 1\n"}, seed)
     paid.evaluate(odd, 1.25, cases={"n 5": {"score": 1.0}, "n, 6": {"score": 1.5}})
-    found = rows(cli("log", "--csv", cwd=paid.folder).out)
+    found = rows(cli("log", "--format", "csv", cwd=paid.folder).out)
     assert (found[3]["candidate"], found[3]["case:n 5"], found[3]["case:n, 6"]) == (odd, "1.0", "1.5")
     assert (found[4]["candidate"], found[4]["order"], found[4]["status"]) == (waiting, "", "")
-    (last,) = rows(cli("log", "--csv", "-n", "1", cwd=paid.folder).out)
+    (last,) = rows(cli("log", "--format", "csv", "-n", "1", cwd=paid.folder).out)
     assert last["candidate"] == odd
-    assert cli("log", "--csv", "--json", cwd=paid.folder).code == 2
+    assert cli("log", "--format", "csv", "--json", cwd=paid.folder).code == 2
 
 
 def test_every_column_is_documented() -> None:
-    about = GUIDE.read_text().partition("**Columns of `log --csv`**")[2].partition("\n## ")[0]
+    about = GUIDE.read_text().partition("**Columns of `log --format csv`**")[2].partition("\n## ")[0]
     first = [line.split("|")[1] for line in about.splitlines() if line.startswith("| `")]
     told = [name for cell in first for name in re.findall("`([a-z_]+)`", cell)]
     assert set(COLUMNS) == set(told)
 
 
 def test_when_a_value_was_reached_is_told_with_what_it_took(cli: Cli, paid: Story) -> None:
-    said = cli("report", "--until", "1.4", cwd=paid.folder).out
+    said = cli("report", "--target", "1.4", cwd=paid.folder).out
     assert re.search(r"score 1\.4 was reached by [0-9a-f]{7} \(1\.5\)", said)
     assert re.search("after 2 evaluations . 1 proposal . 0:0[0-9] . 1 call . 1,100 tokens . [$]0[.]25", said)
-    found = cli("report", "--until", "2", "--json", cwd=paid.folder).json["reached"]
+    found = cli("report", "--target", "2", "--json", cwd=paid.folder).json["reached"]
     assert (found["evaluations"], found["proposals"], found["dollars"]) == (3, 3, 0.875)
-    assert "was not reached: the best has 2" in cli("report", "--until", "2.5", cwd=paid.folder).out
-    assert cli("report", "--until", "2.5", "--json", cwd=paid.folder).json["reached"] is None
+    assert "was not reached: the best has 2" in cli("report", "--target", "2.5", cwd=paid.folder).out
+    assert cli("report", "--target", "2.5", "--json", cwd=paid.folder).json["reached"] is None
 
 
 def test_what_was_best_at_a_moment_is_shown_as_it_was_then(cli: Cli, small: Small) -> None:

@@ -20,7 +20,7 @@ def test_a_fork_goes_on_in_its_own_way_and_repeats(cli: Cli, tmp_path: Path) -> 
     run = ("-C", path, "run", task, "--deterministic", "--sandbox", "none", "--agents", "2", "-j", "1")
     assert cli(*run, "--name", "old", "--evaluations", "10").code == 0
     before = git(path, "for-each-ref", "refs/evogit/old", "refs/heads/evogit/old")
-    fork = (*run, "--at", "@6", "--fork-of", "old", "--seed", "6", "--evaluations", "9", "--selector", "weighted")
+    fork = (*run, "--at", "old:@6", "--seed", "6", "--evaluations", "9", "--selector", "weighted")
     refused = cli(*fork, "--name", "one", "--split", "smoke")
     assert (refused.code, "evaluates on the split 'train'" in refused.err) == (4, True), refused.err
     for name in ("one", "two"):

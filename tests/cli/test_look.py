@@ -32,7 +32,7 @@ run toy · 7 candidates · 2 agents
 1.5000  +0.5000  ●─╯   1s  a1     step...  replace greedy start  ▸1
 1.0000           ◆     1s  a1     seed...  Seed  ▸1
 ★ best  ● scored  ○ failed  ◆ seed  ✚ promoted  ✂ pruned  two parents: merge or graft
-▸ 2 candidates folded: --expand ID, or --all
+▸ 2 candidates folded: --all shows them
 """
 
 

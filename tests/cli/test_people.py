@@ -132,7 +132,7 @@ def test_an_engine_takes_in_a_prune_and_a_stop_soon(
         assert not [event for event in later if gone in event.parents]
 
     prune()
-    done = cli("-C", "evogit-tiny", "stop", "--wait", "--json")
+    done = cli("-C", "evogit-tiny", "stop", "--json")
     assert (done.code, done.json["at_work"], len(done.json["asked"])) == (0, [], 1)
     out, err = running.communicate(timeout=PATIENCE)
     assert running.returncode == 0, err

@@ -85,7 +85,7 @@ def test_everything_can_be_looked_at_before_anybody_is_judged_again(cli: Cli, sm
     metrics = (Metric(name="errors", direction="minimize", primary=True),)
     changed = TaskChanged(by="Ada", task_digest="2", metrics=metrics, split="train", evaluator="w", editable=("*.py",))
     journal.append(changed)
-    assert cli("status", cwd=small.folder).code == 3
+    assert cli("show", "best", cwd=small.folder).code == 3
     for command in ("status", "log", "graph", "report", "diff seed " + small.merge):
         assert cli(*command.split(), cwd=small.folder).code == 0
     shown = cli("show", small.dead, cwd=small.folder).out

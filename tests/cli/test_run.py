@@ -66,7 +66,7 @@ def test_a_run_says_first_at_which_bound_it_ends_and_passes_a_reference(cli: Cli
         task = write_task(tmp_path / name, toml=toml, program="def value(x):\n    return 1100.0\n")
         done = cli("-C", f"r{name}", "run", str(task), "--evaluations", "12", "--deterministic", "--sandbox", "none")
         assert done.code == 0, done.err
-        assert ("--beyond" in done.err.split("evaluated")[0]) == bool(bound)
+        assert ("the run ends when" in done.err.split("evaluated")[0]) == bool(bound)
         assert cli("-C", f"r{name}", "status", "--json").json["stopped_because"] == reason
 
 

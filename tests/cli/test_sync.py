@@ -32,10 +32,10 @@ def test_what_each_host_brought_is_told(cli: Cli, tmp_path: Path) -> None:
     cli("-C", "beta", "promote", child, "-m", "good", "--yes")
     cli("-C", "beta", "sync", "server.git")
     assert cli("-C", "alpha", "sync", "server.git", "--json").json["done"]["toy"]["came"] == 4
-    shown = cli("-C", "alpha", "status", "--all-hosts").out
+    shown = cli("-C", "alpha", "status").out
     assert re.search(rf"beta +1 +1 +1 +1 +2\.0+ +{child[:7]} +1 +\d+s ago", shown)
     assert f"server {tmp_path / 'server.git'}: exchanged" in shown
-    [here, there] = cli("-C", "alpha", "status", "--all-hosts", "--json").json["hosts"]
+    [here, there] = cli("-C", "alpha", "status", "--json").json["hosts"]
     assert (here["here"], there["host"], there["best"]["commit"]) == (True, "beta", child)
     assert "hosts" in cli("-C", "alpha", "report", "--json").json
     (tmp_path / "server.git").rename(tmp_path / "away")
@@ -135,14 +135,5 @@ def test_a_run_with_an_unfit_name_stops_no_other(cli: Cli, tmp_path: Path) -> No
     done = cli("-C", "alpha", "sync", "server.git")
     assert (done.code, "went" in done.out, "1 run" in done.err) == (0, True, True)
     git(tmp_path / "alpha", "update-ref", "refs/evogit/-x/journal/h", seed)
-    for command in (
-        (
-            "doctor",
-            "runs",
-        ),
-        ("clean", "toy"),
-        ("clean", "toy", "--yes"),
-        ("status",),
-        ("sync", "server.git"),
-    ):
+    for command in ("doctor runs", "clean toy", "clean toy --yes", "status", "sync server.git"):
         assert cli("-C", "alpha", *command.split()).code == 0

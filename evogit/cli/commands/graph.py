@@ -17,6 +17,7 @@ from evogit.cli.locate_run import Place
 from evogit.cli.options.output import OutputPath
 from evogit.cli.options.shared import REVISION, with_run, with_terminal
 from evogit.cli.page_file import page_file
+from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count
 from evogit.core import UsageError
@@ -39,7 +40,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
 @click.command()
 @click.option("-n", "limit", type=click.IntRange(min=2), metavar="N", help="At most the N most telling candidates.")
 @click.option("--all", "everything", is_flag=True, help="Fold nothing.")
-@click.option("--expand", type=REVISION, multiple=True, metavar="REV", help="Unfold the dead ends below REV.")
+@retired_option("--expand", type=REVISION, multiple=True, instead="--all folds nothing")
 @click.option(
     "--format",
     "form",
@@ -49,15 +50,14 @@ class Wanted(Struct, frozen=True, kw_only=True):
     help="html: one file with all of the run, to send to somebody.",
 )
 @click.option("-o", "--output", type=OutputPath(dir_okay=False), help="A file to write, instead of standard output.")
-@click.option("--against", type=click.Choice(AXES), default="evaluations", show_default=True, help="Of svg and png.")
-@click.option(
+@retired_option("--against", type=click.Choice(AXES), default="evaluations", instead="drawn by evaluations")
+@retired_option(
     "--colour",
     type=click.Choice(["agent", "operator", "model", "status", "host"]),
     default="agent",
-    show_default=True,
-    help="For svg and png: what colours mean.",
+    instead="colours mean agents",
 )
-@click.option("--dark", is_flag=True, help="For svg and png: on a dark background.")
+@retired_option("--dark", is_flag=True, instead="figures have a light background")
 @click.option("--redact", is_flag=True, help="For html: leave out prompts, replies and output.")
 @with_run
 @with_terminal

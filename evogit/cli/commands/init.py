@@ -17,6 +17,7 @@ from evogit.cli.asking.first_judgement import judge, outcome, record, repeats_fo
 from evogit.cli.asking.questions import Given, choose
 from evogit.cli.docker import docker_answers
 from evogit.cli.options.shared import sandbox_option, with_repo, with_terminal
+from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import escape
 from evogit.config import REPOSITORY_FILE, Task, load_repository_task
@@ -52,10 +53,15 @@ Agents   globs of paths, such as src/** lib/*.c
 @click.argument(
     "folder", metavar="[DIR]", type=click.Path(exists=True, file_okay=False, path_type=Path), required=False
 )
-@click.option("--goal", metavar="TEXT", help="What agents are told.")
-@click.option("--editable", multiple=True, metavar="GLOB", help="What they may change, below DIR; repeatable.")
-@click.option("--withheld", multiple=True, metavar="GLOB", help="What they are not shown, below DIR; repeatable.")
-@click.option("--excluded", multiple=True, metavar="GLOB", help="What no sandbox gets either, below DIR; repeatable.")
+@click.option("--goal", metavar="TEXT", help="The goal that agents are given.")
+@click.option("--editable", multiple=True, metavar="GLOB", help="Files that agents may edit, below DIR. Repeatable.")
+@click.option(
+    "--withheld",
+    multiple=True,
+    metavar="GLOB",
+    help="Files that agents are not shown. Repeatable.",
+)
+@retired_option("--excluded", multiple=True, metavar="GLOB", instead="write excluded in evogit.toml")
 @click.option("--command", metavar="CMD", help="The shell command that is measured: in the sandbox, in DIR.")
 @click.option("--tests", metavar="CMD", help="What must exit with 0 before, and is not measured.")
 @click.option(
@@ -73,13 +79,7 @@ Agents   globs of paths, such as src/** lib/*.c
     metavar="N",
     help="Noise: how often a would-be best is evaluated again; default: 3 where HEAD's score does not repeat, else 0.",
 )
-@click.option(
-    "--retry",
-    type=click.IntRange(0, 10),
-    default=0,
-    metavar="N",
-    help="Flaky tests: how often what fails is run again.",
-)
+@retired_option("--retry", type=click.IntRange(0, 10), default=0, instead="write retry in evogit.toml")
 @click.option(
     "--packages",
     multiple=True,
@@ -95,7 +95,7 @@ Agents   globs of paths, such as src/** lib/*.c
     help="CPU time for the command; the clock allows three times as much.",
 )
 @click.option("--memory", default="1g", show_default=True, metavar="SIZE", help="Memory of a candidate.")
-@click.option("--disk", metavar="SIZE", help="Disk of a candidate: its files, and what it writes. [default: 256m]")
+@retired_option("--disk", metavar="SIZE", instead="write disk in evogit.toml")
 @click.option("--name", metavar="NAME", help="The run's name; default: DIR's.")
 @click.option("--python", is_flag=True, help="Write a Python evaluator, which works from outside the sandbox.")
 @sandbox_option

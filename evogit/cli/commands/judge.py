@@ -14,6 +14,7 @@ from evogit.cli.lines.patch import patch_lines
 from evogit.cli.lines.view import SHORT, View, first_line
 from evogit.cli.locate_run import Place, open_place, task_of
 from evogit.cli.options.shared import REVISION, TASK, name_option, with_repo, with_terminal
+from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape, percent
 from evogit.config import Task
@@ -29,10 +30,12 @@ MOST = 20
 
 
 @click.command()
-@click.option("--pairs", "pairs", type=click.IntRange(min=1), metavar="N", help="Stop after N comparisons.")
-@click.option("--pair", nargs=2, type=REVISION, metavar="A B", help="Compare these two, without being asked: ...")
-@click.option("--winner", type=click.Choice(["a", "b", "tie"]), help="... which is better.")
-@click.option("-m", "--reason", default="", metavar="WHY", help="... and why.")
+@click.argument("a", type=REVISION, required=False)
+@click.argument("b", type=REVISION, required=False)
+@click.option("-n", "pairs", type=click.IntRange(min=1), metavar="N", help="Stop after N comparisons.")
+@retired_option("--pair", nargs=2, type=REVISION, metavar="A B", instead="evogit judge A B --winner a|b|tie")
+@click.option("--winner", type=click.Choice(["a", "b", "tie"]), help="The better one of A and B.")
+@click.option("-m", "--reason", default="", metavar="WHY", help="Why it won.")
 @click.option("--status", is_flag=True, help="Show the ranking of candidates and judges; ask nothing.")
 @click.option("--task", type=TASK, help="The task's folder, where it is not found by itself.")
 @name_option
@@ -42,6 +45,8 @@ def judge(
     terminal: Terminal,
     repo: str | None,
     name: str | None,
+    a: str | None,
+    b: str | None,
     pairs: int | None,
     pair: tuple[str, str] | None,
     winner: str | None,
@@ -52,8 +57,11 @@ def judge(
     """Compare pairs of candidates, where the task's kind is "judge"; each time the most informative pair.
 
     Type 1 or 2 for the better one, = for equal ones, s to skip, q to quit; words after it are kept as the reason.
-    `--pair A B --winner a` says it without being asked. With --json alone: the next pair as data.
+    `A B --winner a` says it without being asked. With --json alone: the next pair as data.
     """
+    pair = pair or ((a, b) if a and b else None)
+    if a and not b:
+        raise UsageError("expected two candidates, or none")
     if status and (pairs or pair or winner or reason):
         raise UsageError("expected --status alone, which asks nothing and keeps nothing, or no --status")
     place = open_place(repo, name)
@@ -83,7 +91,7 @@ def _task(place: Place, repo: str | None, named: str | None) -> Task:
 
 def _said(place: Place, terminal: Terminal, pair: tuple[str, str] | None, winner: str | None, reason: str) -> None:
     if pair is None or winner is None:
-        raise UsageError("expected both: --pair A B --winner a|b|tie")
+        raise UsageError("expected both: evogit judge A B --winner a|b|tie")
     one, other = (resolve(place.history, each).commit for each in pair)
     verdict = _verdict(place, one, other, winner, reason)
     say(place, verdict)
@@ -122,7 +130,7 @@ class _Asking:
     def ask(self, most: int | None) -> None:
         """Ask for so many verdicts."""
         if not self._terminal.interactive:
-            raise UsageError("expected a terminal to ask on, or --pair A B --winner a|b|tie, or --json, or --status")
+            raise UsageError("expected a terminal to ask on, or A B --winner a|b|tie, or --json, or --status")
         said = 0
         while most is None or said < most:
             self._place.journal.refresh()

@@ -32,7 +32,14 @@ ALIGN = "llrrrl"
 @click.option("-n", "limit", type=click.IntRange(min=0), metavar="N", help="At most N candidates.")
 @click.option("--failed", is_flag=True, help="Only candidates that failed.")
 @click.option("--agent", metavar="NAME", help="Only candidates of this agent.")
-@click.option("--csv", "as_csv", is_flag=True, help="A table in the order of evaluation (RFC 4180).")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "csv", "json"]),
+    default="text",
+    show_default=True,
+    help="csv: a table in the order of evaluation (RFC 4180).",
+)
 @click.option("--decisions", is_flag=True, help="List what people decided instead, the newest first.")
 @with_run
 @with_terminal
@@ -42,20 +49,21 @@ def log(
     limit: int | None,
     failed: bool,
     agent: str | None,
-    as_csv: bool,
+    form: str,
     decisions: bool,
 ) -> None:
     """List candidates, the newest first.
 
     Each line: symbol, id, score, gain over the fittest candidate that it comes from (positive is better), age, agent
-    (with the class of one of your own), title. With --json: one object per line. With --csv: scores, cases, times,
-    tokens and dollars of each, the first one that was evaluated first; `docs/guide.md` describes the columns.
+    (with the class of one of your own), title. With --json: one object per line. With --format csv: scores, cases,
+    times, tokens and dollars, in the order of evaluation; `docs/guide.md` describes the columns.
     """
     if decisions:
         _list_decisions(place.history, terminal, limit)
         return
-    if as_csv and terminal.json:
-        raise UsageError("expected one of --csv and --json, got both")
+    as_json, as_csv = terminal.json or form == "json", form == "csv"
+    if as_csv and as_json:
+        raise UsageError("expected --format csv or --json, got both")
     history = place.history
     known = list(dict.fromkeys([*agents(history), *(candidate.agent for candidate in history.phylogeny)]))
     if agent is not None and agent not in known:
@@ -65,7 +73,7 @@ def log(
     if as_csv:
         _write_table(place, {candidate.commit for candidate in chosen})
         return
-    if terminal.json:
+    if as_json:
         for candidate in chosen:
             terminal.data(candidate_record(history, candidate))
         return

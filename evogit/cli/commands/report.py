@@ -66,7 +66,7 @@ class Section(Struct, frozen=True, kw_only=True):
     show_default=True,
     help="html: one file with all of the run, to send to somebody.",
 )
-@click.option("--until", type=float, metavar="VALUE", help="Only: what it took until the best was that good.")
+@click.option("--target", "until", type=float, metavar="VALUE", help="Only show what it cost to reach VALUE.")
 @with_run
 @with_terminal
 def report(place: Place, terminal: Terminal, form: str, until: float | None) -> None:

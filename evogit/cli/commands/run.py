@@ -20,6 +20,7 @@ from evogit.cli.options.remote import Server, meet, with_remote
 from evogit.cli.options.selector import list_selectors, selector_before
 from evogit.cli.options.shared import TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.options.workers import with_workers
+from evogit.cli.renamed import retired_option
 from evogit.cli.run_end import INTERRUPTED, RunEnd
 from evogit.cli.run_target import Origin, RunTarget, resolve_run, with_origin
 from evogit.cli.terminal import Terminal
@@ -45,23 +46,12 @@ from evogit.trust import Trust
 @click.option("-j", "--jobs", type=int, metavar="N", help="Candidates evaluated at a time; default: one per core.")
 @with_workers
 @click.option("--evaluations", type=int, metavar="N", help="Stop when the run has this many, earlier ones included.")
-@click.option("--proposals", type=int, metavar="N", help="The same for proposals, usable or not.")
+@click.option("--proposals", type=int, metavar="N", help="Stop when this many proposals were made, usable or not.")
 @click.option("--minutes", type=float, metavar="M", help="Finish within this time, start-up and holdout included.")
-@click.option(
-    "--grace",
-    type=float,
-    metavar="SECONDS",
-    help="Of --minutes, for what is in flight and the holdout; default: a tenth, 60 at most. The rest is dropped.",
-)
+@retired_option("--grace", type=float, instead="a tenth of --minutes, 60 s at most")
 @click.option("--target", type=float, metavar="VALUE", help="Stop when the primary metric is this good.")
-@click.option("--beyond", is_flag=True, help="Go on when the best possible value (bound = true) is reached.")
-@click.option(
-    "--confirm",
-    "confirmations",
-    type=int,
-    metavar="N",
-    help="Noisy tasks: evaluate again N times at most, to believe what seems best; default: as needed.",
-)
+@retired_option("--beyond", is_flag=True, instead="without bound = true in the task a run goes on")
+@retired_option("--confirm", "confirmations", type=int, instead="repeats are made as needed")
 @click.option("--patience", type=int, metavar="N", help="Stop after N evaluations without a better candidate.")
 @click.option(
     "--selector",
@@ -103,8 +93,6 @@ def run(
     The run lives in the repository named with -C, else in the one you are in if it has this run, else in
     ./evogit-TASK. The same command again resumes it. Ctrl-C stops cleanly, a second one at once; nothing is lost.
     Without a limit it goes on until Ctrl-C, on a terminal only. With --detach it goes on when the terminal is closed.
-
-    --at begins a run as another one was at some moment, with all that it had done until then.
 
     Agents, selector and limits on models are those of the run's last start until others are given. Models that cost
     money are asked only after you agree, and for $5 at most unless you set a limit.
@@ -173,9 +161,7 @@ def _ready(terminal: Terminal, target: RunTarget, settings: Settings, *, anew: b
     metric = target.history.metric if target.history.started else target.task.primary
     over_metrics, most = OVER_METRICS(settings.selector), bound(metric, settings.split)
     if most is not None and not settings.beyond and not over_metrics:
-        terminal.note(
-            f"the run ends when {metric.name} reaches {most:.10g}, the best possible value; --beyond continues"
-        )
+        terminal.note(f"the run ends when {metric.name} reaches {most:.10g}, the best possible value")
     return repository
 
 

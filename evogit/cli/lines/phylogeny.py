@@ -106,6 +106,6 @@ def _legend(glyphs: Glyphs, folded: int, dotted: bool) -> list[Text]:
             )
         )
     if folded:
-        text = f"{glyphs.folded} {count(folded, 'candidate')} folded: --expand ID, or --all"
+        text = f"{glyphs.folded} {count(folded, 'candidate')} folded: --all shows them"
         lines.append(Text(text, "dim", overflow="fold"))
     return lines

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from evogit.cli.locate_run import place_to_run
 from evogit.cli.options.shared import Command
+from evogit.cli.renamed import retired_option
 from evogit.cli.run_target import RunTarget
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import escape
@@ -42,20 +43,13 @@ def with_remote(command: Command) -> Command:
         metavar="NAME",
         help="Work with engines on other hosts through this Git server: a remote of the repository, or an address.",
     )
-    @click.option("--host", default="", metavar="NAME", help="With --remote: what this clone is called; once for all.")
+    @click.option("--host", default="", metavar="NAME", help="Name of this clone on the server; remembered.")
     @click.option(
         "--own-key",
         is_flag=True,
         help="With --remote: begin with a key of this clone's own, so that what others have is evaluated here first.",
     )
-    @click.option(
-        "--sync-every",
-        type=float,
-        default=10.0,
-        show_default=True,
-        metavar="SECONDS",
-        help="With --remote: the pause between two exchanges.",
-    )
+    @retired_option("--sync-every", type=float, default=10.0, instead="hosts exchange every 10 s")
     @functools.wraps(command)
     def wrapped(*arguments: Any, remote: str, host: str, own_key: bool, **rest: Any) -> Any:
         if host and not remote:
