@@ -54,7 +54,7 @@ def _granted(error: EvoGitError) -> bool:
 
     if not isinstance(error, UntrustedError):
         return False
-    from evogit.cli.asking.trust_question import granted
+    from evogit.cli.confirming import granted
 
     return granted(error)
 

@@ -13,9 +13,9 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from evogit.cli.lines.counts import count_words
 from evogit.cli.lines.events import event_line
 from evogit.cli.lines.spending import spent_words, use_text
+from evogit.cli.lines.summary import count_words
 from evogit.cli.lines.view import View, first_line
 from evogit.cli.terminal import Terminal, silence
 from evogit.cli.text import bar, clock, count, escape, percent, sparkline

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from evogit.cli.asking.first_judgement import repeats_for
-from evogit.cli.asking.questions import Given, choose
+from evogit.cli.init_evaluation import repeats_for
+from evogit.cli.init_questions import Given, choose
 from evogit.config import Task, load_repository_task
 from evogit.core import Cost, Evaluation, Evidence
 from evogit.review.checking import SeedEvaluation, advice

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import evogit.llm.endpoint  # noqa: F401  imported once, for all commands that are forked from here
-from evogit.cli.asking.consent import CostForecast, SentFiles, lines
+from evogit.cli.consent import CostForecast, SentFiles, lines
 from evogit.cli.lines.spending import spent_words
 from evogit.cli.options.agents import DOLLARS, MUTATORS, PROPOSALS, TOKENS, AgentOptions, population, with_ceilings
 from evogit.config.run_settings import AgentSpec, Settings

@@ -9,10 +9,10 @@ import time
 
 import click
 
+from evogit.cli.hooks import INTERRUPTED
 from evogit.cli.lines.summary import ending_of_others
 from evogit.cli.locate_run import Place, find_repository, open_place, run_at_work
 from evogit.cli.options.shared import name_option, with_repo, with_terminal
-from evogit.cli.run_end import INTERRUPTED
 from evogit.cli.terminal import Terminal
 from evogit.cli.watch import INTERVAL, Dashboard, EventLines, Watch
 from evogit.review import last_settings, status_record

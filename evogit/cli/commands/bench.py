@@ -23,11 +23,10 @@ from evogit.bench.paid import BenchLimits, Paid
 from evogit.bench.plot import pictures
 from evogit.bench.report import Table, markdown, record, summary_table, tables
 from evogit.bench.worker_run import BenchTask
-from evogit.cli.asking.consent import confirm_costs
 from evogit.cli.bench_progress import race, race_paid
+from evogit.cli.consent import confirm_costs
 from evogit.cli.options.agents import AgentOptions, AgentSetup, population, resolve_agents, with_agents
-from evogit.cli.options.output import OutputPath
-from evogit.cli.options.shared import TASK, sandbox_option, with_terminal
+from evogit.cli.options.shared import TASK, OutputPath, sandbox_option, with_terminal
 from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape

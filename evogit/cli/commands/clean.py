@@ -11,7 +11,7 @@ import click
 from msgspec import to_builtins
 from rich.text import Text
 
-from evogit.cli.asking.yes_no import asks, confirm
+from evogit.cli.confirming import asks, confirm
 from evogit.cli.docker import docker_client
 from evogit.cli.locate_run import find_repository
 from evogit.cli.options.shared import name_option, with_repo, with_terminal

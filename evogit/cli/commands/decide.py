@@ -7,7 +7,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from evogit.cli.asking.yes_no import asks, confirm
+from evogit.cli.confirming import asks, confirm
 from evogit.cli.deciding import decision_table, decision_to_undo, kind_of, plan_lines
 from evogit.cli.lines.view import SHORT, View
 from evogit.cli.locate_run import Place

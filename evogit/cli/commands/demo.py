@@ -11,10 +11,9 @@ from rich.text import Text
 
 from evogit.adopt import find_task
 from evogit.cli.foreground import Done, evolve
-from evogit.cli.lines.next_steps import next_steps
-from evogit.cli.lines.patch import patch_lines
+from evogit.cli.lines.compare import patch_lines
 from evogit.cli.lines.phylogeny import draw, selection
-from evogit.cli.lines.summary import summary
+from evogit.cli.lines.summary import next_steps, summary
 from evogit.cli.lines.view import View
 from evogit.cli.locate_run import Place, open_or_create
 from evogit.cli.options.agents import MUTATORS

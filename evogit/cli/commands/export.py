@@ -9,8 +9,7 @@ import click
 
 from evogit.cli.lines.view import SHORT
 from evogit.cli.locate_run import Place
-from evogit.cli.options.output import OutputPath
-from evogit.cli.options.shared import REVISION, with_run, with_terminal
+from evogit.cli.options.shared import REVISION, OutputPath, with_run, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count, escape
 from evogit.core import NotFoundError

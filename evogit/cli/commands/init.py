@@ -13,9 +13,9 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 from rich.text import Text
 
-from evogit.cli.asking.first_judgement import judge, outcome, record, repeats_for, steady
-from evogit.cli.asking.questions import Given, choose
 from evogit.cli.docker import docker_answers
+from evogit.cli.init_evaluation import judge, outcome, record, repeats_for, steady
+from evogit.cli.init_questions import Given, choose
 from evogit.cli.options.shared import sandbox_option, with_repo, with_terminal
 from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal

@@ -10,7 +10,7 @@ import click
 from msgspec import to_builtins
 from rich.text import Text
 
-from evogit.cli.lines.patch import patch_lines
+from evogit.cli.lines.compare import patch_lines
 from evogit.cli.lines.view import SHORT, View, first_line
 from evogit.cli.locate_run import Place, open_place, task_of
 from evogit.cli.options.shared import REVISION, TASK, name_option, with_repo, with_terminal

@@ -12,7 +12,7 @@ import click
 from msgspec import Struct, to_builtins
 from rich.text import Text
 
-from evogit.cli.asking.yes_no import asks, check_confirmable, confirm
+from evogit.cli.confirming import asks, check_confirmable, confirm
 from evogit.cli.lines.view import SHORT, View, first_line
 from evogit.cli.locate_run import Place, open_place, task_of
 from evogit.cli.options.shared import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal

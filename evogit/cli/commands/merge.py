@@ -9,7 +9,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from evogit.cli.lines.next_steps import next_steps
+from evogit.cli.lines.summary import next_steps
 from evogit.cli.lines.view import SHORT, View
 from evogit.cli.locate_run import Place
 from evogit.cli.options.shared import REVISION, with_run, with_terminal

@@ -11,8 +11,8 @@ from typing import Any
 import click
 from rich.text import Text
 
-from evogit.cli.lines.next_steps import next_steps
-from evogit.cli.lines.patch import patch_lines
+from evogit.cli.lines.compare import patch_lines
+from evogit.cli.lines.summary import next_steps
 from evogit.cli.lines.view import SHORT, View
 from evogit.cli.locate_run import Place, open_place, task_of
 from evogit.cli.options.shared import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal

@@ -9,8 +9,7 @@ from typing import Any
 import click
 
 from evogit.cli.locate_run import find_repository
-from evogit.cli.options.output import OutputPath
-from evogit.cli.options.shared import with_repo, with_terminal
+from evogit.cli.options.shared import OutputPath, with_repo, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.core import UsageError
 from evogit.review import SCHEMA, open_run

@@ -12,20 +12,17 @@ import click
 from msgspec import Struct, field
 from rich.text import Text
 
-from evogit.cli.lines.compare import best_against_seed
+from evogit.cli.commands.graph import page_file
+from evogit.cli.lines.compare import best_against_seed, front_lines
 from evogit.cli.lines.contributions import contribution_tables, legend
-from evogit.cli.lines.counts import count_words
-from evogit.cli.lines.crossings import step_rows, strategy_rows
 from evogit.cli.lines.events import HALTED
-from evogit.cli.lines.front import front_lines
-from evogit.cli.lines.next_steps import take_command
 from evogit.cli.lines.spending import amount, money, spending_lines
+from evogit.cli.lines.summary import count_words, take_command
 from evogit.cli.lines.view import SHORT, View, first_line, on_one_line
 from evogit.cli.locate_run import Place
 from evogit.cli.options.shared import with_run, with_terminal
-from evogit.cli.page_file import page_file
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import clock, count, escape
+from evogit.cli.text import change, clock, count, escape
 from evogit.config import gallery
 from evogit.config.run_settings import DEFAULT_SELECTOR
 from evogit.core import NotFoundError
@@ -350,3 +347,32 @@ def _next(place: Place, evidence: dict[str, Any] | None) -> Iterator[Section]:
     task = "" if not place.repository.created or history.started.task in gallery() else " --task FOLDER"
     commands = [place.hint(f"verify best{task}"), place.hint("export best DIR"), place.hint(f"eval DIR{task}")]
     yield Section(title="verify it", lines=[Text(", ".join(facts), "dim")], commands=commands)
+
+
+def strategy_rows(view: View, strategies: list[dict[str, Any]]) -> list[list[str]]:
+    """A table of what each strategy brought, with its head; empty where nothing was merged."""
+    keys = ("made", "clean", "valid", "better")
+    rows = [
+        [
+            f"{each['operator']} ({each['strategy']})",
+            *(f"{each[key]:,}" for key in keys),
+            _gain(view, each["gain"]),
+        ]
+        for each in strategies
+    ]
+    return [["strategy", *keys, "mean gain"], *rows] if rows else []
+
+
+def step_rows(view: View, steps: list[dict[str, Any]]) -> list[list[str]]:
+    """A table of what each grafted step did on other candidates, with its head; empty where none was grafted."""
+    rows = []
+    for each in steps:
+        low, high = (_gain(view, value) for value in each["interval"] or (None, None))
+        between = f"{low} .. {high}" if each["interval"] else "-"
+        name = f"{each['commit'][:SHORT]} {on_one_line(each['title'])[:48]}"
+        rows.append([name, f"{each['helped']} of {each['backgrounds']}", _gain(view, each["gain"]), between])
+    return [["step", "helped", "mean gain", "interval"], *rows] if rows else []
+
+
+def _gain(view: View, gain: float | None) -> str:
+    return "-" if gain is None else change(gain, view.places)

@@ -10,9 +10,9 @@ from typing import Any
 import click
 from rich.text import Text
 
-from evogit.cli.asking.yes_no import asks, confirm
+from evogit.cli.confirming import asks, confirm
 from evogit.cli.lines.events import event_line
-from evogit.cli.lines.next_steps import next_steps
+from evogit.cli.lines.summary import next_steps
 from evogit.cli.lines.view import View, first_line
 from evogit.cli.locate_run import Place, run_of
 from evogit.cli.options.shared import TASK, name_option, sandbox_option, with_repo, with_terminal

@@ -8,21 +8,27 @@ from functools import partial
 import click
 from msgspec.structs import replace
 
-from evogit.cli.asking.consent import confirm_costs
-from evogit.cli.asking.program_consent import check_programs, prepare
 from evogit.cli.background_process import detach
+from evogit.cli.consent import check_programs, confirm_costs, prepare
 from evogit.cli.foreground import Done, evolve
-from evogit.cli.hooks import Hooks, with_hooks
+from evogit.cli.hooks import INTERRUPTED, Hooks, RunEnd, with_hooks
 from evogit.cli.lines.summary import ending
 from evogit.cli.locate_run import Place, place_to_run
 from evogit.cli.options.agents import AgentOptions, AgentSetup, resolve_agents, with_agents
-from evogit.cli.options.remote import Server, meet, with_remote
-from evogit.cli.options.selector import list_selectors, selector_before
+from evogit.cli.options.run import (
+    Origin,
+    RunTarget,
+    Server,
+    list_selectors,
+    meet,
+    resolve_run,
+    selector_before,
+    with_origin,
+    with_remote,
+    with_workers,
+)
 from evogit.cli.options.shared import TASK, name_option, sandbox_option, with_repo, with_terminal
-from evogit.cli.options.workers import with_workers
 from evogit.cli.renamed import retired_option
-from evogit.cli.run_end import INTERRUPTED, RunEnd
-from evogit.cli.run_target import Origin, RunTarget, resolve_run, with_origin
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import escape
 from evogit.config import Task

@@ -8,8 +8,14 @@ import click
 from msgspec import to_builtins
 from rich.text import Text
 
-from evogit.cli.lines import evidence
-from evogit.cli.lines.candidate import candidate_lines, changed_files, lost
+from evogit.cli.lines.candidate import (
+    candidate_lines,
+    changed_files,
+    lost,
+    missing_lines,
+    session_lines,
+    show_whole,
+)
 from evogit.cli.lines.view import View, first_line
 from evogit.cli.locate_run import Place, find_repository, open_place, task_of
 from evogit.cli.options.shared import REVISION, TASK, name_option, with_repo, with_terminal
@@ -79,7 +85,7 @@ def _show_candidate(place: Place, terminal: Terminal, candidate: Candidate, file
     judged = read(place.repository, history.evidence.get(commit))
     session = read(place.repository, history.sessions.get(commit))
     if file is not None:
-        evidence.whole(terminal, {**judged, **session}, file, lost(place, commit))
+        show_whole(terminal, {**judged, **session}, file, lost(place, commit))
         return
     files, readded = changed_files(place, candidate), Readded(place.repository, history).by(candidate)
     more = {"children": list(history.phylogeny.children(commit)), "files": files, "readded": readded}
@@ -95,12 +101,12 @@ def _show_failed(place: Place, terminal: Terminal, move: int, file: str | None) 
     session = read(place.repository, failed.evidence)
     missing = gone(place.repository, place.history.run, failed.evidence)
     if file is not None:
-        evidence.whole(terminal, session, file, missing)
+        show_whole(terminal, session, file, missing)
     elif terminal.json:
         terminal.data({"schema": SCHEMA, **to_builtins(failed), "session": texts(session), "missing": missing})
     else:
-        told = evidence.session(failed.agent, session, lambda name: place.hint(f"show --move {move} --file {name}"))
-        terminal.show([*_failed(View.of(place.history, terminal), failed), *told, *evidence.missing(missing)])
+        told = session_lines(failed.agent, session, lambda name: place.hint(f"show --move {move} --file {name}"))
+        terminal.show([*_failed(View.of(place.history, terminal), failed), *told, *missing_lines(missing)])
 
 
 def _failed(view: View, failed: FailedProposal) -> list[Text]:

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
+from typing import Any
 
 import click
 from msgspec.structs import replace
 from rich.text import Text
 
-from evogit.cli.lines.compare import best_against_seed
+from evogit.cli.lines.compare import best_against_seed, front_lines
 from evogit.cli.lines.contributions import choice_lines, contribution_tables, legend
-from evogit.cli.lines.counts import count_words
-from evogit.cli.lines.front import front_lines
-from evogit.cli.lines.hosts import host_lines, server_lines
-from evogit.cli.lines.next_steps import judge_commands, next_steps, take_command
-from evogit.cli.lines.runs import run_table
 from evogit.cli.lines.spending import outage_lines, spending_lines
+from evogit.cli.lines.summary import count_words, judge_commands, next_steps, take_command
 from evogit.cli.lines.view import SHORT, View, first_line
 from evogit.cli.locate_run import Place, find_repository, open_place, typed
 from evogit.cli.options.shared import name_option, with_repo, with_terminal
 from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import count, escape
+from evogit.cli.text import age, count, escape, number
 from evogit.config.run_settings import DEFAULT_SELECTOR
 from evogit.core import NotFoundError, RepositoryError
 from evogit.history import History
+from evogit.history.standing import places
 from evogit.repository import Repository
 from evogit.repository.faults import has_room
 from evogit.review import (
@@ -246,3 +245,70 @@ def _fittest(history: History, names: list[str]) -> list[str]:
     ranked = sorted(names, key=lambda name: (known[name] is None, sign * (known[name] or 0.0)))
     shown = set(ranked[:MOST_AGENTS])
     return [name for name in names if name in shown]
+
+
+def run_table(runs: Sequence[RunOverview], *, folders: bool) -> list[Text]:
+    """Return how each run stands, with a header; `folders`: and the folder of its repository."""
+    heads = [Text(head, "dim") for head in ("run", "state", "evaluations", "best", "since", "in")]
+    columns = len(heads) if folders else len(heads) - 1
+    return table([row[:columns] for row in (heads, *map(_run_row, runs))], "llrrrl"[:columns])
+
+
+def _run_row(run: RunOverview) -> list[Text]:
+    history = run.history
+    best = history.fitness(history.best) if history.best else None
+    return [
+        Text(first_line(history.run), "bold"),
+        _run_state(run),
+        Text(f"{history.counts.evaluated:,}"),
+        Text("-" if best is None else number(best, places(history))),
+        Text(f"{age(time.time() - run.since)} ago"),
+        Text(escape(str(run.path)), "dim"),
+    ]
+
+
+def _run_state(run: RunOverview) -> Text:
+    if run.engines:
+        return Text("at work" + (f": {count(len(run.engines), 'engine')}" if run.engines[1:] else ""), "green")
+    if run.trouble:
+        return Text(f"cannot be read: {first_line(run.trouble)}", "red")
+    stopped = run.history.stopped
+    if stopped is None:
+        return Text("not stopped cleanly", "yellow")
+    return Text(f"ended: {stopped.reason}", "red" if stopped.reason == "error" else "")
+
+
+def server_lines(place: Place) -> list[Text]:
+    """When the run was exchanged with its Git server, and since when that fails; nothing without one."""
+    contact = place.repository.contact(place.history.run)
+    if contact is None:
+        return []
+    name, now = first_line(contact.remote), time.time()
+    met = f"exchanged {age(now - contact.met)} ago" if contact.met else "never exchanged"
+    lines = [Text(f"server {name}: {met}", "dim")]
+    if contact.failing:
+        tries = count(contact.tries, "attempt")
+        said = f"in vain for {age(now - contact.failing)}, {tries}: {first_line(contact.why)}"
+        lines = [Text(f"server {name}: {met}, {said}", "yellow")]
+    return [*lines, *(Text(f"  {first_line(note)}", "yellow") for note in contact.notes)]
+
+
+def host_lines(view: View, hosts: list[dict[str, Any]]) -> list[Text]:
+    """A line for each host; its last entry is told by its own clock."""
+    heads = ("host", "agents", "candidates", "evaluated", "records", "best", "", "decisions", "last entry")
+    return table([[Text(head, "dim") for head in heads], *(_host_row(view, each) for each in hosts)], "lrrrrrlrl")
+
+
+def _host_row(view: View, host: dict[str, Any]) -> list[Text | str]:
+    best = host["best"]["commit"] if host["best"] else None
+    numbers = [f"{host[name]:,}" for name in ("candidates", "evaluated", "records")]
+    last = f"{age(max(view.now - host['last'], 0))} ago" if host["last"] else "not here"
+    return [
+        first_line(host["host"]) + (" (here)" if host["here"] else ""),
+        f"{len(host['agents']):,}",
+        *numbers,
+        view.score(best) if best else "",
+        Text(best[:SHORT] if best else "", "yellow"),
+        f"{host['decisions']:,}",
+        Text(last, "dim"),
+    ]

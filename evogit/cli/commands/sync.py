@@ -10,7 +10,7 @@ from msgspec import to_builtins
 from rich.text import Text
 
 from evogit.cli.locate_run import find_repository
-from evogit.cli.options.remote import address, exchange
+from evogit.cli.options.run import address, exchange
 from evogit.cli.options.shared import name_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count, escape

@@ -15,8 +15,7 @@ from msgspec.structs import replace
 from evogit.agents.population import check_kind
 from evogit.agents.programs.presets import PRESETS
 from evogit.agents.programs.registry import Programs, define
-from evogit.cli.options.output import OutputPath
-from evogit.cli.options.shared import Command
+from evogit.cli.options.shared import Command, OutputPath
 from evogit.config.custom_classes import check_located, is_own, located
 from evogit.config.run_settings import CALLS, AgentSpec, RunLimits, Settings, Total
 from evogit.config.user_settings import UserSettings, load_user_settings, settings_file

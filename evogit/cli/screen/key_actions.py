@@ -11,7 +11,7 @@ from rich.text import Text
 
 from evogit.cli.deciding import decision_to_undo, plan_lines
 from evogit.cli.lines.candidate import candidate_lines
-from evogit.cli.lines.changes import change_lines
+from evogit.cli.lines.compare import change_lines
 from evogit.cli.lines.view import SHORT, View
 from evogit.cli.locate_run import Place
 from evogit.cli.screen.frame import KEYS

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from evogit.cli.lines.ended import ended_because
 from evogit.cli.lines.events import event_line
 from evogit.cli.lines.phylogeny import lane_text
 from evogit.cli.lines.spending import money, use_text
+from evogit.cli.lines.summary import ended_because
 from evogit.cli.lines.view import SHORT, first_line
 from evogit.cli.screen.canvas import Canvas
 from evogit.cli.screen.picture import MOST_AGENT, Now, Picture
