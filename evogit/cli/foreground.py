@@ -8,11 +8,10 @@ import signal
 import sys
 import time
 
-from msgspec import Struct
-
 from evogit.agents.population import no_models, no_programs
 from evogit.cli.background_process import BackgroundProcess
 from evogit.cli.hooks import NO_HOOKS, Hooks
+from evogit.cli.lines.summary import Done
 from evogit.cli.options.agents import AgentSetup
 from evogit.cli.terminal import Terminal, silence
 from evogit.cli.watch import Dashboard, EventLines, Several, Watch
@@ -24,15 +23,6 @@ from evogit.llm.registry import OpenModels
 from evogit.repository import Repository
 from evogit.review.run_list import RunList
 from evogit.run import Run
-
-
-class Done(Struct, frozen=True):
-    """How a run went: `evaluated` candidates in `seconds` by this engine."""
-
-    run: Run
-    stopped: Stopped
-    seconds: float
-    evaluated: int
 
 
 def evolve(

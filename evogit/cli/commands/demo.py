@@ -10,10 +10,10 @@ import click
 from rich.text import Text
 
 from evogit.adopt import find_task
-from evogit.cli.foreground import Done, evolve
+from evogit.cli.foreground import evolve
 from evogit.cli.lines.compare import patch_lines
 from evogit.cli.lines.phylogeny import draw, selection
-from evogit.cli.lines.summary import next_steps, summary
+from evogit.cli.lines.summary import Done, next_steps, summary
 from evogit.cli.lines.view import View
 from evogit.cli.locate_run import Place, open_or_create
 from evogit.cli.options.agents import MUTATORS

@@ -15,6 +15,7 @@ from evogit.cli.lines.phylogeny import draw, selection
 from evogit.cli.lines.view import SHORT, View, first_line
 from evogit.cli.locate_run import Place
 from evogit.cli.options.shared import REVISION, OutputPath, with_run, with_terminal
+from evogit.cli.page_file import page_file
 from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count
@@ -194,16 +195,3 @@ WRITERS: dict[str, Callable[[Place, Terminal, Wanted], str | bytes]] = {
     "tsv": _tsv,
     "graphml": _graphml,
 }
-
-
-def page_file(place: Place, terminal: Terminal, page: str, *, redact: bool = False) -> str:
-    """The run as one HTML file that shows `page` first, `graph` or `run`; a note says what had no room."""
-    from evogit.page.html_file import html_file
-    from evogit.page.payload import FollowedRun
-
-    made = html_file(FollowedRun(place.repository, place.history.run), redact=redact, page=page)
-    if made.left_out:
-        terminal.note(
-            f"of {count(made.left_out, 'dead end')} the file has only what graph and table show, to stay small"
-        )
-    return made.text

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from evogit.cli.background_process import detach
 from evogit.cli.consent import check_programs, confirm_costs, prepare
-from evogit.cli.foreground import Done, evolve
+from evogit.cli.foreground import evolve
 from evogit.cli.hooks import INTERRUPTED, Hooks, RunEnd, with_hooks
-from evogit.cli.lines.summary import ending
+from evogit.cli.lines.summary import Done, ending
 from evogit.cli.locate_run import Place, place_to_run
 from evogit.cli.options.agents import AgentOptions, AgentSetup, resolve_agents, with_agents
 from evogit.cli.options.run import (

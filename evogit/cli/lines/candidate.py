@@ -209,7 +209,7 @@ def session_lines(agent: str, files: Mapping[str, bytes], command: ShowFile) -> 
         return
     facts = [(name, _short(text)) for name, text in session_facts(files.get(SESSION, b""))]
     yield Text("")
-    yield Text(f"  session_lines of {escape(agent)}", "dim")
+    yield Text(f"  session of {escape(agent)}", "dim")
     yield from table(((Text(f"    {name}", "dim"), Text(text)) for name, text in facts), "ll")
     shown = {name: content for name, content in files.items() if not (name == SESSION and facts)}
     for name, content in shown.items():

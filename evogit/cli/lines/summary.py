@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
+from msgspec import Struct
 from rich.text import Text
 
-from evogit.cli.foreground import Done
 from evogit.cli.lines.compare import best_against_seed
 from evogit.cli.lines.spending import amount, outage_lines, spent_words
 from evogit.cli.lines.view import View, first_line
@@ -19,6 +19,18 @@ from evogit.history import History
 from evogit.history.standing import compare
 from evogit.review.ended import how_ended
 from evogit.review.reporting import remarks
+
+if TYPE_CHECKING:
+    from evogit.run import Run
+
+
+class Done(Struct, frozen=True):
+    """How a run went: `evaluated` candidates in `seconds` by this engine."""
+
+    run: Run
+    stopped: Stopped
+    seconds: float
+    evaluated: int
 
 
 def summary(place: Place, terminal: Terminal, done: Done) -> list[Text]:
