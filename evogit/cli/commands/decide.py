@@ -11,7 +11,7 @@ from evogit.cli.confirming import asks, confirm
 from evogit.cli.deciding import decision_table, decision_to_undo, kind_of, plan_lines
 from evogit.cli.lines.view import SHORT, View
 from evogit.cli.locate_run import Place
-from evogit.cli.options.shared import REVISION, with_run, with_terminal
+from evogit.cli.options.shared import REVISION, reason_option, with_run, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.core import Decision, UsageError
 from evogit.repository import clean
@@ -78,7 +78,7 @@ def guide(place: Place, terminal: Terminal, text: str | None, yes: bool, dry_run
 
 @click.command()
 @click.argument("decision", required=False)
-@click.option("-m", "--reason", metavar="WHY", default="", help="Why; it is kept with the decision.")
+@reason_option
 @asks
 @with_run
 @with_terminal

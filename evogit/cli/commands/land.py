@@ -14,8 +14,8 @@ from rich.text import Text
 
 from evogit.cli.confirming import asks, check_confirmable, confirm
 from evogit.cli.lines.view import SHORT, View, first_line
-from evogit.cli.locate_run import Place, open_place, task_of
-from evogit.cli.options.shared import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
+from evogit.cli.locate_run import Place
+from evogit.cli.options.shared import REVISION, reason_option, with_judged_run, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import change, count, escape, number
 from evogit.config import Task
@@ -34,33 +34,20 @@ from evogit.review.risks import risks
 @click.option("--squash", is_flag=True, help="One commit of yours instead of a merge.")
 @click.option("--pr", is_flag=True, help="Print the text and commands of a pull request; nothing is sent.")
 @click.option("--onto", metavar="BRANCH", help="The branch to merge it into; default: the one you are on.")
-@click.option("--force", is_flag=True, help="Even if it fails there or is not better.")
-@click.option("-m", "--reason", metavar="WHY", default="", help="Why; it is kept with the decision and in the commit.")
-@click.option("--task", type=TASK, help="The task (a name or a folder) where it cannot be found here.")
+@click.option("--force", is_flag=True, help="Land even if the result fails or does not improve on the branch.")
+@reason_option
 @asks
-@sandbox_option
-@name_option
-@with_repo
+@with_judged_run
 @with_terminal
 def land(
-    terminal: Terminal,
-    repo: str | None,
-    name: str | None,
-    rev: str,
-    task: str | None,
-    sandbox: str,
-    yes: bool,
-    dry_run: bool,
-    **how: Any,
+    place: Place, task: Task, terminal: Terminal, rev: str, sandbox: str, yes: bool, dry_run: bool, **how: Any
 ) -> None:
     """Make a branch evogit/RUN/land/ID that merges REV into yours, and print the command that takes it over.
 
     What changed on your branch meanwhile is merged with it, and the result is evaluated again, beside your branch as it
     is. Your branch, your checkout and your index stay as they are: merging is up to you.
     """
-    place = open_place(repo, name)
-    found = task_of(place.history.run, repo, task)
-    _Landing(place=place, terminal=terminal, task=found, **how).go(rev, sandbox, yes, dry_run)
+    _Landing(place=place, terminal=terminal, task=task, **how).go(rev, sandbox, yes, dry_run)
 
 
 class _Landing(Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from rich.text import Text
 from evogit.cli.lines.summary import next_steps
 from evogit.cli.lines.view import SHORT, View
 from evogit.cli.locate_run import Place
-from evogit.cli.options.shared import REVISION, with_run, with_terminal
+from evogit.cli.options.shared import REVISION, reason_option, with_run, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape
 from evogit.core import UsageError
@@ -48,7 +48,7 @@ KINDS = {
     help="Whose side wins a conflict: the better parent's, a random one, or by definitions of Python.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="For --strategy random.")
-@click.option("-m", "--reason", metavar="WHY", default="", help="Why; it is kept with the candidate.")
+@reason_option
 @click.option("--dry-run", is_flag=True, help="Show the outcome, and make no candidate.")
 @with_run
 @with_terminal

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +13,11 @@ from rich.text import Text
 from evogit.cli.lines.compare import patch_lines
 from evogit.cli.lines.summary import next_steps
 from evogit.cli.lines.view import SHORT, View
-from evogit.cli.locate_run import Place, open_place, task_of
-from evogit.cli.options.shared import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
+from evogit.cli.locate_run import Place
+from evogit.cli.options.shared import REVISION, jobs_option, with_judged_run, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape, number
+from evogit.config import Task
 from evogit.history.standing import standing
 from evogit.repository import Hunk
 from evogit.review import SCHEMA, candidate_record, resolve
@@ -42,41 +42,20 @@ EXCERPT = 60
     metavar="N",
     help="New evaluations at most.",
 )
-@click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="Evaluated at a time; default: one per core.")
-@click.option("--task", type=TASK, help="The task (a name or a folder) where it cannot be found here.")
-@sandbox_option
-@name_option
-@with_repo
+@jobs_option
+@with_judged_run
 @with_terminal
-def minimize(
-    terminal: Terminal,
-    repo: str | None,
-    name: str | None,
-    rev: str,
-    evaluations: int,
-    jobs: int | None,
-    task: str | None,
-    sandbox: str,
-) -> None:
+def minimize(place: Place, task: Task, terminal: Terminal, rev: str, evaluations: int, jobs: int, sandbox: str) -> None:
     """Find the smallest part of what REV changes against the seed that is as good, and what each hunk of it brings.
 
     Every trial is a candidate of the run, so nothing is evaluated twice: the same command goes on where it was cut off.
     It may work beside a running engine. The smallest one can be landed like any other.
     """
-    place = open_place(repo, name)
-    found = task_of(place.history.run, repo, task)
     candidate = resolve(place.history, rev)
-    done = asyncio.run(
-        search(
-            place.about(found),
-            candidate,
-            _Progress(place, terminal, evaluations).tell,
-            provider=sandbox,
-            jobs=jobs or os.cpu_count() or 1,
-            evaluations=evaluations,
-        )
-    )
-    patch = _patch(place, done)
+    tell = _Progress(place, terminal, evaluations).tell
+    searching = search(place.about(task), candidate, tell, provider=sandbox, jobs=jobs, evaluations=evaluations)
+    done = asyncio.run(searching)
+    patch = place.repository.diff(place.history.seed or "", done.smallest)
     if terminal.json:
         terminal.data(_record(place, done, patch))
         return
@@ -101,10 +80,6 @@ class _Progress:
         score = Text("fail", "red") if trial.value is None else Text(number(trial.value, view.places))
         done = (f"{self.judged:>4} of {self.evaluations}  ", "dim")
         self.terminal.note(Text.assemble(done, f"{count(trial.hunks, 'hunk'):>10}  ", score), fit="ellipsis")
-
-
-def _patch(place: Place, done: Minimized) -> str:
-    return place.repository.diff(place.history.seed or "", done.smallest)
 
 
 # --- what is told -------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from typing import Any
 
@@ -15,7 +14,7 @@ from evogit.cli.lines.events import event_line
 from evogit.cli.lines.summary import next_steps
 from evogit.cli.lines.view import View, first_line
 from evogit.cli.locate_run import Place, run_of
-from evogit.cli.options.shared import TASK, name_option, sandbox_option, with_repo, with_terminal
+from evogit.cli.options.shared import TASK, jobs_option, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import clock, count, number
 from evogit.core import Evaluation, Metric
@@ -29,7 +28,7 @@ from evogit.review.rescoring import rescore as judge_again
 
 @click.command()
 @click.argument("task", type=TASK, required=False)
-@click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="Evaluated at a time; default: one per core.")
+@jobs_option
 @sandbox_option
 @asks
 @name_option
@@ -40,7 +39,7 @@ def rescore(
     repo: str | None,
     name: str | None,
     task: str | None,
-    jobs: int | None,
+    jobs: int,
     sandbox: str,
     yes: bool,
     dry_run: bool,
@@ -51,7 +50,7 @@ def rescore(
     resumes what was cut off.
     """
     found, place = run_of(task, repo, name)
-    jobs, before = jobs or os.cpu_count() or 1, (place.history.metric, place.history.best)
+    before = (place.history.metric, place.history.best)
     todo = plan(place.about(found))
     if todo is None:
         terminal.note("nothing changed that candidates are evaluated by, so nothing is evaluated again")

@@ -13,7 +13,7 @@ import click
 
 from evogit.cli.lines.view import SHORT, first_line
 from evogit.cli.locate_run import seed_tree, task_context
-from evogit.cli.options.shared import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
+from evogit.cli.options.shared import REVISION, name_option, sandbox_option, task_option, with_repo, with_terminal
 from evogit.cli.shell_terminal import Bridge, harmless
 from evogit.cli.terminal import Terminal
 from evogit.core import NotFoundError, RefusedError, UsageError
@@ -30,7 +30,7 @@ BROKEN = 1
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("rev", type=REVISION)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-@click.option("--task", type=TASK, help="The task (a name or a folder) where it cannot be found here.")
+@task_option
 @sandbox_option
 @name_option
 @with_repo

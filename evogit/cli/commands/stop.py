@@ -7,7 +7,7 @@ import time
 import click
 
 from evogit.cli.locate_run import Place
-from evogit.cli.options.shared import with_run, with_terminal
+from evogit.cli.options.shared import reason_option, with_run, with_terminal
 from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count
@@ -24,7 +24,7 @@ LOOK_EVERY_S = 0.1
 
 @click.command()
 @retired_option("--wait", is_flag=True, instead="`evogit stop` waits until all have ended")
-@click.option("-m", "--reason", metavar="WHY", default="", help="Why; it is kept in the journal.")
+@reason_option
 @with_run
 @with_terminal
 def stop(place: Place, terminal: Terminal, wait: bool, reason: str) -> None:

@@ -34,6 +34,17 @@ sandbox_option = click.option(
 )
 
 
+jobs_option = click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(1),
+    default=lambda: os.cpu_count() or 1,
+    metavar="N",
+    help="Evaluations at a time; default: one per core.",
+)
+reason_option = click.option("-m", "--reason", metavar="WHY", default="", help="The reason, which is kept.")
+
+
 def with_terminal(command: Command) -> Command:
     """Give a command `--json`, `--color` and a `terminal` to write to."""
 
@@ -128,6 +139,25 @@ class TaskName(click.ParamType):  # type: ignore[type-arg]
 
 
 REVISION, TASK = Revision(), TaskName()
+
+task_option = click.option("--task", type=TASK, help="The task (a name or a folder), if it cannot be found here.")
+
+
+def with_judged_run(command: Command) -> Command:
+    """Give a command a run as `place`, the `task` by which candidates of it are evaluated, and a `sandbox`."""
+
+    @task_option
+    @sandbox_option
+    @name_option
+    @with_repo
+    @functools.wraps(command)
+    def wrapped(repo: str | None, name: str | None, task: str | None, **rest: Any) -> Any:
+        from evogit.cli.locate_run import open_place, task_of
+
+        place = open_place(repo, name)
+        return command(place=place, task=task_of(place.history.run, repo, task), **rest)
+
+    return wrapped
 
 
 class OutputPath(click.Path):
