@@ -170,16 +170,23 @@ def consent(terminal: Terminal, offer: CostForecast, *, yes: bool) -> tuple[str,
 
 
 def lines(offer: CostForecast, *, short: bool) -> Iterator[Text]:
-    """What a person should know; `short`: only what is sent where."""
+    """Yield what the user should know; `short`: only what is sent where."""
+    reach = offer.reach
     for model, endpoint in offer.models:
         where = f"at {first_line(endpoint)}, {_price(model)}" if endpoint else "from a file: nothing is sent or paid"
         yield _fact("model", f"{first_line(model.name)} {where}")
     if any(endpoint for _, endpoint in offer.models):
-        yield _fact("sent", _sent(offer.reach))
-        if offer.reach.secret:
-            yield _fact("secret", _told_secret(offer.reach.secret))
+        names = ", ".join(map(first_line, sorted(reach.files)[:FIRST])) + " ..." * (len(reach.files) > FIRST)
+        kept = f"; {count(reach.kept, 'withheld file')} {'is' if reach.kept == 1 else 'are'} not" if reach.kept else ""
+        size = f"{sum(reach.files.values()):,} bytes at most"
+        yield _fact("sent", f"{count(len(reach.files), 'file')} of {size}: {names}{kept}")
+        if reach.secret:
+            secret = f"not sent, as they hold credentials: {first_line(named(reach.secret))}"
+            yield _fact("secret", f"{secret}; shared = [...] in the task's file sends them")
     if not short:
-        yield _fact("a call", _call(offer))
+        price = dearest(offer)
+        tokens = f"about {reach.brief:,} tokens of question and {REPLY:,} of reply"
+        yield _fact("a call", tokens if price is None else f"{tokens}, {money(price)}")
         yield from _forecast(offer)
 
 
@@ -193,26 +200,6 @@ def _price(model: Model) -> str:
     if model.price.free:
         return "free"
     return f"{money(model.price.prompt)} in and {money(model.price.completion)} out for a million tokens"
-
-
-def _sent(reach: SentFiles) -> str:
-    first = sorted(reach.files)[:FIRST]
-    names = ", ".join(map(first_line, first)) + (" ..." if len(reach.files) > FIRST else "")
-    kept = f"; {count(reach.kept, 'withheld file')} {'is' if reach.kept == 1 else 'are'} not" if reach.kept else ""
-    return f"{count(len(reach.files), 'file')} of {sum(reach.files.values()):,} bytes at most: {names}{kept}"
-
-
-def _told_secret(paths: Sequence[str]) -> str:
-    """A sentence on the files that hold credentials."""
-    return (
-        f"not sent, as they hold credentials: {first_line(named(paths))}; shared = [...] in the task's file sends them"
-    )
-
-
-def _call(offer: CostForecast) -> str:
-    price = dearest(offer)
-    tokens = f"about {offer.reach.brief:,} tokens of question and {REPLY:,} of reply"
-    return tokens if price is None else f"{tokens}, {money(price)}"
 
 
 def dearest(offer: CostForecast) -> float | None:
@@ -234,28 +221,18 @@ def _forecast(offer: CostForecast) -> Iterator[Text]:
         least = evaluations if proposals is None else min(evaluations, proposals)
         of = f"{amount(name, least)}, {_number(offer.calls)} calls for each"
         yield _fact("about", _use(offer, offer.calls * least, of))
+    most = offer.calls + offer.comparisons
+    price, tokens = dearest(offer), offer.reach.brief + REPLY
+    rates = {"proposals": most, "tokens": 1 / tokens, "dollars": 1 / price if price else None}
     limits = {name: left for name in offer.settings.ceilings if (left := _left(offer, name)) is not None}
-    calls = {name: calls for name, left in limits.items() if (calls := _calls(offer, name, left)) is not None}
+    calls = {name: left * rate for name, left in limits.items() if (rate := rates[name]) is not None}
     nearest = min(calls, key=lambda name: calls[name])
     if nearest == "proposals":
-        of = f"{amount(nearest, limits[nearest])}, {_number(_most(offer))} calls each"
+        of = f"{amount(nearest, limits[nearest])}, {_number(most)} calls each"
         guessed = any(spec.calls == PROGRAM_CALLS for spec in offer.settings.population)
         yield _fact("about" if guessed else "at most", _use(offer, calls[nearest], of))
     else:
         yield _fact("at most", f"{amount(nearest, limits[nearest])}, about {count(int(calls[nearest]), 'call')}")
-
-
-def _calls(offer: CostForecast, limit: str, left: float) -> float | None:
-    """How many calls a limit leaves, about; None if unknown."""
-    if limit == "proposals":
-        return _most(offer) * left
-    each = offer.reach.brief + REPLY if limit == "tokens" else dearest(offer)
-    return left / each if each else None
-
-
-def _most(offer: CostForecast) -> int:
-    """Calls for each candidate at most, but for the few questions whose answer is known: any may be asked twice."""
-    return offer.calls + offer.comparisons
 
 
 def _number(calls: int) -> str:

@@ -93,14 +93,21 @@ def _check_seed(terminal: Terminal, task: Task, typed: str | None, split: str | 
     blind = "" if wrong else next((each.blind for each in judged if each.blind), "")
     ways = [] if wrong or split else asyncio.run(_gamed(task, judged, sandbox))
     if terminal.json:
-        told = {"sources": to_builtins(sources), "broken_seed": blind}
-        terminal.data({**_report(task, judged, wrong), **told, "gamed": ways})
+        more = {"sources": to_builtins(sources), "broken_seed": blind, "gamed": ways}
+        terminal.data({**_seed_record(task, judged, wrong), **more})
     else:
-        origins = [Text(""), *(Text(escape(line), "dim") for each in sources for line in each.lines())]
-        verdict = [Text(""), Text(escape(blind), "yellow")] if blind else _verdict(task, judged, wrong)
-        prose = [*_spreads(task, judged), *_said(judged), *origins, *verdict]
-        lines = [*prose, *_offer(task, typed, wrong, ways)]
-        terminal.show([*_table(task, judged), *lines])
+        origins = [Text(escape(line), "dim") for each in sources for line in each.lines()]
+        verdict = [Text(escape(blind), "yellow")] if blind else _verdict(task, judged, wrong)
+        lines = [*_table(task, judged), *_failure(judged), Text(""), *origins, Text(""), *verdict]
+        if not wrong and task.judged != "pairs":
+            command = " ".join(["evogit audit", *([typed] if typed else [])])
+            lines += [Text(f"can be gamed: {way}", "yellow") for way in ways]
+            if ways:
+                lines.append(Text(f"{command} shows how, and what to do", "yellow"))
+            else:
+                audit = f"{command}, which attacks the evaluator before candidates do"
+                lines.append(Text.assemble(("try  ", "dim"), audit))
+        terminal.show(lines)
     if wrong:
         sys.exit(1)
 
@@ -119,7 +126,7 @@ async def _evaluate(
 
 
 async def _gamed(task: Task, judged: list[SeedEvaluation], sandbox: str) -> list[str]:
-    """What a seed that remembers or predicts gains, where scores are times; nothing where that would take long."""
+    """Return what a seed that remembers or predicts gains, if scores are times and that takes not too long."""
     from evogit.audit.auditing import gamed
 
     if sum(each.evaluation.cost.wall for each in judged) > SLOW_S:
@@ -127,17 +134,10 @@ async def _gamed(task: Task, judged: list[SeedEvaluation], sandbox: str) -> list
     return [finding.hit.what for finding in await gamed(task, sandbox, PATIENCE_S)]
 
 
-def _offer(task: Task, typed: str | None, wrong: list[str], ways: list[str]) -> list[Text]:
-    if wrong or task.judged == "pairs":
-        return []
-    command = " ".join(["evogit audit", *([typed] if typed else [])])
-    if ways:
-        lines = [Text(f"can be gamed: {way}", "yellow") for way in ways]
-        return [*lines, Text(f"{command} shows how, and what to do", "yellow")]
-    return [Text.assemble(("try  ", "dim"), f"{command}, which attacks the evaluator before candidates do")]
-
-
 def _table(task: Task, judged: list[SeedEvaluation]) -> list[Text]:
+    """A line per split; and how far the scores of a task that declares them noisy lie apart."""
+    from evogit.review.provable import told_provable
+
     heads = ["split", "status", *(metric.name for metric in task.metrics), "cases", "time", "CPU"]
     rows: list[list[Text | str]] = [[Text(head, "dim") for head in heads]]
     for each in judged:
@@ -145,32 +145,27 @@ def _table(task: Task, judged: list[SeedEvaluation]) -> list[Text]:
         status = Text(evaluation.status, "green" if evaluation.ok else "red")
         values = [evaluation.metrics.get(metric.name) for metric in task.metrics]
         shown = [number(value, decimals(value)) for value in values]
-        rows.append(
-            [evaluation.split, status, *shown, str(len(evaluation.cases)), f"{cost.wall:.3f} s", f"{cost.cpu:.3f} s"]
-        )
+        times = [f"{cost.wall:.3f} s", f"{cost.cpu:.3f} s"]
+        rows.append([evaluation.split, status, *shown, str(len(evaluation.cases)), *times])
     title = Text.assemble((task.name, "bold"), f", evaluated with the sandbox {judged[0].provider}")
     title.append(f"; judged: {task.judged}" if task.command else "")
     title.append(f"; timing: {judged[0].timing}")
-    return [title, Text(""), *table(rows, "ll" + "r" * (len(task.metrics) + 3))]
-
-
-def _spreads(task: Task, judged: list[SeedEvaluation]) -> list[Text]:
-    """How far the scores of a task that declares them noisy lie apart."""
-    from evogit.review.provable import told_provable
-
     metric, noisy = task.primary.name, [each for each in judged if task.repeats and each.again]
-    told = [f"{metric} {spread}" for each in noisy if (spread := each.told_spread(metric))]
-    told += [sentence for each in noisy for sentence in told_provable(task, each)]
-    return [Text(escape(sentence), "dim") for sentence in told]
+    spreads = [f"{metric} {spread}" for each in noisy if (spread := each.told_spread(metric))]
+    spreads += [sentence for each in noisy for sentence in told_provable(task, each)]
+    lines = table(rows, "ll" + "r" * (len(task.metrics) + 3))
+    return [title, Text(""), *lines, *(Text(escape(sentence), "dim") for sentence in spreads)]
 
 
-def _said(judged: list[SeedEvaluation]) -> list[Text]:
-    """What came from the program and the evaluator where the seed failed."""
-    texts = [
-        each.evidence.stderr.decode(errors="replace") + each.evidence.log for each in judged if not each.evaluation.ok
-    ]
-    lines = [line for text in texts[:1] for line in text.splitlines()[-MAX_OUTPUT_LINES:]]
-    return [Text(""), *(Text(f"  {escape(line)}", "dim") for line in lines)] if lines else []
+def _failure(judged: list[SeedEvaluation]) -> list[Text]:
+    """The output of the program and the evaluator on the first split on which the seed failed."""
+    failed = next((each for each in judged if not each.evaluation.ok), None)
+    return [Text(""), *_output(failed.evidence)] if failed else []
+
+
+def _output(evidence: Evidence) -> list[Text]:
+    text = evidence.stderr.decode(errors="replace") + evidence.log
+    return [Text(f"  {escape(line)}", "dim") for line in text.splitlines()[-MAX_OUTPUT_LINES:]]
 
 
 def _verdict(task: Task, judged: list[SeedEvaluation], wrong: list[str]) -> list[Text]:
@@ -178,29 +173,19 @@ def _verdict(task: Task, judged: list[SeedEvaluation], wrong: list[str]) -> list
 
     if not wrong:
         files = count(len(task.seed_files()), "seed file") if task.seed else "the seed is HEAD"
-        return [Text(""), Text(f"all is well: {files}, evaluator {task.evaluator_digest[:7]}", "green")]
+        return [Text(f"all is well: {files}, evaluator {task.evaluator_digest[:7]}", "green")]
     remedies = dict.fromkeys(advice(task, each) for each in judged if not each.evaluation.ok and not each.flaky)
-    return [
-        Text(""),
-        *(Text(escape(line), "red") for line in wrong),
-        *(Text(escape(remedy)) for remedy in remedies if remedy),
-    ]
+    return [*(Text(escape(line), "red") for line in wrong), *(Text(escape(each)) for each in remedies if each)]
 
 
-def _report(task: Task, judged: list[SeedEvaluation], wrong: list[str]) -> dict[str, Any]:
+def _seed_record(task: Task, judged: list[SeedEvaluation], wrong: list[str]) -> dict[str, Any]:
     splits = []
     for each in judged:
-        found = to_builtins(each.evaluation)
-        splits.append(
-            {
-                **{key: found[key] for key in KEYS},
-                "evaluations": each.times,
-                "spread": {metric.name: each.spread(metric.name) for metric in task.metrics} if each.again else {},
-            }
-        )
+        evaluation = to_builtins(each.evaluation)
+        spread = {metric.name: each.spread(metric.name) for metric in task.metrics} if each.again else {}
+        splits.append({**{key: evaluation[key] for key in KEYS}, "evaluations": each.times, "spread": spread})
     about = {"schema": 1, "task": task.name, "provider": judged[0].provider, "evaluator": task.evaluator_digest}
-    about["timing"] = judged[0].timing
-    return {**about, "splits": splits, "problems": wrong}
+    return {**about, "timing": judged[0].timing, "splits": splits, "problems": wrong}
 
 
 # --- uncommitted work ---------------------------------------------------------------------------------------------
@@ -277,8 +262,7 @@ def _shown(task: Task, history: History, evaluation: Evaluation, evidence: Evide
         yield Text(f"  {escape(name)}: {values}".rstrip(": "), "dim")
         yield from (Text(f"    {escape(line)}") for line in evidence.feedback.get(name, "").splitlines())
     if not evaluation.ok:
-        said = evidence.stderr.decode(errors="replace") + evidence.log
-        yield from (Text(f"  {escape(line)}", "dim") for line in said.splitlines()[-MAX_OUTPUT_LINES:])
+        yield from _output(evidence)
 
 
 def _against(task: Task, history: History, evaluation: Evaluation) -> list[Text]:

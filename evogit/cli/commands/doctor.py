@@ -290,7 +290,12 @@ def _check_sandbox(terminal: Terminal, environment: Environment, sandbox: str) -
 
 def _make(environment: Environment, name: str, say: Callable[[str], None]) -> dict[str, str]:
     if name == "docker" or (name == "auto" and docker_answers()):
-        return {"sandbox": "docker", **_image(environment, say)}
+        from evogit.sandbox.docker.images import build_image
+
+        with docker_client() as client:
+            image = build_image(client, environment, say)
+            taken = client.images.get(image.id).attrs["Size"]
+        return {"sandbox": "docker", "image": image.name, "digest": image.digest, "size": size(taken)}
     from evogit.sandbox.packages import packages_folder
     from evogit.sandbox.providers import provider
 
@@ -298,15 +303,6 @@ def _make(environment: Environment, name: str, say: Callable[[str], None]) -> di
     made = provider(name, environment)
     made.close()
     return {"sandbox": made.name, "packages": str(folder or "none"), "digest": made.image()}
-
-
-def _image(environment: Environment, say: Callable[[str], None]) -> dict[str, str]:
-    from evogit.sandbox.docker.images import build_image
-
-    with docker_client() as client:
-        image = build_image(client, environment, say)
-        taken = client.images.get(image.id).attrs["Size"]
-    return {"image": image.name, "digest": image.digest, "size": size(taken)}
 
 
 def _findings(name: str, environment: Environment, say: Callable[[str], None]) -> Iterator[Probe]:

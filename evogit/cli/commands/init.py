@@ -26,7 +26,7 @@ from evogit.evaluation.seed_check import check_tree
 from evogit.repository import Repository
 from evogit.scaffold.detect import detect
 from evogit.scaffold.project import Project, ProjectFiles
-from evogit.scaffold.repository_files import FOLDER, Choices, fetches, files, tried, write
+from evogit.scaffold.repository_files import FOLDER, fetches, files, tried, write
 from evogit.trust import Claim, Kind
 
 if TYPE_CHECKING:
@@ -121,14 +121,21 @@ def init(
     """
     folder = (folder or Path(repo or ".")).resolve()
     repository = Repository.discover(folder)
-    _check(repository, force or dry_run)
+    if repository.bare:
+        raise RefusedError(f"{repository.path} is bare, without a place for {REPOSITORY_FILE}; go to a clone of it")
+    if (repository.path / REPOSITORY_FILE).exists() and not (force or dry_run):
+        raise RefusedError(f"{repository.path / REPOSITORY_FILE} is there already; --force replaces it")
     directory = "" if folder == repository.path else folder.relative_to(repository.path).as_posix()
     source = _source(repository, f"{directory}/" if directory else "")
     project = detect(source)
     asks = Given(**given, ask=terminal.interactive and not yes and not terminal.json, take=yes)
     with_docker = sandbox == "docker" or (sandbox == "auto" and docker_answers())
     if asks.ask:
-        _introduce(terminal, repository, project, folder)
+        title = project.kind[0].upper() + project.kind[1:]
+        terminal.note(Text.assemble((title, "bold"), f" in {escape(str(folder))}"))
+        terminal.note(f"HEAD is {repository.head()[:7]}. Enter takes what is in [brackets], Ctrl-C changes nothing.\n")
+        for line in (*(f"  {line}" for line in HELP.splitlines()), ""):
+            terminal.note(line, "dim")
     choices = choose(asks, project, source.paths, folder, directory, with_docker)
     if given["prepare"] is None and not asks.ask and not dry_run:
         _check_network(repository, choices.prepare)
@@ -148,16 +155,10 @@ def init(
     _look(terminal, repository, task)
     judged = judge(task, sandbox, terminal)
     if choices.repeats is None and (wanted := repeats_for(task, judged)) != task.repeats:
-        task = _believe(repository, replace(choices, repeats=wanted))
+        toml = files(replace(choices, repeats=wanted))[REPOSITORY_FILE]
+        write(repository.path, {REPOSITORY_FILE: toml}, force=True)
+        task = load_repository_task(repository.path)
     _tell(terminal, repository, project, task, written, judged)
-
-
-def _check(repository: Repository, force: bool) -> None:
-    """Refuse what cannot be improved, before asking anything."""
-    if repository.bare:
-        raise RefusedError(f"{repository.path} is bare, without a place for {REPOSITORY_FILE}; go to a clone of it")
-    if (repository.path / REPOSITORY_FILE).exists() and not force:
-        raise RefusedError(f"{repository.path / REPOSITORY_FILE} is there already; --force replaces it")
 
 
 def _check_network(repository: Repository, prepare: str) -> None:
@@ -214,13 +215,6 @@ def _say_how_to_commit(terminal: Terminal, repository: Repository, paths: list[s
         terminal.note(f"Commit {REPOSITORY_FILE} and {FOLDER}/ or leave them untracked; both work.", "dim")
 
 
-def _believe(repository: Repository, choices: Choices) -> Task:
-    """Set `repeats` in the file, as what HEAD's evaluations were like asks for another number."""
-    made = files(choices)
-    write(repository.path, {REPOSITORY_FILE: made[REPOSITORY_FILE]}, force=True)
-    return load_repository_task(repository.path)
-
-
 def _source(repository: Repository, prefix: str) -> ProjectFiles:
     """The files of HEAD below a folder."""
     trees = repository.trees
@@ -237,14 +231,6 @@ def _source(repository: Repository, prefix: str) -> ProjectFiles:
         return trees.blob(blob).decode(errors="replace") if trees.size(blob) <= LARGEST else ""
 
     return ProjectFiles(list(blobs), read)
-
-
-def _introduce(terminal: Terminal, repository: Repository, project: Project, folder: Path) -> None:
-    terminal.note(Text.assemble((project.kind[0].upper() + project.kind[1:], "bold"), f" in {escape(str(folder))}"))
-    terminal.note(f"HEAD is {repository.head()[:7]}. Enter takes what is in [brackets], Ctrl-C changes nothing.\n")
-    for line in HELP.splitlines():
-        terminal.note(f"  {line}", "dim")
-    terminal.note("")
 
 
 def _show(terminal: Terminal, made: dict[str, str]) -> None:

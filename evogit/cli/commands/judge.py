@@ -11,7 +11,7 @@ from msgspec import to_builtins
 from rich.text import Text
 
 from evogit.cli.lines.compare import patch_lines
-from evogit.cli.lines.view import SHORT, View, first_line
+from evogit.cli.lines.view import View, first_line
 from evogit.cli.locate_run import Place, open_place, task_of
 from evogit.cli.options.shared import REVISION, TASK, name_option, with_repo, with_terminal
 from evogit.cli.renamed import retired_option
@@ -22,7 +22,7 @@ from evogit.core import Compared, NotFoundError, UsageError
 from evogit.history.pair_views import NO_CHANGE, Sides, Views
 from evogit.history.strengths import JudgeRecord, judges, kept_reason
 from evogit.review import SCHEMA, resolve
-from evogit.review.judging import Standing, next_pair, say, standings, strengths_of
+from evogit.review.judging import next_pair, say, standings, strengths_of
 
 KEYS = "1 or 2 (which is better), = (equal), s (skip), q (quit)"
 MOST = 20
@@ -71,19 +71,15 @@ def judge(
     elif status:
         _status(place, terminal)
     else:
-        found = _task(place, repo, task)
+        try:
+            found = task_of(place.history.run, repo, task)
+        except UsageError as error:
+            raise UsageError(f"{error}; here: evogit judge --task FOLDER") from error
         asking = _Asking(place, terminal, found, random.Random())
         if terminal.json:
             asking.tell()
         else:
             asking.ask(pairs)
-
-
-def _task(place: Place, repo: str | None, named: str | None) -> Task:
-    try:
-        return task_of(place.history.run, repo, named)
-    except UsageError as error:
-        raise UsageError(f"{error}; here: evogit judge --task FOLDER") from error
 
 
 # --- one verdict ----------------------------------------------------------------------------------------------------
@@ -194,7 +190,13 @@ def _status(place: Place, terminal: Terminal) -> None:
         terminal.data({"schema": SCHEMA, "candidates": candidates, "judges": [to_builtins(each) for each in known]})
         return
     view = View.of(place.history, terminal)
-    lines = table([_row(view, each) for each in ranked[:MOST]], "lrrl")
+    rows: list[list[Text | str]] = []
+    for each in ranked[:MOST]:
+        name = Text.assemble(view.glyph(each.commit), " ", view.name(each.commit))
+        strength = f"{each.strength:.2f} ± {each.margin:.2f}"
+        title = first_line(view.history.phylogeny[each.commit].title)
+        rows.append([name, strength, count(each.verdicts, "verdict"), title])
+    lines = table(rows, "lrrl")
     if len(ranked) > MOST:
         lines.append(Text(f"and {count(len(ranked) - MOST, 'candidate')} behind them; all with --json", "dim"))
     heads: list[Text | str] = [
@@ -203,13 +205,6 @@ def _status(place: Place, terminal: Terminal) -> None:
     told = [heads, *(_judge_row(each) for each in known)] if known else []
     none = Text("no verdicts yet: `evogit judge` asks you, and [evaluator] panel names models that are asked", "dim")
     terminal.show([*lines, Text(""), *(table(told, "lrrrrr") if told else [none])])
-
-
-def _row(view: View, each: Standing) -> list[Text | str]:
-    candidate = view.history.phylogeny[each.commit]
-    strength = Text(f"{each.strength:.2f} ± {each.margin:.2f}")
-    name = Text.assemble(view.glyph(each.commit), " ", (each.commit[:SHORT], "cyan"))
-    return [name, strength, count(each.verdicts, "verdict"), first_line(candidate.title)]
 
 
 def _judge_row(record: JudgeRecord) -> list[Text | str]:

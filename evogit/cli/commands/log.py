@@ -71,7 +71,13 @@ def log(
     wanted = (each for each in reversed(list(history.phylogeny)) if _wanted(history, each, failed, agent))
     chosen = islice(wanted, limit)
     if as_csv:
-        _write_table(place, {candidate.commit for candidate in chosen})
+        import csv  # with what else only this needs
+
+        from evogit.review.timeline import table as timeline
+
+        writer = csv.writer(sys.stdout, lineterminator="\r\n")
+        for row in timeline(place.repository, history, {candidate.commit for candidate in chosen}):
+            writer.writerow([_cell(value) if isinstance(value, str) else value for value in row])
         return
     if as_json:
         for candidate in chosen:
@@ -103,16 +109,6 @@ def _list_decisions(history: History, terminal: Terminal, limit: int | None) -> 
         terminal.show(decision_table(chosen) or [Text("no decisions yet", "dim")])
 
 
-def _write_table(place: Place, chosen: set[str]) -> None:
-    import csv  # with what else only this needs
-
-    from evogit.review.timeline import table as rows
-
-    writer = csv.writer(sys.stdout, lineterminator="\r\n")
-    for row in rows(place.repository, place.history, chosen):
-        writer.writerow([_cell(value) if isinstance(value, str) else value for value in row])
-
-
 def _cell(text: str) -> str:
     """Foreign text on one line, which no spreadsheet takes for a formula."""
     text = on_one_line(text)
@@ -120,11 +116,8 @@ def _cell(text: str) -> str:
 
 
 def _wanted(history: History, candidate: Candidate, failed: bool, agent: str | None) -> bool:
-    return agent in (None, candidate.agent) and (not failed or _has_failed(history, candidate.commit))
-
-
-def _has_failed(history: History, commit: str) -> bool:
-    return status_of(history, commit) not in ("ok", *UNMEASURED)
+    has_failed = not failed or status_of(history, candidate.commit) not in ("ok", *UNMEASURED)
+    return agent in (None, candidate.agent) and has_failed
 
 
 def _row(view: View, candidate: Candidate, own: Mapping[str, str]) -> list[Styled]:

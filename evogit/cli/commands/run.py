@@ -14,7 +14,7 @@ from evogit.cli.foreground import evolve
 from evogit.cli.hooks import INTERRUPTED, Hooks, RunEnd, with_hooks
 from evogit.cli.lines.summary import Done, ending
 from evogit.cli.locate_run import Place, place_to_run
-from evogit.cli.options.agents import AgentOptions, AgentSetup, resolve_agents, with_agents
+from evogit.cli.options.agents import AgentOptions, resolve_agents, with_agents
 from evogit.cli.options.run import (
     Origin,
     RunTarget,
@@ -103,12 +103,14 @@ def run(
     Agents, selector and limits on models are those of the run's last start until others are given. Models that cost
     money are asked only after you agree, and for $5 at most unless you set a limit.
     """
-    settings = _settings(jobs, detached=detached, **chosen)
+    chosen |= {} if jobs is None else {"jobs": jobs}
+    settings = Settings(detached=detached, **chosen)  # type: ignore[arg-type]
     hooks.check()
     read = partial(resolve_run, task, repo, name, origin)
     target = meet(terminal, read(), server, read) if server.name else read()
     found, history = target.task, target.history
-    _refuse_idle(settings, found)
+    if settings.confirmations and not found.repeats:
+        raise UsageError(f"--confirm limits repeats, but scores of {found.name} are exact: [evaluator] has no repeats")
     before = _trusted(target, settings, asked, selector)
     anew = _begins_anew(target, settings)
     settings = replace(settings, selector=selector_before(selector, found, before))
@@ -116,7 +118,9 @@ def run(
     setup = resolve_agents(asked, settings, history, before, panel, private=target.private)
     programs = [spec.kind for spec in setup.settings.population if setup.programs.find(spec.kind)]
     found.check_trust(settings.sandbox, ", ".join([*setup.reached, *programs]))
-    _refuse_endless(settings, setup, watched=terminal.live and not detached)
+    if not (terminal.live and not detached) and not setup.will_end:
+        limits = ", ".join(f"--{limit}" for limit in settings.ends)
+        raise UsageError(f"expected a limit, since no terminal shows the run: {limits}")
     to_prepare = check_programs(setup)
     settings = confirm_costs(terminal, setup, found, target.repository, history, yes=asked.yes)
     prepare(terminal, setup, to_prepare)
@@ -151,11 +155,6 @@ def _trusted(target: RunTarget, settings: Settings, asked: AgentOptions, selecto
     return before
 
 
-def _settings(jobs: int | None, **chosen: object) -> Settings:
-    """What was chosen; without a number of jobs as many as usual."""
-    return Settings(**chosen, **({} if jobs is None else {"jobs": jobs}))  # type: ignore[arg-type]
-
-
 def _ready(terminal: Terminal, target: RunTarget, settings: Settings, *, anew: bool, durable: bool) -> Repository:
     """The repository of the run, made where there is none; warnings are said."""
     repository = place_to_run(target.task, target.repo, target.name)
@@ -179,7 +178,10 @@ def _end(terminal: Terminal, done: Done, end: RunEnd, hooks: Hooks) -> None:
     """
     end.reason = done.stopped.reason
     place = Place.of(done.run.context)
-    _report(terminal, place, done)
+    if terminal.json:
+        terminal.data(status_record(place.repository, place.history))
+    else:
+        terminal.show(ending(place, terminal, done))
     if done.stopped.reason == "interrupted":
         sys.exit(INTERRUPTED)
     hooks.end(place.history)
@@ -213,34 +215,6 @@ def _clear(terminal: Terminal, repository: Repository, history: History) -> None
     remove(repository, history.run)
     seed = (history.seed or "")[:7]
     terminal.note(f"{escape(history.run)} had only its seed {seed}, which failed: it begins anew", "yellow")
-
-
-def _report(terminal: Terminal, place: Place, done: Done) -> None:
-    if terminal.json:
-        terminal.data(status_record(place.repository, place.history))
-    else:
-        terminal.show(ending(place, terminal, done))
-
-
-def _refuse_endless(settings: Settings, setup: AgentSetup, *, watched: bool) -> None:
-    """Refuse to go on for ever where nobody sees it.
-
-    Raises:
-        UsageError: nothing ends the run, and it is drawn on no terminal.
-    """
-    if not watched and not setup.will_end:
-        limits = ", ".join(f"--{limit}" for limit in settings.ends)
-        raise UsageError(f"expected a limit, since no terminal shows the run: {limits}")
-
-
-def _refuse_idle(settings: Settings, task: Task) -> None:
-    """Refuse a limit on what never happens.
-
-    Raises:
-        UsageError: repeats are limited, but there are none.
-    """
-    if settings.confirmations and not task.repeats:
-        raise UsageError(f"--confirm limits repeats, but scores of {task.name} are exact: [evaluator] has no repeats")
 
 
 def _warn(terminal: Terminal, task: Task, repository: Repository) -> None:

@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import sys
-from types import FrameType
 
 import click
 
@@ -21,7 +20,7 @@ from evogit.review import SCHEMA, resolve
 from evogit.review.shell import inside
 from evogit.review.shell import shell as start_shell
 from evogit.review.uncommitted import candidate_files
-from evogit.sandbox import Completed, Session
+from evogit.sandbox import Session
 
 BROKEN = 1
 """Exit code when a limit, or the end of the sandbox, ended the command."""
@@ -58,7 +57,7 @@ def shell(
     candidate = resolve(history, rev)
     files = asyncio.run(candidate_files(repository, found, seed_tree(found, repository, history), candidate.tree))
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _leave)  # so that sandbox and terminal are left in order
+        signal.signal(number, lambda number, _: sys.exit(128 + number))  # leaves sandbox and terminal in order
     with inside(found, files, sandbox) as session:
         if command:
             code = _run(terminal, session, command)
@@ -66,10 +65,6 @@ def shell(
             terminal.note(f"{candidate.commit[:SHORT]}  {first_line(candidate.title)}: changes are not kept")
             code = _talk(terminal, session)
     sys.exit(code)
-
-
-def _leave(number: int, frame: FrameType | None) -> None:
-    sys.exit(128 + number)
 
 
 def _run(terminal: Terminal, session: Session, command: tuple[str, ...]) -> int:
@@ -87,10 +82,6 @@ def _run(terminal: Terminal, session: Session, command: tuple[str, ...]) -> int:
             stream.flush()
     if done.detail:
         terminal.note(first_line(done.detail), "yellow")
-    return _code(done)
-
-
-def _code(done: Completed) -> int:
     if done.code is not None:
         return done.code
     return 128 + done.signal if done.signal else BROKEN

@@ -23,9 +23,7 @@ from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import age, count, escape, number
 from evogit.config.run_settings import DEFAULT_SELECTOR
 from evogit.core import NotFoundError, RepositoryError
-from evogit.history import History
 from evogit.history.standing import places
-from evogit.repository import Repository
 from evogit.repository.faults import has_room
 from evogit.review import (
     SCHEMA,
@@ -77,37 +75,31 @@ def status(
                 raise
             everywhere = True
     if everywhere:
-        _list_everywhere(terminal)
+        listed = RunList.of_person(os.environ).opened()
+        runs = [
+            RunOverview.unreadable(each, opened)
+            if isinstance(opened, RepositoryError)
+            else RunOverview.of(opened, each.run)
+            for each, opened in listed
+        ]
+        _list(terminal, runs, [], folders=True)
     elif at is not None or only_best:
         _show_best(open_place(repo, name), terminal, at)
     elif name is None and len(names := repository.runs()) > 1:
-        _list(terminal, repository, [RunOverview.of(repository, each) for each in names])
+        again = Text.assemble(("try  ", "dim"), typed(repository, f"status --name {names[0]}"))
+        _list(terminal, [RunOverview.of(repository, each) for each in names], [Text(""), again], folders=False)
     else:
         _show(open_place(repo, name), terminal, all_hosts=all_hosts)
 
 
-def _list_everywhere(terminal: Terminal) -> None:
-    """List the user's runs in all repositories: at work since when, or why and when each ended."""
-    runs = [
-        RunOverview.unreadable(listed, opened)
-        if isinstance(opened, RepositoryError)
-        else RunOverview.of(opened, listed.run)
-        for listed, opened in RunList.of_person(os.environ).opened()
-    ]
+def _list(terminal: Terminal, runs: Sequence[RunOverview], after: Sequence[Text], *, folders: bool) -> None:
+    """List runs: at work since when, or why and when each ended."""
     if terminal.json:
         terminal.data({"schema": SCHEMA, "runs": [run.record() for run in runs]})
     elif runs:
-        terminal.show(run_table(runs, folders=True))
+        terminal.show([*run_table(runs, folders=folders), *after])
     else:
         terminal.note("no run was started here yet; begin one with `evogit run`")
-
-
-def _list(terminal: Terminal, repository: Repository, runs: Sequence[RunOverview]) -> None:
-    if terminal.json:
-        terminal.data({"schema": SCHEMA, "runs": [run.record() for run in runs]})
-        return
-    again = Text.assemble(("try  ", "dim"), typed(repository, f"status --name {runs[0].history.run}"))
-    terminal.show([*run_table(runs, folders=False), Text(""), again])
 
 
 def _show_best(place: Place, terminal: Terminal, at: str | None) -> None:
@@ -129,19 +121,15 @@ def _show_best(place: Place, terminal: Terminal, at: str | None) -> None:
 
 def _show(place: Place, terminal: Terminal, *, all_hosts: bool) -> None:
     hosts = host_records(place.repository, place.history)
-    hosts = hosts if all_hosts or len(hosts) > 1 else []
+    if len(hosts) == 1 and not all_hosts:
+        hosts = []
     if terminal.json:
         terminal.data({**status_record(place.repository, place.history), **({"hosts": hosts} if hosts else {})})
         return
     view = View.of(place.history, terminal)
     lines = [
-        _headline(view),
-        *_manner(view),
-        _state(place),
-        *outage_lines(place.history),
-        *_room(place),
-        *server_lines(place),
-        *_workers(place),
+        *_headline(view),
+        *_state(place),
         Text(f" {view.glyphs.dot} ".join(count_words(view.history)), "dim"),
         Text(""),
         *best_against_seed(view),
@@ -153,62 +141,52 @@ def _show(place: Place, terminal: Terminal, *, all_hosts: bool) -> None:
     if spending := spending_lines(view):
         lines += [*spending, Text("")]
     lines += [*_contributions(view), *choice_lines(view)]
-    terminal.show([*lines, *next_steps(place, *_worth_trying(place))])
+    history, steps = place.history, ["doctor"]
+    if history.seed:
+        improved = history.best not in (None, history.seed)
+        steps = [
+            *(("graph", "diff", take_command(place)) if improved else ("log", "show seed")),
+            *judge_commands(place),
+        ]
+    terminal.show([*lines, *next_steps(place, *steps)])
 
 
-def _worth_trying(place: Place) -> tuple[str, ...]:
-    history = place.history
-    if history.best not in (None, history.seed):
-        return ("graph", "diff", take_command(place), *judge_commands(place))
-    return ("log", "show seed", *judge_commands(place)) if history.seed else ("doctor",)
-
-
-def _headline(view: View) -> Text:
+def _headline(view: View) -> list[Text]:
+    """The run, its task and metric, and what is not as usual: where it came from, and how it searches."""
     history, dot = view.history, f" {view.glyphs.dot} "
-    started = history.started
+    started, forked = history.started, history.forked
     if started is None:
         raise NotFoundError(f"the run {history.run} has not started; begin it with `evogit run`")
     better = "higher" if history.metric.direction == "maximize" else "lower"
     parts = [f"task {first_line(started.task)}", f"split {history.split}", f"{history.metric.name}, {better} is better"]
     parts += ["judged: inside"] if started.judged == "inside" else []
-    return Text.assemble((history.run, "bold"), dot, dot.join(parts))
-
-
-def _manner(view: View) -> list[Text]:
-    """What is not as usual: where the run came from, and how it searches."""
-    history, forked = view.history, view.history.forked
-    parts = [f"forked from {first_line(forked.run)} at {forked.entry[:SHORT]}"] if forked else []
+    unusual = [f"forked from {first_line(forked.run)} at {forked.entry[:SHORT]}"] if forked else []
     selector = last_start(history).get("selector", DEFAULT_SELECTOR)
-    parts += [f"selector {first_line(selector)}"] if selector != DEFAULT_SELECTOR else []
-    return [Text(f" {view.glyphs.dot} ".join(parts))] if parts else []
+    unusual += [f"selector {first_line(selector)}"] if selector != DEFAULT_SELECTOR else []
+    head = Text.assemble((history.run, "bold"), dot, dot.join(parts))
+    return [head, Text(dot.join(unusual))] if unusual else [head]
 
 
-def _state(place: Place) -> Text:
-    engines = place.repository.engines(place.history.run).alive()
-    if engines:
-        return Text(f"running: {count(len(engines), 'engine')}", "green")
-    stopped = place.history.stopped
-    if stopped is None:
-        return Text("not running, and not stopped cleanly: `evogit run` resumes it", "yellow")
-    detail = f" ({first_line(stopped.detail)})" if stopped.detail else ""
-    return Text(f"stopped: {stopped.reason}{detail}", "red" if stopped.reason == "error" else "")
-
-
-def _room(place: Place) -> list[Text]:
-    """What an engine waits for that cannot even journal it."""
-    if has_room(place.repository.common):
-        return []
-    where = escape(str(place.repository.common))
-    return [Text(f"the disk is full, and an engine waits for room: less than 1 MiB is left at {where}", "yellow")]
-
-
-def _workers(place: Place) -> list[Text]:
-    """What the workers of engines at work do."""
+def _state(place: Place) -> list[Text]:
+    """Whether engines are at work, their room and workers; or why they stopped."""
+    engines, lines = place.repository.engines(place.history.run), outage_lines(place.history)
+    alive, stopped = engines.alive(), place.history.stopped
+    if alive:
+        state = Text(f"running: {count(len(alive), 'engine')}", "green")
+    elif stopped is None:
+        state = Text("not running, and not stopped cleanly: `evogit run` resumes it", "yellow")
+    else:
+        detail = f" ({first_line(stopped.detail)})" if stopped.detail else ""
+        state = Text(f"stopped: {stopped.reason}{detail}", "red" if stopped.reason == "error" else "")
+    if not has_room(place.repository.common):  # which an engine cannot even journal
+        where = escape(str(place.repository.common))
+        full = f"the disk is full, and an engine waits for room: less than 1 MiB is left at {where}"
+        lines.append(Text(full, "yellow"))
     rows = []
-    for worker in place.repository.engines(place.history.run).noted():
+    for worker in engines.noted():
         gone = f"gone {count(worker['gone'], 'time')}" if worker["gone"] else ""
         rows.append([Text("worker", "dim"), *(Text(first_line(worker[key])) for key in ("name", "doing")), Text(gone)])
-    return table(rows, "llll")
+    return [state, *lines, *server_lines(place), *table(rows, "llll")]
 
 
 def _agents(view: View) -> list[Text]:
@@ -216,7 +194,9 @@ def _agents(view: View) -> list[Text]:
     if history.seed is None:
         return []
     rows, names, own = [], agents(history), own_names(history)
-    for agent in _fittest(history, names):
+    values = {name: history.fitness(history.head(name)) for name in names}
+    ranked = sorted(names, key=lambda name: (values[name] is None, -history.metric.sign * (values[name] or 0.0)))
+    for agent in sorted(ranked[:MOST_AGENTS], key=names.index):
         candidate = history.phylogeny[history.head(agent)]
         cells = [view.glyph(candidate.commit), view.name(candidate.commit), view.score(candidate.commit)]
         who = first_line(f"{agent} {own.get(agent, '')}".rstrip())
@@ -236,15 +216,6 @@ def _contributions(view: View) -> list[Text]:
         lines += [head, *told]
         lines += [Text(f"and {count(rest, f'more {title}')}; `evogit report` has more", "dim")] if rest else []
     return [*lines, Text(legend(view), "dim"), Text("")]
-
-
-def _fittest(history: History, names: list[str]) -> list[str]:
-    """Of many agents those with the fittest individuals, in the order of their names."""
-    sign = -1 if history.metric.direction == "maximize" else 1
-    known = {name: history.fitness(history.head(name)) for name in names}
-    ranked = sorted(names, key=lambda name: (known[name] is None, sign * (known[name] or 0.0)))
-    shown = set(ranked[:MOST_AGENTS])
-    return [name for name in names if name in shown]
 
 
 def run_table(runs: Sequence[RunOverview], *, folders: bool) -> list[Text]:

@@ -22,7 +22,11 @@ NAMED = 3
 def versus(view: View, a: str, b: str, names: tuple[str, str]) -> list[Text]:
     """A table with a line per metric: the value of `a`, of `b`, and what `b` gains, for each split of both."""
     history = view.history
-    splits = [split for split in dict.fromkeys((history.split, "holdout")) if _judged(history, split, a, b)]
+    splits = []
+    for split in dict.fromkeys((history.split, "holdout")):
+        evaluations = (history.evaluation(commit, split) for commit in (a, b))
+        if any(evaluation and evaluation.ok for evaluation in evaluations):
+            splits.append(split)
     if not splits or history.started is None:
         return [Text("neither has a valid evaluation", "dim")]
     metrics = sorted(history.started.metrics, key=lambda metric: not metric.primary)
@@ -66,10 +70,6 @@ def _ties(history: History) -> list[Text]:
     more = f" and {count(len(near) - NAMED, 'other')}" if near[NAMED:] else ""
     names = ", ".join(commit[:SHORT] for commit in near[:NAMED])
     return [Text(f"within noise of the best: {names}{more}", "yellow")]
-
-
-def _judged(history: History, split: str, *commits: str) -> bool:
-    return any((found := history.evaluation(commit, split)) is not None and found.ok for commit in commits)
 
 
 def _row(view: View, metric: Metric, splits: list[str], a: str, b: str) -> list[Text]:
@@ -122,11 +122,8 @@ def front_lines(view: View) -> list[Text]:
     head.stylize("dim")
     rest = len(found["members"]) - MEMBERS
     more = [Text(f"and {count(rest, 'more')} unbeaten", "dim")] if rest > 0 else []
-    return [Text(""), head, *told, *more, *_volumes(found["hypervolume"], found["holdout_hypervolume"])]
-
-
-def _volumes(volume: float | None, holdout: float | None) -> list[Text]:
-    if volume is None:
-        return []
-    beside = "" if holdout is None else f", on the holdout {holdout:.6g}"
-    return [Text(f"hypervolume over the seed {volume:.6g}{beside}")]
+    volume, holdout = found["hypervolume"], found["holdout_hypervolume"]
+    if volume is not None:
+        beside = "" if holdout is None else f", on the holdout {holdout:.6g}"
+        more.append(Text(f"hypervolume over the seed {volume:.6g}{beside}"))
+    return [Text(""), head, *told, *more]

@@ -232,16 +232,15 @@ def _as_before(settings: Mapping[str, Any]) -> tuple[AgentSpec, ...]:
 
 
 def _by_settings(user: UserSettings) -> tuple[AgentSpec, ...]:
-    specs = tuple(AgentSpec(_found(each.kind), each.model, each.count) for each in user.agents)
-    return specs or (AgentSpec("mutator", count=MUTATORS),)
-
-
-def _found(kind: str) -> str:
-    """The kind of agents that settings name; a person's own file lies beside the settings, or where it says."""
-    if not is_own(kind):
-        return kind
-    file, _, name = kind.rpartition(":")
-    return f"{settings_file(os.environ).parent.absolute() / Path(file).expanduser()}:{name}"
+    """Return the agents of the settings; a user's own file lies beside the settings, or where it says."""
+    specs = []
+    for spec in user.agents:
+        kind = spec.kind
+        if is_own(kind):
+            file, _, name = kind.rpartition(":")
+            kind = f"{settings_file(os.environ).parent.absolute() / Path(file).expanduser()}:{name}"
+        specs.append(AgentSpec(kind, spec.model, spec.count))
+    return tuple(specs) or (AgentSpec("mutator", count=MUTATORS),)
 
 
 # --- what it may cost ---------------------------------------------------------------------------------------------
