@@ -295,7 +295,7 @@ def test_a_run_ends_with_a_short_form_of_it(cli: Cli, tmp_path: Path) -> None:
     assert "evogit -C evogit-sine report" in done.out
     page = cli("-C", "evogit-sine", "report", cwd=tmp_path).out
     assert "12 of 12 evaluations" in page
-    verify = [line.split() for line in page.splitlines() if " eval DIR --task FOLDER" in line]
+    verify = [line.split() for line in page.splitlines() if " check --uncommitted DIR --task FOLDER" in line]
     assert verify
     assert cli("-C", "evogit-sine", "export", "best", "out").code == 0
     assert cli("-C", "evogit-sine", "check", "--uncommitted", "out", "--task", "sine").code == 0

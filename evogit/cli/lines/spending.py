@@ -82,10 +82,9 @@ def spending_lines(view: View) -> list[Text]:
     if len(history.spent_by) <= MOST_ROWS:
         spenders = [(agent, model, spending) for (agent, model), spending in history.spent_by.items()]
     else:
+        agents = Counter(model for _, model in history.spent_by)
         models = spending_by_model(history).items()
-        spenders = [
-            (count(sum(name == model for _, name in history.spent_by), "agent"), model, s) for model, s in models
-        ]
+        spenders = [(count(agents[model], "agent"), model, spending) for model, spending in models]
     rows: list[list[Text | str]] = []
     for who, model, spending in spenders:
         cached = percent(spending.cached / spending.prompt) if spending.prompt else "-"
