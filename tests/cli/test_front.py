@@ -11,7 +11,7 @@ import pytest
 from evogit.core import Metric
 from evogit.testing import RecordedRun
 
-from .conftest import Cli, Small
+from .conftest import Cli
 
 METRICS = (
     Metric(name="score", direction="maximize", primary=True),
@@ -52,9 +52,3 @@ def test_a_front_is_exported_whole(cli: Cli, run: RecordedRun, tmp_path: Path) -
     }
     assert sorted(files.values()) == ["2.0 5.0", "3.0 9.0"]
     assert cli("export", "front", tmp_path / "out", cwd=run.repository.path).code == 4
-
-
-def test_a_run_with_one_objective_has_no_front(cli: Cli, small: Small, tmp_path: Path) -> None:
-    assert cli("status", "--json", cwd=small.folder).json["front"] is None
-    assert "front" not in cli("status", cwd=small.folder).out
-    assert cli("export", "front", tmp_path / "out", cwd=small.folder).code == 3

@@ -132,12 +132,6 @@ def test_lineages_of_what_counts_stay_whatever_is_asked(talkative: Talkative, cl
     check(cli, talkative.folder)
 
 
-def test_what_is_younger_than_was_asked_stays(talkative: Talkative, cli: Cli) -> None:
-    done = cli("clean", *ALL, "--older-than", "2", cwd=talkative.folder)
-    assert "nothing is there to go" in done.out
-    assert talkative.has(talkative.fail)
-
-
 def test_what_is_gone_is_told_where_it_would_have_been_shown(talkative: Talkative, cli: Cli) -> None:
     sentence = "what was kept of it was thinned by `evogit clean RUN`"
     assert sentence not in cli("show", talkative.fail, cwd=talkative.folder).out

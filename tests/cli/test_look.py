@@ -47,12 +47,6 @@ def test_the_whole_graph_folds_nothing(cli: Cli, small: Small) -> None:
     assert "folded" not in shown
 
 
-def test_expanding_shows_the_dead_ends_below_one_candidate(cli: Cli, small: Small) -> None:
-    shown = steady(cli("-C", "repo", "graph", "--expand", small.step).out, small)
-    assert "dead..." in shown
-    assert "fail..." not in shown
-
-
 def test_a_short_graph_keeps_what_tells_most(cli: Cli, small: Small) -> None:
     shown = steady(cli("-C", "repo", "graph", "-n", "3").out, small)
     assert [word for word in ("merge..", "right..", "left...", "step...", "seed...") if word in shown] == [
@@ -78,12 +72,6 @@ def test_log_lists_the_newest_first_and_filters(cli: Cli, small: Small) -> None:
     assert [line["commit"] for line in cli("-C", "repo", "log", "--json", "--failed").lines] == [small.fail]
     assert {line["agent"] for line in cli("-C", "repo", "log", "--json", "--agent", "a2").lines} == {"a2"}
     assert len(cli("-C", "repo", "log", "-n", "2").out.splitlines()) == 2
-
-
-def test_log_of_an_unknown_agent_names_the_known_ones(cli: Cli, small: Small) -> None:
-    done = cli("-C", "repo", "log", "--agent", "nobody")
-    assert (done.code, done.out) == (3, "")
-    assert "a1, a2" in done.err
 
 
 def test_log_objects_have_the_fixed_shape(cli: Cli, small: Small) -> None:
@@ -114,21 +102,6 @@ def test_status_is_one_object_of_the_fixed_shape(cli: Cli, small: Small) -> None
     ]
     assert found["gap_closed"] == 0.5
     assert found["stopped_because"] == "evaluations"
-
-
-def test_a_pending_candidate_has_no_status_yet(cli: Cli, tmp_path: Path) -> None:
-    story = Story(tmp_path / "repo")
-    seed = story.add(1.0)
-    story.add(None, seed, status="evaluator-error")
-    assert cli("-C", "repo", "status", "--json").json["pending"] == 1
-    assert "..." in cli("-C", "repo", "log").out
-
-
-def test_without_a_valid_candidate_nothing_is_offered_that_cannot_work(cli: Cli, tmp_path: Path) -> None:
-    Story(tmp_path / "repo").add(None, reason="the seed hangs")
-    offered = cli("-C", "repo", "status").out.partition("try  ")[2]
-    assert "show seed" in offered
-    assert "export" not in offered
 
 
 def test_best_compares_train_and_holdout_with_the_seed(cli: Cli, small: Small) -> None:

@@ -39,13 +39,6 @@ def test_guidance_adds_up_and_can_be_taken_back(cli: Cli, small: Small) -> None:
     assert "keep it in one file" in cli("-C", "repo", "log", "--decisions").out
 
 
-def test_guidance_needs_words_and_somebody_to_ask(cli: Cli, small: Small) -> None:
-    for words, code, sentence in ((["  ", "-y"], 4, "only blanks"), (["be quick"], 4, "add --yes")):
-        done = cli("-C", "repo", "guide", *words)
-        assert done.code == code
-        assert sentence in done.err
-
-
 def test_stop_needs_an_engine_and_cannot_be_undone(cli: Cli, small: Small) -> None:
     done = cli("-C", "repo", "stop")
     assert done.code == 4

@@ -44,13 +44,6 @@ def test_what_each_host_brought_is_told(cli: Cli, tmp_path: Path) -> None:
     assert "in vain for 0s, 1 attempt: fetching from" in cli("-C", "alpha", "status").out
 
 
-def test_a_host_is_named_where_others_hear_of_it(cli: Cli) -> None:
-    said = cli("run", "circle_packing", "--host", "lab1", "--evaluations", "3")
-    assert (said.code, "expected --remote NAME with --host lab1" in said.err) == (2, True)
-    said = cli("run", "circle_packing", "--remote", "x", "--deterministic", "--evaluations", "3")
-    assert "deterministic cannot go with remote" in said.err
-
-
 def test_a_run_does_not_begin_where_nobody_knows_whether_it_is_there_already(cli: Cli) -> None:
     said = cli("run", "circle_packing", "--remote", "nowhere", "--evaluations", "3", "--sandbox", "none")
     assert said.code == 4
