@@ -316,7 +316,7 @@ def test_the_demo_works_twice_and_ends_with_everything_promised(cli: Cli, tmp_pa
     engine.send_signal(signal.SIGINT)
     out, err = engine.communicate(timeout=PATIENCE)
     assert engine.returncode == 130, err
-    for part in ("demo", "sum_radii", "holdout", "of the gap", "candidates", "diff --git", "export best DIR"):
+    for part in ("demo", "sum_radii", "holdout", "of the gap", "candidates", "diff seed best", "export best DIR"):
         assert part in out
     again = cli("demo", "--minutes", "0.02")
     assert (again.code, "demo-2" in again.out) == (0, True), again.err

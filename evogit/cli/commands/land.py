@@ -68,18 +68,20 @@ class _Landing(Struct, frozen=True, kw_only=True):
         candidate = resolve(place.history, rev)
         plan = asyncio.run(prepare(place.repository, place.history, candidate, self.onto, squash=self.squash))
         dangers = risks(place.repository, plan.tip_tree, plan.tree)
-        self._tell(_planned(View.of(place.history, terminal), plan, self.squash))
-        self._tell(_listed("look at:", dangers))
-        if not dry_run:
-            self._check_person(yes)
+        self._note(_planned(View.of(place.history, terminal), plan, self.squash))
+        self._note(_listed("look at:", dangers))
+        if not dry_run:  # before the evaluation, which may take long, what would be refused after it
+            place.repository.branches.person()
+            if not yes:
+                check_confirmable(terminal)
         terminal.note("evaluating the branch as it is and with the change", "dim")
         trials = asyncio.run(measure(place.repository, self.task, plan, sandbox, place.history.split))
-        self._tell(_measured(View.of(place.history, terminal), self.task, candidate.commit, trials))
+        self._note(_measured(View.of(place.history, terminal), self.task, candidate.commit, trials))
         changed = changed_judge(place.history, self.task)
         if changed is not None:
             terminal.note(f"  {first_line(judged_anew(changed))}", "yellow")
         against = objections(self.task.primary, trials)
-        self._tell(_listed("but:", against))
+        self._note(_listed("but:", against))
         if against and not self.force and not dry_run:
             raise RefusedError(f"{against[0]}; nothing was created (--force lands it anyway)")
         text = describe(place.repository, place.history, plan, trials, self.task.goal, self.reason)
@@ -91,12 +93,6 @@ class _Landing(Struct, frozen=True, kw_only=True):
         else:
             self._say_how_to_go_on(plan, text, entry)
 
-    def _check_person(self, yes: bool) -> None:
-        """Refuse before the evaluation, which may take long, what would be refused after it."""
-        self.place.repository.branches.person()
-        if not yes:
-            check_confirmable(self.terminal)
-
     def _make(self, plan: Landing, text: LandingText, yes: bool) -> Entry:
         if not yes:
             confirm(self.terminal)
@@ -106,7 +102,7 @@ class _Landing(Struct, frozen=True, kw_only=True):
             self.place.repository.keep_landing_text(run, commit, text.pull_request())
         return entry
 
-    def _tell(self, lines: Iterator[Text]) -> None:
+    def _note(self, lines: Iterator[Text]) -> None:
         for line in lines:
             self.terminal.note(line)
 

@@ -60,7 +60,12 @@ def minimize(place: Place, task: Task, terminal: Terminal, rev: str, evaluations
         terminal.data(_record(place, done, patch))
         return
     view = View.of(place.history, terminal)
-    terminal.show([*_outcome(view, done), *patch_lines(patch), Text(""), *_ways_on(place, done)])
+    short = done.smallest[:SHORT]
+    steps = [] if done.complete else [f"minimize {done.candidate[:SHORT]}"]
+    if done.parts:
+        steps.append(f"export {short} DIR" if place.repository.created else f"land {short} --squash")
+    ways_on = next_steps(place, *steps, f"show {short}")
+    terminal.show([*_outcome(view, done), *patch_lines(patch), Text(""), *ways_on])
 
 
 @dataclass(slots=True)
@@ -99,8 +104,12 @@ def _outcome(view: View, done: Minimized) -> Iterator[Text]:
         yield Text(f"stopped after {count(done.judged, 'evaluation')}: perhaps more can be left out", "yellow")
     yield Text("")
     if done.parts:
-        rows = [[_gain(view, part), Text(_place(part.hunk)), Text(_excerpt(part.hunk), "dim")] for part in done.parts]
-        yield from table([[Text("gain", "dim"), Text("hunk", "dim"), Text("")], *rows], "rll")
+        rows = [[Text("gain", "dim"), Text("hunk", "dim"), Text("")]]
+        for part in done.parts:
+            number = "" if part.hunk.whole or part.hunk.mode else f":{part.hunk.start + 1}"
+            place = Text(escape(part.hunk.path) + number)
+            rows.append([_gain(view, part), place, Text(_excerpt(part.hunk), "dim")])
+        yield from table(rows, "rll")
         if any(part.steps for part in done.parts):
             yield Text(
                 "not measured by itself: the gain of the whole step that brought it, over what it came from", "dim"
@@ -117,11 +126,6 @@ def _gain(view: View, part: Part) -> Text:
     return Text(", ").join(known) if known else Text("not measured", "dim")
 
 
-def _place(hunk: Hunk) -> str:
-    where = "" if hunk.whole or hunk.mode else f":{hunk.start + 1}"
-    return escape(hunk.path) + where
-
-
 def _excerpt(hunk: Hunk) -> str:
     """What the hunk does, in a few words."""
     if hunk.whole or hunk.mode:
@@ -130,13 +134,6 @@ def _excerpt(hunk: Hunk) -> str:
     first = next((line for line in lines if line.strip()), lines[0]).decode(errors="replace")
     more = f" and {count(len(lines) - 1, 'line')} more" if len(lines) > 1 else ""
     return f"{sign} {escape(' '.join(first.split()))[:EXCERPT]}{more}"
-
-
-def _ways_on(place: Place, done: Minimized) -> list[Text]:
-    short = done.smallest[:SHORT]
-    again = [] if done.complete else [f"minimize {done.candidate[:SHORT]}"]
-    take = [] if not done.parts else [f"export {short} DIR" if place.repository.created else f"land {short} --squash"]
-    return next_steps(place, *again, *take, f"show {short}")
 
 
 def _record(place: Place, done: Minimized, patch: str) -> dict[str, Any]:

@@ -62,7 +62,9 @@ def rescore(
         else:
             if not yes:
                 confirm(terminal)
-            place = _watched(place, terminal)
+            place = Place.of(StoredRun.open(place.repository, place.history.run))
+            view = View(place.history, terminal.err_glyphs, time.time())
+            place.journal.subscribe(lambda entry: terminal.note(event_line(view, entry.event), fit="ellipsis"))
             asyncio.run(judge_again(place.about(found), provider=sandbox, jobs=jobs))
     if terminal.json:
         terminal.data(_record(place.history, todo, before))
@@ -72,14 +74,6 @@ def rescore(
 
 Before = tuple[Metric, str | None]
 """The primary metric and the best one until now."""
-
-
-def _watched(place: Place, terminal: Terminal) -> Place:
-    """The same run, read anew, of which every new entry is told in a line."""
-    again = Place.of(StoredRun.open(place.repository, place.history.run))
-    view = View(again.history, terminal.err_glyphs, time.time())
-    again.journal.subscribe(lambda entry: terminal.note(event_line(view, entry.event), fit="ellipsis"))
-    return again
 
 
 def _plan(todo: RescorePlan, jobs: int) -> list[Text]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import click
 from msgspec import to_builtins
@@ -15,7 +14,7 @@ from evogit.cli.lines.view import first_line
 from evogit.cli.options.shared import with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import number
-from evogit.config import Task, gallery
+from evogit.config import gallery
 from evogit.core import ConfigError, RefusedError, UsageError
 from evogit.history.standing import decimals
 from evogit.scaffold.task_files import files
@@ -34,8 +33,13 @@ def tasks(terminal: Terminal) -> None:
         except ConfigError as error:
             terminal.note(str(error), "yellow")
             continue
-        records.append(_record(task))
-        rows.append([Text(name, "bold"), *_values(task), first_sentence(task.goal)])
+        metric, goal = task.primary, first_sentence(task.goal)
+        about = {"task": task.name, "folder": str(task.folder), "goal": goal, "splits": list(task.splits)}
+        records.append({**about, "metrics": [to_builtins(each) for each in task.metrics]})
+        places = decimals(metric.baseline, metric.best_known)
+        known = [number(value, places) for value in (metric.baseline, metric.best_known)]
+        direction = Text("higher" if metric.direction == "maximize" else "lower", "dim")
+        rows.append([Text(name, "bold"), metric.name, direction, *known, goal])
     if terminal.json:
         terminal.data({"schema": 1, "tasks": records})
         return
@@ -73,15 +77,3 @@ def first_sentence(goal: str) -> str:
     """The first sentence of a goal, without its heading."""
     text = " ".join(line for line in goal.splitlines() if not line.startswith("#"))
     return first_line(re.split(r"(?<=[.!?])\s", " ".join(text.split()), maxsplit=1)[0])
-
-
-def _values(task: Task) -> list[Text | str]:
-    metric = task.primary
-    places = decimals(metric.baseline, metric.best_known)
-    known = [number(value, places) for value in (metric.baseline, metric.best_known)]
-    return [metric.name, Text("higher" if metric.direction == "maximize" else "lower", "dim"), *known]
-
-
-def _record(task: Task) -> dict[str, Any]:
-    where = {"task": task.name, "folder": str(task.folder), "goal": first_sentence(task.goal)}
-    return {**where, "splits": list(task.splits), "metrics": [to_builtins(metric) for metric in task.metrics]}

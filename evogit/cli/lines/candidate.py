@@ -90,7 +90,9 @@ def _facts(view: View, candidate: Candidate, files: list[str], readded: Mapping[
         about = f"{known.comparison.words(view.places)} over {known.origin[:SHORT]}"
         facts.append(("gain", Text(about, STYLES[known.comparison.verdict])))
     if former:
-        facts.append(("before", _former(former)))
+        values = ", ".join(f"{escape(name)} {value:.6g}" for name, value in former.metrics.items())
+        text = f"{former.status}, as the task was then{f': {values}' if values else ''}"
+        facts.append(("before", Text(text, "dim")))
     return table(((Text(f"  {name}", "dim"), text) for name, text in facts), "ll")
 
 
@@ -104,12 +106,6 @@ def _status(known: Standing, evaluation: Evaluation | None, repeated: int) -> Te
     words += ["judged: inside"] if evaluation.judged == "inside" else []
     words += ["known from an equal candidate"] if evaluation.cached else []
     return Text(", ".join(words), "" if evaluation.ok else "red")
-
-
-def _former(evaluation: Evaluation) -> Text:
-    """What it was evaluated to be before the task changed."""
-    values = ", ".join(f"{escape(name)} {value:.6g}" for name, value in evaluation.metrics.items())
-    return Text(f"{evaluation.status}, as the task was then{f': {values}' if values else ''}", "dim")
 
 
 # --- what the evaluator said --------------------------------------------------------------------------------------
@@ -187,7 +183,9 @@ def show_whole(terminal: Terminal, files: Mapping[str, bytes], name: str, lost: 
 def judged_lines(files: Mapping[str, bytes], command: ShowFile) -> Iterator[Text]:
     """What the evaluator judged_lines: the beginning of everything."""
     for name, content in files.items():
-        lines = _text_lines(name, content)
+        feedback = read_feedback(content) if name == FEEDBACK else {}
+        lines = [f"{case}: {line}" for case, text in feedback.items() for line in text.splitlines()]
+        lines = lines or content.decode(errors="backslashreplace").splitlines()
         yield Text("")
         yield Text(f"  {escape(name.removesuffix('.json'))}", "dim")
         yield from (Text(f"    {_short(line, MAX_LINE_CHARS)}") for line in lines[:EXCERPT])
@@ -213,28 +211,14 @@ def session_lines(agent: str, files: Mapping[str, bytes], command: ShowFile) -> 
     yield from table(((Text(f"    {name}", "dim"), Text(text)) for name, text in facts), "ll")
     shown = {name: content for name, content in files.items() if not (name == SESSION and facts)}
     for name, content in shown.items():
-        lines, at_end = _excerpt(name, content)
+        text = "" if is_prompt(name) else content.decode(errors="backslashreplace")  # prompts are all alike
+        lines, at_end = [line for line in text.splitlines() if line.strip()], ends_tell_most(name)
+        lines = lines[-EXCERPT:] if at_end else lines[:EXCERPT]
         where = f", {'ends' if at_end else 'begins'}:" if lines else ""
         yield Text(f"    {escape(name)}, {count(len(content), 'byte')}{where}", "dim")
         yield from (Text(f"      {_short(line)}") for line in lines)
     name = max(files, key=lambda name: (is_transcript(name), name in shown) if files[name] else (False, False))
     yield Text(f"    all of it:  {command(escape(name))}", "dim")
-
-
-def _text_lines(name: str, content: bytes) -> list[str]:
-    """Feedback as `case: text`, anything else as it is."""
-    feedback = read_feedback(content) if name == FEEDBACK else {}
-    told = [f"{case}: {line}" for case, text in feedback.items() for line in text.splitlines()]
-    return told or content.decode(errors="backslashreplace").splitlines()
-
-
-def _excerpt(name: str, content: bytes) -> tuple[list[str], bool]:
-    """Some lines, and whether they are the last ones, which tell most of what was done; prompts are all alike."""
-    if is_prompt(name):
-        return [], False
-    lines = [line for line in content.decode(errors="backslashreplace").splitlines() if line.strip()]
-    at_end = ends_tell_most(name)
-    return lines[-EXCERPT:] if at_end else lines[:EXCERPT], at_end
 
 
 def _short(text: str, most: int = LONGEST) -> str:
