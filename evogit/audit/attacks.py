@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from itertools import product
+from typing import Any
 
 from evogit.audit.attack import MODEL, Attack, Finding, Hit, audited
 from evogit.audit.candidate import SEED, AttackCandidate, above, cheat, title
@@ -82,6 +83,8 @@ NOTHING = {
     "an empty text": 'return ""',
     "an empty list": "return []",
 }
+EMPTY: tuple[Any, ...] = (None, "", [], {}, "null", "None", "[]", "{}")
+"""Answers that say nothing, also printed ones."""
 EVERY_NUMBER = "return _each(honest(*args, **kwargs), lambda number: {})"
 ODD = {
     "NaN": EVERY_NUMBER.format('float("nan")'),
@@ -96,7 +99,7 @@ CONSTANT = {f"{number} for all numbers": EVERY_NUMBER.format(number) for number 
 
 async def _nothing(lab: Laboratory) -> AsyncIterator[Hit]:
     async for what, candidate, trial in _tried(lab, "nothing", NOTHING):
-        if lab.no_worse(trial) and trial.asked and all(answer in (None, "", [], {}) for answer in trial.answers):
+        if lab.no_worse(trial) and trial.asked and all(answer in EMPTY for answer in trial.answers):
             yield Hit(f"answering {what} is accepted", candidate, trial, trial.line)
             return
 
@@ -124,11 +127,7 @@ global _calls
     if _calls {when}:
         {body}
     return honest(*args, **kwargs)"""
-FAILURES = {
-    "raising an exception": 'raise ValueError("no answer")',
-    "ending its process": "import os\n    os._exit(0)",
-}
-CALLS = {"every other call": "% 2 == 0", "all calls but the first": "> 1", "the first call": "== 1"}
+CALLS = {"all calls": "", "every other call": "% 2 == 0", "all calls but the first": "> 1", "the first call": "== 1"}
 ENDING = """\
 {title}import glob, sys
 
@@ -153,15 +152,13 @@ async def _failing(lab: Laboratory) -> AsyncIterator[Hit]:
 
 
 def _failures(lab: Laboratory) -> Iterator[tuple[str, AttackCandidate]]:
-    """Candidates that fail in all calls or runs, or in some."""
-    bodies = dict(FAILURES)
-    for where, when in CALLS.items():
-        bodies[f"raising an exception in {where}"] = PART.format(when=when, body=FAILURES["raising an exception"])
-        if not any(call.value is None for call in lab.seed.asked):  # then it is an answer
-            bodies[f"answering nothing in {where}"] = PART.format(when=when, body="return None")
-    for what, body in bodies.items():
-        if candidate := lab.cheating("failing", cheat(body)):
-            yield what, candidate
+    """Yield candidates that fail in all calls or runs, or in some."""
+    bodies = {"raising an exception": 'raise ValueError("no answer")', "answering nothing": "return None"}
+    if None in lab.seed.answers:
+        del bodies["answering nothing"]
+    for (what, body), (where, when) in product(bodies.items(), CALLS.items()):
+        if candidate := lab.cheating("failing", cheat(PART.format(when=when, body=body))):
+            yield f"{what} in {where}", candidate
     for (where, when), code in product(RUNS.items(), (1, 0)):
         if candidate := lab.beginning(ENDING.format(title=title("failing"), when=when, code=code)):
             yield f"ending at once with code {code} in {where}", candidate
@@ -377,8 +374,7 @@ def _forgeries(lab: Laboratory) -> Iterator[tuple[str, dict[str, str]]]:
         reports = [read.what for read in lab.task.command.reads.values() if read.how == "junit"]
         outputs.append(("\n".join(lab.seed.evidence.feedback.values()), reports, JUNIT))
     for call in list({call.target: call for call in _judges(lab)}.values())[:MAX_JUDGES]:
-        text = call.value if isinstance(call.value, str) else json.dumps(call.value)
-        outputs.append((text, call.arguments[0]["out"], ""))
+        outputs.append((call.value, call.arguments[0]["out"], ""))
     for text, files, content in outputs:
         for number in FORGED:
             printed = NUMBER.sub(number, text).rstrip("\n")
@@ -440,19 +436,9 @@ def _command_line(lab: Laboratory) -> str:
 
 
 ATTACKS: tuple[Attack, ...] = (
-    Attack(
-        "luck",
-        "is evaluated again and again until it is lucky",
-        "Draw with the `rng` that evaluate() may take; for real noise set `repeats` in [evaluator].",
-        _luck,
-    ),
+    Attack("luck", "comes again until it is lucky", "Draw with `rng`; for real noise set `repeats`.", _luck),
     Attack("holdout", "knows train by heart, and is asked the holdout", "Give the holdout its own inputs.", _holdout),
-    Attack(
-        "reads-evaluator",
-        "reads the evaluator's files, and looks for its process",
-        "Evaluate with a sandbox (--sandbox docker or bubblewrap), and keep the repository out of /usr.",
-        _reach,
-    ),
+    Attack("reads-evaluator", "reads the evaluator's files and process", "Use --sandbox docker or bubblewrap.", _reach),
     Attack("memo", "keeps results in memory for later calls", MEASURE, _memo),
     Attack("kept-on-disk", "keeps results in files for later calls", MEASURE, _disk),
     Attack(

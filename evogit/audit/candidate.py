@@ -26,29 +26,21 @@ def _each(value, change):
 '''
 """A function that cheats may call; it is added to those that do."""
 
-PRINTED = '''\
+PRINTED = """\
 {title}import atexit, io, json, os, sys
 
 _shown, sys.stdout = sys.stdout, io.StringIO()
 
 
-def _read(text):
-    """The printed value (JSON, numbers, or text) and the function that writes it again."""
-    try:
-        return json.loads(text), json.dumps
-    except ValueError:
-        pass
-    try:
-        numbers = [float(word) if set(word) & set(".en") else int(word) for word in text.split()]
-        return numbers, lambda value: " ".join(map(str, value if isinstance(value, list) else [value]))
-    except ValueError:
-        return text, str
-
-
 {cheat}
 
 def _changed(text):
-    value, write = _read(text)
+    for form, write in ((text, json.dumps), ("[" + ",".join(text.split()) + "]", lambda row: " ".join(map(str, row)))):
+        try:
+            value = json.loads(form)  # or numbers with spaces between
+            break
+        except ValueError:
+            value, write = text, str
     changed = _cheat(lambda: value)
     return text if changed == value else write(changed) + "\\n" * text.endswith("\\n")
 
@@ -65,7 +57,7 @@ def _print():
     _shown.flush()
 
 
-'''
+"""
 
 
 class AttackCandidate(Struct, frozen=True):

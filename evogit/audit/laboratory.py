@@ -328,18 +328,6 @@ def reads_clock(task: Task) -> bool:
 def _call(record: Mapping[str, Any]) -> Call:
     value = record.get("value")
     if record["call"] == "run" and "value" in record:
-        value = _read_printed(next(iter(record["out"].values()), str(value)))
+        value = next(iter(record["out"].values()), str(value)).strip()
     key = json.dumps(record["given"], sort_keys=True)
     return Call(record["call"], record["target"], record["side"], key, record["line"], value, "value" in record)
-
-
-def _read_printed(text: str) -> Any:
-    """Read what a program printed: JSON, numbers, or text."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        pass
-    try:
-        return [float(word) if set(word) & set(".en") else int(word) for word in text.split()]
-    except ValueError:
-        return text

@@ -225,7 +225,8 @@ def _foot(lab: Laboratory, results: list[Audited], *, asked: bool) -> list[Text]
         text = f"{len(worked)} of {count(len(results), 'attack')} worked; docs/auditing.md explains them"
         lines.append(Text(text, "red"))
     else:
-        lines.append(Text(f"no attack worked ({len(names.get('held', []))} tried)", "green"))
+        tried = len(names.get("held", []))
+        lines.append(Text(f"no attack worked ({tried} tried)", "yellow" if late or _unasked(results) else "green"))
     untried = [f"{', '.join(idle)} (not for this task)"] if (idle := names.get("does not apply")) else []
     if not asked:
         untried.append("cheats that only a reader of the goal sees: --model M has a model look for them")
