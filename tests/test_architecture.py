@@ -79,8 +79,7 @@ STARTING_CALLS = re.compile(
 JAIL = "it runs in a jail, or begins at / with our own environment"
 
 STARTERS: dict[str, tuple[set[str], str]] = {
-    "evogit/bench/processes.py": ({"multiprocessing"}, "sets PYTHONSAFEPATH for what multiprocessing starts"),
-    "evogit/bench/workers.py": ({"multiprocessing"}, "starts under bench/processes.py"),
+    "evogit/bench/workers.py": ({"multiprocessing"}, "sets PYTHONSAFEPATH for what multiprocessing starts"),
     "evogit/cli/background_process.py": ({"os.fork"}, "goes on in a fork: nothing is imported anew"),
     "evogit/cli/commands/doctor.py": ({"sys.executable"}, "prints it"),
     "evogit/cli/commands/serve.py": ({"webbrowser"}, "the browser of a user who typed --open"),
