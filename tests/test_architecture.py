@@ -39,7 +39,6 @@ OWNERS = {
     "quickjs": "page",
     "ray": "evaluation",
     "starlette": "page",
-    "submitit": "evaluation",
     "tree_sitter": "source",
     "tree_sitter_language_pack": "source",
     "uvicorn": "page",

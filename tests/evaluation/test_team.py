@@ -18,12 +18,12 @@ from msgspec.structs import replace
 from evogit.config import Task, load_task
 from evogit.config.run_settings import Settings, WorkerSpec
 from evogit.core import BaseFiles, EvaluatorError, Files, UsageError
-from evogit.evaluation import worker_main
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.machine import Capacity, machine
-from evogit.evaluation.remote_worker import greeting
-from evogit.evaluation.team import Team
-from evogit.evaluation.version import own_version
+from evogit.evaluation.workers import main as worker_main
+from evogit.evaluation.workers import own_version
+from evogit.evaluation.workers.remote_worker import greeting
+from evogit.evaluation.workers.team import Team
 from evogit.sandbox.archive import pack
 from tests.clock import until
 from tests.conftest import EVALUATE, PROGRAM, write_task
@@ -281,8 +281,8 @@ async def test_what_a_worker_fails_on_is_tried_here(own: Evaluator, folder: Path
 async def test_what_a_worker_keeps_is_evaluated_elsewhere(
     own: Evaluator, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evogit.evaluation.team.LEAST_PATIENCE", 0.2)
-    monkeypatch.setattr("evogit.evaluation.team.PATIENCE", 0)
+    monkeypatch.setattr("evogit.evaluation.workers.team.LEAST_PATIENCE", 0.2)
+    monkeypatch.setattr("evogit.evaluation.workers.team.PATIENCE", 0)
     asked = folder / "asked"
     does = f"while True:\n    open({str(asked)!r}, 'a').write('x')\n    number = hear()['evaluate']"
     async with team(own, [script(folder, does)], jobs=1) as both:
@@ -295,8 +295,8 @@ async def test_what_a_worker_keeps_is_evaluated_elsewhere(
 async def test_a_slow_worker_gets_more_once_it_answers(
     local: Evaluator, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evogit.evaluation.team.LEAST_PATIENCE", 0.2)
-    monkeypatch.setattr("evogit.evaluation.team.PATIENCE", 0)
+    monkeypatch.setattr("evogit.evaluation.workers.team.LEAST_PATIENCE", 0.2)
+    monkeypatch.setattr("evogit.evaluation.workers.team.PATIENCE", 0)
     does = "time.sleep(1)\nwhile True:\n    evaluation(number)\n    number = hear()['evaluate']"
     async with team(local, [script(folder, does)]) as there:
         evaluation, _ = await there.evaluate("a" * 40, FILES, split="train")
@@ -307,7 +307,7 @@ async def test_a_slow_worker_gets_more_once_it_answers(
 async def test_a_candidate_that_takes_every_worker_with_it_is_given_up(
     local: Evaluator, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evogit.evaluation.team.LOSSES", 2)
+    monkeypatch.setattr("evogit.evaluation.workers.team.LOSSES", 2)
     async with team(local, [script(folder, "os.abort()")]) as there:
         evaluation, _ = await there.evaluate("a" * 40, FILES, split="train")
     assert evaluation.status == "evaluator-error"
@@ -317,7 +317,7 @@ async def test_a_candidate_that_takes_every_worker_with_it_is_given_up(
 async def test_a_candidate_that_takes_workers_with_it_is_evaluated_here(
     own: Evaluator, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evogit.evaluation.team.LOSSES", 1)
+    monkeypatch.setattr("evogit.evaluation.workers.team.LOSSES", 1)
     async with team(own, [script(folder, "os.abort()")], jobs=1) as both:
         await until(lambda: both.jobs == 2, "that the worker is there")
         done = await asyncio.gather(*(both.evaluate(str(n) * 40, FILES, split="train") for n in range(2)))
@@ -326,7 +326,7 @@ async def test_a_candidate_that_takes_workers_with_it_is_evaluated_here(
 
 
 async def test_a_command_that_never_works_is_left_out(local: Evaluator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evogit.evaluation.remote_worker.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("evogit.evaluation.workers.remote_worker.FIRST_PAUSE", 0.001)
     with pytest.raises(EvaluatorError, match=r"it ended before it spoke \(no such host\), 5 times in a row"):
         async with team(local, [WorkerSpec("sh -c 'echo no such host; exit 255'", label="gpu")]):
             pass

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from evogit.config import Task
 from evogit.config.run_settings import AgentSpec, Settings, WorkerSpec
 from evogit.core import Entry, Evaluated, Evaluation, Evidence, Metric
-from evogit.evaluation.worker_verification import Result, WorkerStanding, WorkerVerification, unheard
+from evogit.evaluation.workers.verification import Result, WorkerStanding, WorkerVerification, unheard
 from evogit.repository import Repository
 from evogit.repository.run_keys import inputs_key, seal_key
 from evogit.run import Run

@@ -10,12 +10,16 @@ or is larger than allowed, ends the worker.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 from collections.abc import Collection, Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from msgspec.structs import asdict, replace
 
+from evogit.content import PACKAGE, content
 from evogit.core import Evaluation, Evidence, EvoGitError, RepositoryError
 from evogit.evaluation.evidence_limits import MOST_NUMBERS, size
 from evogit.evaluation.frames import PREFIX, frame
@@ -54,6 +58,22 @@ class WorkerLostError(Exception):
 
 class WorkerRefusedError(Exception):
     """A worker cannot be used, or does not keep to the rules; another start would not help."""
+
+
+@cache
+def own_version() -> str:
+    """The version of the installed package, and a short digest of the code that evaluates and isolates."""
+    files = [PACKAGE / "core.py"]
+    for folder in (PACKAGE / "evaluation", PACKAGE / "sandbox", content("sandbox")):
+        files += sorted(file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(f"{file.name}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
+    try:
+        number = version("evogit")
+    except PackageNotFoundError:  # it runs from a checkout
+        number = "checkout"
+    return f"{number}+{digest.hexdigest()[:10]}"
 
 
 class WorkerConnection:

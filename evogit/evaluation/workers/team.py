@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -14,13 +14,12 @@ from msgspec.structs import replace
 
 from evogit.config.run_settings import WorkerSpec
 from evogit.core import Evaluation, EvaluatorError, Evidence, Files, Judged
-from evogit.evaluation.clusters.cluster import Cluster
 from evogit.evaluation.evaluator import EvaluationPlace, Evaluator
 from evogit.evaluation.evidence_limits import thinned
-from evogit.evaluation.lines import CommandLine, Line
-from evogit.evaluation.remote_worker import Life, RemoteWorker, greeting, longest_evaluation
-from evogit.evaluation.worker_connection import WorkerLostError, WorkerRefusedError
-from evogit.evaluation.worker_verification import Asked, Result, WorkerVerification
+from evogit.evaluation.workers import WorkerLostError, WorkerRefusedError
+from evogit.evaluation.workers.ray_worker import ray_command
+from evogit.evaluation.workers.remote_worker import Life, RemoteWorker, greeting, longest_evaluation
+from evogit.evaluation.workers.verification import Asked, Result, WorkerVerification
 
 LOSSES = 20
 """Workers that may be lost over one evaluation, which then is done here, or counts as the evaluator's failure."""
@@ -66,12 +65,11 @@ class Team:
         self._longest = 0.0
         for _ in range(jobs):
             self._free.put_nowait(None)
-        self._clusters: list[Cluster] = []
         self._commands: dict[str, str] = {}
         self._workers = [
             RemoteWorker(
                 name,
-                open,
+                argv,
                 local.task,
                 greeting(local.task, provider=asked, jobs=jobs),
                 offered=self._take_on,
@@ -79,24 +77,23 @@ class Team:
                 tell=lambda said: logger.warning("%s", said),
                 show=show,
             )
-            for name, open, jobs in self._starts(_named_apart(specs))
+            for name, argv, jobs in self._starts(_named_apart(specs))
         ]
         self.digest = local.digest
         self.provider = local.provider
         self.image = local.image
 
-    def _starts(self, specs: Iterable[WorkerSpec]) -> Iterator[tuple[str, Callable[[], Awaitable[Line]], int | None]]:
-        """The workers' names, what starts each, and how many places are asked of it."""
+    def _starts(self, specs: Iterable[WorkerSpec]) -> Iterator[tuple[str, Sequence[str], int | None]]:
+        """Yield each worker's name, the command that starts it, and the number of places asked of it."""
         for spec in specs:
-            if spec.cluster:
-                cluster = Cluster(*spec.cluster, self._local.task)
-                self._clusters.append(cluster)
-                for number in range(1, (spec.jobs or 1) + 1):
-                    self._commands[name := f"{spec.name} #{number}"] = spec.command
-                    yield name, cluster.open, 1
-            else:
+            if spec.ray is None:
                 self._commands[spec.name] = spec.command
-                yield spec.name, partial(CommandLine.open, spec.argv), spec.jobs
+                yield spec.name, spec.argv, spec.jobs
+                continue
+            argv = ray_command(spec.ray, self._local.task)
+            for number in range(1, (spec.jobs or 1) + 1):
+                self._commands[name := f"{spec.name} #{number}"] = spec.command
+                yield name, argv, 1
 
     @property
     def judged(self) -> Judged:
@@ -164,7 +161,6 @@ class Team:
         for keeping in self._keeping:
             keeping.cancel()
         await asyncio.gather(*self._keeping, return_exceptions=True)
-        await asyncio.gather(*(cluster.end() for cluster in self._clusters))
 
     async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
         """Evaluate a candidate where there is a free place, and elsewhere if that goes away.

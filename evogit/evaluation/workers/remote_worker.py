@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
+import signal
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from asyncio.subprocess import Process
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -18,11 +21,9 @@ from msgspec.structs import replace
 from evogit.config import Task
 from evogit.core import Evaluation, Evidence, Files
 from evogit.evaluation.inputs import Drawn
-from evogit.evaluation.lines import Line
 from evogit.evaluation.machine import Capacity
 from evogit.evaluation.task_json import described
-from evogit.evaluation.version import own_version
-from evogit.evaluation.worker_connection import (
+from evogit.evaluation.workers import (
     BEAT,
     GREETING,
     LONGEST_ANSWER,
@@ -32,7 +33,9 @@ from evogit.evaluation.worker_connection import (
     WorkerLostError,
     WorkerRefusedError,
     answered,
+    own_version,
 )
+from evogit.subprocesses import PIPE, let_go, start_beside
 from evogit.text import plain
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
@@ -47,6 +50,14 @@ LONGEST_GREETING = 64 * 1024
 MOST_PLACES = 1024
 MOST_BEATS = 100
 """Signs of life beyond those that are due."""
+
+MAX_STDERR_BYTES = 2000
+"""Bytes of a command's stderr that are kept, from its end."""
+
+PIECE = 64 * 1024
+
+PATIENCE = 5.0
+"""Seconds for a worker to end by itself."""
 
 
 def longest_evaluation(task: Task) -> float:
@@ -110,10 +121,70 @@ class Life:
         return any(asked.late for asked in self.asked.values())
 
 
+class CommandLine:
+    """The stdin and stdout of a command."""
+
+    def __init__(self, process: Process) -> None:
+        assert process.stdin  # they are pipes
+        assert process.stdout
+        self.reader = process.stdout
+        self.writer = process.stdin
+        self._process = process
+        self._last = asyncio.create_task(_last_of(process))
+
+    @classmethod
+    async def open(cls, argv: Sequence[str]) -> CommandLine:
+        """Start the command.
+
+        Raises:
+            WorkerLostError: there is no such command.
+        """
+        try:
+            return cls(await start_beside(argv, env=os.environ, cwd=None, stdin=PIPE, stdout=PIPE, stderr=PIPE))
+        except OSError as error:
+            raise WorkerLostError(f"{argv[0]}: {error.strerror}") from error
+
+    async def said(self) -> str:
+        """The end of what it said on stderr."""
+        await asyncio.wait([self._last], timeout=1)
+        return self._last.result() if self._last.done() else ""
+
+    async def end(self, patience: float = PATIENCE) -> None:
+        """See to the end of the command and of what it started, also when the run is given up meanwhile."""
+        self.writer.close()
+        ending = asyncio.ensure_future(_end(self._process, patience))
+        try:
+            await asyncio.shield(ending)
+        except asyncio.CancelledError:
+            await ending
+            raise
+        self._last.cancel()
+
+
+async def _last_of(process: Process) -> str:
+    """The end of what a command says on stderr, however much it is."""
+    assert process.stderr  # it is a pipe
+    kept = b""
+    while piece := await process.stderr.read(PIECE):
+        kept = (kept + piece)[-MAX_STDERR_BYTES:]
+    return kept.decode(errors="replace")
+
+
+async def _end(process: Process, patience: float) -> None:
+    if process.returncode is None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), patience)
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    let_go(process)  # asyncio waits until all is read, which may be endless
+    await process.wait()
+
+
 class RemoteWorker:
     """Keeps one worker alive and asks it for evaluations.
 
-    `open` starts it. `greeting` is what it is told first: the task, and the evaluator's files. `offered` takes each
+    `argv` starts it. `greeting` is what it is told first: the task, and the evaluator's files. `offered` takes each
     life once it is ready, and refuses it by an error; `freed` is told of each place that is free again; `tell` takes
     what a person should know, `show` what it does at the moment.
     """
@@ -121,7 +192,7 @@ class RemoteWorker:
     def __init__(
         self,
         name: str,
-        open: Callable[[], Awaitable[Line]],
+        argv: Sequence[str],
         task: Task,
         greeting: tuple[Mapping[str, Any], bytes],
         *,
@@ -135,7 +206,7 @@ class RemoteWorker:
         self.lost = 0
         self.refused = ""
         self.doing = "starting"
-        self._open = open
+        self._argv = argv
         self._task = task
         self._metrics = set() if task.pairwise else {metric.name for metric in task.metrics}
         self._greeting = greeting
@@ -231,7 +302,7 @@ class RemoteWorker:
 
     async def _live(self) -> None:
         """From its start to its end, which is an error."""
-        line = await self._open()
+        line = await CommandLine.open(self._argv)
         self._pulse = _Pulse()
         self._life = None
         try:
@@ -265,7 +336,7 @@ class RemoteWorker:
                 asked.answer.exception()  # who asked may be gone
         life.asked.clear()
 
-    async def _greet(self, line: Line) -> WorkerConnection:
+    async def _greet(self, line: CommandLine) -> WorkerConnection:
         heard, last = 0, ""
         while (said := await self._said_before(line)) != GREETING.lstrip():
             heard += len(said)
@@ -273,12 +344,10 @@ class RemoteWorker:
                 raise WorkerLostError(f"it ended before it spoke{_quoted(last)}")
             if heard > LONGEST_GREETING:
                 raise WorkerRefusedError("what it says is no greeting of `evogit worker`")
-            if (told := said.decode(errors="replace").strip()) and line.tells and said.endswith(b"\n"):
-                self._tell(f"the worker {self.name} is not there yet: {_short(told)}")
-            last = told or last
+            last = said.decode(errors="replace").strip() or last
         return WorkerConnection(line.reader, line.writer, header=LONGEST_HEADER, body=LONGEST_ANSWER, silence=SILENCE)
 
-    async def _said_before(self, line: Line) -> bytes:
+    async def _said_before(self, line: CommandLine) -> bytes:
         try:
             return await line.reader.readline()
         except ValueError:

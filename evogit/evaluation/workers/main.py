@@ -20,8 +20,7 @@ from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import PUBLIC
 from evogit.evaluation.machine import Capacity, kind_of_machine
 from evogit.evaluation.task_json import task_of
-from evogit.evaluation.version import own_version
-from evogit.evaluation.worker_connection import (
+from evogit.evaluation.workers import (
     BEAT,
     GREETING,
     SILENCE,
@@ -29,6 +28,7 @@ from evogit.evaluation.worker_connection import (
     WorkerLostError,
     answer,
     failure,
+    own_version,
 )
 from evogit.repository.held_folders import held_folder
 from evogit.sandbox.cache import cache_folder
