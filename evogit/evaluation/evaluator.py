@@ -29,16 +29,64 @@ from evogit.core import (
     Status,
     UsageError,
 )
-from evogit.evaluation import evaluator_limits
 from evogit.evaluation.evaluator_process import EvaluatorDiedError, EvaluatorProcess
-from evogit.evaluation.evidence_limits import thinned
-from evogit.evaluation.frames import completed_of, evaluation_of
+from evogit.evaluation.evidence import thinned
+from evogit.evaluation.frames import completed_of, evaluation_of, late_reason
 from evogit.evaluation.inputs import Drawn, Inputs
 from evogit.evaluation.machine import kind_of_machine, simultaneous
-from evogit.evaluation.turns import Door, calm
 from evogit.sandbox import Completed
 from evogit.sandbox.answers import NOTHING
 from evogit.sandbox.cores import exclusive_cores, kept_free
+
+LOOKS, EVERY = 10, 0.2
+"""Number of looks at the load of the machine, and the seconds between two of them."""
+
+
+class Door:
+    """Lets any number in, or one alone, who waits until all are out while no other gets in."""
+
+    def __init__(self) -> None:
+        self._door = asyncio.Lock()
+        self._inside = 0
+        self._out = asyncio.Event()
+
+    @contextlib.asynccontextmanager
+    async def entered(self, *, alone: bool) -> AsyncIterator[None]:
+        """The context of being inside."""
+        async with self._door:
+            while alone and self._inside:
+                self._out.clear()
+                await self._out.wait()
+            if alone:
+                yield
+                return
+            self._inside += 1
+        try:
+            yield
+        finally:
+            self._inside -= 1
+            self._out.set()
+
+
+async def calm(patience: float) -> None:
+    """Return once no more tasks are ready to run than the machine has cores, or after `patience` seconds."""
+    if not patience:
+        return
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(patience):
+            looks = [_running()]
+            while len(looks) < LOOKS or sum(looks[-LOOKS:]) > LOOKS * (os.cpu_count() or 1):
+                await asyncio.sleep(EVERY)
+                looks.append(_running())
+
+
+def _running() -> int:
+    """Return how many tasks of this machine run or are ready to, this one left out; 0 where nothing tells."""
+    try:
+        return int(Path("/proc/loadavg").read_text().split()[3].partition("/")[0]) - 1
+    except (OSError, IndexError, ValueError):
+        return 0
+
 
 OnCase = Callable[[str, Mapping[str, float]], None]
 """Told the name and the metrics of each case of the evaluated split as soon as it is known; from the first one again
@@ -389,7 +437,7 @@ class _Hearing:
                     evaluation, evidence = evaluation_of(header, body)
             log = "\n".join(filter(None, [*self.losses, evidence.log, process.printed()]))
         except EvaluatorDiedError as death:
-            late = evaluator_limits.story(death.signal, self.total)
+            late = late_reason(death.signal, self.total)
             status: Status = "timeout" if late else "evaluator-error"
             evaluation, evidence = Evaluation(status=status, reason=late or str(death)), Evidence()
             log = death.log

@@ -15,8 +15,7 @@ from typing import Any, BinaryIO, Self
 from evogit.config import Task
 from evogit.core import BaseFiles, EvaluatorError, EvoGitError
 from evogit.evaluation.fork_server import Forked
-from evogit.evaluation.frames import KINDS, PREFIX, frame
-from evogit.evaluation.task_json import described
+from evogit.evaluation.frames import KINDS, PREFIX, described, frame
 from evogit.sandbox.gpus import GIVEN
 
 LONGEST_LOG = 64 * 1024

@@ -1,7 +1,7 @@
 """Evaluator processes are forked from one process that has imported already what they need.
 
 So a start takes a few milliseconds instead of a tenth of a second, and what they share is in memory once. The server is
-started with the first of them and ends with the process that started it; it runs nothing but `fork_server_main`.
+started with the first of them and ends with the process that started it; it runs nothing but `evaluator_main`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import BinaryIO, Self
 
 from evogit.subprocesses import DEVNULL, TimeoutExpired, python, start
 
-START = "import gc; gc.disable(); from evogit.evaluation.fork_server_main import main; main()"
+START = "import gc; gc.disable(); from evogit.evaluation.evaluator_main import main; main()"
 """Nobody looks for garbage among what is imported: it stays, and to look for it is a sixth of the start."""
 
 PATIENCE = 10.0

@@ -16,9 +16,8 @@ from msgspec import Struct
 
 from evogit.config.values import seconds
 from evogit.core import Cost, EvoGitError, SandboxLostError, Status
-from evogit.evaluation.arguments import Arguments, Put, arguments, put, restored
+from evogit.evaluation.arguments import Arguments, Put, arguments, charge, put, restored, writing
 from evogit.evaluation.binary_values import Array, checked, checked_items, read
-from evogit.evaluation.charges import charge, writing
 from evogit.sandbox import CallReply, Session
 from evogit.sandbox.limits import Breach
 from evogit.sandbox.values import MisfitError, dump, parse

@@ -586,7 +586,7 @@ def descendants(pid: int) -> set[int]:
 def forked() -> set[int]:
     """What is below us but what evaluators are forked from, which stays."""
     below = descendants(os.getpid())
-    servers = {pid for pid in below if parent(pid) == os.getpid() and b"fork_server_main" in told(pid, "cmdline")}
+    servers = {pid for pid in below if parent(pid) == os.getpid() and b"evaluator_main" in told(pid, "cmdline")}
     return below - servers
 
 

@@ -21,7 +21,6 @@ from msgspec.structs import asdict, replace
 
 from evogit.content import PACKAGE, content
 from evogit.core import Evaluation, Evidence, EvoGitError, RepositoryError
-from evogit.evaluation.evidence_limits import MOST_NUMBERS, size
 from evogit.evaluation.frames import PREFIX, frame
 from evogit.repository.journal_records import evaluation_of
 from evogit.text import whole
@@ -41,6 +40,9 @@ SILENCE = 60.0
 LONGEST_HEADER = 8 << 20
 LONGEST_ANSWER = 1 << 20
 """Bytes of what may come from a worker: the cases of an evaluation, and its output, which was thinned before."""
+
+MOST_NUMBERS = 100_000
+"""Cases of one evaluation that are taken from a worker, and their numbers, together."""
 
 LONGEST_REASON = 1000
 """Characters."""
@@ -162,7 +164,8 @@ def answered(header: Mapping[str, Any], body: bytes, metrics: Collection[str]) -
     """
     try:
         told, cut = header["evaluation"], _checked(header["stdout"], int)
-        if size(told["cases"]) + size(told["stages"]) > MOST_NUMBERS or len(header["feedback"]) > MOST_NUMBERS:
+        size = sum(len(part) + sum(map(len, part.values())) for part in (told["cases"], told["stages"]))
+        if size > MOST_NUMBERS or len(header["feedback"]) > MOST_NUMBERS:
             raise ValueError("more cases than are kept")
         evaluation = evaluation_of({name: told[name] for name in TOLD})
         if evaluation.metrics.keys() != (set(metrics) if evaluation.ok else set()):

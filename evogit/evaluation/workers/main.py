@@ -17,9 +17,9 @@ from msgspec.structs import asdict, replace
 from evogit.config import Task
 from evogit.core import BaseFiles, EvaluatorError, EvoGitError, Files
 from evogit.evaluation.evaluator import Evaluator
+from evogit.evaluation.frames import task_of
 from evogit.evaluation.inputs import PUBLIC
 from evogit.evaluation.machine import Capacity, kind_of_machine
-from evogit.evaluation.task_json import task_of
 from evogit.evaluation.workers import (
     BEAT,
     GREETING,

@@ -20,9 +20,9 @@ from msgspec.structs import replace
 
 from evogit.config import Task
 from evogit.core import Evaluation, Evidence, Files
+from evogit.evaluation.frames import described
 from evogit.evaluation.inputs import Drawn
 from evogit.evaluation.machine import Capacity
-from evogit.evaluation.task_json import described
 from evogit.evaluation.workers import (
     BEAT,
     GREETING,

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from evogit.config.run_settings import WorkerSpec
 from evogit.core import Evaluation, EvaluatorError, Evidence, Files, Judged
 from evogit.evaluation.evaluator import EvaluationPlace, Evaluator
-from evogit.evaluation.evidence_limits import thinned
+from evogit.evaluation.evidence import thinned
 from evogit.evaluation.workers import WorkerLostError, WorkerRefusedError
 from evogit.evaluation.workers.ray_worker import ray_command
 from evogit.evaluation.workers.remote_worker import Life, RemoteWorker, greeting, longest_evaluation
