@@ -19,7 +19,7 @@ from meter import FORKS, command_line
 
 from evogit.evaluation.evaluator import Evaluator
 from evogit.sandbox import Environment
-from evogit.sandbox.docker.owners import MARK, PROCESS
+from evogit.sandbox.docker.worker import MARK, PROCESS
 
 JOBS = 2
 PROVIDERS = ("docker", "bubblewrap")

@@ -16,9 +16,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from evogit.sandbox import Sandbox
+from evogit.sandbox import Limits, Sandbox
 from evogit.sandbox.archive import pack
-from evogit.sandbox.limits import Limits
 from evogit.sandbox.providers import provider
 
 HOGS = ("cpu", "memory", "forks")

@@ -18,8 +18,7 @@ from evogit.config.values import seconds
 from evogit.core import Cost, EvoGitError, SandboxLostError, Status
 from evogit.evaluation.arguments import Arguments, Put, arguments, charge, put, restored, writing
 from evogit.evaluation.binary_values import Array, checked, checked_items, read
-from evogit.sandbox import CallReply, Session
-from evogit.sandbox.limits import Breach
+from evogit.sandbox import Breach, CallReply, Session
 from evogit.sandbox.values import MisfitError, dump, parse
 
 ENDING = 1.0

@@ -10,9 +10,9 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from evogit.core import BaseFiles, Files, SandboxError, SandboxLostError
+from evogit.sandbox import Limits
 from evogit.sandbox.answers import clean
 from evogit.sandbox.archive import check_readonly, entries_of
-from evogit.sandbox.limits import Limits
 from evogit.sandbox.session import GRACE, STARTUP, Jail, SupervisedSession
 from evogit.sandbox.wire import LostError
 

@@ -12,10 +12,9 @@ import pytest
 from evogit.config import Task
 from evogit.core import Evaluation, Files, SandboxError, SandboxLostError
 from evogit.evaluation.scorer import ATTEMPTS, Scorer
-from evogit.sandbox import CallReply, Session
+from evogit.sandbox import CallReply, Limits, Session
 from evogit.sandbox.archive import pack
 from evogit.sandbox.bubblewrap import Bubblewrap
-from evogit.sandbox.limits import Limits
 from evogit.sandbox.session import SupervisedSession
 
 EVALUATE = """\

@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from evogit.sandbox import CallReply, Environment, Sandbox, Session
+from evogit.sandbox import CallReply, Environment, Limits, Sandbox, Session
 from evogit.sandbox.archive import pack
 from evogit.sandbox.bubblewrap import Bubblewrap
 from evogit.sandbox.cgroups import groups
-from evogit.sandbox.limits import Limits
 
 from .conftest import APART, JAILS
 

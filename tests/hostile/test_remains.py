@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from evogit.sandbox import CallReply, Sandbox, Session
+from evogit.sandbox import CallReply, Limits, Sandbox, Session
 from evogit.sandbox.archive import pack
-from evogit.sandbox.limits import Limits
 
 from .conftest import JAILS, ONE_KERNEL
 

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from evogit.core import BaseFiles, Files, SandboxError
-from evogit.sandbox import Environment, Sandbox
+from evogit.sandbox import Environment, Limits, Sandbox
 from evogit.sandbox.archive import covered, pack
-from evogit.sandbox.limits import Limits
 from evogit.sandbox.providers import provider
 from tests.sandbox.test_workers import archive
 

@@ -15,12 +15,12 @@ import pytest
 
 from evogit.content import content
 from evogit.core import SandboxError
+from evogit.sandbox import Limits
 from evogit.sandbox.answers import checked, clean
 from evogit.sandbox.archive import archive_of
 from evogit.sandbox.docker.worker import COMPLAINT, HEAD, AttachedWire
-from evogit.sandbox.limits import Limits
+from evogit.sandbox.interpreter import MODULES
 from evogit.sandbox.session import SupervisedSession
-from evogit.sandbox.supervisor import MODULES
 from evogit.sandbox.wire import FRAME, LostError, Wire
 from tests.clock import PATIENCE
 

@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from evogit.core import BaseFiles, Files
-from evogit.sandbox import Environment, Sandbox, Session
+from evogit.sandbox import Environment, Limits, Sandbox, Session
 from evogit.sandbox.archive import pack
-from evogit.sandbox.limits import Limits
 from evogit.sandbox.providers import provider
 
 TREE = """
