@@ -30,6 +30,10 @@ WAITING = 1e-3
 _Part = tuple[tuple[float, float], Sequence[Callable[[], float]]]
 
 
+_NUMBERS = "biufc"
+"""Kinds of numpy's numbers: what arrays may be made of."""
+
+
 class Charge(Struct, frozen=True):
     """Seconds of CPU and wall clock that count, and of CPU that do not though a candidate could have used them."""
 
@@ -97,10 +101,6 @@ def _seconds(work: Callable[[], object]) -> float:
     began = time.thread_time()
     work()
     return time.thread_time() - began
-
-
-_NUMBERS = "biufc"
-"""Kinds of numpy's numbers: what arrays may be made of."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,12 @@ LOOKS, EVERY = 10, 0.2
 """Number of looks at the load of the machine, and the seconds between two of them."""
 
 
+LATER = (15.0, 60.0)
+"""Seconds for which a calmer machine is waited for at most, before each further try of what had too little of it."""
+WORTH_A_START = 0.25
+"""Seconds in which evaluations wait before another process is started for them: about what that costs."""
+
+
 class Door:
     """Lets any number in, or one alone, who waits until all are out while no other gets in."""
 
@@ -94,12 +100,6 @@ when the evaluation starts over because the sandbox was lost."""
 
 logger = logging.getLogger(__name__)
 
-LATER = (15.0, 60.0)
-"""Seconds for which a calmer machine is waited for at most, before each further try of what had too little of it."""
-
-WORTH_A_START = 0.25
-"""Seconds in which evaluations wait before another process is started for them: about what that costs."""
-
 
 class EvaluationPlace(Struct, frozen=True):
     """Where something is evaluated, as far as scores depend on it; the `machine` counts where time is measured."""
@@ -121,11 +121,19 @@ class Evaluator:
     read the task's folder, the one where we are, their repositories, nor those that are `private`.
     """
 
+    shares = True
+    looks_again = True
+
     def __init__(
         self, task: Task, *, provider: str, jobs: int, drawing: Inputs | None = None, private: Sequence[Path] = ()
     ) -> None:
         self.task = task
+        self.judged: Judged = task.judged
+        self.runner = self
+        self.doubted: dict[tuple[str, str, int], str] = {}
         self._drawing = drawing or Inputs.own()
+        self.inputs = self._drawing.commitment
+        """The hash of the secret that inputs are drawn with; empty where everybody can make them."""
         self._draws = False
         self._private = (task.folder, Path.cwd(), *private)
         self.digest = task.evaluator_digest
@@ -146,35 +154,10 @@ class Evaluator:
         self._told: set[str] = set()
         self._apart = contextlib.ExitStack()
 
-    @property
-    def judged(self) -> Judged:
-        """Where scores come from."""
-        return self.task.judged
-
-    @property
-    def shares(self) -> bool:
-        """Other runs of this clone may take its evaluations over."""
-        return True
-
-    @property
-    def looks_again(self) -> bool:
-        """A new best is evaluated once more at the end."""
-        return True
-
-    @property
-    def doubted(self) -> dict[tuple[str, str, int], str]:
-        """Nothing: what is evaluated on this machine is believed."""
-        return {}
-
     def drawn(self, split: str, repeat: int) -> Drawn:
         """The seeds of the inputs of one evaluation, all that another process or machine needs for it."""
         splits = (*self.task.stages(split), split)
         return self._drawing.drawn(self.task.name, splits, self.task.draw(repeat)) if self._draws else {}
-
-    @property
-    def inputs(self) -> str:
-        """The hash of the secret that inputs are drawn with; empty where everybody can make them."""
-        return self._drawing.commitment
 
     async def __aenter__(self) -> Self:
         """Start the first process, which finds what is wrong before any candidate is made.
@@ -317,11 +300,6 @@ class Evaluator:
             key=self.key(tree, split, repeat, base=files.base.id if files.base else "", place=place),
             judged=self.judged,
         )
-
-    @property
-    def runner(self) -> Evaluator:
-        """It runs commands itself."""
-        return self
 
     async def run(self, files: Files, command: Sequence[str], *, wall: float) -> Completed:
         """Run a command on these files as candidates are run, for `wall` seconds at most; waits for a free slot.

@@ -38,6 +38,10 @@ logger = logging.getLogger(__name__)
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 
+MAX_REQUEST_BYTES = 1 << 20
+"""Bytes of a request, more than an environment may have."""
+
+
 def _evaluate(parent: int) -> None:
     """Serve the engine until it closes our stdin or dies, and with it the fork server, whose id is `parent`."""
     _die_with(parent)
@@ -150,10 +154,6 @@ def _die_with(parent: int) -> None:
         ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         sys.exit(0)
-
-
-MAX_REQUEST_BYTES = 1 << 20
-"""Bytes of a request, more than an environment may have."""
 
 
 def main() -> None:

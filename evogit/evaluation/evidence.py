@@ -16,6 +16,11 @@ MARK = 64
 """Bytes for saying that something was left out."""
 
 
+RAISED = re.compile(r"raised (\w+)")
+OURS = ("the value returned in call", "returned what JSON cannot say", "the candidate's server")
+"""How sentences of ours begin that quote the program behind a colon."""
+
+
 def thinned(evidence: Evidence) -> Evidence:
     """The same with the beginning and the end of what is too long; what is short stays whole."""
     cases = sorted(evidence.feedback)
@@ -51,11 +56,6 @@ def ends(content: bytes, most: int) -> bytes:
     half = max(0, most - MARK) // 2
     note = b"\n[%d bytes left out]\n" % (len(content) - 2 * half)
     return content[:half] + note + content[len(content) - half :]
-
-
-RAISED = re.compile(r"raised (\w+)")
-OURS = ("the value returned in call", "returned what JSON cannot say", "the candidate's server")
-"""How sentences of ours begin that quote the program behind a colon."""
 
 
 def muted(evaluation: Evaluation, evidence: Evidence, metrics: Collection[str]) -> tuple[Evaluation, Evidence]:

@@ -48,6 +48,18 @@ from evogit.sandbox.answers import NOTHING
 from evogit.sandbox.archive import entries_of, pack
 from evogit.sandbox.providers import provider
 
+T = TypeVar("T")
+LONGEST_REASON = 1000
+"""Characters of a reason; it may quote the candidate."""
+LONGEST_NAME = 60
+"""Characters of the name of a number beside the metrics; it is not cut, as a part of a credential is not redacted."""
+MAX_OWN_BYTES = 4 << 30
+"""Bytes that an evaluation may take beyond what its evaluator had before; more is a `MemoryError`."""
+LAST_CALLS = 20
+"""Calls of a traceback that are kept."""
+ATTEMPTS = 5
+"""Times in a row that one evaluation is begun, when the sandbox is lost under it, before it is an error."""
+
 
 class LoadedEvaluator(Struct, frozen=True):
     """A task's evaluator: `evaluate` yields cases, `prepare` (None: nothing to do) is given the seed once.
@@ -118,24 +130,6 @@ def wanted(evaluate: Callable[..., object]) -> set[str]:
     if first != ["program", "split"] or extra - {"seed", "rng"}:
         raise ConfigError(f"expected evaluate(program, split) with seed and rng if needed, got ({', '.join(names)})")
     return extra
-
-
-T = TypeVar("T")
-
-LONGEST_REASON = 1000
-"""Characters of a reason; it may quote the candidate."""
-
-LONGEST_NAME = 60
-"""Characters of the name of a number beside the metrics; it is not cut, as a part of a credential is not redacted."""
-
-MAX_OWN_BYTES = 4 << 30
-"""Bytes that an evaluation may take beyond what its evaluator had before; more is a `MemoryError`."""
-
-LAST_CALLS = 20
-"""Calls of a traceback that are kept."""
-
-ATTEMPTS = 5
-"""Times in a row that one evaluation is begun, when the sandbox is lost under it, before it is an error."""
 
 
 def aggregate(metric: Metric, values: list[float]) -> float:

@@ -17,6 +17,12 @@ from evogit.text import one_line
 logger = logging.getLogger(__name__)
 
 
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+"""What a pointer begins with, of any version."""
+LONGEST_POINTER = 1024
+"""Bytes of a pointer of Git LFS, at most."""
+
+
 def write_seed(repository: Repository, task: Task) -> str:
     """The tree of a task's folder `seed`, written into a repository.
 
@@ -60,12 +66,6 @@ async def packed_seed(
         return BaseFiles(hashlib.sha256(archive).hexdigest(), archive)
 
     return await asyncio.to_thread(pack)
-
-
-LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-"""What a pointer begins with, of any version."""
-LONGEST_POINTER = 1024
-"""Bytes of a pointer of Git LFS, at most."""
 
 
 def check_tree(task: Task, repository: Repository, tree: str) -> list[str]:

@@ -48,6 +48,14 @@ ACCOUNTS = {
 }
 
 
+SOURCES = ("/usr/src", "/usr/local/src")
+"""Where projects are put, which no program needs."""
+MAX_POINTER_CHARS = 8192
+"""Of a `.git` file, which names a folder."""
+INDISPENSABLE = ("/usr/bin", "/usr/lib")
+"""What no program runs without."""
+
+
 class Bubblewrap:
     """The provider `bubblewrap`: warm workers that give each session new namespaces."""
 
@@ -217,14 +225,6 @@ def _file_of(data: bytes) -> IO[bytes]:
     file.write(data)
     file.seek(0)
     return file
-
-
-SOURCES = ("/usr/src", "/usr/local/src")
-"""Where projects are put, which no program needs."""
-MAX_POINTER_CHARS = 8192
-"""Of a `.git` file, which names a folder."""
-INDISPENSABLE = ("/usr/bin", "/usr/lib")
-"""What no program runs without."""
 
 
 def projects(places: Iterable[Path]) -> Iterator[Path]:

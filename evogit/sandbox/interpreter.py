@@ -47,6 +47,30 @@ print(json.dumps({
 until one of its folders changes, where libraries are installed."""
 
 
+MODULES = (
+    "bytes", "files", "meter", "cgroup", "waits", "kernel", "values", "ahead", "calls", "program", "words", "places",
+    "tunnel", "keeper", "session", "main",
+)  # fmt: skip
+"""Files of the supervisor, `jail_*.py`, each after those that it imports."""
+NAMES = tuple(f"jail_{part}" for part in MODULES)
+BOOTSTRAP = """\
+import os, sys
+def read(size):
+    data = b""
+    while len(data) < size and (piece := os.read(0, size - len(data))): data += piece
+    return data
+exec(compile(read(int.from_bytes(read(4), "big")), "supervisor", "exec"), {"__name__": "supervisor"})
+"""
+"""What the sandbox's `python3 -c` runs, with the arguments of jail_main.py: it reads the rest from its input."""
+LOADER = """
+import sys
+for name, text in sources.items():
+    module = sys.modules[name] = type(sys)(name)
+    exec(compile(text, name + ".py", "exec"), module.__dict__)
+sys.modules["jail_main"].main()
+"""
+
+
 class Interpreter(Struct, frozen=True, kw_only=True):
     """A Python for sandboxes: `folders` are what it needs outside /usr, `modules` the supervisor's, compiled for it."""
 
@@ -129,30 +153,6 @@ def _open_to_all(path: Path) -> bool:
     except OSError:
         return False
     return bool(readable) and os.access(path, os.R_OK)
-
-
-MODULES = (
-    "bytes", "files", "meter", "cgroup", "waits", "kernel", "values", "ahead", "calls", "program", "words", "places",
-    "tunnel", "keeper", "session", "main",
-)  # fmt: skip
-"""Files of the supervisor, `jail_*.py`, each after those that it imports."""
-NAMES = tuple(f"jail_{part}" for part in MODULES)
-BOOTSTRAP = """\
-import os, sys
-def read(size):
-    data = b""
-    while len(data) < size and (piece := os.read(0, size - len(data))): data += piece
-    return data
-exec(compile(read(int.from_bytes(read(4), "big")), "supervisor", "exec"), {"__name__": "supervisor"})
-"""
-"""What the sandbox's `python3 -c` runs, with the arguments of jail_main.py: it reads the rest from its input."""
-LOADER = """
-import sys
-for name, text in sources.items():
-    module = sys.modules[name] = type(sys)(name)
-    exec(compile(text, name + ".py", "exec"), module.__dict__)
-sys.modules["jail_main"].main()
-"""
 
 
 def program(folder: Path) -> bytes:

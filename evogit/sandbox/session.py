@@ -37,6 +37,13 @@ SILENCE = "the sandbox stopped answering and was killed"
 CLOSED = SupervisorAnswer(failure="crashed", detail="not done: the session was closed", usage=NOTHING)
 
 
+POLL = 0.01
+"""Seconds between two looks at an end that is silent."""
+SOON = 0.001
+"""Seconds to wait first where bytes are likely to come; then twice as long, and so on."""
+CHUNK = 1 << 16
+
+
 class Jail(Protocol):
     """A running supervisor."""
 
@@ -419,13 +426,6 @@ def _called(answer: SupervisorAnswer, share: Share | SupervisorAnswer, value: by
         phases=share.phases,
         binary=share.binary,
     )
-
-
-POLL = 0.01
-"""Seconds between two looks at an end that is silent."""
-SOON = 0.001
-"""Seconds to wait first where bytes are likely to come; then twice as long, and so on."""
-CHUNK = 1 << 16
 
 
 Ask = Callable[[dict[str, Any], bytes], SupervisorAnswer]

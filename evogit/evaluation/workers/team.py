@@ -13,7 +13,7 @@ from typing import Any, Self
 from msgspec.structs import replace
 
 from evogit.config.run_settings import WorkerSpec
-from evogit.core import Evaluation, EvaluatorError, Evidence, Files, Judged
+from evogit.core import Evaluation, EvaluatorError, Evidence, Files
 from evogit.evaluation.evaluator import EvaluationPlace, Evaluator
 from evogit.evaluation.evidence import thinned
 from evogit.evaluation.workers import WorkerLostError, WorkerRefusedError
@@ -39,9 +39,12 @@ class Team:
     A worker, its transport or its machine may die at any moment: what it had is evaluated elsewhere, and only what was
     answered counts. Who takes many times as long as usual gets no more until it answers. `asked` is the sandbox that
     the run asked for, which workers choose among their own. Where times are measured, all is evaluated on one kind of
-    machine: this one, or with no `jobs` that of the first worker. With `verify`, what workers say is looked into here
-    and by each other, as that draws.
+    machine: this one, or with no `jobs` that of the first worker. With `verify`, some of
+    what workers say is evaluated again here.
     """
+
+    shares = False
+    looks_again = True
 
     def __init__(
         self,
@@ -65,7 +68,6 @@ class Team:
         self._longest = 0.0
         for _ in range(jobs):
             self._free.put_nowait(None)
-        self._commands: dict[str, str] = {}
         self._workers = [
             RemoteWorker(
                 name,
@@ -82,38 +84,21 @@ class Team:
         self.digest = local.digest
         self.provider = local.provider
         self.image = local.image
+        self.judged = local.judged
+        self.inputs = local.inputs
+        self.runner = local
+        self.doubted: dict[Asked, str] = verify.doubted if verify else {}
+        """What was believed and is not any more, with the reason: to be evaluated again."""
 
     def _starts(self, specs: Iterable[WorkerSpec]) -> Iterator[tuple[str, Sequence[str], int | None]]:
         """Yield each worker's name, the command that starts it, and the number of places asked of it."""
         for spec in specs:
             if spec.ray is None:
-                self._commands[spec.name] = spec.command
                 yield spec.name, spec.argv, spec.jobs
                 continue
             argv = ray_command(spec.ray, self._local.task)
             for number in range(1, (spec.jobs or 1) + 1):
-                self._commands[name := f"{spec.name} #{number}"] = spec.command
-                yield name, argv, 1
-
-    @property
-    def judged(self) -> Judged:
-        """Where scores come from."""
-        return self._local.judged
-
-    @property
-    def inputs(self) -> str:
-        """The hash of the secret that inputs are drawn with."""
-        return self._local.inputs
-
-    @property
-    def shares(self) -> bool:
-        """Other runs evaluate themselves what workers said."""
-        return False
-
-    @property
-    def looks_again(self) -> bool:
-        """A new best is evaluated once more at the end."""
-        return self._local.looks_again
+                yield f"{spec.name} #{number}", argv, 1
 
     @property
     def jobs(self) -> int:
@@ -126,16 +111,6 @@ class Team:
             {"name": each.name, "doing": each.doing, "evaluated": each.evaluated, "gone": each.lost}
             for each in self._workers
         ]
-
-    @property
-    def doubted(self) -> dict[Asked, str]:
-        """What was believed and is not any more, with the reason: to be evaluated again."""
-        return self._verification.doubted if self._verification else {}
-
-    @property
-    def runner(self) -> Evaluator:
-        """Commands run on this machine."""
-        return self._local
 
     def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
         """Identifies everything that an evaluation's result depends on."""
@@ -207,43 +182,10 @@ class Team:
                 return said
             logger.warning("%s on the worker %s: it is tried on this machine", said[0].status, worker.name)
             return await again()
-        beside = partial(self._beside, worker, tree, files, split, repeat)
-        believed, left_out = await self._verification.of(worker.name, (tree, split, repeat), said, again, beside)
-        for each in self._workers:
-            if why := left_out.get(each.name):
-                each.leave_out(f"{why}; what it said unverified is evaluated again")
+        believed, why = await self._verification.of(worker.name, (tree, split, repeat), said, again)
+        if why:
+            worker.leave_out(f"{why}; what it said unverified is evaluated again")
         return believed
-
-    async def _beside(
-        self, worker: RemoteWorker, tree: str, files: Files, split: str, repeat: int
-    ) -> tuple[str, Result] | None:
-        """What a worker finds that another command started, and its name; None where none has a free place."""
-        if (seat := self._seat_beside(worker)) is None:
-            return None
-        other, life = seat
-        try:
-            drawn = self._local.drawn(split, repeat)
-            evaluation, evidence = await other.evaluate(
-                life, tree, files, split, repeat, drawn, patience=self._patience()
-            )
-        except WorkerLostError:
-            return None
-        return other.name, (
-            self._local.labelled(evaluation, tree, files, split, repeat, self._place_of(life)),
-            evidence,
-        )
-
-    def _seat_beside(self, worker: RemoteWorker) -> tuple[RemoteWorker, Life] | None:
-        """A place that is free now, of a worker that another command started."""
-        seats = [self._free.get_nowait() for _ in range(self._free.qsize())]
-        found = None
-        for seat in seats:
-            fits = seat and self._commands[seat[0].name] != self._commands[worker.name]
-            if found is None and fits and seat and seat[1] and not (seat[1].over or seat[1].is_late):
-                found = seat[0], seat[1]
-            else:
-                self._free.put_nowait(seat)
-        return found
 
     def _take_back(self, worker: RemoteWorker, life: Life) -> None:
         """A place of a worker is free again, and so are all others of one that is not late any more."""

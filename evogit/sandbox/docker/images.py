@@ -32,6 +32,19 @@ IMAGES, BASES = "evogit/sandbox", "evogit/base"
 LABEL = "evogit.digest"
 
 
+SUITE = "bookworm"
+EPOCH = "1700000000"
+"""The time that no file is newer than, so that equal packages give equal archives, bit by bit."""
+INCLUDED = ("python3", "python-is-python3")
+"""Packages beside Debian's minimum; the second is the name `python`, which scripts of strangers use."""
+LEFT_OUT = ("doc", "man", "info", "locale")
+"""Folders of /usr/share that no program needs."""
+COPIED = ("etc/resolv.conf", "etc/hostname")
+"""What mmdebstrap takes from this machine."""
+SHOWN = 15
+"""Last lines of its output that an error tells."""
+
+
 class Image(Struct, frozen=True, kw_only=True):
     """An image of this daemon.
 
@@ -252,19 +265,6 @@ def _plainly() -> Iterator[None]:
         yield
     except (DockerException, OSError) as error:
         raise SandboxError(f"cannot manage the images of sandboxes: {error}") from error
-
-
-SUITE = "bookworm"
-EPOCH = "1700000000"
-"""The time that no file is newer than, so that equal packages give equal archives, bit by bit."""
-INCLUDED = ("python3", "python-is-python3")
-"""Packages beside Debian's minimum; the second is the name `python`, which scripts of strangers use."""
-LEFT_OUT = ("doc", "man", "info", "locale")
-"""Folders of /usr/share that no program needs."""
-COPIED = ("etc/resolv.conf", "etc/hostname")
-"""What mmdebstrap takes from this machine."""
-SHOWN = 15
-"""Last lines of its output that an error tells."""
 
 
 def make_archive(archive: Path) -> None:

@@ -44,6 +44,25 @@ from evogit.sandbox.seccomp import compile_filter
 logger = logging.getLogger(__name__)
 
 
+BOX = "/tmp"
+"""The one writable folder, a tmpfs."""
+COMMAND = ("python3", "-s", "-P", "-S", "-B", "-c", BOOTSTRAP, "users", BOX)
+CAPABILITIES = ("SETUID", "SETGID", "KILL")
+"""What the supervisor needs to be one user after the other, and to end what they leave."""
+SLACK = 1 << 20
+"""Bytes of disk above the limit, so that a full disk shows as more than the limit."""
+NOTHING = "ro,noexec,nosuid,nodev,mode=0555,size=4096,nr_inodes=1"
+"""A tmpfs that stays empty."""
+FILES = 65_536
+"""Files that every session may have, as in the supervisor."""
+UNCONNECTED = {"net.ipv4.tcp_max_tw_buckets": "0"}
+"""Of the kernel: or a connection of a session would outlive it by a minute."""
+CERTIFICATES = Path("/etc/ssl")
+"""Where the machine has those of its registries and proxies, which an image cannot know."""
+LIKELY_VICTIM = 500
+"""Of 1000: when the machine has no memory left, workers go before the engine. Programs are at 1000."""
+
+
 class Docker:
     """The provider `docker`: warm containers that give each session a user and a folder of its own."""
 
@@ -139,25 +158,6 @@ def _single_file(base: BaseFiles) -> str | None:
     """A file of the base that is to be read-only without its folder: gVisor lets others be renamed over it."""
     entries, _ = entries_of(base.archive) if base.readonly else ([], b"")
     return next((path for path, kind, *_ in entries if kind != "folder" and path in base.readonly), None)
-
-
-BOX = "/tmp"
-"""The one writable folder, a tmpfs."""
-COMMAND = ("python3", "-s", "-P", "-S", "-B", "-c", BOOTSTRAP, "users", BOX)
-CAPABILITIES = ("SETUID", "SETGID", "KILL")
-"""What the supervisor needs to be one user after the other, and to end what they leave."""
-SLACK = 1 << 20
-"""Bytes of disk above the limit, so that a full disk shows as more than the limit."""
-NOTHING = "ro,noexec,nosuid,nodev,mode=0555,size=4096,nr_inodes=1"
-"""A tmpfs that stays empty."""
-FILES = 65_536
-"""Files that every session may have, as in the supervisor."""
-UNCONNECTED = {"net.ipv4.tcp_max_tw_buckets": "0"}
-"""Of the kernel: or a connection of a session would outlive it by a minute."""
-CERTIFICATES = Path("/etc/ssl")
-"""Where the machine has those of its registries and proxies, which an image cannot know."""
-LIKELY_VICTIM = 500
-"""Of 1000: when the machine has no memory left, workers go before the engine. Programs are at 1000."""
 
 
 def container_options(

@@ -39,6 +39,14 @@ STOPPED, KILLED = 143, 137
 """Exit codes of a supervisor that was told to stop from outside, and of one that was killed."""
 
 
+MARK = "evogit.worker"
+"""The label of all our containers, in every version of EvoGit, with the value 1; images made from them have another."""
+MACHINE, PROCESS, BORN = "evogit.machine", "evogit.process", "evogit.born"
+"""Labels that tell which process made a container; process ids come again, so that its time of birth belongs to it."""
+ENDED = "ZX"
+"""States of a process of which only how it ended is left (proc_pid_stat(5))."""
+
+
 class AttachedWire(Wire):
     """A wire over a stream in which the daemon mixes stdout and stderr of a container."""
 
@@ -230,15 +238,6 @@ def remove(client: docker.DockerClient, container: str) -> bool:
     except (RequestException, UnreachableError):
         return False
     return True
-
-
-MARK = "evogit.worker"
-"""The label of all our containers, in every version of EvoGit, with the value 1; images made from them have another."""
-MACHINE, PROCESS, BORN = "evogit.machine", "evogit.process", "evogit.born"
-"""Labels that tell which process made a container; process ids come again, so that its time of birth belongs to it."""
-
-ENDED = "ZX"
-"""States of a process of which only how it ended is left (proc_pid_stat(5))."""
 
 
 def labels() -> dict[str, str]:
