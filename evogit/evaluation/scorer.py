@@ -255,8 +255,12 @@ class Scorer:
                 evaluation, log = _failed(failure.status, failure.reason), failure.log
             except EvaluatorError as error:
                 evaluation = _failed("evaluator-error", str(error))
-            except (RecursionError, MemoryError) as error:  # what it said was too deep or too much for the evaluator
-                evaluation, log = _failed(*_exceeded(error)), traceback.format_exc(limit=-LAST_CALLS)
+            except MemoryError:
+                evaluation = _failed("out-of-memory", "the evaluator ran out of memory on what it said")
+                log = traceback.format_exc(limit=-LAST_CALLS)
+            except RecursionError as error:
+                nested = f"the evaluator could not follow what it said, as it is nested too deep: {error}"
+                evaluation, log = _failed("invalid", nested), traceback.format_exc(limit=-LAST_CALLS)
             except connection_failures() as error:
                 blamed = next(filter(None, (program.broken_off(error) for program in programs)), None)
                 if not blamed:
@@ -364,8 +368,9 @@ def within_own_limits(total: float) -> Iterator[None]:
     process, and the engine tells why.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    mapped = int(Path("/proc/self/status").read_text().partition("\nVmData:")[2].split()[0]) << 10
     with suppress(ValueError, OSError):  # a lower limit holds already
-        resource.setrlimit(resource.RLIMIT_DATA, (_mapped_bytes() + MAX_OWN_BYTES, hard))
+        resource.setrlimit(resource.RLIMIT_DATA, (mapped + MAX_OWN_BYTES, hard))
     signal.setitimer(signal.ITIMER_PROF, total)
     signal.setitimer(signal.ITIMER_REAL, PATIENCE * total)
     try:
@@ -374,17 +379,6 @@ def within_own_limits(total: float) -> Iterator[None]:
         for timer in (signal.ITIMER_PROF, signal.ITIMER_REAL):
             signal.setitimer(timer, 0)
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
-
-
-def _mapped_bytes() -> int:
-    """Return the bytes of data that this process has mapped."""
-    return int(Path("/proc/self/status").read_text().partition("\nVmData:")[2].split()[0]) << 10
-
-
-def _exceeded(error: RecursionError | MemoryError) -> tuple[Status, str]:
-    if isinstance(error, MemoryError):
-        return "out-of-memory", "the evaluator ran out of memory on what it said"
-    return "invalid", f"the evaluator could not follow what it said, as it is nested too deep: {error}"
 
 
 def _failed(status: Status, reason: str) -> Evaluation:
@@ -413,10 +407,6 @@ def _number(case: str, name: str, value: object) -> float:
         with suppress(OverflowError):  # an integer beyond all floats
             number = float(value)
     if not math.isfinite(number):
-        raise EvaluatorError(f'case "{case}": expected {name} to be a finite number, got {_shown(value)}')
+        shown = f"an integer of {value.bit_length()} bits" if type(value) is int else f"{value!r:.80}"
+        raise EvaluatorError(f'case "{case}": expected {name} to be a finite number, got {shown}')
     return number
-
-
-def _shown(value: object) -> str:
-    """What came, in a few characters; of an integer that is too long to be written, how long it is."""
-    return f"an integer of {value.bit_length()} bits" if type(value) is int else f"{value!r:.80}"

@@ -66,25 +66,6 @@ def longest_evaluation(task: Task) -> float:
 
 
 @dataclass(slots=True)
-class _Pulse:
-    """Answers a worker's signs of life, as long as these are not far too many."""
-
-    began: float = field(default_factory=time.monotonic)
-    beats: int = 0
-
-    def beat(self, wire: WorkerConnection) -> None:
-        """Answer one.
-
-        Raises:
-            WorkerRefusedError: there are too many.
-        """
-        self.beats += 1
-        if self.beats > MOST_BEATS + 2 * (time.monotonic() - self.began) / BEAT:
-            raise WorkerRefusedError("it floods the run with messages")
-        wire.say_alive()
-
-
-@dataclass(slots=True)
 class _Asked:
     """An evaluation that a worker has been asked for; its place is free again once it is answered."""
 
@@ -92,7 +73,7 @@ class _Asked:
     until: float
     answer: asyncio.Future[tuple[Evaluation, Evidence]]
     late: bool = False
-    """Return whether the engine stopped waiting because it took too long."""
+    """Whether the engine stopped waiting because it took too long."""
 
 
 class Offer(Struct, frozen=True):
@@ -228,23 +209,27 @@ class RemoteWorker:
         """Have it at work until this is cancelled, or the worker is refused or left out."""
         with contextlib.suppress(TimeoutError):
             async with self._wanted:
-                await self._keep()
+                while not self.refused:
+                    await self._live_once()
         self._show(f"left out: {self.refused}")
         self._tell(f"the worker {self.name} is left out: {self.refused}")
 
-    async def _keep(self) -> None:
-        while not self.refused:
-            try:
-                self._show("starting")
-                await self._live()
-            except WorkerRefusedError as error:
-                self.refused = str(error)
-            except WorkerLostError as error:
-                self._failures += 1
-                if not self._spoke and self._failures >= TRIES:
-                    self.refused = f"{error}, {TRIES} times in a row"
-                else:
-                    await self._pause(str(error))
+    async def _live_once(self) -> None:
+        try:
+            self._show("starting")
+            await self._live()
+        except WorkerRefusedError as error:
+            self.refused = str(error)
+        except WorkerLostError as error:
+            self._failures += 1
+            if not self._spoke and self._failures >= TRIES:
+                self.refused = f"{error}, {TRIES} times in a row"
+                return
+            seconds = min(FIRST_PAUSE * 2 ** min(self._failures - 1, 20), LONGEST_PAUSE)  # it may fail for days
+            self.lost += self._spoke
+            self._show(f"gone, started again in {seconds:g} s: {error}")
+            self._tell(f"the worker {self.name} is gone, and is started again in {seconds:g} s: {error}")
+            await asyncio.sleep(seconds)
 
     def leave_out(self, why: str) -> None:
         """End it, and do not start it again; what it is busy with is lost."""
@@ -253,13 +238,6 @@ class RemoteWorker:
         self.refused = why
         self._bury(self._life)
         self._wanted.reschedule(asyncio.get_running_loop().time())
-
-    async def _pause(self, why: str) -> None:
-        seconds = min(FIRST_PAUSE * 2 ** min(self._failures - 1, 20), LONGEST_PAUSE)  # it may fail for days
-        self.lost += self._spoke
-        self._show(f"gone, started again in {seconds:g} s: {why}")
-        self._tell(f"the worker {self.name} is gone, and is started again in {seconds:g} s: {why}")
-        await asyncio.sleep(seconds)
 
     async def evaluate(
         self, life: Life, tree: str, files: Files, split: str, repeat: int, drawn: Drawn, *, patience: float
@@ -303,8 +281,8 @@ class RemoteWorker:
     async def _live(self) -> None:
         """From its start to its end, which is an error."""
         line = await CommandLine.open(self._argv)
-        self._pulse = _Pulse()
         self._life = None
+        self._began, self._beats = time.monotonic(), 0
         try:
             wire = await self._greet(line)
             life = self._life = Life(wire, await self._offer(wire))
@@ -338,22 +316,23 @@ class RemoteWorker:
 
     async def _greet(self, line: CommandLine) -> WorkerConnection:
         heard, last = 0, ""
-        while (said := await self._said_before(line)) != GREETING.lstrip():
+        while True:
+            try:
+                said = await line.reader.readline()
+            except ValueError:
+                raise WorkerRefusedError("what it says is no greeting of `evogit worker`") from None
+            except OSError as error:
+                raise WorkerLostError("the connection broke") from error
+            if said == GREETING.lstrip():
+                return WorkerConnection(
+                    line.reader, line.writer, header=LONGEST_HEADER, body=LONGEST_ANSWER, silence=SILENCE
+                )
             heard += len(said)
             if not said:
                 raise WorkerLostError(f"it ended before it spoke{_quoted(last)}")
             if heard > LONGEST_GREETING:
                 raise WorkerRefusedError("what it says is no greeting of `evogit worker`")
             last = said.decode(errors="replace").strip() or last
-        return WorkerConnection(line.reader, line.writer, header=LONGEST_HEADER, body=LONGEST_ANSWER, silence=SILENCE)
-
-    async def _said_before(self, line: CommandLine) -> bytes:
-        try:
-            return await line.reader.readline()
-        except ValueError:
-            raise WorkerRefusedError("what it says is no greeting of `evogit worker`") from None
-        except OSError as error:
-            raise WorkerLostError("the connection broke") from error
 
     async def _offer(self, wire: WorkerConnection) -> Offer:
         hello, _ = await wire.hear()
@@ -364,7 +343,7 @@ class RemoteWorker:
         wire.say(*self._greeting)
         await wire.taken()
         while "alive" in (told := (await wire.hear())[0]):
-            self._pulse.beat(wire)
+            self._beat(wire)
         try:
             if "refused" in told:
                 raise WorkerRefusedError(_short(told["refused"]["message"]))
@@ -379,7 +358,7 @@ class RemoteWorker:
     def _take(self, life: Life, header: dict[str, Any], body: bytes) -> None:
         """What a worker says while it works."""
         if "alive" in header:
-            self._pulse.beat(life.wire)
+            self._beat(life.wire)
         elif "need" in header:
             self._give(life, header["need"])
         else:
@@ -387,6 +366,13 @@ class RemoteWorker:
         now = time.monotonic()
         if any(asked.until < now for asked in life.asked.values()):
             raise WorkerLostError(f"it did not answer for {longest_evaluation(self._task):g} s")
+
+    def _beat(self, wire: WorkerConnection) -> None:
+        """Answer a sign of life, unless there are far too many."""
+        self._beats += 1
+        if self._beats > MOST_BEATS + 2 * (time.monotonic() - self._began) / BEAT:
+            raise WorkerRefusedError("it floods the run with messages")
+        wire.say_alive()
 
     def _give(self, life: Life, name: object) -> None:
         """Send the base that it has not, once."""

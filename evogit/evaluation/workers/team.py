@@ -102,7 +102,7 @@ class Team:
 
     @property
     def jobs(self) -> int:
-        """How many candidates are evaluated at a time, here and by the workers that are there now."""
+        """The number of candidates evaluated at a time, here and by the workers that are there now."""
         return self._jobs + sum(places for life, places in self._places if not life.over)
 
     def workers(self) -> list[dict[str, Any]]:
@@ -188,7 +188,7 @@ class Team:
         return believed
 
     def _take_back(self, worker: RemoteWorker, life: Life) -> None:
-        """A place of a worker is free again, and so are all others of one that is not late any more."""
+        """Free a place of a worker, and all others of one that is not late any more."""
         for _ in range(1 + (0 if life.is_late else self._aside.pop(life, 0))):
             self._free.put_nowait((worker, life))
 

@@ -288,9 +288,6 @@ def make_archive(archive: Path) -> None:
         process.wait()
         raise
     if process.returncode:
+        advice = "" if os.geteuid() == 0 else " (it needs root, or unprivileged user namespaces and ids in /etc/subuid)"
         last = said.decode(errors="replace").splitlines()[-SHOWN:]
-        raise SandboxError("mmdebstrap failed" + _advice() + ":\n" + "\n".join(last))
-
-
-def _advice() -> str:
-    return "" if os.geteuid() == 0 else " (it needs root, or unprivileged user namespaces and ids in /etc/subuid)"
+        raise SandboxError("mmdebstrap failed" + advice + ":\n" + "\n".join(last))

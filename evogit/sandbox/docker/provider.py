@@ -92,7 +92,7 @@ class Docker:
         self.timing: Literal["counted", "sampled"] = "sampled" if self._environment.runtime else "counted"
         self._client = connect_again(patience) if worked else connect()
         self._left_behind: list[str] = []
-        patiently(self._check, patience if worked else 0.0)
+        patiently(self._refuse_unfit, patience if worked else 0.0)
         self._image = build_image(self._client, self._environment, say)
         folder = content("sandbox")
         self._program = program(folder)
@@ -125,7 +125,7 @@ class Docker:
             with contextlib.suppress(AwayError, SandboxError):  # the next engine tries again, and says what is wrong
                 remove_some()
 
-    def _check(self) -> None:
+    def _refuse_unfit(self) -> None:
         """Refuse a daemon that cannot do it, and remove what dead engines left there."""
         check_daemon(self._client, self._environment)
         clean(self._client)
@@ -180,6 +180,7 @@ def container_options(
         labels: whose container it is.
         core: the one core that it is pinned to.
     """
+    volumes = sorted(client.api.inspect_image(image.id)["Config"].get("Volumes") or ())
     variables: dict[str, str | None] = {**environment(Path("python3"), BOX), "HOSTNAME": None}
     del variables["PATH"]  # the image knows where its Python is
     return {
@@ -197,7 +198,7 @@ def container_options(
         "healthcheck": {"test": ["NONE"]},
         "labels": dict(labels),
         "host_config": client.api.create_host_config(
-            **_isolation(wanted), **_resources(start, wanted, core), **_places(start, _volumes(client, image), wanted)
+            **_isolation(wanted), **_resources(start, wanted, core), **_places(start, volumes, wanted)
         ),
     }
 
@@ -245,7 +246,3 @@ def _places(start: WorkerStart, volumes: Iterable[str], wanted: Environment) -> 
             **dict.fromkeys(("/dev/mqueue", *volumes), NOTHING),
         },
     }
-
-
-def _volumes(client: docker.DockerClient, image: Image) -> list[str]:
-    return sorted(client.api.inspect_image(image.id)["Config"].get("Volumes") or ())

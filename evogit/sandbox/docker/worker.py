@@ -110,7 +110,7 @@ class DockerWorker:
         with contextlib.ExitStack() as undo:
             undo.callback(self._remove)
             self._id = client.api.create_container(**options)["Id"]
-            self._ending = undo.enter_context(self._wait())
+            self._ending = undo.enter_context(self._post("wait", {"condition": "removed"}))  # answers once it is removed
             self._stream = undo.enter_context(self._attach())
             client.api.start(self._id)
             self._attached = AttachedWire(self._stream.fileno())
@@ -202,10 +202,6 @@ class DockerWorker:
         )
         response.raise_for_status()
         return {json.loads(line)["Action"] for line in response.text.splitlines()}
-
-    def _wait(self) -> Response:
-        """Ask the daemon to tell when the container is removed; the answer begins at once, and ends then."""
-        return self._post("wait", {"condition": "removed"})
 
     def _attach(self) -> socket.socket:
         """Our end of stdin, stdout and stderr: the connection becomes a stream of them."""
