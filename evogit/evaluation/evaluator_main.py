@@ -44,7 +44,10 @@ MAX_REQUEST_BYTES = 1 << 20
 
 def _evaluate(parent: int) -> None:
     """Serve the engine until it closes our stdin or dies, and with it the fork server, whose id is `parent`."""
-    _die_with(parent)
+    if sys.platform == "linux":  # elsewhere the end of stdin ends us, between evaluations
+        ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        sys.exit(0)
     requests, replies = _claim_pipes()
     lock = threading.Lock()
 
@@ -53,7 +56,9 @@ def _evaluate(parent: int) -> None:
             replies.write(message)
             replies.flush()
 
-    logging.getLogger("evogit").addHandler(_Teller(send))
+    warnings = logging.Handler(logging.WARNING)  # such as of a sandbox that isolates nothing
+    warnings.emit = lambda record: send(frame({"warning": record.getMessage()}))  # type: ignore[method-assign]
+    logging.getLogger("evogit").addHandler(warnings)
     with ExitStack() as stack:
         try:
             scorer, core = _greet(requests, send, stack)
@@ -61,18 +66,6 @@ def _evaluate(parent: int) -> None:
             send(_failure(error))
         else:
             _serve(scorer, core, requests, send)
-
-
-class _Teller(logging.Handler):
-    """Shows a person our warnings, such as of a sandbox that isolates nothing."""
-
-    def __init__(self, send: Callable[[bytes], None]) -> None:
-        super().__init__(logging.WARNING)
-        self._send = send
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Send it at once, as what follows may take long."""
-        self._send(frame({"warning": record.getMessage()}))
 
 
 def _greet(requests: BinaryIO, send: Callable[[bytes], None], stack: ExitStack) -> tuple[Scorer, int | None]:
@@ -146,14 +139,6 @@ def _claim_pipes() -> tuple[BinaryIO, BinaryIO]:
     os.close(nothing)
     os.dup2(2, 1)
     return requests, replies
-
-
-def _die_with(parent: int) -> None:
-    """Be killed with our parent, even in the middle of an evaluation (Linux; elsewhere stdin ends it in between)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        sys.exit(0)
 
 
 def main() -> None:

@@ -16,9 +16,10 @@ from msgspec.structs import asdict, replace
 from evogit.config import Task
 from evogit.core import BaseFiles, EvaluatorError, Files, SandboxError
 from evogit.evaluation.program import CandidateFailedError, Program
-from evogit.sandbox import Limits, Sandbox
+from evogit.sandbox import Limits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.cache import cache_folder, locked
+from evogit.sandbox.session import Sandbox
 
 logger = logging.getLogger(__name__)
 

@@ -18,7 +18,8 @@ from evogit.config.values import seconds
 from evogit.core import Cost, EvoGitError, SandboxLostError, Status
 from evogit.evaluation.arguments import Arguments, Put, arguments, charge, put, restored, writing
 from evogit.evaluation.binary_values import Array, checked, checked_items, read
-from evogit.sandbox import Breach, CallReply, Session
+from evogit.sandbox import Breach, CallReply
+from evogit.sandbox.session import Session
 from evogit.sandbox.values import MisfitError, dump, parse
 
 ENDING = 1.0

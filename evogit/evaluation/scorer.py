@@ -43,10 +43,11 @@ from evogit.evaluation.inputs import Drawn, generator
 from evogit.evaluation.prepare import layer
 from evogit.evaluation.program import CandidateFailedError, Case, Invalid, Program, connection_failures
 from evogit.evaluation.told_failures import failure_in
-from evogit.sandbox import Completed, Sandbox, Session
+from evogit.sandbox import Completed
 from evogit.sandbox.answers import NOTHING
 from evogit.sandbox.archive import entries_of, pack
 from evogit.sandbox.providers import provider
+from evogit.sandbox.session import Sandbox, Session
 
 T = TypeVar("T")
 LONGEST_REASON = 1000

@@ -11,9 +11,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Protocol, Self, cast
+from typing import Any, Literal, Protocol, Self, cast
 
-from evogit.core import SandboxLostError
+from evogit.core import Files, SandboxLostError
 from evogit.sandbox import CallReply, Completed, FolderEntry, LargestRequest, Limits, Piece, Place, ResourceUsage
 from evogit.sandbox.answers import MARKER, NOTHING, Share, SupervisorAnswer, checked, completed_of, reply_of
 from evogit.sandbox.archive import archive_of, check_paths
@@ -74,8 +74,13 @@ class Jail(Protocol):
         ...
 
 
-class SupervisedSession:
-    """Keeps the contract of `Session`."""
+class Session:
+    """One life of a candidate: its files unpacked in a place of its own, gone without a trace at the end.
+
+    `usage` is what all requests used so far: sums, and the peak of memory. `largest` is the one that came nearest to
+    its limits. `starved` says how long a request waited for a core whose wall clock ran out, if that was long enough
+    for the machine to be the cause; else it is empty.
+    """
 
     def __init__(
         self, jail: Jail, limits: Limits, release: Callable[[bool], None], files: tuple[dict[str, Any], bytes]
@@ -120,7 +125,12 @@ class SupervisedSession:
         cpu: float | None = None,
         fresh: bool = False,
     ) -> CallReply:
-        """Call `module:function` with the JSON text `{"args": [...], "kwargs": {...}}` in the session's process."""
+        """Call `module:function` with the JSON text `{"args": [...], "kwargs": {...}}` in the session's process.
+
+        `pieces` and `held` take the places of arguments that are null in the text; those that are `held` are sent by
+        the first call that has them, and kept for others. The process stays up between calls (`fresh` starts another
+        one first); a crash or a breach ends it.
+        """
         request: dict[str, Any] = {"do": "call", "fresh": fresh, "target": target, "given": [], "held": []}
         body = LENGTH.pack(len(arguments)) + arguments
         if held or pieces:
@@ -261,9 +271,10 @@ class SupervisedSession:
         return reply_of(answer), archive_of(answer.entries, answer.parts[1]) if not answer.failure else b""
 
     def salvage(self, most: int, without: Sequence[str]) -> tuple[CallReply, Sequence[FolderEntry], bytes]:
-        """Entries and contents of what can be had of the folder; ends what runs in the session.
+        """What can be had of the folder, also after a limit was broken, `most` bytes of it, but for folders `without`.
 
-        A session that broke a limit still has its folder.
+        Entries, and their contents in a row. What is too large, cannot be read or is neither a file nor a link is of
+        the kind "other"; names that are not UTF-8 are left out. Ends what runs in the session.
         """
         answer = self._folder(most, without=list(without), lenient=True)
         return reply_of(answer), answer.entries, b"" if answer.failure else answer.parts[1]
@@ -453,3 +464,33 @@ def _carry(tunnel: int, ask: Ask, ours: socket.socket) -> None:
             ours.sendall(answer.parts[0])
             ended, full = answer.ended or bool(answer.failure), answer.full
             wait = SOON if answer.parts[0] else 2 * wait if wait < POLL else 0.0
+
+
+class Sandbox(Protocol):
+    """A provider of sessions.
+
+    `timing` says how CPU is known: `counted` by the kernel for all processes together, or `sampled`, which misses most
+    of what children use that nobody waits for.
+    """
+
+    name: str
+    timing: Literal["counted", "sampled"]
+
+    def image(self) -> str:
+        """A digest of what programs find inside: interpreter, libraries, supervisor."""
+        ...
+
+    def open(self, files: bytes | Files, limits: Limits, preload: Sequence[str] = (), *, seed: int = 0) -> Session:
+        """Start a session on `files` (bytes: a whole tar archive).
+
+        `preload` names modules imported beforehand. `seed` starts `random` anew in each process that answers calls,
+        and `numpy.random` where numpy was preloaded.
+
+        Raises:
+            SandboxError: when the provider itself cannot do it.
+        """
+        ...
+
+    def close(self) -> None:
+        """End the warm workers; sessions must be closed by then. The provider can be used again."""
+        ...

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from evogit.sandbox import CallReply, Limits, Sandbox, Session
+from evogit.sandbox import CallReply, Limits
 from evogit.sandbox.archive import pack
+from evogit.sandbox.session import Sandbox, Session
 
 from .conftest import JAILS, ONE_KERNEL
 

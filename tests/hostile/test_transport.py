@@ -11,8 +11,9 @@ from contextlib import closing, contextmanager
 import pytest
 
 from evogit.evaluation.program import Called, Program
-from evogit.sandbox import Limits, Sandbox
+from evogit.sandbox import Limits
 from evogit.sandbox.archive import pack
+from evogit.sandbox.session import Sandbox
 from tests.hostile.conftest import ONE_KERNEL
 
 SPIN = """\

@@ -18,9 +18,10 @@ import pytest
 
 import evogit
 from evogit.content import content
-from evogit.sandbox import Limits, Session
+from evogit.sandbox import Limits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.bubblewrap import Bubblewrap, covered
+from evogit.sandbox.session import Session
 from tests.clock import wait_until
 
 SOURCE = b"""

@@ -21,13 +21,14 @@ import docker
 import pytest
 
 from evogit.core import BaseFiles, Files, SandboxError, SandboxLostError
-from evogit.sandbox import Environment, Limits, Session
+from evogit.sandbox import Environment, Limits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.docker.daemon import connect
 from evogit.sandbox.docker.provider import Docker
 from evogit.sandbox.docker.socket import address
 from evogit.sandbox.docker.worker import BORN, MACHINE, MARK, PROCESS, clean, labels, remove
 from evogit.sandbox.providers import provider, self_check
+from evogit.sandbox.session import Session
 from tests.clock import wait_until
 
 pytestmark = pytest.mark.docker

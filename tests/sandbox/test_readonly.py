@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from evogit.core import BaseFiles, Files, SandboxError
-from evogit.sandbox import Environment, Limits, Sandbox
+from evogit.sandbox import Environment, Limits
 from evogit.sandbox.archive import covered, pack
 from evogit.sandbox.providers import provider
+from evogit.sandbox.session import Sandbox
 from tests.sandbox.test_workers import archive
 
 PROGRAM = """

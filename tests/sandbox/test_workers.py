@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from evogit.core import BaseFiles, Files
-from evogit.sandbox import Environment, Limits, Sandbox, Session
+from evogit.sandbox import Environment, Limits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.providers import provider
+from evogit.sandbox.session import Sandbox, Session
 
 TREE = """
 import os, stat

@@ -21,9 +21,10 @@ from msgspec import Struct, to_builtins
 from evogit.agents import NoUsableChangeError
 from evogit.agents.programs.listing import Member, members
 from evogit.core import SandboxError
-from evogit.sandbox import CallReply, Limits, Sandbox, Session
+from evogit.sandbox import CallReply, Limits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.interpreter import helper
+from evogit.sandbox.session import Sandbox, Session
 
 HEAD = struct.Struct(">cII")
 PIECE = 32768

@@ -156,7 +156,8 @@ class Team:
                     self._longest = max(self._longest, time.monotonic() - begun)
                     self._free.put_nowait(None)
             worker, life = seat
-            patience = max(2 * patience, self._patience())
+            usual = PATIENCE * (self._longest or self._local.task.limits.total)  # the limit until one was evaluated
+            patience = max(2 * patience, min(max(LEAST_PATIENCE, usual), longest_evaluation(self._local.task)))
             try:
                 drawn = self._local.drawn(split, repeat)
                 evaluation, evidence = await worker.evaluate(life, tree, files, split, repeat, drawn, patience=patience)
@@ -192,14 +193,9 @@ class Team:
         for _ in range(1 + (0 if life.is_late else self._aside.pop(life, 0))):
             self._free.put_nowait((worker, life))
 
-    def _patience(self) -> float:
-        """Seconds that a worker is waited for; the task's own limit tells where nothing was evaluated yet."""
-        usual = PATIENCE * (self._longest or self._local.task.limits.total)
-        return min(max(LEAST_PATIENCE, usual), longest_evaluation(self._local.task))
-
     async def _keep(self, worker: RemoteWorker) -> None:
         await worker.keep()
-        self._free.put_nowait((worker, None))  # whoever waits for it alone must know
+        self._free.put_nowait((worker, None))  # so that evaluations that wait for it alone end
 
     async def _seat(self) -> tuple[RemoteWorker, Life] | None:
         """A free place: of this life of a worker, or None: here.

@@ -110,7 +110,8 @@ class DockerWorker:
         with contextlib.ExitStack() as undo:
             undo.callback(self._remove)
             self._id = client.api.create_container(**options)["Id"]
-            self._ending = undo.enter_context(self._post("wait", {"condition": "removed"}))  # answers once it is removed
+            removed = {"condition": "removed"}  # the answer begins at once, and ends when the container is removed
+            self._ending = undo.enter_context(self._post("wait", removed))
             self._stream = undo.enter_context(self._attach())
             client.api.start(self._id)
             self._attached = AttachedWire(self._stream.fileno())
