@@ -8,7 +8,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
@@ -93,10 +93,6 @@ def _running() -> int:
     except (OSError, IndexError, ValueError):
         return 0
 
-
-OnCase = Callable[[str, Mapping[str, float]], None]
-"""Told the name and the metrics of each case of the evaluated split as soon as it is known; from the first one again
-when the evaluation starts over because the sandbox was lost."""
 
 logger = logging.getLogger(__name__)
 
@@ -233,7 +229,6 @@ class Evaluator:
         *,
         split: str,
         repeat: int = 0,
-        on_case: OnCase | None = None,
         drawn: Drawn | None = None,
     ) -> tuple[Evaluation, Evidence]:
         """Evaluate the candidate with this tree id and these files, those that `is_judged` (bytes: a whole archive).
@@ -248,7 +243,7 @@ class Evaluator:
         """
         files = files if isinstance(files, Files) else Files(files)
         self.check_base(files)
-        hearing = _Hearing(on_case, self.task.limits.total)
+        hearing = _Hearing(self.task.limits.total)
         drawn = self.drawn(split, repeat) if drawn is None else drawn
         evaluation, evidence = await self._measured(hearing, files, split, self.task.draw(repeat), drawn)
         if self.judged == "pairs":  # all that is known is whether it is valid
@@ -389,7 +384,6 @@ class Evaluator:
 class _Hearing:
     """What an evaluator process tells during one evaluation."""
 
-    on_case: OnCase | None
     total: float
     cases: dict[str, Mapping[str, float]] = field(default_factory=dict)
     feedback: dict[str, str] = field(default_factory=dict)
@@ -433,5 +427,3 @@ class _Hearing:
             self.feedback[name] = header["feedback"]
         if metrics is not None:
             self.cases[name] = metrics
-            if self.on_case:
-                self.on_case(name, metrics)

@@ -446,11 +446,11 @@ Ask = Callable[[dict[str, Any], bytes], SupervisorAnswer]
 def carried(tunnel: int, ask: Ask) -> socket.socket:
     """A connected socket; a thread carries its bytes through the supervisor's tunnel of this number, and back."""
     ours, theirs = socket.socketpair()
-    threading.Thread(target=_carry, args=(tunnel, ask, ours), daemon=True).start()
+    threading.Thread(target=_carry_bytes, args=(tunnel, ask, ours), daemon=True).start()
     return theirs
 
 
-def _carry(tunnel: int, ask: Ask, ours: socket.socket) -> None:
+def _carry_bytes(tunnel: int, ask: Ask, ours: socket.socket) -> None:
     """Until both ends are through, in lock step; one that speaks is likely to get an answer, so it is waited for."""
     reading, ended, full, wait = True, False, False, 0.0
     with ours, contextlib.suppress(OSError, SandboxLostError):  # of a loss, the session tells at its end
