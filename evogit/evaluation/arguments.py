@@ -29,7 +29,6 @@ WAITING = 1e-3
 
 _Part = tuple[tuple[float, float], Sequence[Callable[[], float]]]
 
-
 _NUMBERS = "biufc"
 """Kinds of numpy's numbers: what arrays may be made of."""
 

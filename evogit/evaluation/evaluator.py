@@ -41,7 +41,6 @@ from evogit.sandbox.cores import exclusive_cores, kept_free
 LOOKS, EVERY = 10, 0.2
 """Number of looks at the load of the machine, and the seconds between two of them."""
 
-
 LATER = (15.0, 60.0)
 """Seconds for which a calmer machine is waited for at most, before each further try of what had too little of it."""
 WORTH_A_START = 0.25

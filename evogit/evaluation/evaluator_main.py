@@ -37,7 +37,6 @@ logger = logging.getLogger(__name__)
 
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 
-
 MAX_REQUEST_BYTES = 1 << 20
 """Bytes of a request, more than an environment may have."""
 

@@ -88,8 +88,7 @@ class EvaluatorProcess:
         prints = tempfile.TemporaryFile("a+b")  # noqa: SIM115  # closed with the process
         fcntl.fcntl(prints, fcntl.F_SETFL, os.O_APPEND)  # `printed` moves where both of us are, and empties it
         try:
-            known = {name: os.environ[name] for name in (*PLACES, *DOCKER, GIVEN) if name in os.environ}
-            process = await Forked.start({**known, "PYTHONHASHSEED": "0"}, prints)
+            process = await Forked.start(_environment(), prints)
         except ChildProcessError as error:
             raise EvaluatorError(f"an evaluator does not start: {error}\n{_last(prints)}") from error
         return cls(process, prints, tell)
@@ -151,3 +150,8 @@ def _last(prints: BinaryIO) -> str:
     end = prints.seek(0, os.SEEK_END)
     prints.seek(max(0, end - LONGEST_LOG))
     return prints.read().decode(errors="replace")
+
+
+def _environment() -> dict[str, str]:
+    known = {name: os.environ[name] for name in (*PLACES, *DOCKER, GIVEN) if name in os.environ}
+    return {**known, "PYTHONHASHSEED": "0"}

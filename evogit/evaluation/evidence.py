@@ -15,7 +15,6 @@ MOST = 64 * 1024
 MARK = 64
 """Bytes for saying that something was left out."""
 
-
 RAISED = re.compile(r"raised (\w+)")
 OURS = ("the value returned in call", "returned what JSON cannot say", "the candidate's server")
 """How sentences of ours begin that quote the program behind a colon."""

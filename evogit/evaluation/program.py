@@ -29,7 +29,6 @@ MOST_PRINTED = 64 * 1024
 Check = Callable[[Any, bytes | None], Any]
 """What a value that was read, or its JSON text if it has one, stands for, if it fits a type; else a `MisfitError`."""
 
-
 PROFILE = """
 import cProfile, contextlib, functools, importlib, json, pstats, sys
 target, lines = sys.argv[1:]

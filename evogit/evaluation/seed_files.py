@@ -16,7 +16,6 @@ from evogit.text import one_line
 
 logger = logging.getLogger(__name__)
 
-
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 """What a pointer begins with, of any version."""
 LONGEST_POINTER = 1024

@@ -47,7 +47,6 @@ ACCOUNTS = {
     "/etc/hosts": b"127.0.0.1 localhost\n::1 localhost\n",
 }
 
-
 SOURCES = ("/usr/src", "/usr/local/src")
 """Where projects are put, which no program needs."""
 MAX_POINTER_CHARS = 8192

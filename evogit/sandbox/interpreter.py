@@ -46,7 +46,6 @@ print(json.dumps({
 """Run by the sandbox's interpreter, outside: only its own compiler writes code that it can load. What it says holds
 until one of its folders changes, where libraries are installed."""
 
-
 MODULES = (
     "bytes", "files", "meter", "cgroup", "waits", "kernel", "values", "ahead", "calls", "program", "words", "places",
     "tunnel", "keeper", "session", "main",

@@ -36,7 +36,6 @@ NONE: Mapping[Place, Piece] = MappingProxyType({})
 SILENCE = "the sandbox stopped answering and was killed"
 CLOSED = SupervisorAnswer(failure="crashed", detail="not done: the session was closed", usage=NOTHING)
 
-
 POLL = 0.01
 """Seconds between two looks at an end that is silent."""
 SOON = 0.001

@@ -31,7 +31,6 @@ IMAGES, BASES = "evogit/sandbox", "evogit/base"
 """Names of all images that are made here; the tag says what from."""
 LABEL = "evogit.digest"
 
-
 SUITE = "bookworm"
 EPOCH = "1700000000"
 """The time that no file is newer than, so that equal packages give equal archives, bit by bit."""

@@ -43,7 +43,6 @@ from evogit.sandbox.seccomp import compile_filter
 
 logger = logging.getLogger(__name__)
 
-
 BOX = "/tmp"
 """The one writable folder, a tmpfs."""
 COMMAND = ("python3", "-s", "-P", "-S", "-B", "-c", BOOTSTRAP, "users", BOX)

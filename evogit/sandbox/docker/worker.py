@@ -38,7 +38,6 @@ VERDICT = 15.0
 STOPPED, KILLED = 143, 137
 """Exit codes of a supervisor that was told to stop from outside, and of one that was killed."""
 
-
 MARK = "evogit.worker"
 """The label of all our containers, in every version of EvoGit, with the value 1; images made from them have another."""
 MACHINE, PROCESS, BORN = "evogit.machine", "evogit.process", "evogit.born"
