@@ -10,7 +10,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -19,8 +19,10 @@ from evogit.core import Cost, EvoGitError, SandboxLostError, Status
 from evogit.evaluation.arguments import Arguments, Put, arguments, charge, put, restored, writing
 from evogit.evaluation.binary_values import Array, checked, checked_items, read
 from evogit.sandbox import Breach, CallReply
-from evogit.sandbox.session import Session
 from evogit.sandbox.values import MisfitError, dump, parse
+
+if TYPE_CHECKING:  # which authors of tasks need not wait for
+    from evogit.sandbox.session import Session
 
 ENDING = 1.0
 """Seconds that a server has to end after it has ended a stream, so that why it did is known."""
