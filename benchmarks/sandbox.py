@@ -28,14 +28,14 @@ from msgspec.structs import replace
 
 from evogit.core import SandboxError
 from evogit.evaluation.evaluator import Evaluator
-from evogit.sandbox import Environment, Sandbox
+from evogit.sandbox import Environment, Limits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.docker.daemon import connect
 from evogit.sandbox.docker.images import build_image
 from evogit.sandbox.interpreter import choose
-from evogit.sandbox.limits import Limits
 from evogit.sandbox.packages import packages_folder
 from evogit.sandbox.providers import provider
+from evogit.sandbox.session import Sandbox
 
 JOBS = 2
 OTHERS = ("docker run", "bare subprocess")

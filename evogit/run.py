@@ -29,8 +29,8 @@ from evogit.engine.start import Start
 from evogit.engine.stop_request import StopRequest
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import Inputs
-from evogit.evaluation.team import Team
-from evogit.evaluation.worker_verification import WorkerVerification
+from evogit.evaluation.workers.team import Team
+from evogit.evaluation.workers.verification import WorkerVerification
 from evogit.history import History
 from evogit.history.context import RunContext, StoredRun
 from evogit.repository import Journal, Repository

@@ -12,8 +12,7 @@ from msgspec import Struct, field
 from evogit.core import Candidate, Evaluation, Evidence, EvoGitError, Metric
 from evogit.history.standing import Comparison, Standing
 from evogit.llm import Account
-from evogit.sandbox import Completed
-from evogit.sandbox.limits import Limits
+from evogit.sandbox import Completed, Limits
 from evogit.source.constants import Constant
 
 FileContents = Mapping[str, bytes]

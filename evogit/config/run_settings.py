@@ -34,9 +34,6 @@ DEFAULT_SELECTOR = "elitist"
 
 Trust = Literal["believe", "verify"]
 
-CLUSTERS = ("slurm", "sbatch", "ray")
-"""What starts workers by itself, in the place of a command."""
-
 RAY_HEAD = r"ray:(?:ray://)?[\w-]*[A-Za-z.][\w.-]*:\d+"
 """An address of Ray, whose port is no number of workers."""
 
@@ -103,8 +100,8 @@ class AgentSpec(Struct, frozen=True):
 class WorkerSpec(Struct, frozen=True):
     """A remote worker, as `--workers COMMAND[:N]` names it; `jobs` are N, None for as many as its machine has cores.
 
-    `label` is what it is called on the screen: its name in the settings, or the command. A command which names a
-    cluster stands for N workers there, each with one place.
+    `label` is what it is called on the screen: its name in the settings, or the command. `ray` in place of a
+    command stands for N workers on a Ray cluster, each with one place.
     """
 
     command: str
@@ -131,10 +128,10 @@ class WorkerSpec(Struct, frozen=True):
         return self.label or self.command
 
     @property
-    def cluster(self) -> tuple[str, str] | None:
-        """What starts workers, and where: `slurm:PARTITION`, `ray:ADDRESS`, `sbatch` for jobs that a person submits."""
-        kind, _, where = self.command.partition(":")
-        return (kind, where) if kind in CLUSTERS and not re.search(r"\s", where) else None
+    def ray(self) -> str | None:
+        """The address of a Ray cluster, empty for Ray's usual one; None for a command."""
+        kind, _, address = self.command.partition(":")
+        return address if kind == "ray" and not re.search(r"\s", address) else None
 
     @property
     def argv(self) -> list[str]:
@@ -146,6 +143,12 @@ class WorkerSpec(Struct, frozen=True):
             words = self.argv
         except ValueError as error:
             raise UsageError(f"expected a command after --workers, got {self.command!r}: {error}") from None
+        if queue := re.fullmatch(r"slurm(?::(\S+))?|sbatch(?::\S+)?", self.command):
+            jobs, partition = self.jobs or 1, f" -p {queue[1]}" if queue[1] else ""
+            raise UsageError(
+                f"--workers {self.command} is gone; srun starts workers on Slurm: "
+                f"--workers 'srun -n1 -c{jobs}{partition} evogit worker:{jobs}'"
+            )
         if not words or self.jobs == 0:
             raise UsageError(
                 "expected --workers COMMAND[:N], a command that runs `evogit worker` somewhere, such as "

@@ -18,8 +18,7 @@ from evogit.config.values import EvaluationCommand, Gate, MetricReader, Pairwise
 from evogit.contained import file_at, walk
 from evogit.core import HOLDOUT, ConfigError, Judged, Measure, Metric, NotFoundError, UsageError
 from evogit.credentials import is_secret_name, secret_files
-from evogit.sandbox import Environment
-from evogit.sandbox.limits import Limits
+from evogit.sandbox import Environment, Limits
 from evogit.trust import Claim, Trust
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from evogit.core import (
 from evogit.credentials import Redactor
 from evogit.engine.evaluation_index import EvaluationIndex
 from evogit.engine.move_order import together
-from evogit.evaluation.muting import muted
+from evogit.evaluation.evidence import muted
 from evogit.evaluation.seed_files import packed_seed
 from evogit.history.context import RunContext, redactor
 from evogit.history.decisions import restored

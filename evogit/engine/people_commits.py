@@ -10,7 +10,7 @@ from msgspec import Struct
 from evogit.config.values import matches
 from evogit.core import HUMAN, Decision, Entry, FailedProposal, NotFoundError, Proposed, RefusedError, RepositoryError
 from evogit.credentials import is_secret_name, tokens
-from evogit.evaluation.seed_check import LFS_POINTER
+from evogit.evaluation.seed_files import LFS_POINTER
 from evogit.history.context import StoredRun
 from evogit.repository import UnfitChangeError, check_path, clean, clean_title
 from evogit.repository.evidence import why

@@ -19,8 +19,7 @@ from evogit.config.run_settings import Settings
 from evogit.core import Adopted, EvoGitError, Proposed, RefusedError, RepositoryError, RunStarted, UsageError
 from evogit.engine.comparability import changes, check_comparable
 from evogit.engine.evaluations import EvaluationBackend
-from evogit.evaluation.seed_check import check_tree
-from evogit.evaluation.seed_files import write_seed
+from evogit.evaluation.seed_files import check_tree, write_seed
 from evogit.history import History
 from evogit.history.context import RunContext
 from evogit.repository.evidence import evidence_of

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from evogit.config import Task
 from evogit.core import Files, SandboxError
 from evogit.evaluation.scorer import Scorer
-from evogit.sandbox import Session
+from evogit.sandbox.interpreter import helper
 from evogit.sandbox.providers import provider
-from evogit.sandbox.supervisor import helper
+from evogit.sandbox.session import Session
 
 DAY = 86400.0
 """Seconds of wall clock and of CPU that a person may take."""

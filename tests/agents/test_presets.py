@@ -20,10 +20,9 @@ from evogit.agents.editor import Editor
 from evogit.agents.programs.presets import PRESETS, Preset
 from evogit.config.user_settings import load_user_settings
 from evogit.llm.registry import open_models
-from evogit.sandbox import Environment
+from evogit.sandbox import Environment, Limits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.bubblewrap import Bubblewrap
-from evogit.sandbox.limits import Limits
 from tests.coding_clis import Line, answers, lean
 from tests.openai_server import serve
 

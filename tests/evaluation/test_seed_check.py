@@ -11,7 +11,7 @@ import pytest
 from evogit.agents.mutation.languages_read import told_of_languages
 from evogit.config import load_repository_task
 from evogit.core import ConfigError, EvoGitError, NotFoundError, RepositoryError
-from evogit.evaluation.seed_check import check_tree
+from evogit.evaluation.seed_files import check_tree
 from evogit.repository import Repository
 from evogit.review.checking import judge_seed
 from evogit.source import languages

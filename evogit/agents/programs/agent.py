@@ -30,8 +30,8 @@ from evogit.core import RepositoryError, SandboxError, SandboxLostError
 from evogit.llm import Account, CredentialError, RunEndsError, SpendingLimitError
 from evogit.llm.gateway.gateway import Gateway, GatewaySession
 from evogit.repository.evidence import PROMPT, SESSION, TRANSCRIPT, kept_text, numbered
-from evogit.sandbox import Sandbox
-from evogit.sandbox.limits import Limits
+from evogit.sandbox import Limits
+from evogit.sandbox.session import Sandbox
 from evogit.text import one_line
 
 SESSION_LOG = numbered(TRANSCRIPT, suffix=".txt")

@@ -17,11 +17,11 @@ from evogit.config.run_settings import KINDS, AgentSpec
 from evogit.config.user_settings import CommandTable
 from evogit.core import ConfigError, SandboxError, UsageError
 from evogit.llm.registry import OpenModels
-from evogit.sandbox import Environment, Sandbox
+from evogit.sandbox import Environment, Limits
 from evogit.sandbox.archive import pack
-from evogit.sandbox.limits import Limits
 from evogit.sandbox.packages import DEBIAN
 from evogit.sandbox.providers import is_docker, provider
+from evogit.sandbox.session import Sandbox
 
 if TYPE_CHECKING:
     from evogit.agents.programs.agent import ProgramAgent

@@ -21,10 +21,10 @@ from msgspec import Struct, to_builtins
 from evogit.agents import NoUsableChangeError
 from evogit.agents.programs.listing import Member, members
 from evogit.core import SandboxError
-from evogit.sandbox import CallReply, Sandbox, Session
+from evogit.sandbox import CallReply, Limits
 from evogit.sandbox.archive import pack
-from evogit.sandbox.limits import Limits
-from evogit.sandbox.supervisor import helper
+from evogit.sandbox.interpreter import helper
+from evogit.sandbox.session import Sandbox, Session
 
 HEAD = struct.Struct(">cII")
 PIECE = 32768

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import os
 import socket
 import tempfile
@@ -17,11 +16,10 @@ from msgspec.structs import asdict, replace
 from evogit.config import Task
 from evogit.core import BaseFiles, EvaluatorError, EvoGitError, Files
 from evogit.evaluation.evaluator import Evaluator
+from evogit.evaluation.frames import task_of
 from evogit.evaluation.inputs import PUBLIC
 from evogit.evaluation.machine import Capacity, kind_of_machine
-from evogit.evaluation.task_json import task_of
-from evogit.evaluation.version import own_version
-from evogit.evaluation.worker_connection import (
+from evogit.evaluation.workers import (
     BEAT,
     GREETING,
     SILENCE,
@@ -29,12 +27,9 @@ from evogit.evaluation.worker_connection import (
     WorkerLostError,
     answer,
     failure,
+    own_version,
 )
 from evogit.repository.held_folders import held_folder
-from evogit.sandbox.cache import cache_folder
-
-KEPT_BASES = 8
-"""Bases that stay in the cache of a worker's machine, those that were used last."""
 
 ANYTHING = 1 << 40
 """Bytes that a run may send: a worker trusts whoever starts it."""
@@ -166,7 +161,7 @@ class _Desk:
             while message := await _next(self._wire):
                 header, body = message
                 if "base" in header:
-                    self._keep(BaseFiles(header["base"], body))
+                    self._bases[header["base"]].set_result(BaseFiles(header["base"], body))
                 elif "drop" in header:
                     if doing := self._doing.get(header["drop"]):
                         doing.cancel()
@@ -198,49 +193,8 @@ class _Desk:
             self._wire.say(*answer(number, *done))
 
     async def _base(self, name: str) -> BaseFiles:
-        """The base of that id: kept from before, or asked for, once."""
+        """Return the base of that id, which is asked for once."""
         if name not in self._bases:
             self._bases[name] = asyncio.get_running_loop().create_future()
-            if (known := recalled(name)) is not None:
-                self._bases[name].set_result(BaseFiles(name, known))
-            else:
-                self._wire.say({"need": name})
+            self._wire.say({"need": name})
         return await asyncio.shield(self._bases[name])
-
-    def _keep(self, base: BaseFiles) -> None:
-        remember(base.id, base.archive)
-        self._bases[base.id].set_result(base)
-
-
-# --- what stays on a worker's machine -----------------------------------------------------------------------------
-
-
-def recalled(name: str) -> bytes | None:
-    """The archive with that digest, if it came to this machine before."""
-    try:
-        file = _cached(name)
-        archive = file.read_bytes()
-        os.utime(file)
-    except (OSError, RuntimeError, ValueError):
-        return None
-    return archive if hashlib.sha256(archive).hexdigest() == name else None
-
-
-def remember(name: str, archive: bytes) -> None:
-    """Keep an archive for the next worker on this machine, where its name is its digest and there is room."""
-    if hashlib.sha256(archive).hexdigest() != name:
-        return
-    with contextlib.suppress(OSError, RuntimeError):
-        file = _cached(name)
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as new:
-            new.write(archive)
-        Path(new.name).replace(file)
-        for old in sorted(file.parent.iterdir(), key=lambda each: each.stat().st_mtime)[:-KEPT_BASES]:
-            old.unlink()
-
-
-def _cached(name: str) -> Path:
-    if "/" in name or "\0" in name:
-        raise ValueError(name)
-    return cache_folder() / "worker-bases" / name

@@ -10,14 +10,17 @@ or is larger than allowed, ends the worker.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 from collections.abc import Collection, Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from msgspec.structs import asdict, replace
 
+from evogit.content import PACKAGE, content
 from evogit.core import Evaluation, Evidence, EvoGitError, RepositoryError
-from evogit.evaluation.evidence_limits import MOST_NUMBERS, size
 from evogit.evaluation.frames import PREFIX, frame
 from evogit.repository.journal_records import evaluation_of
 from evogit.text import whole
@@ -38,6 +41,9 @@ LONGEST_HEADER = 8 << 20
 LONGEST_ANSWER = 1 << 20
 """Bytes of what may come from a worker: the cases of an evaluation, and its output, which was thinned before."""
 
+MOST_NUMBERS = 100_000
+"""Cases of one evaluation that are taken from a worker, and their numbers, together."""
+
 LONGEST_REASON = 1000
 """Characters."""
 
@@ -54,6 +60,22 @@ class WorkerLostError(Exception):
 
 class WorkerRefusedError(Exception):
     """A worker cannot be used, or does not keep to the rules; another start would not help."""
+
+
+@cache
+def own_version() -> str:
+    """The version of the installed package, and a short digest of the code that evaluates and isolates."""
+    files = [PACKAGE / "core.py"]
+    for folder in (PACKAGE / "evaluation", PACKAGE / "sandbox", content("sandbox")):
+        files += sorted(file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(f"{file.name}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
+    try:
+        number = version("evogit")
+    except PackageNotFoundError:  # it runs from a checkout
+        number = "checkout"
+    return f"{number}+{digest.hexdigest()[:10]}"
 
 
 class WorkerConnection:
@@ -142,7 +164,8 @@ def answered(header: Mapping[str, Any], body: bytes, metrics: Collection[str]) -
     """
     try:
         told, cut = header["evaluation"], _checked(header["stdout"], int)
-        if size(told["cases"]) + size(told["stages"]) > MOST_NUMBERS or len(header["feedback"]) > MOST_NUMBERS:
+        size = sum(len(part) + sum(map(len, part.values())) for part in (told["cases"], told["stages"]))
+        if size > MOST_NUMBERS or len(header["feedback"]) > MOST_NUMBERS:
             raise ValueError("more cases than are kept")
         evaluation = evaluation_of({name: told[name] for name in TOLD})
         if evaluation.metrics.keys() != (set(metrics) if evaluation.ok else set()):

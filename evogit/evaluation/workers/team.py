@@ -6,21 +6,20 @@ import asyncio
 import logging
 import time
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Self
 
 from msgspec.structs import replace
 
 from evogit.config.run_settings import WorkerSpec
-from evogit.core import Evaluation, EvaluatorError, Evidence, Files, Judged
-from evogit.evaluation.clusters.cluster import Cluster
+from evogit.core import Evaluation, EvaluatorError, Evidence, Files
 from evogit.evaluation.evaluator import EvaluationPlace, Evaluator
-from evogit.evaluation.evidence_limits import thinned
-from evogit.evaluation.lines import CommandLine, Line
-from evogit.evaluation.remote_worker import Life, RemoteWorker, greeting, longest_evaluation
-from evogit.evaluation.worker_connection import WorkerLostError, WorkerRefusedError
-from evogit.evaluation.worker_verification import Asked, Result, WorkerVerification
+from evogit.evaluation.evidence import thinned
+from evogit.evaluation.workers import WorkerLostError, WorkerRefusedError
+from evogit.evaluation.workers.ray_worker import ray_command
+from evogit.evaluation.workers.remote_worker import Life, RemoteWorker, greeting, longest_evaluation
+from evogit.evaluation.workers.verification import Asked, Result, WorkerVerification
 
 LOSSES = 20
 """Workers that may be lost over one evaluation, which then is done here, or counts as the evaluator's failure."""
@@ -40,9 +39,12 @@ class Team:
     A worker, its transport or its machine may die at any moment: what it had is evaluated elsewhere, and only what was
     answered counts. Who takes many times as long as usual gets no more until it answers. `asked` is the sandbox that
     the run asked for, which workers choose among their own. Where times are measured, all is evaluated on one kind of
-    machine: this one, or with no `jobs` that of the first worker. With `verify`, what workers say is looked into here
-    and by each other, as that draws.
+    machine: this one, or with no `jobs` that of the first worker. With `verify`, some of
+    what workers say is evaluated again here.
     """
+
+    shares = False
+    looks_again = True
 
     def __init__(
         self,
@@ -66,12 +68,10 @@ class Team:
         self._longest = 0.0
         for _ in range(jobs):
             self._free.put_nowait(None)
-        self._clusters: list[Cluster] = []
-        self._commands: dict[str, str] = {}
         self._workers = [
             RemoteWorker(
                 name,
-                open,
+                argv,
                 local.task,
                 greeting(local.task, provider=asked, jobs=jobs),
                 offered=self._take_on,
@@ -79,48 +79,30 @@ class Team:
                 tell=lambda said: logger.warning("%s", said),
                 show=show,
             )
-            for name, open, jobs in self._starts(_named_apart(specs))
+            for name, argv, jobs in self._starts(_named_apart(specs))
         ]
         self.digest = local.digest
         self.provider = local.provider
         self.image = local.image
+        self.judged = local.judged
+        self.inputs = local.inputs
+        self.runner = local
+        self.doubted: dict[Asked, str] = verify.doubted if verify else {}
+        """What was believed and is not any more, with the reason: to be evaluated again."""
 
-    def _starts(self, specs: Iterable[WorkerSpec]) -> Iterator[tuple[str, Callable[[], Awaitable[Line]], int | None]]:
-        """The workers' names, what starts each, and how many places are asked of it."""
+    def _starts(self, specs: Iterable[WorkerSpec]) -> Iterator[tuple[str, Sequence[str], int | None]]:
+        """Yield each worker's name, the command that starts it, and the number of places asked of it."""
         for spec in specs:
-            if spec.cluster:
-                cluster = Cluster(*spec.cluster, self._local.task)
-                self._clusters.append(cluster)
-                for number in range(1, (spec.jobs or 1) + 1):
-                    self._commands[name := f"{spec.name} #{number}"] = spec.command
-                    yield name, cluster.open, 1
-            else:
-                self._commands[spec.name] = spec.command
-                yield spec.name, partial(CommandLine.open, spec.argv), spec.jobs
-
-    @property
-    def judged(self) -> Judged:
-        """Where scores come from."""
-        return self._local.judged
-
-    @property
-    def inputs(self) -> str:
-        """The hash of the secret that inputs are drawn with."""
-        return self._local.inputs
-
-    @property
-    def shares(self) -> bool:
-        """Other runs evaluate themselves what workers said."""
-        return False
-
-    @property
-    def looks_again(self) -> bool:
-        """A new best is evaluated once more at the end."""
-        return self._local.looks_again
+            if spec.ray is None:
+                yield spec.name, spec.argv, spec.jobs
+                continue
+            argv = ray_command(spec.ray, self._local.task)
+            for number in range(1, (spec.jobs or 1) + 1):
+                yield f"{spec.name} #{number}", argv, 1
 
     @property
     def jobs(self) -> int:
-        """How many candidates are evaluated at a time, here and by the workers that are there now."""
+        """The number of candidates evaluated at a time, here and by the workers that are there now."""
         return self._jobs + sum(places for life, places in self._places if not life.over)
 
     def workers(self) -> list[dict[str, Any]]:
@@ -129,16 +111,6 @@ class Team:
             {"name": each.name, "doing": each.doing, "evaluated": each.evaluated, "gone": each.lost}
             for each in self._workers
         ]
-
-    @property
-    def doubted(self) -> dict[Asked, str]:
-        """What was believed and is not any more, with the reason: to be evaluated again."""
-        return self._verification.doubted if self._verification else {}
-
-    @property
-    def runner(self) -> Evaluator:
-        """Commands run on this machine."""
-        return self._local
 
     def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
         """Identifies everything that an evaluation's result depends on."""
@@ -164,7 +136,6 @@ class Team:
         for keeping in self._keeping:
             keeping.cancel()
         await asyncio.gather(*self._keeping, return_exceptions=True)
-        await asyncio.gather(*(cluster.end() for cluster in self._clusters))
 
     async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
         """Evaluate a candidate where there is a free place, and elsewhere if that goes away.
@@ -185,7 +156,8 @@ class Team:
                     self._longest = max(self._longest, time.monotonic() - begun)
                     self._free.put_nowait(None)
             worker, life = seat
-            patience = max(2 * patience, self._patience())
+            usual = PATIENCE * (self._longest or self._local.task.limits.total)  # the limit until one was evaluated
+            patience = max(2 * patience, min(max(LEAST_PATIENCE, usual), longest_evaluation(self._local.task)))
             try:
                 drawn = self._local.drawn(split, repeat)
                 evaluation, evidence = await worker.evaluate(life, tree, files, split, repeat, drawn, patience=patience)
@@ -211,57 +183,19 @@ class Team:
                 return said
             logger.warning("%s on the worker %s: it is tried on this machine", said[0].status, worker.name)
             return await again()
-        beside = partial(self._beside, worker, tree, files, split, repeat)
-        believed, left_out = await self._verification.of(worker.name, (tree, split, repeat), said, again, beside)
-        for each in self._workers:
-            if why := left_out.get(each.name):
-                each.leave_out(f"{why}; what it said unverified is evaluated again")
+        believed, why = await self._verification.of(worker.name, (tree, split, repeat), said, again)
+        if why:
+            worker.leave_out(f"{why}; what it said unverified is evaluated again")
         return believed
 
-    async def _beside(
-        self, worker: RemoteWorker, tree: str, files: Files, split: str, repeat: int
-    ) -> tuple[str, Result] | None:
-        """What a worker finds that another command started, and its name; None where none has a free place."""
-        if (seat := self._seat_beside(worker)) is None:
-            return None
-        other, life = seat
-        try:
-            drawn = self._local.drawn(split, repeat)
-            evaluation, evidence = await other.evaluate(
-                life, tree, files, split, repeat, drawn, patience=self._patience()
-            )
-        except WorkerLostError:
-            return None
-        return other.name, (
-            self._local.labelled(evaluation, tree, files, split, repeat, self._place_of(life)),
-            evidence,
-        )
-
-    def _seat_beside(self, worker: RemoteWorker) -> tuple[RemoteWorker, Life] | None:
-        """A place that is free now, of a worker that another command started."""
-        seats = [self._free.get_nowait() for _ in range(self._free.qsize())]
-        found = None
-        for seat in seats:
-            fits = seat and self._commands[seat[0].name] != self._commands[worker.name]
-            if found is None and fits and seat and seat[1] and not (seat[1].over or seat[1].is_late):
-                found = seat[0], seat[1]
-            else:
-                self._free.put_nowait(seat)
-        return found
-
     def _take_back(self, worker: RemoteWorker, life: Life) -> None:
-        """A place of a worker is free again, and so are all others of one that is not late any more."""
+        """Free a place of a worker, and all others of one that is not late any more."""
         for _ in range(1 + (0 if life.is_late else self._aside.pop(life, 0))):
             self._free.put_nowait((worker, life))
 
-    def _patience(self) -> float:
-        """Seconds that a worker is waited for; the task's own limit tells where nothing was evaluated yet."""
-        usual = PATIENCE * (self._longest or self._local.task.limits.total)
-        return min(max(LEAST_PATIENCE, usual), longest_evaluation(self._local.task))
-
     async def _keep(self, worker: RemoteWorker) -> None:
         await worker.keep()
-        self._free.put_nowait((worker, None))  # whoever waits for it alone must know
+        self._free.put_nowait((worker, None))  # so that evaluations that wait for it alone end
 
     async def _seat(self) -> tuple[RemoteWorker, Life] | None:
         """A free place: of this life of a worker, or None: here.

@@ -1,7 +1,6 @@
-"""`--trust verify`: some of what workers say is evaluated again elsewhere, and who says otherwise is left out.
+"""`--trust verify`: some of what workers answer is evaluated again here, and a worker that lies is left out.
 
-Elsewhere is this machine, or another worker; where workers differ this machine tells who is right. Words of workers are
-for people alone: agents read what this machine itself found, and numbers.
+Words of workers are for people alone: agents read what this machine itself found, and numbers.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import ge
 from statistics import fmean, stdev
-from typing import Literal
 
 from msgspec.structs import replace
 
@@ -24,9 +22,6 @@ Asked = tuple[str, str, int]
 
 SHARE = 0.1
 """Of what a worker says, drawn at random, so that it cannot know which; all that would be a new best comes on top."""
-
-ELSEWHERE = 0.5
-"""Of those drawn, what another worker looks into that is free; the rest is for this machine, as workers may agree."""
 
 FIRST = 2
 """What a worker says at first is looked into in any case."""
@@ -73,7 +68,7 @@ class WorkerStanding:
 
 @dataclass(slots=True)
 class WorkerVerification:
-    """Looks into what workers say, here at random at most `places` answers at a time.
+    """Looks into what workers say, at random at most `places` answers at a time.
 
     `doubted` has what a worker that is left out had said and nobody looked into, with the reason: it is to be
     evaluated again. `others` are the metrics over which the run searches as well.
@@ -90,76 +85,49 @@ class WorkerVerification:
     _busy: int = 0
     _names: set[str] = field(default_factory=set)
     """Names of cases, stages and numbers that this machine itself has found."""
-    _noisy: bool = False
-    """Whether two workers differed as scores do: then only what is evaluated several times tells."""
 
     async def of(
-        self,
-        worker: str,
-        asked: Asked,
-        said: Result,
-        again: Callable[[], Awaitable[Result]],
-        beside: Callable[[], Awaitable[tuple[str, Result] | None]],
-    ) -> tuple[Result, dict[str, str]]:
-        """What is to be believed where a worker said this, and which workers are to be left out, with the reasons.
+        self, worker: str, asked: Asked, said: Result, again: Callable[[], Awaitable[Result]]
+    ) -> tuple[Result, str]:
+        """Return the result to believe, and why the worker is to be left out; empty if it is not.
 
-        `again` evaluates the same here, `beside` by another worker, if one is free. What was found here is taken with
-        its words; of anything else only the numbers are for agents.
+        `again` evaluates the same here. What was found here is taken with its words; of anything else only the numbers
+        are for agents.
         """
-        standing, others = self._standing(worker), dict[str, Result]()
-        place, fair = self._drawn(standing, asked, said[0]) if said[0].counts else ("here", False)
-        if place == "elsewhere":
-            if (found := await beside()) and found[1][0].counts:
-                if same(said[0], [found[1][0]]):
-                    standing.held += 1
-                    return unheard(worker, said), {}
-                others = dict([found])  # then this machine tells who is right
-            place = "here" if others or self._busy < self.places else ""
-        if not place:
+        standing = self._standings.setdefault(worker, WorkerStanding())
+        verify, fair = self._drawn(standing, asked, said[0]) if said[0].counts else (True, False)
+        if not verify:
             standing.unseen.add(asked)
-            return unheard(worker, said), {}
-        own = await self._found_here([said, *others.values()], again)
-        self._names.update(*(_names(each) for each, _ in own))
-        self._noisy = self._noisy or bool(others) and not _is_exact([each for each, _ in own])
+            return unheard(worker, said), ""
+        own = await self._evaluated_here(said, again)
+        self._names.update(*(_names(evaluation) for evaluation, _ in own))
         believed, why = self._weighed(worker, said, own)
         if not why and fair:  # a new best was chosen for its value
-            why = self._leaning(worker, said[0], [each for each, _ in own])
-        left_out = {worker: why, **{other: self._weighed(other, result, own)[1] for other, result in others.items()}}
+            why = self._leaning(worker, said[0], [evaluation for evaluation, _ in own])
         self._note(believed[0])
-        return believed, {each: why for each, why in left_out.items() if why}
+        return believed, why
 
-    async def _found_here(self, said: Sequence[Result], again: Callable[[], Awaitable[Result]]) -> list[Result]:
-        """What this machine finds: once where all said that, else often enough to tell noise."""
+    async def _evaluated_here(self, said: Result, again: Callable[[], Awaitable[Result]]) -> list[Result]:
+        """Return this machine's results: one where it agrees, else enough of them to show noise."""
         self._busy += 1
         try:
             own = [await again()]
-            if own[0][0].counts and not all(same(each, [own[0][0]]) for each, _ in said):
+            if own[0][0].counts and not same(said[0], [own[0][0]]):
                 own += [await again() for _ in range(MORE)]
         finally:
             self._busy -= 1
         return own
 
-    def _standing(self, worker: str) -> WorkerStanding:
-        return self._standings.setdefault(worker, WorkerStanding())
+    def _drawn(self, standing: WorkerStanding, asked: Asked, evaluation: Evaluation) -> tuple[bool, bool]:
+        """Return whether an answer is verified, and whether its values had no part in that choice.
 
-    def _drawn(
-        self, standing: WorkerStanding, asked: Asked, evaluation: Evaluation
-    ) -> tuple[Literal["here", "elsewhere", ""], bool]:
-        """Return the place where an answer is verified, and whether its values had no part in that choice.
-
-        What counts most is looked into here, of the rest some wherever there is a place. Repeats are asked for what
-        may be the best, which its mean decides. Names are words, too: one that this machine has not found is looked
-        into here.
+        Repeats are asked for what may be the best, which its mean decides. Names are words, too: an answer with one
+        that this machine has not found is verified.
         """
-        first, room = standing.held < FIRST or asked[2] > 0, self._busy < self.places
-        by_chance = self.rng.random() < SHARE
-        if standing.out or first or self._leads(evaluation) or not _names(evaluation) <= self._names:
-            return "here", first or (by_chance and room)
-        if not by_chance:
-            return "", False
-        if not self._noisy and (not room or self.rng.random() < ELSEWHERE):
-            return "elsewhere", room
-        return "here" if room else "", room
+        by_chance = self.rng.random() < SHARE and self._busy < self.places
+        first = standing.held < FIRST or asked[2] > 0
+        new = standing.out or self._leads(evaluation) or not _names(evaluation) <= self._names
+        return first or new or by_chance, first or by_chance
 
     def _leads(self, evaluation: Evaluation) -> bool:
         """Return whether nothing that was looked into before is as good in all that counts."""
@@ -178,7 +146,7 @@ class WorkerVerification:
         return tuple(each.sign * evaluation.metrics.get(each.name, -math.inf * each.sign) for each in metrics)
 
     def _weighed(self, worker: str, said: Result, own: Sequence[Result]) -> tuple[Result, str]:
-        standing = self._standing(worker)
+        standing = self._standings[worker]
         counted = [result for result in own if result[0].counts]
         found = [evaluation for evaluation, _ in counted]
         if not found:  # then it cannot be told
@@ -193,7 +161,7 @@ class WorkerVerification:
 
     def _leaning(self, worker: str, said: Evaluation, own: Sequence[Evaluation]) -> str:
         """Why a worker is left out whose noisy scores are better or worse on the whole; empty if they are not."""
-        name, standing = self.metric.name, self._standing(worker)
+        name, standing = self.metric.name, self._standings[worker]
         values = [each.metrics[name] for each in own if each.ok]
         if standing.out or not said.ok or len(values) <= MORE or (spread := stdev(values)) <= 0:
             return ""
@@ -207,7 +175,7 @@ class WorkerVerification:
 
     def _doubt(self, worker: str, why: str) -> str:
         """Have what a worker said unseen evaluated again; the reason."""
-        standing = self._standing(worker)
+        standing = self._standings[worker]
         standing.out = True
         self.doubted |= dict.fromkeys(standing.unseen, f"the worker {worker} is not believed any more: {why}")
         standing.unseen.clear()

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
+import signal
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from asyncio.subprocess import Process
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -17,12 +20,10 @@ from msgspec.structs import replace
 
 from evogit.config import Task
 from evogit.core import Evaluation, Evidence, Files
+from evogit.evaluation.frames import described
 from evogit.evaluation.inputs import Drawn
-from evogit.evaluation.lines import Line
 from evogit.evaluation.machine import Capacity
-from evogit.evaluation.task_json import described
-from evogit.evaluation.version import own_version
-from evogit.evaluation.worker_connection import (
+from evogit.evaluation.workers import (
     BEAT,
     GREETING,
     LONGEST_ANSWER,
@@ -32,7 +33,9 @@ from evogit.evaluation.worker_connection import (
     WorkerLostError,
     WorkerRefusedError,
     answered,
+    own_version,
 )
+from evogit.subprocesses import PIPE, let_go, start_beside
 from evogit.text import plain
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
@@ -48,29 +51,18 @@ MOST_PLACES = 1024
 MOST_BEATS = 100
 """Signs of life beyond those that are due."""
 
+MAX_STDERR_BYTES = 2000
+"""Bytes of a command's stderr that are kept, from its end."""
+
+PIECE = 64 * 1024
+
+PATIENCE = 5.0
+"""Seconds for a worker to end by itself."""
+
 
 def longest_evaluation(task: Task) -> float:
     """Seconds after which an evaluation that was not answered never will be; generous, as images may be made."""
     return 3600 + 15 * task.limits.total
-
-
-@dataclass(slots=True)
-class _Pulse:
-    """Answers a worker's signs of life, as long as these are not far too many."""
-
-    began: float = field(default_factory=time.monotonic)
-    beats: int = 0
-
-    def beat(self, wire: WorkerConnection) -> None:
-        """Answer one.
-
-        Raises:
-            WorkerRefusedError: there are too many.
-        """
-        self.beats += 1
-        if self.beats > MOST_BEATS + 2 * (time.monotonic() - self.began) / BEAT:
-            raise WorkerRefusedError("it floods the run with messages")
-        wire.say_alive()
 
 
 @dataclass(slots=True)
@@ -81,7 +73,7 @@ class _Asked:
     until: float
     answer: asyncio.Future[tuple[Evaluation, Evidence]]
     late: bool = False
-    """Return whether the engine stopped waiting because it took too long."""
+    """Whether the engine stopped waiting because it took too long."""
 
 
 class Offer(Struct, frozen=True):
@@ -110,10 +102,70 @@ class Life:
         return any(asked.late for asked in self.asked.values())
 
 
+class CommandLine:
+    """The stdin and stdout of a command."""
+
+    def __init__(self, process: Process) -> None:
+        assert process.stdin  # they are pipes
+        assert process.stdout
+        self.reader = process.stdout
+        self.writer = process.stdin
+        self._process = process
+        self._last = asyncio.create_task(_last_of(process))
+
+    @classmethod
+    async def open(cls, argv: Sequence[str]) -> CommandLine:
+        """Start the command.
+
+        Raises:
+            WorkerLostError: there is no such command.
+        """
+        try:
+            return cls(await start_beside(argv, env=os.environ, cwd=None, stdin=PIPE, stdout=PIPE, stderr=PIPE))
+        except OSError as error:
+            raise WorkerLostError(f"{argv[0]}: {error.strerror}") from error
+
+    async def said(self) -> str:
+        """The end of what it said on stderr."""
+        await asyncio.wait([self._last], timeout=1)
+        return self._last.result() if self._last.done() else ""
+
+    async def end(self, patience: float = PATIENCE) -> None:
+        """See to the end of the command and of what it started, also when the run is given up meanwhile."""
+        self.writer.close()
+        ending = asyncio.ensure_future(_end(self._process, patience))
+        try:
+            await asyncio.shield(ending)
+        except asyncio.CancelledError:
+            await ending
+            raise
+        self._last.cancel()
+
+
+async def _last_of(process: Process) -> str:
+    """The end of what a command says on stderr, however much it is."""
+    assert process.stderr  # it is a pipe
+    kept = b""
+    while piece := await process.stderr.read(PIECE):
+        kept = (kept + piece)[-MAX_STDERR_BYTES:]
+    return kept.decode(errors="replace")
+
+
+async def _end(process: Process, patience: float) -> None:
+    if process.returncode is None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), patience)
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    let_go(process)  # asyncio waits until all is read, which may be endless
+    await process.wait()
+
+
 class RemoteWorker:
     """Keeps one worker alive and asks it for evaluations.
 
-    `open` starts it. `greeting` is what it is told first: the task, and the evaluator's files. `offered` takes each
+    `argv` starts it. `greeting` is what it is told first: the task, and the evaluator's files. `offered` takes each
     life once it is ready, and refuses it by an error; `freed` is told of each place that is free again; `tell` takes
     what a person should know, `show` what it does at the moment.
     """
@@ -121,7 +173,7 @@ class RemoteWorker:
     def __init__(
         self,
         name: str,
-        open: Callable[[], Awaitable[Line]],
+        argv: Sequence[str],
         task: Task,
         greeting: tuple[Mapping[str, Any], bytes],
         *,
@@ -135,7 +187,7 @@ class RemoteWorker:
         self.lost = 0
         self.refused = ""
         self.doing = "starting"
-        self._open = open
+        self._argv = argv
         self._task = task
         self._metrics = set() if task.pairwise else {metric.name for metric in task.metrics}
         self._greeting = greeting
@@ -157,23 +209,27 @@ class RemoteWorker:
         """Have it at work until this is cancelled, or the worker is refused or left out."""
         with contextlib.suppress(TimeoutError):
             async with self._wanted:
-                await self._keep()
+                while not self.refused:
+                    await self._live_once()
         self._show(f"left out: {self.refused}")
         self._tell(f"the worker {self.name} is left out: {self.refused}")
 
-    async def _keep(self) -> None:
-        while not self.refused:
-            try:
-                self._show("starting")
-                await self._live()
-            except WorkerRefusedError as error:
-                self.refused = str(error)
-            except WorkerLostError as error:
-                self._failures += 1
-                if not self._spoke and self._failures >= TRIES:
-                    self.refused = f"{error}, {TRIES} times in a row"
-                else:
-                    await self._pause(str(error))
+    async def _live_once(self) -> None:
+        try:
+            self._show("starting")
+            await self._live()
+        except WorkerRefusedError as error:
+            self.refused = str(error)
+        except WorkerLostError as error:
+            self._failures += 1
+            if not self._spoke and self._failures >= TRIES:
+                self.refused = f"{error}, {TRIES} times in a row"
+                return
+            seconds = min(FIRST_PAUSE * 2 ** min(self._failures - 1, 20), LONGEST_PAUSE)  # it may fail for days
+            self.lost += self._spoke
+            self._show(f"gone, started again in {seconds:g} s: {error}")
+            self._tell(f"the worker {self.name} is gone, and is started again in {seconds:g} s: {error}")
+            await asyncio.sleep(seconds)
 
     def leave_out(self, why: str) -> None:
         """End it, and do not start it again; what it is busy with is lost."""
@@ -182,13 +238,6 @@ class RemoteWorker:
         self.refused = why
         self._bury(self._life)
         self._wanted.reschedule(asyncio.get_running_loop().time())
-
-    async def _pause(self, why: str) -> None:
-        seconds = min(FIRST_PAUSE * 2 ** min(self._failures - 1, 20), LONGEST_PAUSE)  # it may fail for days
-        self.lost += self._spoke
-        self._show(f"gone, started again in {seconds:g} s: {why}")
-        self._tell(f"the worker {self.name} is gone, and is started again in {seconds:g} s: {why}")
-        await asyncio.sleep(seconds)
 
     async def evaluate(
         self, life: Life, tree: str, files: Files, split: str, repeat: int, drawn: Drawn, *, patience: float
@@ -231,9 +280,9 @@ class RemoteWorker:
 
     async def _live(self) -> None:
         """From its start to its end, which is an error."""
-        line = await self._open()
-        self._pulse = _Pulse()
+        line = await CommandLine.open(self._argv)
         self._life = None
+        self._began, self._beats = time.monotonic(), 0
         try:
             wire = await self._greet(line)
             life = self._life = Life(wire, await self._offer(wire))
@@ -265,26 +314,25 @@ class RemoteWorker:
                 asked.answer.exception()  # who asked may be gone
         life.asked.clear()
 
-    async def _greet(self, line: Line) -> WorkerConnection:
+    async def _greet(self, line: CommandLine) -> WorkerConnection:
         heard, last = 0, ""
-        while (said := await self._said_before(line)) != GREETING.lstrip():
+        while True:
+            try:
+                said = await line.reader.readline()
+            except ValueError:
+                raise WorkerRefusedError("what it says is no greeting of `evogit worker`") from None
+            except OSError as error:
+                raise WorkerLostError("the connection broke") from error
+            if said == GREETING.lstrip():
+                return WorkerConnection(
+                    line.reader, line.writer, header=LONGEST_HEADER, body=LONGEST_ANSWER, silence=SILENCE
+                )
             heard += len(said)
             if not said:
                 raise WorkerLostError(f"it ended before it spoke{_quoted(last)}")
             if heard > LONGEST_GREETING:
                 raise WorkerRefusedError("what it says is no greeting of `evogit worker`")
-            if (told := said.decode(errors="replace").strip()) and line.tells and said.endswith(b"\n"):
-                self._tell(f"the worker {self.name} is not there yet: {_short(told)}")
-            last = told or last
-        return WorkerConnection(line.reader, line.writer, header=LONGEST_HEADER, body=LONGEST_ANSWER, silence=SILENCE)
-
-    async def _said_before(self, line: Line) -> bytes:
-        try:
-            return await line.reader.readline()
-        except ValueError:
-            raise WorkerRefusedError("what it says is no greeting of `evogit worker`") from None
-        except OSError as error:
-            raise WorkerLostError("the connection broke") from error
+            last = said.decode(errors="replace").strip() or last
 
     async def _offer(self, wire: WorkerConnection) -> Offer:
         hello, _ = await wire.hear()
@@ -295,7 +343,7 @@ class RemoteWorker:
         wire.say(*self._greeting)
         await wire.taken()
         while "alive" in (told := (await wire.hear())[0]):
-            self._pulse.beat(wire)
+            self._beat(wire)
         try:
             if "refused" in told:
                 raise WorkerRefusedError(_short(told["refused"]["message"]))
@@ -310,7 +358,7 @@ class RemoteWorker:
     def _take(self, life: Life, header: dict[str, Any], body: bytes) -> None:
         """What a worker says while it works."""
         if "alive" in header:
-            self._pulse.beat(life.wire)
+            self._beat(life.wire)
         elif "need" in header:
             self._give(life, header["need"])
         else:
@@ -318,6 +366,13 @@ class RemoteWorker:
         now = time.monotonic()
         if any(asked.until < now for asked in life.asked.values()):
             raise WorkerLostError(f"it did not answer for {longest_evaluation(self._task):g} s")
+
+    def _beat(self, wire: WorkerConnection) -> None:
+        """Answer a sign of life, unless there are far too many."""
+        self._beats += 1
+        if self._beats > MOST_BEATS + 2 * (time.monotonic() - self._began) / BEAT:
+            raise WorkerRefusedError("it floods the run with messages")
+        wire.say_alive()
 
     def _give(self, life: Life, name: object) -> None:
         """Send the base that it has not, once."""
