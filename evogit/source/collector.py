@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import ast
 import codecs
+import functools
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from evogit.source.syntax_parts import Block, Definition, DefinitionKind, Kind, Role, Site, Source, Statement
+from evogit.source import (
+    MAX_SOURCE_BYTES,
+    Block,
+    Definition,
+    DefinitionKind,
+    Kind,
+    Role,
+    Site,
+    Source,
+    Statement,
+)
+from evogit.source.definitions import compiles, syntax
 
 DEEPEST = 120
 """Nodes inside one another that are walked; Python's own limit would depend on who asks."""
@@ -39,14 +51,19 @@ _STRING = re.compile(
 """A string that is not put together from several."""
 
 
-def collect(content: bytes, module: ast.Module) -> Source:
-    """Note everything that can be edited in `module`, which was parsed from `content`.
+@functools.lru_cache(maxsize=64)
+def parse(content: bytes) -> Source | None:
+    """Parse a module; None if it is large, not UTF-8, not Python, or nested too deeply.
 
-    Raises:
-        RecursionError: it is nested too deeply.
+    Cached by content, because parsing costs ten times more than an edit.
     """
-    collector = _Collector(content)
-    collector.walk(*module.body)
+    if len(content) > MAX_SOURCE_BYTES or not compiles(content):
+        return None
+    try:
+        collector = _Collector(content)
+        collector.walk(*syntax(content.decode("utf-8-sig")).body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
     return collector.source()
 
 

@@ -8,9 +8,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
-from evogit.source import languages
+from evogit.source import MAX_SOURCE_BYTES, languages
 from evogit.source.definitions import LINE, defined, piece_syntax, statements
-from evogit.source.syntax_parts import MAX_SOURCE_BYTES
 
 MOST_SOURCE_BYTES = 4 * MAX_SOURCE_BYTES
 """Bytes of all modules of a candidate that are."""

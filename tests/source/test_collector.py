@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from evogit.source import MAX_SOURCE_BYTES, Kind, compiles, fits, is_number, parse
+from evogit.source import MAX_SOURCE_BYTES, Kind
+from evogit.source.collector import parse
+from evogit.source.definitions import compiles
+from evogit.source.value_kinds import fits, is_number
 
 MODULE = b'''\
 import math

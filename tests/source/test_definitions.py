@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evogit.source import merge_definitions
+from evogit.source.definitions import merge_definitions
 
 BASE = '''\
 """Doc."""

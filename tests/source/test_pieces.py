@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from evogit.source import MAX_SOURCE_BYTES
 from evogit.source.definitions import LINE, statements, syntax
 from evogit.source.pieces import WHOLE, differing, exchanged, split, versions
-from evogit.source.syntax_parts import MAX_SOURCE_BYTES
 
 SAMPLE = b"""\
 # about it

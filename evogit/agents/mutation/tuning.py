@@ -7,7 +7,7 @@ import random
 from collections.abc import Mapping
 
 from evogit.agents import FileContents, Proposal
-from evogit.agents.mutation.edits import Edit, apply, titled
+from evogit.agents.mutation.operators import Edit, apply, titled
 from evogit.source.constants import Constant, Number, named
 from evogit.source.marks import may_change
 from evogit.source.number_changes import rounded
