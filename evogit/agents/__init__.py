@@ -174,26 +174,20 @@ class Workshop(Protocol):
         ...
 
     def check(self, draft: Proposal) -> None:
-        """Refuse what no candidate could be.
-
-        Raises:
-            NoUsableChangeError: saying why.
-        """
+        """Refuse what no candidate could be. Raises NoUsableChangeError: saying why."""
         ...
 
     async def run(self, draft: Proposal, command: str, *, wall: float) -> Completed:
         """Run a shell command in the sandbox, on those of the draft's files that agents may see; none is kept.
 
-        Raises:
-            NoUsableChangeError: no candidate could be like this.
+        Raises NoUsableChangeError: no candidate could be like this.
         """
         ...
 
     async def evaluate(self, draft: Proposal) -> tuple[Evaluation, Evidence]:
         """Have a draft evaluated, which makes it a candidate when the move ends, and uses up one of `evaluations`.
 
-        Raises:
-            NoUsableChangeError: no candidate could be like this.
+        Raises NoUsableChangeError: no candidate could be like this.
         """
         ...
 
@@ -291,23 +285,20 @@ class Agent(Protocol):
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
         """Propose a change to the brief's parent.
 
-        Raises:
-            NoUsableChangeError: when there is nothing usable to propose; the agent goes on with its next move.
+        Raises NoUsableChangeError: when there is nothing usable to propose; the agent goes on with its next move.
         """
         ...
 
     async def advise(self, brief: Brief, rng: random.Random) -> Advice:
         """Look back at what was tried on the brief's parent in vain, and say what to try instead.
 
-        Raises:
-            NoUsableChangeError: when there is nothing to say; the agent goes on with its next move.
+        Raises NoUsableChangeError: when there is nothing to say; the agent goes on with its next move.
         """
         raise NoUsableChangeError(f"a {self.kind} gives no advice")
 
     def proposals(self, brief: Brief, rng: random.Random) -> Iterator[Proposal]:
         """Of a prolific agent: changes without end, each to the brief's parent, of which any may be taken.
 
-        Raises:
-            NoUsableChangeError: when there is nothing usable to propose.
+        Raises NoUsableChangeError: when there is nothing usable to propose.
         """
         raise NoUsableChangeError(f"a {self.kind} proposes once in a move")

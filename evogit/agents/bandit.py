@@ -40,8 +40,7 @@ class Score(Struct, frozen=True, kw_only=True):
         return (1 - THRIFT) * (self.gain + self.doubt) + THRIFT * self.cheap
 
 
-UNKNOWN = Score(gain=0.0, doubt=math.inf, cheap=1.0)
-"""Of a model of which no move came to an end yet."""
+UNKNOWN = Score(gain=0.0, doubt=math.inf, cheap=1.0)  # of a model of which no move came to an end yet
 
 
 def scores(models: Sequence[str], merits: Mapping[str, ModelCredit]) -> dict[str, Score]:

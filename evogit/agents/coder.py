@@ -36,14 +36,9 @@ from evogit.llm import (
 from evogit.repository.evidence import PROMPT, TRANSCRIPT, kept_text, numbered
 from evogit.text import cut, one_line
 
-TRIALS = 3
-"""Evaluations in a session, beside that of what is proposed."""
-
-KEPT = 200_000
-"""Tokens of a session that are kept as evidence."""
-
-MOST_HEARD = 12
-"""Plans of others that a session is told of beside those in its brief."""
+TRIALS = 3  # evaluations in a session, beside that of what is proposed
+KEPT = 200_000  # tokens of a session that are kept as evidence
+MOST_HEARD = 12  # plans of others that a session is told of beside those in its brief
 
 ANSWER_SHARE, REPLY_SHARE = 0.1, 0.125
 """Share of what a question may have that an answer takes at most, and a reply where it is shown again."""
@@ -71,10 +66,8 @@ class Coder(ModelAgent):
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
         """Have the model change the brief's parent.
 
-        Raises:
-            ConfigError: a template of the task is wrong.
-            CredentialError: the model can never be asked.
-            NoUsableChangeError: nothing was changed; what was said is its evidence.
+        Raises ConfigError: a template of the task is wrong; CredentialError: the model can never be asked;
+        NoUsableChangeError: nothing was changed; what was said is its evidence.
         """
         if brief.background is None or brief.account is None:
             raise NoUsableChangeError("expected a brief with a background and an account, which a coder needs")
@@ -86,8 +79,7 @@ class Coder(ModelAgent):
 def write(brief: Brief, background: Background, context: int, turns: int = TURNS) -> briefing.Written:
     """What a coder is told first, in half of what a question may have: the rest is for what it does.
 
-    Raises:
-        ConfigError: a template of the task is wrong.
+    Raises ConfigError: a template of the task is wrong.
     """
     left = brief.workshop.evaluations if brief.workshop else TRIALS
     return briefing.write(brief, background, context // 2, {"turns": str(turns), "evaluations": str(left)})

@@ -24,11 +24,8 @@ from evogit.text import one_line
 LOST = (NoUsableChangeError, ModelError, RunEndsError, SpendingLimitError)
 """Errors with which an agent says itself that a move came to nothing."""
 
-REASON = 300
-"""Characters of what went wrong that are told; all of it is kept as evidence."""
-
-LONGEST_NAME = 100
-"""Characters of the name of a strategy or a model."""
+REASON = 300  # characters of what went wrong that are told; all of it is kept as evidence
+LONGEST_NAME = 100  # characters of the name of a strategy or a model
 
 
 class OwnAgent(Agent):
@@ -64,8 +61,7 @@ class OwnAgent(Agent):
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
         """What the person's agent proposes, if it can be read; without a strategy its own name is one.
 
-        Raises:
-            NoUsableChangeError: it has nothing to propose, it fails, or what it returns is not a proposal.
+        Raises NoUsableChangeError: it has nothing to propose, it fails, or what it returns is not a proposal.
         """
         try:
             proposal = await self._agent.propose(brief, rng)

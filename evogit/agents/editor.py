@@ -31,11 +31,8 @@ from evogit.llm import (
 from evogit.repository.evidence import PROMPT, REPLY, numbered
 from evogit.text import cut, lines_of, one_line
 
-KEPT = 50_000
-"""Tokens of a reply that are kept as evidence."""
-
-MOST_READ, LEAST_READ = 4_000, 100
-"""Tokens of all that a model asked to READ, and of one file of it even then."""
+KEPT = 50_000  # tokens of a reply that are kept as evidence
+MOST_READ, LEAST_READ = 4_000, 100  # tokens of all that a model asked to READ, and of one file of it even then
 
 ENOUGH = "Answer now with your change, as you were told; nothing more can be read."
 """What a model is told once it has read."""
@@ -49,10 +46,8 @@ class Editor(ModelAgent):
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
         """Have the model change the brief's parent.
 
-        Raises:
-            ConfigError: a template of the task is wrong.
-            CredentialError: the model can never be asked.
-            NoUsableChangeError: no usable reply came; prompts and replies are its evidence.
+        Raises ConfigError: a template of the task is wrong; CredentialError: the model can never be asked;
+        NoUsableChangeError: no usable reply came; prompts and replies are its evidence.
         """
         if brief.background is None or brief.account is None:
             raise NoUsableChangeError("expected a brief with a background and an account, which an editor needs")
@@ -134,11 +129,7 @@ class _Talk:
         self.evidence[numbered(name, self._asked + 1)] = text.encode(errors="replace")
 
     def proposal(self, reply: str) -> Proposal:
-        """The change that a reply describes.
-
-        Raises:
-            EditError: it cannot be carried out as a whole.
-        """
+        """The change that a reply describes. Raises EditError: it cannot be carried out as a whole."""
         read: EditReply = parse(reply)
         draft = Draft(self._brief.files, self._background.refusal)
         draft.take(read.blocks)

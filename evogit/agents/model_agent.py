@@ -11,8 +11,7 @@ from evogit.llm import Message, Model, ModelError, Question, RunEndsError, Spend
 from evogit.repository.evidence import PROMPT, REPLY, kept_text, numbered
 from evogit.text import cut
 
-LONGEST = 300
-"""Tokens of a tactic; what a model says beyond is cut off."""
+LONGEST = 300  # tokens of a tactic; what a model says beyond is cut off
 
 
 class ModelAgent(Agent):
@@ -27,10 +26,8 @@ class ModelAgent(Agent):
     async def advise(self, brief: Brief, rng: random.Random) -> Advice:
         """Have a model say what to try, after a look at the brief.
 
-        Raises:
-            ConfigError: a template of the task is wrong.
-            CredentialError: the model can never be asked.
-            NoUsableChangeError: it cannot be asked now, or says nothing.
+        Raises ConfigError: a template of the task is wrong; CredentialError: the model can never be asked;
+        NoUsableChangeError: it cannot be asked now, or says nothing.
         """
         if brief.background is None or brief.account is None:
             raise NoUsableChangeError("expected a brief with a background and an account, which advice needs")

@@ -26,9 +26,8 @@ ProgramAgents = Callable[[AsyncExitStack, AgentSpec], Sequence[Agent]]
 def check_kind(spec: AgentSpec, programs: Collection[str] = ()) -> None:
     """Refuse agents that cannot be made, before a run begins; `programs` are the coding programs that can be.
 
-    Raises:
-        ConfigError: a person's own class is wrong.
-        UsageError: there is no such kind of agent, or the file or class is not there.
+    Raises ConfigError: a person's own class is wrong; UsageError: there is no such kind of agent, or the file or
+    class is not there.
     """
     if is_own(spec.kind):
         OwnAgent(spec.kind)
@@ -38,20 +37,12 @@ def check_kind(spec: AgentSpec, programs: Collection[str] = ()) -> None:
 
 
 def no_models(name: str) -> Model:
-    """For runs that were given no way to reach a model.
-
-    Raises:
-        UsageError: always.
-    """
+    """For runs that were given no way to reach a model. Raises UsageError: always."""
     raise UsageError(f"expected a run with models to have {name!r}; pass `models` to Run")
 
 
 def no_programs(stack: AsyncExitStack, spec: AgentSpec) -> Sequence[Agent]:
-    """For runs that were given no way to use a coding program.
-
-    Raises:
-        UsageError: always.
-    """
+    """For runs that were given no way to use a coding program. Raises UsageError: always."""
     raise UsageError(f"expected a run with coding programs to have {spec.kind!r}; pass `programs` to Run")
 
 
@@ -63,10 +54,8 @@ def populate(
 ) -> list[Agent]:
     """Make the agents, which live until `stack` is left.
 
-    Raises:
-        ConfigError: a person's own class is wrong.
-        SandboxError: a coding program cannot have its sandbox.
-        UsageError: an agent's kind or model is not known.
+    Raises ConfigError: a person's own class is wrong; SandboxError: a coding program cannot have its sandbox;
+    UsageError: an agent's kind or model is not known.
     """
     makers: dict[str, Callable[[AsyncExitStack, AgentSpec], Sequence[Agent]]] = {
         "mutator": _mutators,

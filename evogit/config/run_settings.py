@@ -13,32 +13,21 @@ from msgspec import Struct, field
 
 from evogit.core import UsageError
 
-TURNS = 20
-"""Replies in a session of a coder, at most."""
+TURNS = 20  # replies in a session of a coder, at most
 
 CALLS = {"editor": 2, "coder": TURNS}
 """Kinds of agents that ask a model, and calls for a proposal, at most: an editor's reply may have to be mended."""
 
-KINDS = ("mutator", *CALLS)
-"""Kinds of agents that are EvoGit's own."""
-
-PROGRAM_CALLS = 30
-"""The same for coding programs: a guess, as they decide themselves."""
-
-LONGEST_GRACE = 60.0
-"""Seconds that are kept for the end of a run with a limit on minutes, where nobody says how many."""
-
-DEFAULT_SELECTOR = "elitist"
-"""How parents and survivors are chosen by default."""
+KINDS = ("mutator", *CALLS)  # kinds of agents that are EvoGit's own
+PROGRAM_CALLS = 30  # the same for coding programs: a guess, as they decide themselves
+LONGEST_GRACE = 60.0  # seconds that are kept for the end of a run with a limit on minutes, where nobody says how many
+DEFAULT_SELECTOR = "elitist"  # how parents and survivors are chosen by default
 
 
 Trust = Literal["believe", "verify"]
 
-CLUSTERS = ("slurm", "sbatch", "ray")
-"""What starts workers by itself, in the place of a command."""
-
-RAY_HEAD = r"ray:(?:ray://)?[\w-]*[A-Za-z.][\w.-]*:\d+"
-"""An address of Ray, whose port is no number of workers."""
+CLUSTERS = ("slurm", "sbatch", "ray")  # what starts workers by itself, in the place of a command
+RAY_HEAD = r"ray:(?:ray://)?[\w-]*[A-Za-z.][\w.-]*:\d+"  # an address of Ray, whose port is no number of workers
 
 Total = Literal["dollars", "tokens", "proposals", "evaluations"]
 """Limits on the whole history of a run."""
@@ -60,8 +49,7 @@ class AgentSpec(Struct, frozen=True):
 
         Only digits at the very end are N, so a model's name may hold `@` and `:`.
 
-        Raises:
-            UsageError: when it is something else.
+        Raises UsageError: when it is something else.
         """
         match = re.fullmatch(r"([a-z0-9][a-z0-9_-]*)(?:@(.+?))?(?::(\d+))?", text)
         match = match or re.fullmatch(r"(.+\.py:[A-Za-z_]\w*)()(?::(\d+))?", text)
@@ -115,8 +103,7 @@ class WorkerSpec(Struct, frozen=True):
     def parse(cls, text: str, known: Mapping[str, WorkerSpec] | None = None) -> WorkerSpec:
         """Read `COMMAND[:N]`, or `NAME[:N]` of one that is `known`. Only digits at the very end are N.
 
-        Raises:
-            UsageError: when it is something else.
+        Raises UsageError: when it is something else.
         """
         match = re.fullmatch(rf"({RAY_HEAD}|.*?)(?::(\d+))?", text, re.DOTALL)
         assert match  # anything is a command

@@ -112,16 +112,14 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     def evaluator_files(self) -> dict[str, tuple[bytes, int]]:
         """The evaluator's own files: path below its folder -> content and Git mode.
 
-        Raises:
-            ConfigError: when a symbolic link leads out of the folder.
+        Raises ConfigError: when a symbolic link leads out of the folder.
         """
         return dict(_files(self.folder, self.evaluator_folder))
 
     def evaluator_secrets(self) -> dict[str, bytes]:
         """The evaluator's own files that may hold credentials, which a command's candidates can read: all not shared.
 
-        Raises:
-            ConfigError: when a symbolic link leads out of the folder.
+        Raises ConfigError: when a symbolic link leads out of the folder.
         """
         folder = self.evaluator_folder.relative_to(self.folder).as_posix()
         found = {f"{folder}/{path}": data for path, (data, _) in self.evaluator_files().items()}
@@ -135,8 +133,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     def check_trust(self, provider: str = "", model: str = "", *, evaluates: bool = True) -> None:
         """Refuse to act for a stranger's task outside a sandbox, or to ask `model` about it.
 
-        Raises:
-            UntrustedError: saying what would run, where, and with which rights.
+        Raises UntrustedError: saying what would run, where, and with which rights.
         """
         Trust.of_user().check(self.claims(provider, model, evaluates=evaluates))
 
@@ -182,8 +179,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     def check_split(self, split: str) -> None:
         """Refuse a misspelt split, which a command would not notice; an evaluator in Python may know more than listed.
 
-        Raises:
-            UsageError: naming those that there are.
+        Raises UsageError: naming those that there are.
         """
         if self.command is not None and split not in self.splits:
             raise UsageError(f"expected a split of {self.name} ({', '.join(self.splits)}), got {split!r}")
@@ -234,8 +230,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     def check_seed(self, paths: Collection[str]) -> None:
         """Refuse a seed commit with these paths if agents could change none of them.
 
-        Raises:
-            ConfigError: naming the patterns that match nothing.
+        Raises ConfigError: naming the patterns that match nothing.
         """
         if not any(map(self.is_editable, paths)):
             names = ", ".join(self.editable)
@@ -248,9 +243,8 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     def seed_files(self) -> dict[str, tuple[bytes, int]]:
         """The seed as path -> content and Git mode.
 
-        Raises:
-            ConfigError: when a symbolic link leads out of the seed.
-            UsageError: when the seed is a commit of the repository.
+        Raises ConfigError: when a symbolic link leads out of the seed; UsageError: when the seed is a commit of the
+        repository.
         """
         if self.seed is None:
             raise UsageError(f"the seed of {self.name} is a commit of {self.folder}, not a folder; read it from there")
@@ -324,9 +318,8 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
 def _files(task: Path, root: Path) -> Iterator[tuple[str, tuple[bytes, int]]]:
     """Yield path -> content and Git mode of the files of a folder of a task's.
 
-    Raises:
-        ConfigError: a link leads out of the folder or to a hidden file, the folder is a link itself, or a file is not
-            a regular one.
+    Raises ConfigError: a link leads out of the folder or to a hidden file, the folder is a link itself, or a file is
+    not a regular one.
     """
     if not root.is_dir():
         return
@@ -351,9 +344,7 @@ def _digest(values: Any, files: Iterable[tuple[str, tuple[bytes, int]]]) -> str:
 def load_task(folder: Path) -> Task:
     """Read a task folder.
 
-    Raises:
-        ConfigError: naming every problem and where it is.
-        NotFoundError: when the folder has no task.toml.
+    Raises ConfigError: naming every problem and where it is; NotFoundError: when the folder has no task.toml.
     """
     task = _load(folder / TASK_FILE)
     task = replace(task, seed=task.folder / "seed")
@@ -369,9 +360,7 @@ def load_task(folder: Path) -> Task:
 def load_repository_task(root: Path) -> Task:
     """Read the evogit.toml of a person's own repository; itself, its evaluator and its templates are always withheld.
 
-    Raises:
-        ConfigError: naming every problem and where it is.
-        NotFoundError: when the repository has no evogit.toml.
+    Raises ConfigError: naming every problem and where it is; NotFoundError: when the repository has no evogit.toml.
     """
     task = _load(root / REPOSITORY_FILE)
     own = f"{task.evaluator_folder.relative_to(task.folder).as_posix()}/**"

@@ -330,8 +330,7 @@ class TaskTable(_TaskTable):
 def read(file: Path, folder: Path) -> TaskTable:
     """The table in a file; its paths are those of `folder`.
 
-    Raises:
-        ConfigError: naming every problem and where it is.
+    Raises ConfigError: naming every problem and where it is.
     """
     try:
         raw = toml_of(file_at(file.parent, file.name, MAX_TEXT_BYTES)[0].decode())

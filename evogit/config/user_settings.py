@@ -28,8 +28,7 @@ class _UserTable(BaseModel):
 def endpoint_url(text: str) -> str:
     """The URL of an endpoint, if it can be shown: without a name or password in it.
 
-    Raises:
-        ValueError: it is something else.
+    Raises ValueError: it is something else.
     """
     try:
         parts = urlsplit(text)
@@ -209,8 +208,7 @@ def settings_file(environ: Mapping[str, str]) -> Path:
 def load_user_settings(environ: Mapping[str, str]) -> UserSettings:
     """Read a person's settings; without a file they are the defaults.
 
-    Raises:
-        ConfigError: naming every problem and where it is, also when $EVOGIT_SETTINGS names no file.
+    Raises ConfigError: naming every problem and where it is, also when $EVOGIT_SETTINGS names no file.
     """
     file = settings_file(environ)
     try:

@@ -14,10 +14,8 @@ from msgspec import Struct, to_builtins
 from evogit.core import Measure, shown
 from evogit.repository.paths import is_git_folder
 
-REPEATS = 3
-"""How often a would-be best is evaluated again where scores are noisy and nobody said otherwise."""
-SLOW_REPEATS = 2
-"""The same where an evaluation takes long; one repeat could prove nothing."""
+REPEATS = 3  # how often a would-be best is evaluated again where scores are noisy and nobody said otherwise
+SLOW_REPEATS = 2  # the same where an evaluation takes long; one repeat could prove nothing
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _BYTES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
@@ -25,8 +23,7 @@ _BYTES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 
 TIMES = re.compile(r"(^|_)((milli|micro|nano)?seconds|[mun]s|time|elapsed|latency|runtime)(_|$)")
 RATES = re.compile(r"(^|_)(ops|rps|qps|fps|throughput|per_(second|sec|s))(_|$)")
-MEMORY = re.compile(r"(^|_)(memory|rss|heap)(_|$)")
-"""Names of metrics that depend on the machine."""
+MEMORY = re.compile(r"(^|_)(memory|rss|heap)(_|$)")  # names of metrics that depend on the machine
 
 
 def measure_of(metric: str) -> Measure:
@@ -41,8 +38,7 @@ def measure_of(metric: str) -> Measure:
 def seconds(value: float | str) -> float:
     """A duration in seconds, from a number of seconds or a text such as "500ms", "10s", "2m", "1h".
 
-    Raises:
-        ValueError: when it is neither, or not positive.
+    Raises ValueError: when it is neither, or not positive.
     """
     match = re.fullmatch(r"(\d+(?:\.\d+)?) ?(ms|s|m|h)", value) if isinstance(value, str) else None
     if match:
@@ -55,8 +51,7 @@ def seconds(value: float | str) -> float:
 def size(value: int | str) -> int:
     """A size in bytes, from a number of bytes or a text such as "64k", "512m", "2g".
 
-    Raises:
-        ValueError: when it is neither, or not positive.
+    Raises ValueError: when it is neither, or not positive.
     """
     match = re.fullmatch(r"(\d+)([kmg]?)", value.lower()) if isinstance(value, str) else None
     if match:
@@ -78,8 +73,7 @@ def matches(path: str, globs: Iterable[str]) -> bool:
     return any(_covers(glob, path) for glob in globs)
 
 
-MAX_BACKTRACKING = 2
-"""Wildcards of any length in a glob that is matched by `re`, whose time grows with each of them."""
+MAX_BACKTRACKING = 2  # wildcards of any length in a glob that is matched by `re`, whose time grows with each of them
 
 
 def _covers(glob: str, path: str) -> bool:
@@ -128,11 +122,7 @@ class Gate(Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> Gate:
-        """Read "METRIC OP NUMBER".
-
-        Raises:
-            ValueError: when the text is something else.
-        """
+        """Read "METRIC OP NUMBER". Raises ValueError: when the text is something else."""
         match = re.fullmatch(r"\s*(\w+)\s*(>=|<=|==|>|<)\s*(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*", text)
         if not match or not math.isfinite(float(match[3])):
             raise ValueError(f'expected "METRIC OP NUMBER" with OP one of > >= < <= ==, got {text!r}')
@@ -167,8 +157,7 @@ class MetricReader(Struct, frozen=True):
     def parse(cls, text: str) -> MetricReader:
         """Read "exit", "junit:FILE", "regex:PATTERN", "json", "json:KEY", "cpu" or "wall".
 
-        Raises:
-            ValueError: when the text is something else.
+        Raises ValueError: when the text is something else.
         """
         match = re.fullmatch(r"(exit|cpu|wall|json)|(junit|regex|json):(.+)", text)
         if not match:
@@ -240,10 +229,8 @@ class Pairwise(Struct, frozen=True):
     calibrate: bool = True
 
 
-STRENGTH = "strength"
-"""The one metric of tasks of kind "judge"."""
-WORD = r"^[a-z0-9][a-z0-9_-]*$"
-"""What names in the files look like."""
+STRENGTH = "strength"  # the one metric of tasks of kind "judge"
+WORD = r"^[a-z0-9][a-z0-9_-]*$"  # what names in the files look like
 
 
 # --- signs of failure ---------------------------------------------------------------------------------------------
@@ -264,16 +251,11 @@ BAD = frozenset(("failed", "is_error", "crashed", "timeout", "timed_out"))
 CODES = frozenset(("exit_code", "exitcode", "exit_status", "returncode", "return_code"))
 STATES = frozenset(("status", "state", "outcome", "verdict", "result"))
 SIGNS = ERRORS | GOOD | BAD | CODES | STATES
-ALL, SEED = "all", "seed"
-"""Names in `ignored_failures` for every sign, and for all signs of the seed."""
+ALL, SEED = "all", "seed"  # names in `ignored_failures` for every sign, and for all signs of the seed
 
 
 def failure_signs(names: Sequence[str]) -> tuple[str, ...]:
-    """Check the names in `ignored_failures`.
-
-    Raises:
-        ValueError: one is none that is known.
-    """
+    """Check the names in `ignored_failures`. Raises ValueError: one is none that is known."""
     known = {*SIGNS, ALL, SEED}
     for name in names:
         if name not in known:

@@ -179,9 +179,7 @@ class Account(Protocol):
     def check(self) -> None:
         """Ask before every attempt.
 
-        Raises:
-            RunEndsError: the run ends, no other reply is wanted.
-            SpendingLimitError: a limit is reached.
+        Raises RunEndsError: the run ends, no other reply is wanted; SpendingLimitError: a limit is reached.
         """
         ...
 
@@ -191,8 +189,7 @@ class Account(Protocol):
         Its reply may have fewer tokens than `worst` says: as many as what is left pays for. Waits for attempts in
         flight where what they do not use pays for more.
 
-        Raises:
-            RunEndsError, SpendingLimitError: as `check`, and where what is left does not pay for a useful reply.
+        Raises RunEndsError, SpendingLimitError: as `check`, and where what is left does not pay for a useful reply.
         """
         ...
 
@@ -231,13 +228,9 @@ class Model(Protocol):
     async def ask(self, question: Question, account: Account) -> str:
         """The text of the reply.
 
-        Raises:
-            CredentialError: no call can succeed.
-            ModelError: no usable reply came, whatever was tried.
-            RefusingModelError: the endpoint refuses all questions.
-            RunEndsError: the run ends before another attempt.
-            SpendingLimitError: the account allows no attempt.
-            UnknownModelError: no call can succeed.
+        Raises CredentialError: no call can succeed; ModelError: no usable reply came, whatever was tried;
+        RefusingModelError: the endpoint refuses all questions; RunEndsError: the run ends before another attempt;
+        SpendingLimitError: the account allows no attempt; UnknownModelError: no call can succeed.
         """
         ...
 
@@ -245,8 +238,7 @@ class Model(Protocol):
 async def set_aside(account: Account, model: Model, worst: TokenUsage) -> Reservation:
     """Set aside what a question of a run's own costs at most; the run has no money left where it does not pay for one.
 
-    Raises:
-        RunEndsError, SpendingLimitError: as `Account.reserve`.
+    Raises RunEndsError, SpendingLimitError: as `Account.reserve`.
     """
     try:
         return await account.reserve(model, worst)

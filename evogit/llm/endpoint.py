@@ -60,18 +60,14 @@ ORDINARY_HEADERS = re.compile(
 )
 """What any endpoint is sent."""
 
-LONGEST_PAUSE = 60.0
-"""Seconds between two attempts at most, where the endpoint asks for no longer wait."""
-
-LONGEST_OUTAGE_PAUSE = 300.0
-"""The same once all attempts were lost and the endpoint is waited for."""
+LONGEST_PAUSE = 60.0  # seconds between two attempts at most, where the endpoint asks for no longer wait
+LONGEST_OUTAGE_PAUSE = 300.0  # the same once all attempts were lost and the endpoint is waited for
 
 DOUBTFUL = 20
 """Further attempts, of an hour or more, after which a question is given up if it may be what brings the endpoint down.
 """
 
-ASLEEP = 30.0
-"""Seconds by which the clocks of a machine that slept differ."""
+ASLEEP = 30.0  # seconds by which the clocks of a machine that slept differ
 
 REFUSALS_IN_A_ROW = 3
 """Questions that an endpoint refuses, with no reply in between, after which nothing it is asked will do."""
@@ -82,8 +78,7 @@ NEVER_ARRIVED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 NO_CREDIT = frozenset({"402", "insufficient_quota"})
 """Codes of errors by which an endpoint says so; OpenRouter's in a stream are HTTP's statuses."""
 
-CROWD = 16
-"""Questions that one client of openai's has in flight."""
+CROWD = 16  # questions that one client of openai's has in flight
 
 
 class ErrorAnswer(openai.OpenAIError):
@@ -216,8 +211,7 @@ class Client:
     def __post_init__(self) -> None:
         """Find out now if no client can be had.
 
-        Raises:
-            UsageError: the proxy that the environment names is none that can be used.
+        Raises UsageError: the proxy that the environment names is none that can be used.
         """
         try:
             self._busy[self._another()] = 0
@@ -302,13 +296,9 @@ class Endpoint:
         It may wait for an endpoint that is down. One that breaks off or answers 500 is taken to be down from the second
         question on, as the first one may be to blame.
 
-        Raises:
-            CredentialError: the endpoint does not accept the key, or there is no credit.
-            ModelError: no usable reply came.
-            RefusingModelError: the endpoint refuses all questions.
-            RunEndsError: the run ends before another attempt.
-            SpendingLimitError: the account allows no attempt.
-            UnknownModelError: the endpoint has no such model.
+        Raises CredentialError: the endpoint does not accept the key, or there is no credit; ModelError: no usable
+        reply came; RefusingModelError: the endpoint refuses all questions; RunEndsError: the run ends before another
+        attempt; SpendingLimitError: the account allows no attempt; UnknownModelError: the endpoint has no such model.
         """
         prompt = sum(estimate_tokens(message.content) for message in question.messages)
         for attempt in itertools.count():
@@ -326,9 +316,7 @@ class Endpoint:
     async def _wait(self, attempt: int, lost: LostAttemptError, account: Account) -> None:
         """Pause before another attempt.
 
-        Raises:
-            LostAttemptError: there is none.
-            RefusingModelError: nor will there be for other questions.
+        Raises LostAttemptError: there is none; RefusingModelError: nor will there be for other questions.
         """
         if lost.fault == "question":
             self._count_refusal(lost)

@@ -18,14 +18,9 @@ from evogit.llm.replies import LostAttemptError, read_reply
 from evogit.llm.streams import UNREADABLE, StreamPiece
 from evogit.subprocesses import DEVNULL, PIPE, leash, let_go, python, start_beside
 
-INLINE = 32_768
-"""Bytes that are read by the engine itself; the worst JSON of so many takes 2 ms."""
-
-LINE = 65_536
-"""Bytes of what is told beside a content at most."""
-
-PIECE = 65_536
-"""Bytes that are handed over at once."""
+INLINE = 32_768  # bytes that are read by the engine itself; the worst JSON of so many takes 2 ms
+LINE = 65_536  # bytes of what is told beside a content at most
+PIECE = 65_536  # bytes that are handed over at once
 
 
 class ReaderProcess:
@@ -38,8 +33,7 @@ class ReaderProcess:
     async def ask(self, asked: Mapping[str, Any], content: bytes | bytearray) -> tuple[dict[str, Any], bytes]:
         """What `reader_main` says to this.
 
-        Raises:
-            UnreadableError: it takes too much time or memory, or is not what it should be.
+        Raises UnreadableError: it takes too much time or memory, or is not what it should be.
         """
         async with self._turn:
             told: dict[str, Any] | None = None
@@ -56,11 +50,7 @@ class ReaderProcess:
         return told, found
 
     async def reply(self, body: str, prompt: int) -> tuple[str, TokenUsage]:
-        """What `read_reply` says.
-
-        Raises:
-            LostAttemptError: there is no usable reply.
-        """
+        """What `read_reply` says. Raises LostAttemptError: there is no usable reply."""
         if len(body) <= INLINE:
             return read_reply(body, prompt)
         try:

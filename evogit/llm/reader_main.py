@@ -19,8 +19,7 @@ from evogit.llm.readings import LONGEST_READING, UnreadableError, head
 from evogit.llm.replies import LostAttemptError, plain_json, read_reply
 from evogit.llm.streams import piece_of
 
-MOST_MEMORY = 2 << 30
-"""Bytes of address space; eight megabytes of empty lists take 300."""
+MOST_MEMORY = 2 << 30  # bytes of address space; eight megabytes of empty lists take 300
 
 
 def serve(coming: BinaryIO, going: BinaryIO) -> None:

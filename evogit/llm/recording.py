@@ -101,8 +101,7 @@ class Recorder:
             raise UsageError(f"cannot write the recording {self._file}: {error.strerror}") from error
 
 
-NOTHING = Price(prompt=0, cached=0, completion=0)
-"""What a model costs of which nothing was recorded."""
+NOTHING = Price(prompt=0, cached=0, completion=0)  # what a model costs of which nothing was recorded
 
 
 class RecordedModel:
@@ -182,10 +181,8 @@ class ReplayedModel:
     async def ask(self, question: Question, account: Account) -> str:
         """The recorded reply.
 
-        Raises:
-            ModelError: the question was not recorded, its reply was none, or what is left does not pay for all of it.
-            RunEndsError: the run ends before another attempt.
-            SpendingLimitError: the account allows no attempt.
+        Raises ModelError: the question was not recorded, its reply was none, or what is left does not pay for all of
+        it; RunEndsError: the run ends before another attempt; SpendingLimitError: the account allows no attempt.
         """
         account.check()
         record = self._take(question)
@@ -234,8 +231,7 @@ def _lasting(message: Message) -> str:
 def read_recording(file: Path) -> dict[str, list[RecordedCall]]:
     """Model -> what was recorded of it. Lines that are no JSON were cut off when an engine died, and are left out.
 
-    Raises:
-        UsageError: the file cannot be read or is not a recording.
+    Raises UsageError: the file cannot be read or is not a recording.
     """
     try:
         if not stat.S_ISREG(file.stat().st_mode):

@@ -25,13 +25,9 @@ if TYPE_CHECKING:
 
 OPENAI = "https://api.openai.com/v1"
 OPENAI_KEY = "OPENAI_API_KEY"
-SHORTEST_SECRET = 8
-"""Characters of a key that is kept secret; what stands for "no key" at local servers is shorter."""
-ALIKE = 0.8
-"""Similarity of a name to one of the settings from which on it is taken for a slip, and asked nowhere."""
-
-LONGEST_KEY_COMMAND = 120
-"""Seconds that a command which prints a key may take; a person may have to type a password."""
+SHORTEST_SECRET = 8  # characters of a key that is kept secret; what stands for "no key" at local servers is shorter
+ALIKE = 0.8  # similarity of a name to one of the settings from which on it is taken for a slip, and asked nowhere
+LONGEST_KEY_COMMAND = 120  # seconds that a command which prints a key may take; a person may have to type a password
 
 
 class OpenModels:
@@ -67,9 +63,8 @@ class OpenModels:
 
         With `optional_in_recording` others may be asked in its stead, so that a recording need not have it.
 
-        Raises:
-            CredentialError: its key cannot be had; the message says where it was looked for.
-            UsageError: there is no name, or the script or recording is unusable.
+        Raises CredentialError: its key cannot be had; the message says where it was looked for; UsageError: there is
+        no name, or the script or recording is unusable.
         """
         if not name:
             raise UsageError("expected a model; name one with --model NAME or --agent KIND@NAME, or in your settings")
@@ -81,8 +76,7 @@ class OpenModels:
     def endpoint(self, name: str) -> str:
         """Where questions to this model go: a URL, or empty where EvoGit answers them itself.
 
-        Raises:
-            UsageError: OPENAI_BASE_URL is no URL.
+        Raises UsageError: OPENAI_BASE_URL is no URL.
         """
         if self._recorded is not None or name.startswith(SCRIPT):
             return ""
@@ -102,9 +96,7 @@ class OpenModels:
     def endpoint_of(self, name: str) -> Endpoint:
         """The endpoint of a model itself, for programs that ask it in their own ways; nothing of that is recorded.
 
-        Raises:
-            CredentialError: its key cannot be had.
-            UsageError: EvoGit answers for this model itself.
+        Raises CredentialError: its key cannot be had; UsageError: EvoGit answers for this model itself.
         """
         if not self.endpoint(name):
             of = "--replay" if self._recorded is not None else "a script"
@@ -225,8 +217,7 @@ def open_models(
 ) -> OpenModels:
     """The models of one engine; `rng` spreads what is tried again.
 
-    Raises:
-        UsageError: the recording cannot be read or written.
+    Raises UsageError: the recording cannot be read or written.
     """
     return OpenModels(user, rng or random.Random(), record=record, replay=replay)
 

@@ -11,23 +11,15 @@ from typing import Any, Literal
 from evogit.llm import ModelError, TokenUsage, estimate_tokens
 from evogit.llm.bounds import is_plausible
 
-LONGEST_BODY = 1_000_000
-"""Bytes of a body that are read at most."""
-
-LONGEST_STREAM = 64_000_000
-"""The same of a reply that is streamed; an event takes some hundred for a word."""
-
-MOST_LINES = 20_000
-"""Lines of a reply's text, each of which is looked at."""
-
-LONGEST_ERROR = 20_000
-"""The same for an answer that is an error."""
+LONGEST_BODY = 1_000_000  # bytes of a body that are read at most
+LONGEST_STREAM = 64_000_000  # the same of a reply that is streamed; an event takes some hundred for a word
+MOST_LINES = 20_000  # lines of a reply's text, each of which is looked at
+LONGEST_ERROR = 20_000  # the same for an answer that is an error
 
 MAY_BE_BILLED = frozenset({408, 499, 502, 504, *range(520, 528), 598, 599})
 """Statuses by which a proxy says that it waited no longer, while the endpoint behind it may have gone on."""
 
-LONGEST_WAIT = 300.0
-"""Seconds that an endpoint's `Retry-After` is honoured at most."""
+LONGEST_WAIT = 300.0  # seconds that an endpoint's `Retry-After` is honoured at most
 
 Fault = Literal["reply", "question", "endpoint", "unknown"]
 """`reply`: it came and is of no use; `question`: the endpoint refuses it; `endpoint`: it cannot be asked now;
@@ -36,11 +28,8 @@ Fault = Literal["reply", "question", "endpoint", "unknown"]
 UNAVAILABLE = frozenset({408, 409, 429, 502, 503, 504, *range(520, 530), 598, 599})
 """Statuses by which an endpoint, or a proxy before it, says that it has no time for anybody now."""
 
-CUT = "the reply was cut at the limit on its tokens"
-"""Why a reply that ends at its ceiling is none."""
-
-LONGEST_QUOTE = 200
-"""Characters of an endpoint's own words that go into a message."""
+CUT = "the reply was cut at the limit on its tokens"  # why a reply that ends at its ceiling is none
+LONGEST_QUOTE = 200  # characters of an endpoint's own words that go into a message
 
 
 class LostAttemptError(ModelError):
@@ -63,8 +52,7 @@ class LostAttemptError(ModelError):
 def read_reply(body: str, prompt: int) -> tuple[str, TokenUsage]:
     """The text and the usage of a completed answer; `prompt` tokens are assumed where it does not say, or too few.
 
-    Raises:
-        LostAttemptError: it is not a chat completion with a text.
+    Raises LostAttemptError: it is not a chat completion with a text.
     """
     unknown = TokenUsage(prompt=prompt, completion=estimate_tokens(body), estimated=True)
     try:

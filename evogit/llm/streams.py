@@ -17,8 +17,7 @@ from evogit.llm.replies import LONGEST_ERROR, read_usage
 REFUSALS = frozenset({400, 404, 405, 415, 422, 501})
 """Statuses by which an endpoint says that it does not know `stream`, if it names it."""
 
-NAMES_STREAM = re.compile(r"\bstream", re.IGNORECASE)
-"""Proxies speak of what is upstream, and mean something else."""
+NAMES_STREAM = re.compile(r"\bstream", re.IGNORECASE)  # proxies speak of what is upstream, and mean something else
 
 
 class StreamPiece(Struct, frozen=True, kw_only=True):

@@ -22,8 +22,7 @@ from evogit.source import (
 )
 from evogit.source.definitions import compiles, syntax
 
-DEEPEST = 120
-"""Nodes inside one another that are walked; Python's own limit would depend on who asks."""
+DEEPEST = 120  # nodes inside one another that are walked; Python's own limit would depend on who asks
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Loop = ast.For | ast.AsyncFor

@@ -36,11 +36,8 @@ class Named(NamedTuple):
     rest: str
 
 
-NOTHING = Named({}, "")
-"""Of a file that is not Python, is large or cannot be parsed."""
-
-REMEMBERED = 512
-"""Modules that are not parsed again: most agents change one that was looked into before."""
+NOTHING = Named({}, "")  # of a file that is not Python, is large or cannot be parsed
+REMEMBERED = 512  # modules that are not parsed again: most agents change one that was looked into before
 
 
 @lru_cache(maxsize=REMEMBERED)

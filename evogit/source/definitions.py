@@ -26,8 +26,7 @@ Key = tuple[str, int]
 """What a statement is recognised by: a definition's name, the text of one that the base has, else its kind; and which
 one of that name it is in its body."""
 
-LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-"""What the parser counts as a line, with its end."""
+LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")  # what the parser counts as a line, with its end
 
 
 class _Statement(NamedTuple):
@@ -53,8 +52,7 @@ class _Part(NamedTuple):
 
 Parts = dict[Key, _Part]
 
-_HEAD = "class"
-"""No statement is called like that."""
+_HEAD = "class"  # no statement is called like that
 
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 """What the parser raises; text that is not UTF-8 is a `ValueError`."""

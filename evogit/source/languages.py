@@ -18,8 +18,7 @@ from evogit.source import MAX_SOURCE_BYTES
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
-EXTRA = "pip install 'evogit[languages]'"
-"""The command that installs the grammars."""
+EXTRA = "pip install 'evogit[languages]'"  # the command that installs the grammars
 
 GRAMMARS: Mapping[str, str] = {
     ending: grammar

@@ -13,14 +13,9 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-LONGEST_HEAD = 300
-"""Characters of a line that are looked at."""
-
-MOST_LINES = 20_000
-"""Lines of a file that are looked at, as others wait meanwhile."""
-
-DEEPEST = 2
-"""How many definitions may stand around one that is told of."""
+LONGEST_HEAD = 300  # characters of a line that are looked at
+MOST_LINES = 20_000  # lines of a file that are looked at, as others wait meanwhile
+DEEPEST = 2  # how many definitions may stand around one that is told of
 
 _CONTAINERS = "class|struct|trait|interface|impl|module|namespace|mod|object|enum"
 _DEFINED = re.compile(

@@ -11,17 +11,13 @@ from functools import lru_cache
 from evogit.source import MAX_SOURCE_BYTES, languages
 from evogit.source.definitions import LINE, defined, piece_syntax, statements
 
-MOST_SOURCE_BYTES = 4 * MAX_SOURCE_BYTES
-"""Bytes of all modules of a candidate that are."""
-
-REMEMBERED = 1024
-"""Parts of modules that are not parsed again, as candidates share most of their text."""
+MOST_SOURCE_BYTES = 4 * MAX_SOURCE_BYTES  # bytes of all modules of a candidate that are
+REMEMBERED = 1024  # parts of modules that are not parsed again, as candidates share most of their text
 
 _BEGINS = re.compile(r"(?!(?:elif|else|except|finally)\b)[^\s#)\]}\\]")
 """A line at which a statement at the top of a module may begin; inside of a string it may look the same."""
 
-WHOLE = ""
-"""The name of the only piece of a file that is not taken apart."""
+WHOLE = ""  # the name of the only piece of a file that is not taken apart
 
 Versions = Mapping[str, str]
 """Name of a piece -> a digest of its text, in their order in the file."""

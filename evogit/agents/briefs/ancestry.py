@@ -14,11 +14,8 @@ from evogit.core import Candidate, Metric
 from evogit.repository import Step
 from evogit.text import one_line
 
-START = "parent"
-"""The branch that an agent begins at."""
-
-LONGEST_REASON = 300
-"""Characters of why a candidate failed or was rejected."""
+START = "parent"  # the branch that an agent begins at
+LONGEST_REASON = 300  # characters of why a candidate failed or was rejected
 
 
 class Ancestry(Struct, frozen=True, kw_only=True):

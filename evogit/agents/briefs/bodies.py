@@ -12,47 +12,23 @@ from evogit.llm import estimate_tokens
 from evogit.source.outline import Part, outline
 from evogit.text import cut, ends, escaped, fence, one_line
 
-MAP_SHARE = 0.35
-"""Share of a file's room that its map takes at most."""
+MAP_SHARE = 0.35  # share of a file's room that its map takes at most
 
 TOP_SHARE, TOP = 0.15, 40
 """Share of a file's room, and lines, of what stands before its first definition: what it imports."""
 
-MOST_CHARACTERS = 2_000_000
-"""Characters of a file in which a definition is looked for."""
-
-SHORTEST_NAME = 3
-"""Letters of a name that a text can mean; `x` and `of` are everywhere."""
-
-MOST_NAMES, MOST_PLACES = 5_000, 200
-"""Names that texts are read for, and lines of files, of each text."""
-
-LONGEST_PATH = 300
-"""Characters of a path."""
-
-LEAST = 10
-"""Tokens of room for which it is worth to go on."""
-
-SAME = 8
-"""Definitions of one name that are looked into for others."""
-
-MOST_BODIES = 200
-"""Definitions whose text is read for what they call."""
-
-LARGE = 120
-"""Lines of a definition that is shown only where there is room at last: what it is made of is named itself."""
-
-AROUND = 12
-"""Lines above and below a conflict that are shown with it."""
-
-NEAR = 3
-"""Lines between two shown places that are shown too."""
-
-NUMBERS = "where each begins, [how many lines it takes]"
-"""What numbers in a map are."""
-
-LONGEST_HEAD = 120
-"""Characters of a definition's first line in a map."""
+MOST_CHARACTERS = 2_000_000  # characters of a file in which a definition is looked for
+SHORTEST_NAME = 3  # letters of a name that a text can mean; `x` and `of` are everywhere
+MOST_NAMES, MOST_PLACES = 5_000, 200  # names that texts are read for, and lines of files, of each text
+LONGEST_PATH = 300  # characters of a path
+LEAST = 10  # tokens of room for which it is worth to go on
+SAME = 8  # definitions of one name that are looked into for others
+MOST_BODIES = 200  # definitions whose text is read for what they call
+LARGE = 120  # lines of a definition that is shown only where there is room at last: what it is made of is named itself
+AROUND = 12  # lines above and below a conflict that are shown with it
+NEAR = 3  # lines between two shown places that are shown too
+NUMBERS = "where each begins, [how many lines it takes]"  # what numbers in a map are
+LONGEST_HEAD = 120  # characters of a definition's first line in a map
 
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
 _DOTTED = re.compile(r"\b([A-Za-z_]\w*)(?:\.|::|#)([A-Za-z_]\w*)")

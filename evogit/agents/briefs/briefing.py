@@ -25,26 +25,16 @@ from evogit.text import cut, fence, marker_length, plain
 TEMPLATES = Path(__file__).parent / "templates"
 """The folder of the templates that come along; a task may have its own of the same names."""
 
-REPLY_SHARE = 0.25
-"""Share of what a question may have that is left for a reply and what is wrong with it."""
+REPLY_SHARE = 0.25  # share of what a question may have that is left for a reply and what is wrong with it
 
 BUDGET = 8_000
 """Tokens that a brief takes at most, whatever a question may have: what is more is read once and paid each time."""
 
-PAST_SHARE = 1 / 3
-"""Share of a brief that the past takes at most: relatives, failures, what others try."""
-
-PAST_ROOM = 0.2
-"""Share of a brief that is kept free of code for it."""
-
-BEST_SHARE = 0.2
-"""Share of a brief for the code of the best candidate, where the parent is another."""
-
-ROOM_STEPS = 10
-"""What a brief has for code is a multiple of this part of its tokens."""
-
-FILE_CONTEXT = 100_000
-"""Tokens that a brief in a file is fitted to."""
+PAST_SHARE = 1 / 3  # share of a brief that the past takes at most: relatives, failures, what others try
+PAST_ROOM = 0.2  # share of a brief that is kept free of code for it
+BEST_SHARE = 0.2  # share of a brief for the code of the best candidate, where the parent is another
+ROOM_STEPS = 10  # what a brief has for code is a multiple of this part of its tokens
+FILE_CONTEXT = 100_000  # tokens that a brief in a file is fitted to
 
 EVALUATIONS = "You have {} evaluations; each is worth as much as a candidate of its own, so look and test first."
 NO_EVALUATIONS = "This session has none, as what is left of the run's limits is for its end: test by other means."
@@ -55,8 +45,7 @@ NO_NETWORK = "There is no network. Nothing can be installed, and there is nobody
 HOW = "## How to answer"
 """The heading of the rules from which on they are others for a model that has tools."""
 
-TACTIC = 300
-"""Tokens of a tactic."""
+TACTIC = 300  # tokens of a tactic
 
 MORE = """To see more before you answer, reply with nothing but lines of these kinds, as many as you need, once:
 
@@ -80,11 +69,8 @@ SHARES = {"instructions": 0.06, "feedback": 0.1, "log": 0.06, "output": 0.04}
 PAST_SHARES = {"inspirations": 0.35, "lineage": 0.4, "failures": 0.1, "others": 0.2, "elsewhere": 0.2, "siblings": 0.9}
 """Placeholder -> the most that it takes of what is left for the past, one after the other."""
 
-NO_PAST = dict.fromkeys((*PAST_SHARES, "used"), "")
-"""What must not decide how much is told of the past."""
-
-HEADING = 25
-"""Tokens of the heading of a section, and of what it says."""
+NO_PAST = dict.fromkeys((*PAST_SHARES, "used"), "")  # what must not decide how much is told of the past
+HEADING = 25  # tokens of the heading of a section, and of what it says
 
 
 class Written(Struct, frozen=True):
@@ -134,8 +120,7 @@ def write(
         how: the name of that template.
         code: whether the code is in it, as it need not be where files can be read.
 
-    Raises:
-        ConfigError: a template of the task is wrong.
+    Raises ConfigError: a template of the task is wrong.
     """
     tokens = min(int(context * (1 - REPLY_SHARE)), BUDGET)
     background = digest.cleaned(background)
@@ -173,8 +158,7 @@ def write_file(
 ) -> Written:
     """Write the brief for a coding program, which can read the code where it is and have it evaluated so often.
 
-    Raises:
-        ConfigError: a template of the task is wrong.
+    Raises ConfigError: a template of the task is wrong.
     """
     values = {"evaluations": EVALUATIONS.format(evaluations) if evaluations else NO_EVALUATIONS}
     values["network"] = NETWORK if network else NO_NETWORK
@@ -182,19 +166,14 @@ def write_file(
 
 
 def repair(reason: str, hint: str, background: Background) -> str:
-    """What a model is told of a reply that could not be used.
-
-    Raises:
-        ConfigError: the task's template is wrong.
-    """
+    """What a model is told of a reply that could not be used. Raises ConfigError: the task's template is wrong."""
     return _fill("repair.md", _template("repair.md", background), {"reason": reason, "hint": hint})
 
 
 def look_back(background: Background) -> str:
     """What a model is asked for when nothing has helped for a while.
 
-    Raises:
-        ConfigError: the task's template is wrong.
+    Raises ConfigError: the task's template is wrong.
     """
     return _fill("tactic.md", _template("tactic.md", background), {})
 

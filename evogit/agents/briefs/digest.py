@@ -17,26 +17,16 @@ from evogit.llm import estimate_tokens
 from evogit.sandbox.limits import Limits
 from evogit.text import cut, ends, escaped, fence, lines_of, measured, one_line, plain
 
-MOST_CASES = 30
-"""Cases that are listed."""
+MOST_CASES = 30  # cases that are listed
 
 CASE_FEEDBACK = 400
 """Tokens of what the evaluator said of one case, more where there is room, or of why a candidate failed."""
 
-NAME = 25
-"""Tokens of a case's name and of what is around it."""
-
-MOST_STEPS = 6
-"""Ancestors that are told of."""
-
-SMALL = 400
-"""Tokens of a sibling's change that is shown."""
-
-LONGEST_WHY = 300
-"""Characters of why a candidate failed."""
-
-MAX_FIXED = 1e15
-"""Values from here on are written with exponents."""
+NAME = 25  # tokens of a case's name and of what is around it
+MOST_STEPS = 6  # ancestors that are told of
+SMALL = 400  # tokens of a sibling's change that is shown
+LONGEST_WHY = 300  # characters of why a candidate failed
+MAX_FIXED = 1e15  # values from here on are written with exponents
 
 READS = {
     WAITING: "not evaluated yet",
@@ -46,8 +36,7 @@ READS = {
 }
 """The meaning of statuses without a score that are no failures of the candidate."""
 
-THIS = "this candidate"
-"""What the parent is called."""
+THIS = "this candidate"  # what the parent is called
 
 LOADED = 0.1
 """The share of an evaluation's time that a program waits for a core, from which on a failure may be the machine's."""

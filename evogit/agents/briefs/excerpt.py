@@ -18,47 +18,20 @@ FILL_SHARE = 0.3
 """Where not all fits: share of the room for code of small files that nothing mentions, and as much of those that the
 shown ones speak of. A model that can read files itself is shown neither."""
 
-FEW = 30
-"""Files of which all will soon have changed, so that their order stays as it is."""
-
-CONTEXT_SHARE = 0.2
-"""Share of the room for code that goes to files which may not be changed but are spoken of."""
-
-LIST_SHARE = 0.06
-"""Share of the room for code that the list of other files takes at most."""
-
-WHOLE_SHARE = 0.5
-"""Share of the room that is left which one whole file may take, where not all fits."""
-
-OTHERS_SHARE = 0.2
-"""Share of the room that is left which a part of one file leaves to the maps of others."""
-
-LARGEST_MAP = 200
-"""Tokens of a map of a file that nothing else is shown of."""
-
-MOST_MAPS = 100
-"""Files that are read for their maps."""
-
-LEAST = 100
-"""Tokens of room in which it is worth to show a part of a file."""
-
-MOST_MAPPED = 2_000_000
-"""Bytes of a file that is mapped: others wait meanwhile."""
-
-LATEST = 3
-"""Siblings, the latest ones, whose changes tell which code matters."""
-
-INSTRUCTIONS = "AGENTS.md"
-"""The file that briefs show apart from the code."""
-
-OVERHEAD = 20
-"""Tokens around a file."""
-
-MOST_NAMES = 50_000
-"""Paths of which it is remembered what they may be called."""
-
-DEEPEST = 8
-"""Names in a path, or in a dotted name such as that of a test, that are compared, of a path the last ones."""
+FEW = 30  # files of which all will soon have changed, so that their order stays as it is
+CONTEXT_SHARE = 0.2  # share of the room for code that goes to files which may not be changed but are spoken of
+LIST_SHARE = 0.06  # share of the room for code that the list of other files takes at most
+WHOLE_SHARE = 0.5  # share of the room that is left which one whole file may take, where not all fits
+OTHERS_SHARE = 0.2  # share of the room that is left which a part of one file leaves to the maps of others
+LARGEST_MAP = 200  # tokens of a map of a file that nothing else is shown of
+MOST_MAPS = 100  # files that are read for their maps
+LEAST = 100  # tokens of room in which it is worth to show a part of a file
+MOST_MAPPED = 2_000_000  # bytes of a file that is mapped: others wait meanwhile
+LATEST = 3  # siblings, the latest ones, whose changes tell which code matters
+INSTRUCTIONS = "AGENTS.md"  # the file that briefs show apart from the code
+OVERHEAD = 20  # tokens around a file
+MOST_NAMES = 50_000  # paths of which it is remembered what they may be called
+DEEPEST = 8  # names in a path, or in a dotted name such as that of a test, that are compared, of a path the last ones
 
 
 class Excerpt(Struct, frozen=True):

@@ -16,14 +16,9 @@ from evogit.agents.editing.paths import cleaned
 from evogit.agents.editing.reply import EDITS, PATCH, Opening, Reader, unfenced
 from evogit.text import one_line
 
-MOST_CALLS = 20
-"""Blocks of one reply."""
-
-ASKING = ("LIST", "READ", "GREP", "RUN", "EVALUATE", "FINISH")
-"""Kinds of blocks that ask for something."""
-
-LONGEST_COMMAND = 20_000
-"""Characters of a command."""
+MOST_CALLS = 20  # blocks of one reply
+ASKING = ("LIST", "READ", "GREP", "RUN", "EVALUATE", "FINISH")  # kinds of blocks that ask for something
+LONGEST_COMMAND = 20_000  # characters of a command
 
 _RANGE = r"L?\d{1,9}(?:-L?\d{0,9})?"
 _PLACE = re.compile(

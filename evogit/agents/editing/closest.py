@@ -8,14 +8,9 @@ from collections.abc import Sequence
 
 from evogit.text import escaped, fence
 
-MOST_LINES = 60
-"""Lines of the file that are shown, and of the search that are looked for."""
-
-WIDEST = 300
-"""Characters of a line that are compared and shown."""
-
-OFTEN = 50
-"""A line that occurs more often than this says nothing about the place."""
+MOST_LINES = 60  # lines of the file that are shown, and of the search that are looked for
+WIDEST = 300  # characters of a line that are compared and shown
+OFTEN = 50  # a line that occurs more often than this says nothing about the place
 
 
 def closest(lines: Sequence[str], search: Sequence[str]) -> str:

@@ -60,8 +60,7 @@ class Draft:
     def take(self, blocks: Iterable[Block]) -> None:
         """Carry out all blocks.
 
-        Raises:
-            EditError: one cannot be carried out, or all together change nothing; the draft is then worth nothing.
+        Raises EditError: one cannot be carried out, or all together change nothing; the draft is then worth nothing.
         """
         self.carry_out(blocks)
         if not self.changes:
@@ -70,8 +69,7 @@ class Draft:
     def carry_out(self, blocks: Iterable[Block]) -> None:
         """Carry out all blocks, whatever comes of them together.
 
-        Raises:
-            EditError: one cannot be carried out; the draft is then worth nothing.
+        Raises EditError: one cannot be carried out; the draft is then worth nothing.
         """
         for block in blocks:
             self._check(block.path)
@@ -140,8 +138,7 @@ class Draft:
 class Text:
     """A text file as lines, which keeps its encoding mark, its line ends, and whether the last line has one.
 
-    Raises:
-        EditError: the content is not UTF-8 text.
+    Raises EditError: the content is not UTF-8 text.
     """
 
     def __init__(self, content: bytes, path: str) -> None:

@@ -8,11 +8,8 @@ from msgspec import Struct
 
 from evogit.text import escaped
 
-MOST_MATCHES = 100
-"""Places where a SEARCH is looked for; two are too many already."""
-
-TAB_WIDTHS = (2, 3, 4, 8)
-"""Spaces that stand for a tab."""
+MOST_MATCHES = 100  # places where a SEARCH is looked for; two are too many already
+TAB_WIDTHS = (2, 3, 4, 8)  # spaces that stand for a tab
 
 Lines = tuple[str, ...]
 

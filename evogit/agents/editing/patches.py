@@ -12,8 +12,7 @@ from evogit.agents.editing import paths
 from evogit.agents.editing.blocks import Block, Delete, EditError, Rename, Replace, Write
 from evogit.text import one_line
 
-NOTHING = "/dev/null"
-"""What a diff calls the file that is not there before or after."""
+NOTHING = "/dev/null"  # what a diff calls the file that is not there before or after
 
 _STAR = re.compile(r"\*\*\* (Update|Add|Delete) File: *(\S.*)")
 _MOVED = "*** Move to:"
@@ -49,8 +48,7 @@ def read(lines: Sequence[str], at: int, *, fenced: bool) -> tuple[list[Block], i
         at: where they begin
         fenced: whether they stand in a code fence, which then ends them.
 
-    Raises:
-        EditError: they can be read in two ways or not at all.
+    Raises EditError: they can be read in two ways or not at all.
     """
     first = lines[at]
     if starred := _STAR.fullmatch(first):

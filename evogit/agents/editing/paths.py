@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import re
 
-TEXTS = (".md", ".mdx", ".markdown", ".rst", ".txt")
-"""How files end whose content may be prose, code fences and all."""
-
-LONGEST = 1_000
-"""Characters of a line that may name a path and nothing else."""
+TEXTS = (".md", ".mdx", ".markdown", ".rst", ".txt")  # how files end whose content may be prose, code fences and all
+LONGEST = 1_000  # characters of a line that may name a path and nothing else
 
 _LABEL = re.compile(r"(?:file(?:name)?|path)[*` \t]*[:=][*` \t]*", re.IGNORECASE)
 _COMMENT = re.compile(r"(?:#+|//|/\*|<!--|--|;+|%+|-|\d+[.)])(?=[ \t`*])")

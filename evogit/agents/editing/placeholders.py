@@ -22,8 +22,7 @@ _WHOLE = re.compile(
 def refuse_placeholders(path: str, old: Sequence[str], new: Sequence[str]) -> None:
     """Check the lines that a file is to have in some place.
 
-    Raises:
-        EditError: one of them stands for code, and the file does not have it already.
+    Raises EditError: one of them stands for code, and the file does not have it already.
     """
     if is_prose(path):
         return

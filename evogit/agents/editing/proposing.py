@@ -22,8 +22,7 @@ def proposal_of(
 ) -> Proposal:
     """The draft as a proposal of this title and reason, by `model` that was `shown` these, with how it came about.
 
-    Raises:
-        EditError: a conflict that was to be settled is still open.
+    Raises EditError: a conflict that was to be settled is still open.
     """
     _refuse_open_conflicts(draft, brief)
     return Proposal(

@@ -14,8 +14,7 @@ from evogit.text import cut, escaped, fence, one_line
 def read(call: ReadLines, text: str, room: int) -> str:
     """The lines that are asked for, as many as fit into so many tokens, under a heading that says which they are.
 
-    Raises:
-        EditError: the file has no such lines, or defines no such name.
+    Raises EditError: the file has no such lines, or defines no such name.
     """
     lines = text.split("\n")
     lines = lines[:-1] if lines[-1] == "" else lines

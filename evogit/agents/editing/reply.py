@@ -16,14 +16,9 @@ from evogit.agents.editing import patches, paths
 from evogit.agents.editing.blocks import Block, Delete, EditError, Rename, Replace, Write
 from evogit.text import one_line
 
-MOST_BLOCKS = 200
-"""Blocks of a reply; carrying one out may take as long as reading the file."""
-
-PATCH = "PATCH"
-"""The kind of what is no block of ours but a patch."""
-
-EDITS = ("SEARCH", "WRITE", "DELETE", "RENAME")
-"""Kinds of blocks that change files."""
+MOST_BLOCKS = 200  # blocks of a reply; carrying one out may take as long as reading the file
+PATCH = "PATCH"  # the kind of what is no block of ours but a patch
+EDITS = ("SEARCH", "WRITE", "DELETE", "RENAME")  # kinds of blocks that change files
 
 _BEGINNINGS = frozenset("<>-*@r")
 """What the first line of a block, or its last, begins with; all other lines are told by that in little time."""
@@ -45,11 +40,7 @@ class EditReply(Struct, frozen=True):
 
 
 def parse(text: str) -> EditReply:
-    """Read a reply.
-
-    Raises:
-        EditError: when it holds no block, or one that can be read in two ways or not at all.
-    """
+    """Read a reply. Raises EditError: when it holds no block, or one that can be read in two ways or not at all."""
     reader = Reader(text)
     blocks: list[Block] = []
     for opening in reader.openings():
@@ -92,8 +83,7 @@ class Opening(Struct, frozen=True):
 class Reader:
     """Goes through the lines of a reply once, from one block to the next, of these kinds.
 
-    Raises:
-        EditError: the reply is not text.
+    Raises EditError: the reply is not text.
     """
 
     def __init__(self, reply: str, kinds: Iterable[str] = EDITS) -> None:
@@ -111,8 +101,7 @@ class Reader:
     def openings(self) -> Iterator[Opening]:
         """Where blocks begin, in order, each to be read before the next; the title is known at the end.
 
-        Raises:
-            EditError: a block is closed that is not open.
+        Raises EditError: a block is closed that is not open.
         """
         while self._next < len(self._lines):
             if self._lines[self._next][:1] not in _BEGINNINGS:
@@ -152,8 +141,7 @@ class Reader:
     def blocks(self, opening: Opening) -> list[Block]:
         """The edits that begin here: one, or those of a patch.
 
-        Raises:
-            EditError: one can be read in two ways or not at all.
+        Raises EditError: one can be read in two ways or not at all.
         """
         if opening.kind != PATCH:
             return [self._block(opening)]
@@ -202,8 +190,7 @@ class Reader:
     def until_closed(self, opening: Opening, path: str) -> list[str]:
         """The lines of a block that is about `path`; the last block of a reply may lack its end.
 
-        Raises:
-            EditError: it is not closed.
+        Raises EditError: it is not closed.
         """
         lines: list[str] = []
         begun, length, kind = self._next, opening.length, opening.kind
@@ -279,8 +266,7 @@ def _replace(path: str, lines: list[str], divider: str) -> Replace:
 def unfenced(lines: list[str], path: str) -> tuple[str, ...]:
     """The lines of a file without the fence around them, which only texts about code have.
 
-    Raises:
-        EditError: a fence begins and does not end with them.
+    Raises EditError: a fence begins and does not end with them.
     """
     if paths.is_prose(path) or not lines or not lines[0].startswith("```"):
         return tuple(lines)

@@ -30,11 +30,8 @@ from evogit.text import cut, escaped, fence, lines_of, one_line
 MOST_SEARCHED, MOST_READ = 8_000_000, 2_000_000
 """Bytes of files that are searched for a text, and of one that is shown: others wait meanwhile."""
 
-MOST_FOUND = 100
-"""Lines in which a text was found that are shown, each of 300 characters at most."""
-
-LONGEST_RUN = 120.0
-"""Seconds of wall clock for a command, where the task does not allow less."""
+MOST_FOUND = 100  # lines in which a text was found that are shown, each of 300 characters at most
+LONGEST_RUN = 120.0  # seconds of wall clock for a command, where the task does not allow less
 
 
 class ToolResults(Struct, frozen=True):
@@ -75,10 +72,8 @@ class ToolSession:
 
         After the `deadline` (of `time.monotonic`) nothing is run or evaluated.
 
-        Raises:
-            EvoGitError: the sandbox or the evaluator itself fails.
-            RunEndsError: the run ends before a command or an evaluation.
-            SpendingLimitError: nothing more may be asked, so that results would not be read.
+        Raises EvoGitError: the sandbox or the evaluator itself fails; RunEndsError: the run ends before a command or
+        an evaluation; SpendingLimitError: nothing more may be asked, so that results would not be read.
         """
         self.title = asked.title or self.title
         parts, done, measured = list[str](), 0, False
@@ -99,11 +94,7 @@ class ToolSession:
         return ToolResults("\n\n".join(parts), done, measured)
 
     def proposal(self) -> Proposal:
-        """The draft as it is now.
-
-        Raises:
-            EditError: it changes nothing, or leaves a conflict open.
-        """
+        """The draft as it is now. Raises EditError: it changes nothing, or leaves a conflict open."""
         changes = self.draft.changes
         if not changes:
             raise EditError("the draft changes nothing")

@@ -19,11 +19,8 @@ from evogit.source.constants import Constant
 PRIOR = 20.0
 """Tries that what is usual weighs as much as: a way that was tried this often counts half by its own success."""
 
-FLOOR = 0.3
-"""The share of its usual chance that a way keeps whatever comes of it: what does not pay now may pay later."""
-
-USUAL_RATE = 0.15
-"""Share of children that are better than their parent, while nothing is known."""
+FLOOR = 0.3  # the share of its usual chance that a way keeps whatever comes of it: what does not pay now may pay later
+USUAL_RATE = 0.15  # share of children that are better than their parent, while nothing is known
 
 ONE_MORE = 0.35
 """Chance of a further edit after each edit, usually; the mean number of edits is in proportion to boldness."""
@@ -35,8 +32,7 @@ STEPS: Mapping[str, float] = {
 }
 """Steps by the decade that they are drawn from, as shares of a number's value or of one, and their usual chances."""
 
-BOLDEST = 10.0
-"""Changes never become larger than so many times the usual ones."""
+BOLDEST = 10.0  # changes never become larger than so many times the usual ones
 
 
 class Mix(Struct, frozen=True, kw_only=True):
@@ -81,8 +77,7 @@ class Mix(Struct, frozen=True, kw_only=True):
         return way, step * self.size
 
 
-USUAL = Mix()
-"""What is drawn while nothing is known."""
+USUAL = Mix()  # what is drawn while nothing is known
 
 
 def _rate(tries: int, gains: int, usual: float) -> float:

@@ -40,8 +40,7 @@ EDITS: dict[str, float] = {
 EXCHANGE = 0.15
 """Usual chance to take definitions of the donor, where there is one that differs in more than one of them."""
 
-ELSEWHERE = 0.3
-"""Chance that a further edit is of any file instead of the same one."""
+ELSEWHERE = 0.3  # chance that a further edit is of any file instead of the same one
 
 _OPERATORS: dict[str, typed.Operator] = {
     each.__name__: each
@@ -54,8 +53,7 @@ _OPERATORS: dict[str, typed.Operator] = {
 _FIRST = {"exchange": EXCHANGE, **{way: (1 - EXCHANGE) * chance for way, chance in EDITS.items()}}
 _WITH_TUNING = {**TUNING, **{way: (1 - sum(TUNING.values())) * chance for way, chance in _FIRST.items()}}
 
-MAX_WAYS = 3
-"""Ways that a strategy names."""
+MAX_WAYS = 3  # ways that a strategy names
 
 _ATTEMPTS = 30
 _TRIES = 200
@@ -72,16 +70,14 @@ class Mutator(Agent):
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
         """Propose a few typed edits, mostly of one file, or definitions of the donor.
 
-        Raises:
-            NoUsableChangeError: when nothing can be edited.
+        Raises NoUsableChangeError: when nothing can be edited.
         """
         return next(self.proposals(brief, rng))
 
     def proposals(self, brief: Brief, rng: random.Random) -> Iterator[Proposal]:
         """Such proposals without end, each drawn when it is asked for.
 
-        Raises:
-            NoUsableChangeError: when nothing can be edited.
+        Raises NoUsableChangeError: when nothing can be edited.
         """
         files = _drawn(brief.files, rng)
         donor_files = {name: brief.donor_files[name] for name in files if name in brief.donor_files}
@@ -114,8 +110,7 @@ def _drawn(files: FileContents, rng: random.Random) -> FileContents:
 def mutate(files: FileContents, donor_files: FileContents, seed: int, mix: Mix = USUAL) -> Proposal:
     """Edit some of the modules, or take over definitions of the donor's; equal arguments give equal proposals.
 
-    Raises:
-        NoUsableChangeError: when there is nothing that can be edited.
+    Raises NoUsableChangeError: when there is nothing that can be edited.
     """
     rng = random.Random(seed)
     if mix.steps is not None and (found := numbers(files)):

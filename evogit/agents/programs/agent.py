@@ -36,20 +36,11 @@ from evogit.text import one_line
 
 SESSION_LOG = numbered(TRANSCRIPT, suffix=".txt")
 
-BRIEF = "EVOGIT.md"
-"""The file of the workspace with the brief."""
-
-LAST_WORDS = 5.0
-"""Seconds to hear of the end of a program that was ended."""
-
-LOOK = 0.5
-"""Seconds between two looks at whether the run goes on."""
-
-MOST_CORES = 64
-"""Of a session's processes; their CPU is not what is scarce."""
-
-SLACK = 300.0
-"""Seconds beside a session's own for unpacking, evaluating at its end, packing."""
+BRIEF = "EVOGIT.md"  # the file of the workspace with the brief
+LAST_WORDS = 5.0  # seconds to hear of the end of a program that was ended
+LOOK = 0.5  # seconds between two looks at whether the run goes on
+MOST_CORES = 64  # of a session's processes; their CPU is not what is scarce
+SLACK = 300.0  # seconds beside a session's own for unpacking, evaluating at its end, packing
 
 
 class ProgramBounds(Struct, frozen=True, kw_only=True):
@@ -89,11 +80,9 @@ class ProgramAgent(Agent):
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
         """Have the program change the brief's parent.
 
-        Raises:
-            ConfigError: a template of the task is wrong.
-            CredentialError: the model can never be asked.
-            NoUsableChangeError: nothing was changed; what the program printed is its evidence.
-            SandboxError: no sandbox can be had.
+        Raises ConfigError: a template of the task is wrong; CredentialError: the model can never be asked;
+        NoUsableChangeError: nothing was changed; what the program printed is its evidence; SandboxError: no sandbox
+        can be had.
         """
         if brief.background is None or brief.account is None or brief.workshop is None:
             raise NoUsableChangeError("expected a brief with background, account and workshop, which a program needs")
@@ -161,11 +150,7 @@ class _ProgramSession:
             raise session.end
 
     def proposal(self) -> Proposal:
-        """What was in the workspace at the end.
-
-        Raises:
-            NoUsableChangeError: nothing that counts.
-        """
+        """What was in the workspace at the end. Raises NoUsableChangeError: nothing that counts."""
         if self.draft:
             return self.draft
         last = self.evidence.get(SESSION_LOG, b"").decode(errors="replace").strip().rpartition("\n")[2]
@@ -237,11 +222,7 @@ class _ProgramSession:
         self.draft = await asyncio.to_thread(self._read, found, self.end.message)
 
     def _read(self, found: Iterable[Member], message: str) -> Proposal:
-        """What the files of the workspace propose.
-
-        Raises:
-            NoUsableChangeError: nothing that counts.
-        """
+        """What the files of the workspace propose. Raises NoUsableChangeError: nothing that counts."""
         returned = read_back(found, self.brief, self.background, [f"/{BRIEF}", *self.preset.junk])
         self.left_out = returned.left_out
         if not returned.changes:

@@ -14,11 +14,8 @@ from evogit.agents.programs.listing import Member, read_members
 from evogit.core import EvoGitError
 from evogit.text import one_line
 
-MOST = 64 << 20
-"""Bytes of workspaces that wait to be evaluated; so much may be one alone."""
-
-ROOM = 4000
-"""Tokens of an answer."""
+MOST = 64 << 20  # bytes of workspaces that wait to be evaluated; so much may be one alone
+ROOM = 4000  # tokens of an answer
 
 MOST_UNFIT = 30
 """Times that what is there cannot be evaluated, which costs no evaluation, but time of ours: a second is one more."""
@@ -27,19 +24,14 @@ TOO_MUCH = f"""\
 Not judged: the workspace, with others that wait, has more than {MOST >> 20} MiB. Remove what does not belong to the
 code, and have one evaluated after the other."""
 
-VALID, INVALID, REFUSED = range(3)
-"""What the answer begins with: the exit code of `evaluate`."""
+VALID, INVALID, REFUSED = range(3)  # what the answer begins with: the exit code of `evaluate`
 
 
 class WorkspaceDraft(Protocol):
     """What was made of the files of a workspace: a proposal with the title and reason of a commit's message."""
 
     def __call__(self, found: Iterable[Member], message: str) -> Proposal:
-        """Make it.
-
-        Raises:
-            NoUsableChangeError: nothing that counts.
-        """
+        """Make it. Raises NoUsableChangeError: nothing that counts."""
         ...
 
 

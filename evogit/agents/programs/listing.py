@@ -16,8 +16,7 @@ Kind = Literal["file", "executable", "link", "folder", "other"]
 MOST_NAMES = 64 << 20
 """Characters of all paths, each once for every folder that it is in: folders are looked at path by path."""
 
-LENGTH = 4
-"""Bytes, big-endian, that say how long a list is."""
+LENGTH = 4  # bytes, big-endian, that say how long a list is
 
 
 class Member(Struct, frozen=True):
@@ -39,8 +38,7 @@ def members(entries: Iterable[FolderEntry], contents: bytes) -> Iterator[Member]
 def read_members(packed: bytes) -> list[Member]:
     """What `sandbox/evaluate.py` packs: the length of a list of entries, the list as JSON, the contents.
 
-    Raises:
-        NoUsableChangeError: it is something else, or too much.
+    Raises NoUsableChangeError: it is something else, or too much.
     """
     end = LENGTH + int.from_bytes(packed[:LENGTH])
     try:

@@ -24,8 +24,7 @@ TASK = (
 )
 """What a program with a shell is told; all else is in the brief."""
 
-KEY = "evogit"
-"""In place of a key: the gateway adds the true one outside."""
+KEY = "evogit"  # in place of a key: the gateway adds the true one outside
 
 
 PATIENCE = "1800000"

@@ -20,14 +20,9 @@ from evogit.repository.size_limits import MOST_BYTES, MOST_FILES
 from evogit.sandbox.archive import covered
 from evogit.text import one_line
 
-LARGEST = 8 << 20
-"""Bytes of one new or changed file."""
-
-NAMED = 3
-"""Paths that a sentence names."""
-
-USUAL = "__pycache__/\n*.pyc\n"
-"""What is never part of a change, wherever no `.gitignore` says something else."""
+LARGEST = 8 << 20  # bytes of one new or changed file
+NAMED = 3  # paths that a sentence names
+USUAL = "__pycache__/\n*.pyc\n"  # what is never part of a change, wherever no `.gitignore` says something else
 
 _MODES = {"file": FILE, "executable": EXECUTABLE, "link": LINK}
 
@@ -52,9 +47,8 @@ def read_back(found: Iterable[Member], brief: Brief, background: Background, jun
     Returns:
         What may be changed and is, which may be nothing, and what else was changed in vain.
 
-    Raises:
-        NoUsableChangeError: nothing of the parent is where it was, or too much was changed.
-        RepositoryError: git fails.
+    Raises NoUsableChangeError: nothing of the parent is where it was, or too much was changed; RepositoryError: git
+    fails.
     """
     folder = _Folder(brief, background)
     folder.take(found)
@@ -131,8 +125,7 @@ class _Folder:
     def bound(self) -> None:
         """Leave out what is new below some folder, the least that does, if it is too much; then twins in case alone.
 
-        Raises:
-            NoUsableChangeError: it is too much without anything new.
+        Raises NoUsableChangeError: it is too much without anything new.
         """
         parent = self.background.entries
         if _share(len(self.changed), sum(map(_size, self.changed.values()))) > 1:

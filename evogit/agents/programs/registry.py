@@ -26,8 +26,7 @@ from evogit.sandbox.providers import is_docker, provider
 if TYPE_CHECKING:
     from evogit.agents.programs.agent import ProgramAgent
 
-GIT = f"{DEBIAN}git"
-"""What every workspace needs; on the host's own system, which bubblewrap shows, it is there."""
+GIT = f"{DEBIAN}git"  # what every workspace needs; on the host's own system, which bubblewrap shows, it is there
 
 LOOK = 'PATH="${0:-$PATH}:/usr/local/bin"; for each; do command -v "$each" >&2 || echo "$each"; done'
 """For the shell: where programs are looked for, empty for as usual, and their names; prints those not found."""
@@ -37,8 +36,7 @@ _NO_NETWORK = (
     'this machine and sockets of your desktop; use --sandbox docker, or allow it with network = "host" in the settings'
 )
 
-MOST_LOGIN = 1 << 20
-"""Bytes of a file of a login."""
+MOST_LOGIN = 1 << 20  # bytes of a file of a login
 
 
 class ProgramDefinition(Struct, frozen=True, kw_only=True):
@@ -68,8 +66,7 @@ class ProgramDefinition(Struct, frozen=True, kw_only=True):
 def define(name: str, commands: Mapping[str, CommandTable]) -> ProgramDefinition | None:
     """The program that people call so, None where there is none.
 
-    Raises:
-        ConfigError: what the settings say of it cannot be.
+    Raises ConfigError: what the settings say of it cannot be.
     """
     table = commands.get(name, CommandTable())
     if name not in commands and name not in PRESETS:
@@ -137,16 +134,14 @@ class Programs:
     def find(self, kind: str) -> ProgramDefinition | None:
         """The program that agents of a kind are, None where they are something else.
 
-        Raises:
-            ConfigError: what the settings say of it cannot be.
+        Raises ConfigError: what the settings say of it cannot be.
         """
         return define(kind, self._commands)
 
     def check(self, kind: str) -> bool:
         """Prepare a program for which nothing has to be installed, which takes no time; whether it was one.
 
-        Raises:
-            SandboxError, UsageError: as `prepare` does.
+        Raises SandboxError, UsageError: as `prepare` does.
         """
         found = self.find(kind)
         wanted = found.environment if found else Environment()
@@ -158,9 +153,8 @@ class Programs:
     def prepare(self, kind: str) -> None:
         """Have what a program needs installed, before a run begins, and its login looked for.
 
-        Raises:
-            SandboxError: there is no sandbox, or it has not what the program needs.
-            UsageError: there is no login, or it would have to work without a sandbox.
+        Raises SandboxError: there is no sandbox, or it has not what the program needs; UsageError: there is no login,
+        or it would have to work without a sandbox.
         """
         if found := self.find(kind):
             _with_login(found)
@@ -173,9 +167,8 @@ class Programs:
     def make_agents(self, stack: AsyncExitStack, spec: AgentSpec) -> list[ProgramAgent]:
         """Agents that live until `stack` is left, each with a sandbox of its own.
 
-        Raises:
-            SandboxError: there is none, or it cannot have what the program needs.
-            UsageError: there is no login, or it would have to work without a sandbox.
+        Raises SandboxError: there is none, or it cannot have what the program needs; UsageError: there is no login,
+        or it would have to work without a sandbox.
         """
         from evogit.agents.programs.agent import (  # with the client for models, which takes a second to import
             ProgramAgent,
@@ -222,8 +215,7 @@ class Programs:
 def _look(preset: Preset, sandbox: Sandbox) -> None:
     """Look for the program, and for what every session needs, inside the sandbox.
 
-    Raises:
-        SandboxError: something is not there.
+    Raises SandboxError: something is not there.
     """
     place, path = preset.argv[0], preset.env.get("PATH", "")
     own = "{" in place + path or ("/" in place and not place.startswith("/"))  # one that a session brings along
@@ -240,8 +232,7 @@ def _look(preset: Preset, sandbox: Sandbox) -> None:
 def _with_login(program: ProgramDefinition) -> Preset:
     """The preset, if it is not metered with the files of the login, copied: what becomes of them stays in its sandbox.
 
-    Raises:
-        UsageError: there is no login, or one that is too large.
+    Raises UsageError: there is no login, or one that is too large.
     """
     preset = program.preset
     files = {} if program.metered else dict(_login_files(preset.login))

@@ -27,15 +27,11 @@ from evogit.sandbox.limits import Limits
 from evogit.sandbox.supervisor import helper
 
 HEAD = struct.Struct(">cII")
-PIECE = 32768
-"""Bytes of a frame that we send."""
+PIECE = 32768  # bytes of a frame that we send
 LONGEST_FRAME = 1 << 20
-MOST_VISITORS = 32
-"""Connections at a time; more are hung up on."""
-KEPT = 128 * 1024
-"""Bytes that are kept of the beginning of what a program prints, and of its end."""
-PATIENCE = 60.0
-"""Seconds for the inner end to begin."""
+MOST_VISITORS = 32  # connections at a time; more are hung up on
+KEPT = 128 * 1024  # bytes that are kept of the beginning of what a program prints, and of its end
+PATIENCE = 60.0  # seconds for the inner end to begin
 PORTS = range(20_000, 32_000)
 """Any will do that no connection is given by chance: nothing else is on that loopback interface, or where the program
 has a network, expects them."""
@@ -126,9 +122,7 @@ class Container:
     async def start(self, setup: Setup, bundle: bytes) -> None:
         """Make the workspace from a Git bundle, and start the program.
 
-        Raises:
-            NoUsableChangeError: the sandbox has no Python, or is too slow.
-            SandboxError: it broke down.
+        Raises NoUsableChangeError: the sandbox has no Python, or is too slow; SandboxError: it broke down.
         """
         porter = helper("porter.py")
         numbers = map(str, (self._ports.control, self._ports.models, self._ports.evaluations))
@@ -158,8 +152,7 @@ class Container:
     async def salvage(self, most: int) -> Iterator[Member]:
         """What can be had of the workspace but `.git`, `most` bytes of it; nothing runs there any more.
 
-        Raises:
-            SandboxError: there is nothing left to read.
+        Raises SandboxError: there is nothing left to read.
         """
         reply, entries, contents = await asyncio.to_thread(self._session.salvage, most, [".git"])
         if reply.failure:
@@ -253,11 +246,7 @@ class Container:
 async def entered(
     sandbox: Sandbox, limits: Limits, ports: Ports, models: Visitor, evaluations: Visitor
 ) -> AsyncIterator[Container]:
-    """A container with nothing in it, which is gone with the context.
-
-    Raises:
-        SandboxError: it cannot be had.
-    """
+    """A container with nothing in it, which is gone with the context. Raises SandboxError: it cannot be had."""
     opening = asyncio.ensure_future(asyncio.to_thread(sandbox.open, pack({}), limits))
     try:
         session = await asyncio.shield(opening)

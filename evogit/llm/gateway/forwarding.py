@@ -36,14 +36,9 @@ from evogit.llm.reader import INLINE, PIECE
 from evogit.llm.readings import UnreadableError
 from evogit.llm.replies import LONGEST_ERROR, LONGEST_STREAM, MAY_BE_BILLED, LostAttemptError, quote, retry_after
 
-MOST_EVENTS = 300_000
-"""Events of a reply; some endpoints send two for a token."""
-
-MOST_REPLY = 64_000
-"""Tokens of a reply at most where a limit is in force: what one call holds of it no other agent has."""
-
-LONGEST_WORDS = 16
-"""Bytes of text for each token of the ceiling, after which an endpoint does not heed it."""
+MOST_EVENTS = 300_000  # events of a reply; some endpoints send two for a token
+MOST_REPLY = 64_000  # tokens of a reply at most where a limit is in force: what one call holds of it no other agent has
+LONGEST_WORDS = 16  # bytes of text for each token of the ceiling, after which an endpoint does not heed it
 
 BETAS = frozenset(
     {
@@ -180,8 +175,7 @@ class Call:
     async def run(self, request: Request) -> None:
         """Wait for a place, set aside what it costs at most, send, hand back, charge.
 
-        Raises:
-            DeniedError: there is no reply, or no more of it.
+        Raises DeniedError: there is no reply, or no more of it.
         """
         async with self.endpoint.client.room(), self.upstream.places:
             await self._wait()

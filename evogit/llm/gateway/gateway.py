@@ -27,35 +27,19 @@ from evogit.llm.reader import ReaderProcess
 from evogit.llm.readings import UnreadableError
 from evogit.llm.registry import OpenModels
 
-SOCKET = "models.sock"
-"""The name of a session's socket in its folder."""
-
-MOST_CONNECTIONS = 32
-"""Of one session; more are hung up on."""
-
-ACCEPTED = 8
-"""Connections that are taken in one turn of the loop."""
-
-MOST_CALLS = 8
-"""Of one session at once; others wait, so that no session takes all places at an endpoint."""
-
-LONGEST_SOCKET = 100
-"""Bytes of a socket's path, of which Linux takes 107."""
+SOCKET = "models.sock"  # the name of a session's socket in its folder
+MOST_CONNECTIONS = 32  # of one session; more are hung up on
+ACCEPTED = 8  # connections that are taken in one turn of the loop
+MOST_CALLS = 8  # of one session at once; others wait, so that no session takes all places at an endpoint
+LONGEST_SOCKET = 100  # bytes of a socket's path, of which Linux takes 107
 
 PAUSE_AFTER_END = 0.1
 """Seconds before each refusal of a session that has ended: programs that ask for ever keep nothing busy."""
 
-MOST_HANG_UPS = 3
-"""Calls of a session that its program went away from; each is charged all that was set aside for it."""
-
-COUNTED_EVERY = 0.1
-"""Seconds between two counts of tokens of a session, which cost nothing but time of ours."""
-
-COUNTED = 8
-"""Bytes that are counted for each token of a model's context: who asks wants to know whether it is too much."""
-
-FREE_EVERY = 0.005
-"""Seconds between two answers of a session that ask nobody, such as lists of models."""
+MOST_HANG_UPS = 3  # calls of a session that its program went away from; each is charged all that was set aside for it
+COUNTED_EVERY = 0.1  # seconds between two counts of tokens of a session, which cost nothing but time of ours
+COUNTED = 8  # bytes that are counted for each token of a model's context: who asks wants to know whether it is too much
+FREE_EVERY = 0.005  # seconds between two answers of a session that ask nobody, such as lists of models
 
 LONGEST_HOLD = 10.0
 """Seconds that a call is held at most after its endpoint failed it: the model's pause, doubled for each in a row."""
@@ -83,9 +67,8 @@ class Gateway:
     def session(self, account: Account, models: Sequence[str]) -> GatewaySession:
         """Let a program ask these models; it may call them by name or by what their endpoint calls them.
 
-        Raises:
-            CredentialError: a key cannot be had.
-            UsageError: there is no model, or one of them is behind no endpoint.
+        Raises CredentialError: a key cannot be had; UsageError: there is no model, or one of them is behind no
+        endpoint.
         """
         if not models:
             raise UsageError("expected a model for a program that asks models, got none")
@@ -134,8 +117,7 @@ class GatewaySession:
         A container whose user is another one needs `mode` 0o666, and a folder of its own inside one that no one else
         can enter.
 
-        Raises:
-            UsageError: the path is too long, or taken.
+        Raises UsageError: the path is too long, or taken.
         """
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         place = folder / SOCKET
@@ -255,8 +237,7 @@ class GatewaySession:
     async def _read(self, request: Request, **asked: Any) -> tuple[dict[str, Any], bytes]:
         """What the reader says of a request; who goes away meanwhile has made it begin anew, and may a few times.
 
-        Raises:
-            UnreadableError: it is not passed on.
+        Raises UnreadableError: it is not passed on.
         """
         try:
             return await self.gateway.reader.ask(asked, request.body)

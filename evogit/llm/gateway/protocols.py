@@ -31,8 +31,7 @@ KINDS = {
 }
 """Status -> what both makers call the kind of error; all others are an `api_error`."""
 
-OUT_OF_MONEY = "insufficient_quota"
-"""The code after which programs do not try again."""
+OUT_OF_MONEY = "insufficient_quota"  # the code after which programs do not try again
 
 _OWN_TOOL = re.compile(r"(bash|text_editor|memory|computer)_\d{8}")
 """Types of tools that Anthropic's endpoint describes to the model and the program carries out."""

@@ -17,14 +17,9 @@ from evogit.llm.gateway.events import event_data, read_json, respelt
 from evogit.llm.gateway.protocols import DIALECTS, Told, attachments
 from evogit.llm.readings import UnreadableError
 
-PICTURE = 1500
-"""Tokens that a picture comes to, about; its base64 says nothing about that."""
-
-LONGEST_REQUEST = 8_000_000
-"""Bytes of a request's body; a whole context of a million tokens, or a dozen pictures."""
-
-LEAST_THINKING = 1024
-"""Tokens of a budget for thinking that endpoints accept."""
+PICTURE = 1500  # tokens that a picture comes to, about; its base64 says nothing about that
+LONGEST_REQUEST = 8_000_000  # bytes of a request's body; a whole context of a million tokens, or a dozen pictures
+LEAST_THINKING = 1024  # tokens of a budget for thinking that endpoints accept
 
 Facts = dict[str, Any]
 
@@ -78,8 +73,7 @@ def _within(value: Any, ceiling: int | None) -> Any:
 def read_request(path: str, models: Mapping[str, str], body: bytes) -> Asked:
     """Read a request by its path; `models` are what endpoints call the models that it may ask, by what it calls them.
 
-    Raises:
-        UnreadableError: it is not passed on.
+    Raises UnreadableError: it is not passed on.
     """
     dialect, said = DIALECTS[path], _object(body)
     model = str(said.get("model"))
@@ -117,11 +111,7 @@ def read_request(path: str, models: Mapping[str, str], body: bytes) -> Asked:
 
 
 def count_tokens(body: bytes) -> int:
-    """About how many tokens a request has.
-
-    Raises:
-        UnreadableError: it is not a JSON object.
-    """
+    """About how many tokens a request has. Raises UnreadableError: it is not a JSON object."""
     said = _object(body)
     files = [estimate_tokens(each.text) for each in attachments(said) if not each.elsewhere]
     return _estimate(json.dumps(said, ensure_ascii=False), len(files), sum(files))
