@@ -10,12 +10,10 @@ from collections.abc import Sequence
 
 from evogit.agents import Background, Brief, NoUsableChangeError, Proposal
 from evogit.agents.briefs import briefing
-from evogit.agents.briefs.directions import direction
+from evogit.agents.briefs.briefing import direction
 from evogit.agents.editing.blocks import EditError
-from evogit.agents.editing.calls import ReadLines, only_reads
-from evogit.agents.editing.draft import Draft
-from evogit.agents.editing.proposing import proposal_of
-from evogit.agents.editing.reading import read
+from evogit.agents.editing.calls import ReadLines, only_reads, read
+from evogit.agents.editing.draft import Draft, proposal_of
 from evogit.agents.editing.reply import EditReply, parse, reason_of
 from evogit.agents.model_agent import ModelAgent
 from evogit.llm import (

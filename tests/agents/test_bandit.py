@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evogit.agents import ModelCredit
-from evogit.agents.bandit import choose, scores
+from evogit.agents.model_agent import choose, scores
 from evogit.breeding.model_credit import MEMORY, WINDOW, merits
 from evogit.core import FailedProposal, Proposed, Spent
 from tests.selection.born import Born

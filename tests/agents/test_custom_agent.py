@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from evogit.agents import Brief, NoUsableChangeError, Proposal
-from evogit.agents.custom_agent import OwnAgent
+from evogit.agents.population import OwnAgent
 from evogit.cli.options.agents import AgentOptions, population
 from evogit.config import Task
 from evogit.config.run_settings import AgentSpec, Settings

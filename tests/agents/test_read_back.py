@@ -11,8 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evogit.agents import Brief, NoUsableChangeError, Proposal
-from evogit.agents.programs.listing import Kind, Member, read_members
-from evogit.agents.programs.read_back import LARGEST, MOST_FILES, Returned, read_back
+from evogit.agents.programs.read_back import LARGEST, MOST_FILES, Kind, Member, Returned, read_back, read_members
 from evogit.repository import EXECUTABLE, FILE, GITLINK, LINK
 
 from .conftest import SEED, Lab

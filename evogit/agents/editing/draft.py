@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 
-from evogit.agents import FileContents
-from evogit.agents.editing.blocks import Block, Delete, EditError, Rename, Replace, Write
-from evogit.agents.editing.closest import closest
-from evogit.agents.editing.matching import MOST_MATCHES, Match, find
-from evogit.agents.editing.placeholders import refuse_placeholders
+from evogit.agents import Background, Brief, FileContents, Proposal
+from evogit.agents.editing.blocks import Block, Delete, EditError, Rename, Replace, Write, is_prose
+from evogit.agents.editing.matching import MOST_MATCHES, Match, closest, find
+from evogit.repository import EXECUTABLE, FILE, count_markers
 from evogit.text import one_line
 
 BYTE_ORDER_MARK = "\ufeff"
@@ -205,3 +205,89 @@ class Text:
 def _common(a: tuple[str, ...], b: tuple[str, ...]) -> int:
     """How many lines both begin with."""
     return next((number for number, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+
+
+_COMMENT = re.compile(r"(?:#+|//+|/\*+|\*|<!--|--|;+|%+|\{/\*)")
+_LEFT_OUT = re.compile(
+    r"\b(?:rest|remain\w*|remainder|exist\w*|unchanged|unmodified|same|omitted|elided|previous|other|as before)\b",
+    re.IGNORECASE,
+)
+_WHOLE = re.compile(
+    r"[\[(]?\b(?:rest|remainder) of .*\b(?:unchanged|(?:stays|is|remains) the same|as before)\b.*", re.I
+)
+
+
+def refuse_placeholders(path: str, old: Sequence[str], new: Sequence[str]) -> None:
+    """Check the lines that a file is to have in some place.
+
+    Raises EditError: one of them stands for code, and the file does not have it already.
+    """
+    if is_prose(path):
+        return
+    left_out = [line for line in new if _is_placeholder(line, path)]
+    if left_out and (fresh := set(left_out) - set(old)):
+        raise EditError(
+            f"the new lines of {one_line(path)!r} leave out code: {one_line(min(fresh), 100)!r}",
+            "Write every line of a new content; SEARCH and REPLACE only the lines that change.",
+        )
+
+
+def _is_placeholder(line: str, path: str) -> bool:
+    """Whether a line stands for others. `...` inside a Python function is a statement."""
+    text = line[:300].strip()
+    comment = _COMMENT.match(text)
+    said = (text[comment.end() :] if comment else text).removesuffix("*/}").removesuffix("*/").removesuffix("-->")
+    said = said.strip()
+    if said in ("...", "…"):
+        return bool(comment) or not (path.endswith((".py", ".pyi")) and line[:1].isspace())
+    if said.startswith(("...", "…")) or said.rstrip(")]").endswith(("...", "…")):
+        return bool(_LEFT_OUT.search(said)) and (bool(comment) or said.startswith(("... ", "…", "[")))
+    return bool(comment) and bool(_WHOLE.fullmatch(said))
+
+
+def proposal_of(
+    draft: Draft,
+    brief: Brief,
+    background: Background,
+    *,
+    title: str,
+    reason: str,
+    model: str,
+    shown: tuple[str, ...],
+    evidence: FileContents,
+) -> Proposal:
+    """The draft as a proposal of this title and reason, by `model` that was `shown` these, with how it came about.
+
+    Raises EditError: a conflict that was to be settled is still open.
+    """
+    _refuse_open_conflicts(draft, brief)
+    return Proposal(
+        changes=draft.changes,
+        title=title,
+        reason=reason,
+        strategy=draft.strategy,
+        modes=_modes(draft, brief, background),
+        shown=shown,
+        model=model,
+        evidence=evidence,
+    )
+
+
+def _refuse_open_conflicts(draft: Draft, brief: Brief) -> None:
+    files = {**{path: brief.files[path] for path in brief.conflicts}, **draft.changes}
+    for path, size in brief.conflicts.items():
+        if count_markers(files[path] or b"", size):
+            hint = "Settle every conflict of the file; SEARCH it with all its markers, or WRITE the whole file."
+            raise EditError(f"markers of conflicts are left in {one_line(path, 300)!r}", hint)
+
+
+def _modes(draft: Draft, brief: Brief, background: Background) -> dict[str, int]:
+    """Renamed files keep their mode; new ones that begin like a program are one."""
+    modes = {}
+    for path, content in draft.changes.items():
+        origin = draft.origins.get(path)
+        if content is None or (path in brief.files and not origin):
+            continue
+        program = origin in background.programs if origin else content.startswith(b"#!")
+        modes[path] = EXECUTABLE if program else FILE
+    return modes

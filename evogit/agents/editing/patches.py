@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from evogit.agents.editing import paths
-from evogit.agents.editing.blocks import Block, Delete, EditError, Rename, Replace, Write
+from evogit.agents.editing.blocks import Block, Delete, EditError, Rename, Replace, Write, cleaned_path
 from evogit.text import one_line
 
 NOTHING = "/dev/null"  # what a diff calls the file that is not there before or after
@@ -52,7 +51,7 @@ def read(lines: Sequence[str], at: int, *, fenced: bool) -> tuple[list[Block], i
     """
     first = lines[at]
     if starred := _STAR.fullmatch(first):
-        return _starred(starred[1], paths.cleaned(starred[2]), lines, at + 1, fenced=fenced)
+        return _starred(starred[1], cleaned_path(starred[2]), lines, at + 1, fenced=fenced)
     if first.startswith("rename from "):
         old, new = (lines[at + number].split(maxsplit=2)[2] for number in (0, 1))
         return [Rename(old.strip(), new.strip())], at + 2
@@ -72,7 +71,7 @@ def _starred(kind: str, path: str, lines: Sequence[str], at: int, *, fenced: boo
     if kind == "Delete":
         return [Delete(path)], at
     if at < len(lines) and lines[at].startswith(_MOVED):
-        moved = paths.cleaned(lines[at].removeprefix(_MOVED))
+        moved = cleaned_path(lines[at].removeprefix(_MOVED))
         blocks.append(Rename(path, moved))
         path, at = moved, at + 1
     hunks, end = _hunks(lines, at, fenced=fenced)
@@ -89,8 +88,8 @@ def _sides(old: str, new: str) -> tuple[str, str]:
     if before.startswith("a/") or before == NOTHING:
         after = after.removeprefix("b/")
     if after != NOTHING:
-        after = paths.cleaned(after)
-    return (before if before == NOTHING else paths.cleaned(before.removeprefix("a/"))), after
+        after = cleaned_path(after)
+    return (before if before == NOTHING else cleaned_path(before.removeprefix("a/"))), after
 
 
 def _hunks(lines: Sequence[str], at: int, *, fenced: bool) -> tuple[list[list[str]], int]:

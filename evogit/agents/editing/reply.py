@@ -12,8 +12,20 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from evogit.agents.editing import patches, paths
-from evogit.agents.editing.blocks import Block, Delete, EditError, Rename, Replace, Write
+from evogit.agents.editing import patches
+from evogit.agents.editing.blocks import (
+    Block,
+    Delete,
+    EditError,
+    Rename,
+    Replace,
+    Write,
+    cleaned_path,
+    is_prose,
+    path_alone,
+    path_in_comment,
+    path_of_fence,
+)
 from evogit.text import one_line
 
 MOST_BLOCKS = 200  # blocks of a reply; carrying one out may take as long as reading the file
@@ -61,7 +73,7 @@ def reason_of(reply: str) -> str:
         if _OPENS.match(line) or patches.begins(lines, number):
             break
         said += [] if _TITLE.fullmatch(line) else [_PLAN.sub("", line)]
-    while said and (not said[-1].strip() or (paths.alone(said[-1]) and _NAMED.search(said[-1]))):
+    while said and (not said[-1].strip() or (path_alone(said[-1]) and _NAMED.search(said[-1]))):
         said.pop()
     return "\n".join(said).strip()
 
@@ -134,7 +146,7 @@ class Reader:
             self.title = one_line(titled[1].strip("*_ \t"))
         if line.lstrip().startswith("```"):
             self._fenced = not self._fenced
-            self._above = paths.of_fence(line) or self._above
+            self._above = path_of_fence(line) or self._above
         else:
             self._above = line
 
@@ -149,12 +161,12 @@ class Reader:
         return blocks
 
     def _block(self, opening: Opening) -> Block:
-        kind, name = opening.kind, paths.cleaned(opening.name)
+        kind, name = opening.kind, cleaned_path(opening.name)
         if kind in ("DELETE", "RENAME"):
             self.pass_close(opening.length)
             return Delete(_path(name, kind)) if kind == "DELETE" else _rename(opening.name)
         begun, above = self._next, self._above
-        path = name or ("" if _TITLE.fullmatch(above) else paths.alone(above))
+        path = name or ("" if _TITLE.fullmatch(above) else path_alone(above))
         lines = self.until_closed(opening, path)
         if not path and kind == "SEARCH":
             path, lines = self._path_for(lines, above)
@@ -168,7 +180,7 @@ class Reader:
 
     def _path_for(self, lines: list[str], above: str) -> tuple[str, list[str]]:
         """The path of a SEARCH that does not name one: its first line, or the block's right before; and its lines."""
-        if inside := paths.commented(lines[0]) if lines else "":
+        if inside := path_in_comment(lines[0]) if lines else "":
             return inside, lines[1:]
         searches = bool(lines) and not lines[0].startswith("=====")
         return ("" if above or not searches else self._before), lines
@@ -227,7 +239,7 @@ class Reader:
             end = end - 1 if lines[end - 1].strip() == "```" else 0
         rest = lines[:end]
         strange = any(_MARKER.match(line) for line in rest if line.rstrip() != divider)
-        told = bool(rest) and not paths.is_prose(path) and _SENTENCE.fullmatch(rest[-1].strip())
+        told = bool(rest) and not is_prose(path) and _SENTENCE.fullmatch(rest[-1].strip())
         return [] if strange or told or (divider and divider not in rest) else rest
 
     def through(self, last: str) -> list[str] | None:
@@ -247,7 +259,7 @@ def _path(name: str, kind: str) -> str:
 
 
 def _rename(name: str) -> Rename:
-    parts = [paths.cleaned(part) for part in name.split(" => ")]
+    parts = [cleaned_path(part) for part in name.split(" => ")]
     if len(parts) != 2 or not all(parts):
         raise EditError("a RENAME block does not say from where to where", "Write `RENAME old/path => new/path`.")
     return Rename(*parts)
@@ -268,7 +280,7 @@ def unfenced(lines: list[str], path: str) -> tuple[str, ...]:
 
     Raises EditError: a fence begins and does not end with them.
     """
-    if paths.is_prose(path) or not lines or not lines[0].startswith("```"):
+    if is_prose(path) or not lines or not lines[0].startswith("```"):
         return tuple(lines)
     if len(lines) == 1 or lines[-1].rstrip() != "```":
         raise EditError(

@@ -18,10 +18,19 @@ from evogit.agents import Background, Brief, NoUsableChangeError, Proposal, Work
 from evogit.agents.briefs import digest
 from evogit.agents.briefs.excerpt import listing
 from evogit.agents.editing.blocks import EditError
-from evogit.agents.editing.calls import Call, Edits, Evaluate, Finish, Grep, List, ReadLines, RunCommand, ToolCalls
-from evogit.agents.editing.draft import Draft
-from evogit.agents.editing.proposing import proposal_of
-from evogit.agents.editing.reading import read
+from evogit.agents.editing.calls import (
+    Call,
+    Edits,
+    Evaluate,
+    Finish,
+    Grep,
+    List,
+    ReadLines,
+    RunCommand,
+    ToolCalls,
+    read,
+)
+from evogit.agents.editing.draft import Draft, proposal_of
 from evogit.core import Evaluation, Evidence
 from evogit.llm import Account, estimate_tokens
 from evogit.sandbox import Completed

@@ -18,13 +18,12 @@ from msgspec import Struct
 
 from evogit.agents import Agent, Background, Brief, NoUsableChangeError, Proposal
 from evogit.agents.allowance import SessionAllowance
-from evogit.agents.bandit import choose
 from evogit.agents.briefs import briefing
 from evogit.agents.briefs.ancestry import START
+from evogit.agents.model_agent import choose
 from evogit.agents.programs.evaluate_server import EvaluateServer
-from evogit.agents.programs.listing import Member
 from evogit.agents.programs.presets import Preset
-from evogit.agents.programs.read_back import read_back
+from evogit.agents.programs.read_back import Member, read_back
 from evogit.agents.programs.session import Container, End, Ports, Setup, entered
 from evogit.core import RepositoryError, SandboxError, SandboxLostError
 from evogit.llm import Account, CredentialError, RunEndsError, SpendingLimitError

@@ -10,7 +10,7 @@ from typing import Protocol
 from evogit.agents import Background, Brief, NoUsableChangeError, Proposal
 from evogit.agents.briefs.digest import unjudged
 from evogit.agents.editing.tools import judged
-from evogit.agents.programs.listing import Member, read_members
+from evogit.agents.programs.read_back import Member, read_members
 from evogit.core import EvoGitError
 from evogit.text import one_line
 

@@ -19,7 +19,7 @@ from typing import Any
 from msgspec import Struct, to_builtins
 
 from evogit.agents import NoUsableChangeError
-from evogit.agents.programs.listing import Member, members
+from evogit.agents.programs.read_back import Member, members
 from evogit.core import SandboxError
 from evogit.sandbox import CallReply, Sandbox, Session
 from evogit.sandbox.archive import pack
