@@ -178,29 +178,18 @@ class MetricReader(Struct, frozen=True):
 
 
 class EvaluationCommand(Struct, frozen=True, kw_only=True):
-    """A shell command that evaluates a candidate from inside its sandbox, for tasks of kind "command".
+    """A shell command that evaluates a candidate from inside its sandbox, for tasks of kind "command"."""
 
-    Attributes:
-        text: for the shell.
-        reads: metric -> how it is read.
-        directory: where it runs, below the root of the candidate's files; empty for the root.
-        folder: the evaluator's, beside the task's file; its files are laid over the candidate's at the same path.
-        prepare: for the shell, once per seed; empty for nothing.
-        tests: for the shell, before `text`: what has to succeed and is not measured; empty for nothing.
-        retry: how often all of it is run again where it fails.
-        profile: for the shell: says where a parent's time goes, for briefs; empty for nothing.
-        decimal: "." or ",", the decimal point of the numbers that it prints; empty: as each number tells.
-    """
-
-    text: str
-    reads: Mapping[str, MetricReader]
-    directory: str = ""
+    text: str  # for the shell
+    reads: Mapping[str, MetricReader]  # metric -> how it is read
+    directory: str = ""  # where it runs, below the root of the candidate's files; empty for the root
+    # the evaluator's, beside the task's file; its files are laid over the candidate's at the same path
     folder: str = ".evogit"
-    prepare: str = ""
-    tests: str = ""
-    retry: int = 0
-    profile: str = ""
-    decimal: str = ""
+    prepare: str = ""  # for the shell, once per seed; empty for nothing
+    tests: str = ""  # for the shell, before `text`: what has to succeed and is not measured; empty for nothing
+    retry: int = 0  # how often all of it is run again where it fails
+    profile: str = ""  # for the shell: says where a parent's time goes, for briefs; empty for nothing
+    decimal: str = ""  # "." or ",", the decimal point of the numbers that it prints; empty: as each number tells
 
     def __repr__(self) -> str:
         return shown(self, but=("tests", "retry", "profile", "decimal"))  # journals hold digests of it
@@ -214,19 +203,12 @@ class EvaluationCommand(Struct, frozen=True, kw_only=True):
 
 
 class Pairwise(Struct, frozen=True):
-    """How candidates are compared, for tasks of kind "judge".
+    """How candidates are compared, for tasks of kind "judge"."""
 
-    Attributes:
-        criteria: what makes one better than another, for models and people.
-        panel: models that compare, in turn; where there is none, people do.
-        comparisons: how often a new candidate is compared.
-        calibrate: whether each model is asked now and then what is better, the seed or half of it.
-    """
-
-    criteria: str
-    panel: tuple[str, ...] = ()
-    comparisons: int = 4
-    calibrate: bool = True
+    criteria: str  # what makes one better than another, for models and people
+    panel: tuple[str, ...] = ()  # models that compare, in turn; where there is none, people do
+    comparisons: int = 4  # how often a new candidate is compared
+    calibrate: bool = True  # whether each model is asked now and then what is better, the seed or half of it
 
 
 STRENGTH = "strength"  # the one metric of tasks of kind "judge"

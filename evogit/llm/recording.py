@@ -159,8 +159,7 @@ class RecordedCall(Struct, frozen=True, kw_only=True):
     charges: tuple[tuple[TokenUsage, str], ...]
     reply: str | None
     error: str
-    limit: Limit | None
-    """What was left of it did not pay for the question."""
+    limit: Limit | None  # what was left of it did not pay for the question
 
 
 class ReplayedModel:

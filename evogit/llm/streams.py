@@ -69,10 +69,8 @@ class StreamedReply:
     finish: str = ""
     usage: TokenUsage | None = None
     complete: bool = False
-    size: int = 0
-    """Characters of its text."""
-    beside: int = 0
-    """Characters of its reasoning, which is not kept."""
+    size: int = 0  # characters of its text
+    beside: int = 0  # characters of its reasoning, which is not kept
 
     def take(self, piece: StreamPiece) -> None:
         """Add one event; of two usages the larger one counts."""

@@ -16,8 +16,7 @@ MAX_SOURCE_BYTES = 64 * 1024
 
 DefinitionKind = Literal["function", "class", "constant"]
 
-Role = Literal["", "jump", "pass", "docstring"]
-"""Why a statement is not edited like others."""
+Role = Literal["", "jump", "pass", "docstring"]  # why a statement is not edited like others
 
 Kind = Literal["number", "literal", "operator", "name", "call", "condition", "term", "binary"]
 """What a site is: a `term` is an arithmetic expression, a `binary` one with two operands."""
@@ -34,8 +33,7 @@ class Definition(Struct, frozen=True):
     start: int
     end: int
     text: bytes
-    local: bool
-    """Whether it is inside a function."""
+    local: bool  # whether it is inside a function
 
 
 class Site(Struct, frozen=True):

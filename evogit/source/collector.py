@@ -71,8 +71,7 @@ class _Gap(NamedTuple):
 
     end: int
     operator: tuple[int, int]
-    opens: bool
-    """Whether the right operand is in parentheses."""
+    opens: bool  # whether the right operand is in parentheses
 
 
 class _Collector:

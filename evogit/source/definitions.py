@@ -33,14 +33,11 @@ class _Statement(NamedTuple):
     """A statement with the comments and empty lines above it, or the lines above the first one of a class's body."""
 
     text: str
-    name: str = ""
-    """What it defines."""
-    bare: str = ""
-    """The statement alone, where it defines nothing."""
+    name: str = ""  # what it defines
+    bare: str = ""  # the statement alone, where it defines nothing
+    # what it is where only the base's text could tell it from others; an import is always told by its text
     kind: str = ""
-    """What it is where only the base's text could tell it from others; an import is always told by its text."""
-    members: tuple[_Statement, ...] = ()
-    """Of a class its head, and the statements of its body."""
+    members: tuple[_Statement, ...] = ()  # of a class its head, and the statements of its body
 
 
 class _Part(NamedTuple):

@@ -19,8 +19,7 @@ _BEGINS = re.compile(r"(?!(?:elif|else|except|finally)\b)[^\s#)\]}\\]")
 
 WHOLE = ""  # the name of the only piece of a file that is not taken apart
 
-Versions = Mapping[str, str]
-"""Name of a piece -> a digest of its text, in their order in the file."""
+Versions = Mapping[str, str]  # name of a piece -> a digest of its text, in their order in the file
 
 
 def is_python(path: str) -> bool:

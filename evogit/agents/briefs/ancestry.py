@@ -19,25 +19,15 @@ LONGEST_REASON = 300  # characters of why a candidate failed or was rejected
 
 
 class Ancestry(Struct, frozen=True, kw_only=True):
-    """What is known of a parent's relatives when an agent asks.
+    """What is known of a parent's relatives when an agent asks."""
 
-    Attributes:
-        parent: the candidate that is to be changed, with the tree that it is to be changed from.
-        seed: the run's first candidate.
-        lineage: the parent's ancestors and itself, oldest first.
-        inspirations: what another candidate's lineage has that the parent's has not, oldest first.
-        fork: id of the candidate from which the inspirations went their own way; None where there is none.
-        metrics: all metrics, the primary one first.
-        places: decimals of the primary one.
-    """
-
-    parent: Candidate
-    seed: Relative
-    lineage: Sequence[Relative]
-    inspirations: Sequence[Relative]
-    fork: str | None
-    metrics: Sequence[Metric]
-    places: int
+    parent: Candidate  # the candidate that is to be changed, with the tree that it is to be changed from
+    seed: Relative  # the run's first candidate
+    lineage: Sequence[Relative]  # the parent's ancestors and itself, oldest first
+    inspirations: Sequence[Relative]  # what another candidate's lineage has that the parent's has not, oldest first
+    fork: str | None  # id of the candidate from which the inspirations went their own way; None where there is none
+    metrics: Sequence[Metric]  # all metrics, the primary one first
+    places: int  # decimals of the primary one
 
     def steps(self) -> list[Step]:
         """The commits: the seed, the lineage, the inspirations; the branch `parent` is where the agent begins."""

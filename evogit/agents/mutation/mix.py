@@ -36,17 +36,12 @@ BOLDEST = 10.0  # changes never become larger than so many times the usual ones
 
 
 class Mix(Struct, frozen=True, kw_only=True):
-    """How much each way of changing code is drawn.
+    """How much each way of changing code is drawn."""
 
-    Attributes:
-        experience: how often a way was tried and paid in this run; without it all is as usual.
-        boldness: multiplies the size of changes; 1 is usual.
-        steps: how far named numbers go next, as `Brief.steps` tells.
-    """
-
+    # how often a way was tried and paid in this run; without it all is as usual
     experience: Mapping[str, OperatorCredit] = field(default_factory=dict)
-    boldness: float = 1.0
-    steps: Mapping[Constant, float] | None = None
+    boldness: float = 1.0  # multiplies the size of changes; 1 is usual
+    steps: Mapping[Constant, float] | None = None  # how far named numbers go next, as `Brief.steps` tells
 
     @property
     def size(self) -> float:

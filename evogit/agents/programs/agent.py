@@ -108,16 +108,12 @@ class _ProgramSession:
     model: str
     metered: bool
     evidence: dict[str, bytes] = field(default_factory=dict)
-    draft: Proposal | None = None
-    """What was in the workspace at the end."""
+    draft: Proposal | None = None  # what was in the workspace at the end
     left_out: Sequence[str] = ()
-    shown: tuple[str, ...] = ()
-    """Candidates of which the brief or the workspace shows code or a diff."""
+    shown: tuple[str, ...] = ()  # candidates of which the brief or the workspace shows code or a diff
     end: End = field(default_factory=End)
-    cut: str = ""
-    """Why it was ended before it ended by itself."""
-    why: str = ""
-    """The same, and why there is no proposal."""
+    cut: str = ""  # why it was ended before it ended by itself
+    why: str = ""  # the same, and why there is no proposal
 
     async def work(
         self, sandbox: Sandbox, session: GatewaySession | None, account: Account, reading: asyncio.Lock

@@ -54,23 +54,14 @@ class Ports(Struct, frozen=True, kw_only=True):
 
 
 class Setup(Struct, frozen=True, kw_only=True):
-    """What a program finds when it starts.
+    """What a program finds when it starts."""
 
-    Attributes:
-        argv: the command; its folder is the workspace.
-        env: environment variables beside those of every sandbox.
-        home: files below its home, path -> content.
-        workspace: files that are laid over the checked out ones.
-        branch: the branch of the bundle that it begins at.
-        exclude: patterns of what Git is to ignore in the workspace.
-    """
-
-    argv: Sequence[str]
-    env: Mapping[str, str]
-    home: Mapping[str, str]
-    workspace: Mapping[str, str]
-    branch: str
-    exclude: Sequence[str]
+    argv: Sequence[str]  # the command; its folder is the workspace
+    env: Mapping[str, str]  # environment variables beside those of every sandbox
+    home: Mapping[str, str]  # files below its home, path -> content
+    workspace: Mapping[str, str]  # files that are laid over the checked out ones
+    branch: str  # the branch of the bundle that it begins at
+    exclude: Sequence[str]  # patterns of what Git is to ignore in the workspace
 
 
 class End(Struct, frozen=True, kw_only=True):

@@ -52,42 +52,27 @@ class Said(Struct, frozen=True):
 
 
 class Told(Struct, frozen=True, kw_only=True):
-    """What the engine has to know of a reply or an event of it.
+    """What the engine has to know of a reply or an event of it."""
 
-    Attributes:
-        usage: what it says it cost, if it does.
-        last: whether that is the usage of all of the reply.
-        size: bytes of text that it adds.
-        extra: whether it comes only because we asked for the usage.
-        readable: whether it is a JSON object.
-    """
-
-    usage: TokenUsage | None = None
-    last: bool = False
-    size: int = 0
-    extra: bool = False
-    readable: bool = False
+    usage: TokenUsage | None = None  # what it says it cost, if it does
+    last: bool = False  # whether that is the usage of all of the reply
+    size: int = 0  # bytes of text that it adds
+    extra: bool = False  # whether it comes only because we asked for the usage
+    readable: bool = False  # whether it is a JSON object
 
 
 class Dialect(ABC):
     """One protocol."""
 
-    path: ClassVar[str]
-    """Below the address of the endpoint, which ends in "/v1"."""
-    fields: ClassVar[frozenset[str]]
-    """Of a request."""
-    limits: ClassVar[tuple[str, ...]]
-    """Fields that limit the tokens of a reply, the one to add first."""
-    thinking: ClassVar[tuple[str, ...]] = ()
-    """Fields that may say how many of these tokens are for thinking."""
+    path: ClassVar[str]  # below the address of the endpoint, which ends in "/v1"
+    fields: ClassVar[frozenset[str]]  # of a request
+    limits: ClassVar[tuple[str, ...]]  # fields that limit the tokens of a reply, the one to add first
+    thinking: ClassVar[tuple[str, ...]] = ()  # fields that may say how many of these tokens are for thinking
+    # the types of those tools which the program itself carries out
     tools: ClassVar[tuple[str, ...]] = ("function", "custom")
-    """The types of those tools which the program itself carries out."""
-    picture: ClassVar[int] = 50_000
-    """Tokens of a picture at most; those of OpenAI's smallest models count most."""
-    caches: ClassVar[bool] = False
-    """Whether a prompt may have to be paid as written to a cache."""
-    replied: ClassVar[str]
-    """The field of a whole reply that holds what the model wrote."""
+    picture: ClassVar[int] = 50_000  # tokens of a picture at most; those of OpenAI's smallest models count most
+    caches: ClassVar[bool] = False  # whether a prompt may have to be paid as written to a cache
+    replied: ClassVar[str]  # the field of a whole reply that holds what the model wrote
 
     def refusal(self, body: Mapping[str, Any]) -> str:
         """Why a request is not passed on at all, as it would be another one without what is not allowed."""

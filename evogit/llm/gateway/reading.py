@@ -25,29 +25,17 @@ Facts = dict[str, Any]
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """What the engine has to know of a request; `content` is what is sent, but for what depends on what is left.
+    """What the engine has to know of a request; `content` is what is sent, but for what depends on what is left."""
 
-    Attributes:
-        model: by which name the program asks for it.
-        prompt: more tokens than which it cannot have.
-        estimate: how many it has, about.
-        size: bytes of its text.
-        unbounded: what in it has a cost that nobody can tell beforehand; empty where nothing has.
-        reply: the tokens of the reply that the program asks for, None if it does not say.
-        ceilings: the names of fields in which it says so.
-        thinking: what it says of thinking, which counts among the tokens of the reply.
-        quiet: whether it did not ask for the usage of a stream.
-    """
-
-    model: str
-    prompt: int
-    estimate: int
-    size: int
-    unbounded: str
-    reply: int | None
-    ceilings: list[str]
-    thinking: Facts
-    quiet: bool
+    model: str  # by which name the program asks for it
+    prompt: int  # more tokens than which it cannot have
+    estimate: int  # how many it has, about
+    size: int  # bytes of its text
+    unbounded: str  # what in it has a cost that nobody can tell beforehand; empty where nothing has
+    reply: int | None  # the tokens of the reply that the program asks for, None if it does not say
+    ceilings: list[str]  # the names of fields in which it says so
+    thinking: Facts  # what it says of thinking, which counts among the tokens of the reply
+    quiet: bool  # whether it did not ask for the usage of a stream
     content: bytes = b""
 
     def filled(self, ceiling: int | None, names: list[str]) -> bytes:

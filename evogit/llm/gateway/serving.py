@@ -45,8 +45,7 @@ class Request(Struct, frozen=True, kw_only=True):
     path: str
     query: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytearray = field(default_factory=bytearray)
-    """Emptied when it was read."""
+    body: bytearray = field(default_factory=bytearray)  # emptied when it was read
 
 
 class Room:
