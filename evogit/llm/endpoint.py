@@ -42,15 +42,19 @@ from evogit.llm.replies import (
     LONGEST_ERROR,
     LONGEST_STREAM,
     MAY_BE_BILLED,
+    NAMES_STREAM,
+    REFUSALS,
     UNAVAILABLE,
     Fault,
     LostAttemptError,
+    StreamedReply,
+    StreamPiece,
+    piece_of,
     plain_json,
     quote,
     read_error,
     retry_after,
 )
-from evogit.llm.streams import NAMES_STREAM, REFUSALS, StreamedReply, StreamPiece, piece_of
 
 OPENAI = "api.openai.com"
 

@@ -13,9 +13,8 @@ from contextlib import suppress
 from typing import Any
 
 from evogit.llm import TokenUsage
-from evogit.llm.readings import LONGEST_READING, UnreadableError, head
-from evogit.llm.replies import LostAttemptError, read_reply
-from evogit.llm.streams import UNREADABLE, StreamPiece
+from evogit.llm.gateway.reading import LONGEST_READING, UnreadableError, head
+from evogit.llm.replies import UNREADABLE, LostAttemptError, StreamPiece, read_reply
 from evogit.subprocesses import DEVNULL, PIPE, leash, let_go, python, start_beside
 
 INLINE = 32_768  # bytes that are read by the engine itself; the worst JSON of so many takes 2 ms

@@ -14,10 +14,16 @@ from typing import Any, BinaryIO
 
 from msgspec.structs import asdict, replace
 
-from evogit.llm.gateway.reading import count_tokens, read_event, read_request, read_whole
-from evogit.llm.readings import LONGEST_READING, UnreadableError, head
-from evogit.llm.replies import LostAttemptError, plain_json, read_reply
-from evogit.llm.streams import piece_of
+from evogit.llm.gateway.reading import (
+    LONGEST_READING,
+    UnreadableError,
+    count_tokens,
+    head,
+    read_event,
+    read_request,
+    read_whole,
+)
+from evogit.llm.replies import LostAttemptError, piece_of, plain_json, read_reply
 
 MOST_MEMORY = 2 << 30  # bytes of address space; eight megabytes of empty lists take 300
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from evogit.core import EvoGitError
 from evogit.llm import Account, CredentialError, Reservation, RunEndsError, SpendingLimitError, TokenUsage
-from evogit.llm.bounds import USUAL_PROMPT
+from evogit.llm.bounds import USUAL_PROMPT, is_plausible
 from evogit.llm.endpoint import LONGEST_OUTAGE_PAUSE, LONGEST_PAUSE, NEVER_ARRIVED, Endpoint, ErrorAnswer
 from evogit.llm.gateway.events import (
     LONGEST_EVENT,
@@ -28,13 +28,68 @@ from evogit.llm.gateway.events import (
     redacted_event,
     whole_events,
 )
-from evogit.llm.gateway.metering import Meter
 from evogit.llm.gateway.protocols import OUT_OF_MONEY, Dialect, Messages, Told
-from evogit.llm.gateway.reading import Asked, read_event, read_whole
+from evogit.llm.gateway.reading import Asked, UnreadableError, read_event, read_whole
 from evogit.llm.gateway.serving import Caller, Request
 from evogit.llm.reader import INLINE, PIECE
-from evogit.llm.readings import UnreadableError
 from evogit.llm.replies import LONGEST_ERROR, LONGEST_STREAM, MAY_BE_BILLED, LostAttemptError, quote, retry_after
+
+WRAPPING = 4000
+"""Bytes of a whole reply that are not its text, at most, as far as what it says of its tokens is doubted."""
+
+
+class Meter:
+    """Runs along with one call, whose prompt has about `estimate` tokens in `size` bytes."""
+
+    def __init__(self, estimate: int, size: int) -> None:
+        self._estimate = estimate
+        self._size = size
+        self._said: TokenUsage | None = None
+        self._last = False
+        self.bytes = 0
+        self._wrapping = 0
+
+    def read_event(self, told: Told) -> None:
+        """Count one event of a stream."""
+        self.bytes += told.size
+        self._read(told)
+
+    def read_reply(self, told: Told, size: int) -> None:
+        """Count a reply that came whole, in so many bytes."""
+        self.bytes = told.size if told.readable else size
+        self._wrapping = WRAPPING
+        self._read(told)
+
+    def _read(self, told: Told) -> None:
+        if usage := told.usage:
+            old = self._said or TokenUsage()
+            self._said = TokenUsage(
+                prompt=max(old.prompt, usage.prompt),
+                cached=max(old.cached, usage.cached),
+                written=max(old.written, usage.written),
+                completion=max(old.completion, usage.completion),
+            )
+            self._last |= told.last
+
+    @property
+    def told(self) -> TokenUsage | None:
+        """What the endpoint counted for all of the call, None if it did not, or not so much as it must have been."""
+        said = self._said
+        if said is None or not self._last or not said.prompt or (self.bytes and not said.completion):
+            return None
+        return said if is_plausible(said, self._size, self.bytes - self._wrapping) else None
+
+    @property
+    def so_far(self) -> TokenUsage:
+        """What a call that goes on or was broken off comes to, about."""
+        said = self._said or TokenUsage()
+        completion = max(-(-self.bytes // 4), said.completion)
+        if not said.prompt:
+            return TokenUsage(prompt=self._estimate, completion=completion, estimated=True)
+        return TokenUsage(
+            prompt=said.prompt, cached=said.cached, written=said.written, completion=completion, estimated=True
+        )
+
 
 MOST_EVENTS = 300_000  # events of a reply; some endpoints send two for a token
 MOST_REPLY = 64_000  # tokens of a reply at most where a limit is in force: what one call holds of it no other agent has

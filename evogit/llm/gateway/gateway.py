@@ -18,13 +18,11 @@ from typing import Any
 from evogit.core import EvoGitError, UsageError
 from evogit.llm import Account
 from evogit.llm.endpoint import CROWD, Endpoint
-from evogit.llm.gateway.forwarding import Call, DeniedError, Upstream
-from evogit.llm.gateway.metering import Meter
+from evogit.llm.gateway.forwarding import Call, DeniedError, Meter, Upstream
 from evogit.llm.gateway.protocols import DIALECTS, Chat, Dialect, Messages
-from evogit.llm.gateway.reading import Asked
+from evogit.llm.gateway.reading import Asked, UnreadableError
 from evogit.llm.gateway.serving import MOST_IN_MEMORY, Caller, RejectedError, Request, Room
 from evogit.llm.reader import ReaderProcess
-from evogit.llm.readings import UnreadableError
 from evogit.llm.registry import OpenModels
 
 SOCKET = "models.sock"  # the name of a session's socket in its folder

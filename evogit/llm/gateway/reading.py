@@ -15,7 +15,24 @@ from evogit.llm import estimate_tokens
 from evogit.llm.bounds import PREAMBLE, most_tokens
 from evogit.llm.gateway.events import event_data, read_json, respelt
 from evogit.llm.gateway.protocols import DIALECTS, Told, attachments
-from evogit.llm.readings import UnreadableError
+
+LONGEST_READING = 20.0
+"""Seconds in which something must be read, by the clock; the process has as many of CPU. What takes longer is made to.
+"""
+
+
+class UnreadableError(Exception):
+    """What was sent cannot be read, with HTTP's status where it is a request, and the reason."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def head(told: Mapping[str, Any], size: int) -> bytes:
+    """The line before a content of so many bytes."""
+    return json.dumps({**told, "bytes": size}).encode() + b"\n"
+
 
 PICTURE = 1500  # tokens that a picture comes to, about; its base64 says nothing about that
 LONGEST_REQUEST = 8_000_000  # bytes of a request's body; a whole context of a million tokens, or a dozen pictures
