@@ -85,13 +85,6 @@ def write(brief: Brief, background: Background, context: int, turns: int = TURNS
     return briefing.write(brief, background, context // 2, {"turns": str(turns), "evaluations": str(left)})
 
 
-def _plan(reply: str) -> str:
-    """What a reply says it is about to try, before its first block; empty where it does not."""
-    before = re.split(r"^<{7}", reply, maxsplit=1, flags=re.MULTILINE)[0]
-    found = re.search(r"^[#*_ ]{0,9}PLAN[*_ ]{0,9}:[*_ ]{0,9}(.+)", before, re.MULTILINE)
-    return found[1] if found else ""
-
-
 class _EndedError(Exception):
     """The session is over; the message says why."""
 
@@ -120,7 +113,11 @@ class _Session:
         try:
             await self._converse(tools)
         except _EndedError as ended:
-            return self._last(tools, str(ended))
+            self._say(Message("user", f"The session ended: {ended}."))
+            try:
+                return tools.proposal()
+            except EditError as error:
+                raise NoUsableChangeError(f"{one_line(str(ended), 500)}; {error}", self.evidence) from error
         return tools.proposal()
 
     async def _converse(self, tools: ToolSession) -> None:
@@ -169,20 +166,13 @@ class _Session:
         claims = self.brief.claims
         if claims is None:
             return ""
-        if plan := _plan(reply):
-            claims.make(plan)
+        before = re.split(r"^<{7}", reply, maxsplit=1, flags=re.MULTILINE)[0]
+        if plan := re.search(r"^[#*_ ]{0,9}PLAN[*_ ]{0,9}:[*_ ]{0,9}(.+)", before, re.MULTILINE):
+            claims.make(plan[1])
         new = [said for said in claims.others() if said not in self.heard and said not in self.background.others]
         new = new[: MOST_HEARD - len(self.heard)]
         self.heard.update(new)
         return f"\n\nOthers are trying now, so do something else:\n{listed(new, self.model.context)}" if new else ""
-
-    def _last(self, tools: ToolSession, why: str) -> Proposal:
-        """The draft as it was when the session ended before it was finished."""
-        self._say(Message("user", f"The session ended: {why}."))
-        try:
-            return tools.proposal()
-        except EditError as error:
-            raise NoUsableChangeError(f"{one_line(why, 500)}; {error}", self.evidence) from error
 
     def _say(self, message: Message) -> None:
         self.messages.append(message)

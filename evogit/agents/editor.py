@@ -131,13 +131,12 @@ class _Talk:
         read: EditReply = parse(reply)
         draft = Draft(self._brief.files, self._background.refusal)
         draft.take(read.blocks)
-        return proposal_of(
-            draft,
-            self._brief,
-            self._background,
+        proposal = Proposal(
+            changes=draft.changes,
             title=read.title,
             reason=reason_of(reply),
             model=self._model.name,
             shown=self._written.shown,
             evidence=self.evidence,
         )
+        return proposal_of(draft, self._brief, self._background, proposal)

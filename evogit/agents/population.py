@@ -9,8 +9,8 @@ import re
 import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
-from functools import partial
 from pathlib import Path
+from typing import Any, TypeGuard
 
 from msgspec.structs import replace
 
@@ -68,28 +68,20 @@ def populate(
     Raises ConfigError: a person's own class is wrong; SandboxError: a coding program cannot have its sandbox;
     UsageError: an agent's kind or model is not known.
     """
-    makers: dict[str, Callable[[AsyncExitStack, AgentSpec], Sequence[Agent]]] = {
-        "mutator": _mutators,
-        "editor": partial(_asking, Editor, models),
-        "coder": partial(_asking, Coder, models),
-    }
     agents: list[Agent] = []
     for spec in specs:
-        agents += makers.get(spec.kind, _own if is_own(spec.kind) else programs)(stack, spec)
+        count = range(spec.count)
+        if spec.kind == "mutator":
+            agents += [Mutator() for _ in count]
+        elif spec.kind in ("editor", "coder"):
+            kind = Editor if spec.kind == "editor" else Coder
+            asked = [models(name) for name in spec.models]
+            agents += [kind(*asked) for _ in count]
+        elif is_own(spec.kind):
+            agents += [OwnAgent(spec.kind) for _ in count]
+        else:
+            agents += programs(stack, spec)
     return agents
-
-
-def _mutators(stack: AsyncExitStack, spec: AgentSpec) -> list[Agent]:
-    return [Mutator() for _ in range(spec.count)]
-
-
-def _asking(kind: type[Editor | Coder], models: Models, stack: AsyncExitStack, spec: AgentSpec) -> list[Agent]:
-    asked = [models(name) for name in spec.models]
-    return [kind(*asked) for _ in range(spec.count)]
-
-
-def _own(stack: AsyncExitStack, spec: AgentSpec) -> list[Agent]:
-    return [OwnAgent(spec.kind) for _ in range(spec.count)]
 
 
 LOST = (NoUsableChangeError, ModelError, RunEndsError, SpendingLimitError)
@@ -138,9 +130,10 @@ class OwnAgent(Agent):
             proposal = await self._agent.propose(brief, rng)
         except LOST as error:
             told = getattr(error, "evidence", {})
-            raise NoUsableChangeError(_line(error), told if _is_evidence(told) else {}) from error
+            raise NoUsableChangeError(one_line(str(error), REASON), told if _is_evidence(told) else {}) from error
         except asyncio.CancelledError as error:
-            if _is_being_cancelled():
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():  # the engine ends this agent, not something it waited for
                 raise
             raise self._lost(error) from error
         except (Exception, SystemExit) as error:
@@ -159,32 +152,24 @@ class OwnAgent(Agent):
         return f", line {lines[-1]}" if lines else ""
 
 
-def _is_being_cancelled() -> bool:
-    """Whether the engine ends this agent, and not something that the agent itself waited for."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
-
-
-def _line(error: BaseException) -> str:
-    return one_line(str(error), REASON)
-
-
 def _said(error: BaseException) -> str:
-    return f"{type(error).__name__}: {_line(error)}".rstrip(": ")
+    return f"{type(error).__name__}: {one_line(str(error), REASON)}".rstrip(": ")
 
 
 def _odd(proposal: object) -> str:
     """What is wrong with a proposal, with what came; empty where it can be carried out."""
     if not isinstance(proposal, Proposal):
         return f"with its changes, got {proposal!r:.200}"
+    is_changes = _is_mapping(proposal.changes, lambda content: isinstance(content, bytes | None))
+    is_modes = _is_mapping(proposal.modes, lambda mode: mode in (FILE, EXECUTABLE))
     wrong = [
         f"whose {name} {should}, got {getattr(proposal, name)!r:.200}"
         for name, should, holds in (
-            ("changes", "are path -> bytes, or None to delete it", _is_changes(proposal.changes)),
+            ("changes", "are path -> bytes, or None to delete it", is_changes),
             ("title", "is a text", isinstance(proposal.title, str)),
             ("strategy", "is a word or some joined by +", _is_name(proposal.strategy)),
             ("strategy", "is none of the engine's", proposal.strategy not in (EXTENDED, MIRRORED)),
-            ("modes", f"are path -> 0o{FILE:o} or 0o{EXECUTABLE:o}", _is_modes(proposal.modes)),
+            ("modes", f"are path -> 0o{FILE:o} or 0o{EXECUTABLE:o}", is_modes),
             ("model", "is a name", _is_name(proposal.model)),
             ("evidence", "is bytes by names of files such as notes.md", _is_evidence(proposal.evidence)),
         )
@@ -193,24 +178,15 @@ def _odd(proposal: object) -> str:
     return wrong[0] if wrong else ""
 
 
-def _is_changes(found: object) -> bool:
-    return isinstance(found, Mapping) and all(
-        isinstance(path, str) and (content is None or isinstance(content, bytes)) for path, content in found.items()
-    )
-
-
 def _is_name(found: object) -> bool:
     return isinstance(found, str) and found.isprintable() and len(found) <= LONGEST_NAME
 
 
-def _is_modes(found: object) -> bool:
-    return isinstance(found, Mapping) and all(
-        isinstance(path, str) and mode in (FILE, EXECUTABLE) for path, mode in found.items()
-    )
+def _is_evidence(value: object) -> bool:
+    names = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
+    return _is_mapping(value, lambda content: isinstance(content, bytes)) and all(map(names.fullmatch, value))
 
 
-def _is_evidence(found: object) -> bool:
-    return isinstance(found, Mapping) and all(
-        isinstance(name, str) and re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,99}", name) and isinstance(content, bytes)
-        for name, content in found.items()
-    )
+def _is_mapping(value: object, fits: Callable[[object], bool]) -> TypeGuard[Mapping[str, Any]]:
+    """Return whether a value maps texts to values that fit."""
+    return isinstance(value, Mapping) and all(isinstance(key, str) and fits(each) for key, each in value.items())

@@ -111,13 +111,8 @@ def write(
 ) -> Written:
     """Write the brief for a model that may be asked so many tokens at a time.
 
-    Args:
-        brief: what is to be done.
-        background: what is known.
-        context: tokens of a question.
-        tools: values of the template `how`, which takes the place of how to answer where a model has tools.
-        how: the name of that template.
-        code: whether the code is in it, as it need not be where files can be read.
+    A model that has `tools`, values of the template `how`, is told that in place of how to answer. `code`: whether the
+    code is included, which a model that can read files does not need.
 
     Raises ConfigError: a template of the task is wrong.
     """
@@ -132,7 +127,8 @@ def write(
     room = max((tokens - int(PAST_ROOM * tokens) - used) // step, 1) * step
     shown = excerpt(brief, background, room) if tools is None else excerpt(brief, background, room, fill=0)
     values |= {"code": shown.text() if code else "", "unshown": shown.unshown if code else ""}
-    markers = _markers(marker_length(shown.files.values()))
+    length = marker_length(shown.files.values())
+    markers = {"less": "<" * length, "equal": "=" * length, "greater": ">" * length, "length": str(length)}
     if code and tools is None and not (shown.whole and not shown.unshown):
         values["unshown"] = f"{values['unshown']}\n\n{MORE.format_map(markers)}".strip()
     present = estimate_tokens(rules) + sum(map(estimate_tokens, _sections(sections, {**values, **NO_PAST})))
@@ -170,10 +166,7 @@ def repair(reason: str, hint: str, background: Background) -> str:
 
 
 def look_back(background: Background) -> str:
-    """What a model is asked for when nothing has helped for a while.
-
-    Raises ConfigError: the task's template is wrong.
-    """
+    """Return what a model is asked when nothing has helped for a while. Raises ConfigError: the template is wrong."""
     return _fill("tactic.md", _template("tactic.md", background), {})
 
 
@@ -227,10 +220,6 @@ def _shown(background: Background, values: Mapping[str, str]) -> tuple[str, ...]
     return tuple(dict.fromkeys((*best, *found)))
 
 
-def _markers(length: int) -> dict[str, str]:
-    return {"less": "<" * length, "equal": "=" * length, "greater": ">" * length, "length": str(length)}
-
-
 def _template(name: str, background: Background) -> str:
     folder = background.templates
     if (folder / name).is_file():
@@ -240,12 +229,12 @@ def _template(name: str, background: Background) -> str:
 
 def _sections(template: str, values: Mapping[str, str]) -> list[str]:
     parts = re.split(r"^(?=## )", template, flags=re.MULTILINE)
-    return [_fill("brief.md", part, values) for part in parts if part and not _is_empty(part, values)]
-
-
-def _is_empty(part: str, values: Mapping[str, str]) -> bool:
-    names = Template(part).get_identifiers()
-    return bool(names) and not any(values.get(name, "unknown").strip() for name in names)
+    filled = []
+    for part in filter(None, parts):
+        names = Template(part).get_identifiers()
+        if not names or any(values.get(name, "unknown").strip() for name in names):
+            filled.append(_fill("brief.md", part, values))
+    return filled
 
 
 def _fill(name: str, template: str, values: Mapping[str, str]) -> str:
@@ -268,22 +257,16 @@ DIRECTIONS = (
 """Of an agent's move, the next one after the other's: moves that are thought about together differ in theirs."""
 
 
-def place_to_look(brief: Brief) -> str:
-    """The direction of a move: the next one by its number that nobody follows now; empty where conflicts say what.
+def direction(brief: Brief, background: Background) -> str:
+    """Return where an agent that is not alone looks first; "" if conflicts say what to do.
 
-    Where all are taken, and in a deterministic run, where nobody is told of others, the number alone decides.
+    It is the next direction by the move's number that no other agent follows now. If all are taken, and in a
+    deterministic run, in which agents are told nothing of others, the number alone decides.
     """
-    if brief.conflicts or not brief.move:
+    if background.agents <= 1 or brief.conflicts or not brief.move:
         return ""
     taken = "\n".join(brief.claims.others()) if brief.claims else ""
     first = brief.move % len(DIRECTIONS)
     places = DIRECTIONS[first:] + DIRECTIONS[:first]
-    return next((place for place in places if place not in taken), places[0])
-
-
-def direction(brief: Brief, background: Background) -> str:
-    """What an agent is told of it where it is not alone."""
-    place = place_to_look(brief) if background.agents > 1 else ""
-    if not place:
-        return ""
+    place = next((place for place in places if place not in taken), places[0])
     return f"Others have much the same brief. To propose something else, look first at {place}."

@@ -7,7 +7,7 @@ Beside the blocks that change files there are lines that begin with a marker and
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -153,12 +153,8 @@ def _read(name: str) -> list[ReadLines]:
     path, defined, ranges = cleaned_path(found[1]), found[2], (found[3] or "").replace("L", "")
     if defined:
         return [ReadLines(path, name=defined)]
-    return [_lines(path, each.strip()) for each in ranges.split(",")]
-
-
-def _lines(path: str, lines: str) -> ReadLines:
-    first, dash, last = lines.partition("-")
-    return ReadLines(path, max(int(first), 1), int(last or 0) if dash else int(first))
+    parts = (lines.strip().partition("-") for lines in ranges.split(","))
+    return [ReadLines(path, max(int(first), 1), int(last or 0) if dash else int(first)) for first, dash, last in parts]
 
 
 def only_reads(reply: str) -> tuple[ReadLines, ...]:
@@ -178,33 +174,21 @@ def read(call: ReadLines, text: str, room: int) -> str:
     """
     lines = text.split("\n")
     lines = lines[:-1] if lines[-1] == "" else lines
-    first, last = _range(call, text, len(lines))
+    first, last = call.first, min(call.last or len(lines), len(lines))
+    if call.name:
+        if (part := named(text, call.name)) is None:
+            raise EditError(f"{one_line(call.path, 100)!r} has no definition of {one_line(call.name, 100)!r}")
+        first, last = part.first, part.last
     if first > max(last, 1):
         raise EditError(f"{one_line(call.path, 100)!r} has {len(lines):,} lines")
-    asked = lines[first - 1 : last]
-    shown = list(_fitting(asked, room))
+    asked, shown, left = lines[first - 1 : last], list[str](), room
+    for line in asked:
+        if (left := left - estimate_tokens(line + "\n")) < 0:
+            break
+        shown.append(line)
     end = first + len(shown) - 1
     about = f"File {one_line(call.path, 300)}, lines {first:,}-{end:,} of {len(lines):,}"
     if not shown and asked:
         return f"{about}, the first of which is cut:\n{fence(escaped(cut(asked[0], room)))}"
     more = f"\nREAD {one_line(call.path, 300)} {end + 1}-{last} shows the rest." if end < last else ""
     return f"{about}:\n{fence(escaped(chr(10).join(shown))) or '(empty)'}{more}"
-
-
-def _range(call: ReadLines, text: str, count: int) -> tuple[int, int]:
-    """The first and the last line that are asked for."""
-    if not call.name:
-        return call.first, min(call.last or count, count)
-    part = named(text, call.name)
-    if part is None:
-        raise EditError(f"{one_line(call.path, 100)!r} has no definition of {one_line(call.name, 100)!r}")
-    return part.first, part.last
-
-
-def _fitting(lines: list[str], room: int) -> Iterator[str]:
-    """As many of the first lines as fit."""
-    for line in lines:
-        room -= estimate_tokens(line + "\n")
-        if room < 0:
-            return
-        yield line

@@ -6,8 +6,10 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from msgspec.structs import replace
+
 from evogit.agents import Background, Brief, FileContents, Proposal
-from evogit.agents.editing.blocks import Block, Delete, EditError, Rename, Replace, Write, is_prose
+from evogit.agents.editing.blocks import Block, EditError, Rename, Replace, Write, is_prose
 from evogit.agents.editing.matching import MOST_MATCHES, Match, closest, find
 from evogit.repository import EXECUTABLE, FILE, count_markers
 from evogit.text import one_line
@@ -80,7 +82,10 @@ class Draft:
             elif isinstance(block, Rename):
                 self._rename(block)
             else:
-                self._delete(block)
+                self._existing(block.path)
+                self._made[block.path] = None
+                self._origins.pop(block.path, None)
+                self._kinds.add("delete")
 
     def _check(self, path: str) -> None:
         if reason := self._refusal(path):
@@ -88,11 +93,6 @@ class Draft:
 
     def _exists(self, path: str) -> bool:
         return self._made[path] is not None if path in self._made else path in self._base
-
-    def _text(self, path: str) -> Text:
-        """A text that is there; it stays one while more blocks change it, as reading a large one takes long."""
-        made = self._made.get(path)
-        return made if isinstance(made, Text) else Text(self._existing(path), path)
 
     def _existing(self, path: str) -> bytes:
         content = self.content(path)
@@ -106,7 +106,9 @@ class Draft:
     def _replace(self, block: Replace) -> None:
         if not block.search and not (self._exists(block.path) and self.content(block.path)):
             return self._write(Write(block.path, block.replace))
-        text = self._text(block.path)
+        text = self._made.get(block.path)  # stays a text while more blocks change it, as reading takes long
+        if not isinstance(text, Text):
+            text = Text(self._existing(block.path), block.path)
         text.replace(block.search, block.replace)
         self._made[block.path] = text
         self._kinds.add("edit")
@@ -118,12 +120,6 @@ class Draft:
         text.write(block.lines)
         self._made[block.path] = text
         self._kinds.add("new" if old is None else "whole")
-
-    def _delete(self, block: Delete) -> None:
-        self._existing(block.path)
-        self._made[block.path] = None
-        self._origins.pop(block.path, None)
-        self._kinds.add("delete")
 
     def _rename(self, block: Rename) -> None:
         self._check(block.to)
@@ -245,49 +241,21 @@ def _is_placeholder(line: str, path: str) -> bool:
     return bool(comment) and bool(_WHOLE.fullmatch(said))
 
 
-def proposal_of(
-    draft: Draft,
-    brief: Brief,
-    background: Background,
-    *,
-    title: str,
-    reason: str,
-    model: str,
-    shown: tuple[str, ...],
-    evidence: FileContents,
-) -> Proposal:
-    """The draft as a proposal of this title and reason, by `model` that was `shown` these, with how it came about.
+def proposal_of(draft: Draft, brief: Brief, background: Background, proposal: Proposal) -> Proposal:
+    """Complete a proposal of the draft's changes with its strategy and the modes of files.
 
     Raises EditError: a conflict that was to be settled is still open.
     """
-    _refuse_open_conflicts(draft, brief)
-    return Proposal(
-        changes=draft.changes,
-        title=title,
-        reason=reason,
-        strategy=draft.strategy,
-        modes=_modes(draft, brief, background),
-        shown=shown,
-        model=model,
-        evidence=evidence,
-    )
-
-
-def _refuse_open_conflicts(draft: Draft, brief: Brief) -> None:
     files = {**{path: brief.files[path] for path in brief.conflicts}, **draft.changes}
     for path, size in brief.conflicts.items():
         if count_markers(files[path] or b"", size):
             hint = "Settle every conflict of the file; SEARCH it with all its markers, or WRITE the whole file."
             raise EditError(f"markers of conflicts are left in {one_line(path, 300)!r}", hint)
-
-
-def _modes(draft: Draft, brief: Brief, background: Background) -> dict[str, int]:
-    """Renamed files keep their mode; new ones that begin like a program are one."""
     modes = {}
-    for path, content in draft.changes.items():
+    for path, content in draft.changes.items():  # renamed files keep their mode; new ones with #! are programs
         origin = draft.origins.get(path)
         if content is None or (path in brief.files and not origin):
             continue
         program = origin in background.programs if origin else content.startswith(b"#!")
         modes[path] = EXECUTABLE if program else FILE
-    return modes
+    return replace(proposal, strategy=draft.strategy, modes=modes)

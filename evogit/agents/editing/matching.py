@@ -115,7 +115,8 @@ def _shifted(indents: dict[str, str], fresh: set[str], thin: bool) -> dict[str, 
     if is_.endswith(said):
         added = is_.removesuffix(said)
         same = all(each == added + before for before, each in indents.items())
-        certain = not added or not (thin or any(_is_odd(each, said, added) for each in fresh))
+        mixed = any(not indent.startswith(said) or len(set(added + indent)) > 1 for indent in fresh)
+        certain = not added or not (thin or mixed)  # less than the search's, or tabs and spaces, may mean anything
         return {each: added + each for each in fresh} if same and certain else None
     if said.endswith(is_):
         extra = said.removesuffix(is_)
@@ -123,11 +124,6 @@ def _shifted(indents: dict[str, str], fresh: set[str], thin: bool) -> dict[str, 
         fits = all(each.startswith(extra) for each in fresh)
         return {each: each.removeprefix(extra) for each in fresh} if same and fits else None
     return None
-
-
-def _is_odd(fresh: str, said: str, added: str) -> bool:
-    """Whether an indentation is less than that of the search, or would become tabs and spaces."""
-    return not fresh.startswith(said) or len(set(added + fresh)) > 1
 
 
 def _tabbed(indents: dict[str, str], fresh: set[str]) -> dict[str, str] | None:

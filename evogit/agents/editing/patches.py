@@ -40,12 +40,9 @@ def begins(lines: Sequence[str], at: int) -> bool:
 
 
 def read(lines: Sequence[str], at: int, *, fenced: bool) -> tuple[list[Block], int]:
-    """What the changes of one file make of it, and the number of the line behind them.
+    """Return the blocks of one file's changes, which begin at line `at` of a reply, and the number of the line after.
 
-    Args:
-        lines: the whole reply
-        at: where they begin
-        fenced: whether they stand in a code fence, which then ends them.
+    If they are `fenced`, the code fence ends them.
 
     Raises EditError: they can be read in two ways or not at all.
     """
@@ -103,7 +100,9 @@ def _hunks(lines: Sequence[str], at: int, *, fenced: bool) -> tuple[list[list[st
         if line[:1] in ("+", "-", " "):
             hunks[-1].append(line)
         elif not line:
-            goes_on = goes_on or _goes_on(lines, at)
+            # blank lines within a hunk are context that lost its space
+            rest = next((lines[number] for number in range(at, len(lines)) if lines[number]), "")
+            goes_on = goes_on or rest[:1] in ("+", "-", " ") or bool(_HUNK.fullmatch(rest))
             if not goes_on:
                 break
             hunks[-1].append(" ")
@@ -114,27 +113,16 @@ def _hunks(lines: Sequence[str], at: int, *, fenced: bool) -> tuple[list[list[st
             )
         goes_on = fenced or (goes_on and not line)  # which holds for all blank lines that follow each other
         at += 1
-    kept = [_without_last_blanks(hunk) for hunk in hunks]
-    return [hunk for hunk in kept if hunk], at
+    for hunk in hunks:
+        while hunk and hunk[-1] == " ":
+            hunk.pop()
+    return list(filter(None, hunks)), at
 
 
 def _ends(lines: Sequence[str], at: int) -> bool:
     line = lines[at]
     is_hunk = bool(_HUNK.fullmatch(line))
     return line.startswith(("```", "*** End Patch", "diff --git ", "<<<<<")) or (begins(lines, at) and not is_hunk)
-
-
-def _goes_on(lines: Sequence[str], at: int) -> bool:
-    """Whether the hunk goes on behind blank lines: these are context then, whose space was lost."""
-    rest = next((lines[number] for number in range(at, len(lines)) if lines[number]), "")
-    return rest[:1] in ("+", "-", " ") or bool(_HUNK.fullmatch(rest))
-
-
-def _without_last_blanks(hunk: list[str]) -> list[str]:
-    end = len(hunk)
-    while end and hunk[end - 1] == " ":
-        end -= 1
-    return hunk[:end]
 
 
 def _added(hunks: Sequence[Sequence[str]], path: str) -> tuple[str, ...]:

@@ -164,12 +164,19 @@ class Reader:
         kind, name = opening.kind, cleaned_path(opening.name)
         if kind in ("DELETE", "RENAME"):
             self.pass_close(opening.length)
-            return Delete(_path(name, kind)) if kind == "DELETE" else _rename(opening.name)
+            if kind == "RENAME":
+                return _rename(opening.name)
+            if not name:
+                raise EditError("a DELETE block names no file", "Write the path behind DELETE, on the same line.")
+            return Delete(name)
         begun, above = self._next, self._above
         path = name or ("" if _TITLE.fullmatch(above) else path_alone(above))
         lines = self.until_closed(opening, path)
-        if not path and kind == "SEARCH":
-            path, lines = self._path_for(lines, above)
+        if not path and kind == "SEARCH":  # the path may be its first line, or the one of the block before
+            if path := path_in_comment(lines[0]) if lines else "":
+                lines = lines[1:]
+            elif lines and not above and not lines[0].startswith("====="):
+                path = self._before
         if not path:
             raise EditError(
                 f"the {kind} block at line {begun} of the reply names no file",
@@ -177,13 +184,6 @@ class Reader:
             )
         self._before = path
         return Write(path, unfenced(lines, path)) if kind == "WRITE" else _replace(path, lines, "=" * opening.length)
-
-    def _path_for(self, lines: list[str], above: str) -> tuple[str, list[str]]:
-        """The path of a SEARCH that does not name one: its first line, or the block's right before; and its lines."""
-        if inside := path_in_comment(lines[0]) if lines else "":
-            return inside, lines[1:]
-        searches = bool(lines) and not lines[0].startswith("=====")
-        return ("" if above or not searches else self._before), lines
 
     def pass_close(self, length: int) -> None:
         """Pass over the end of a block of one line, which some models close too."""
@@ -250,12 +250,6 @@ class Reader:
             return None
         self._next += found
         return lines[:found]
-
-
-def _path(name: str, kind: str) -> str:
-    if not name:
-        raise EditError(f"a {kind} block names no file", f"Write the path behind {kind}, on the same line.")
-    return name
 
 
 def _rename(name: str) -> Rename:

@@ -125,7 +125,11 @@ def mutate(files: FileContents, donor_files: FileContents, seed: int, mix: Mix =
         changes = {name: new for name in edits if (new := apply(files[name], edits[name])) != files[name]}
         if changes and all(map(compiles, changes.values())):
             made = [edit for edits_of_file in edits.values() for edit in edits_of_file]
-            return Proposal(changes=changes, title=_title(files, edits), strategy=_strategy(made))
+            ways: dict[str, str] = {}  # each once: history learns from them what pays
+            for edit in made:
+                ways.setdefault(edit.way.partition("@")[0], edit.way)
+            strategy = "+".join(list(ways.values())[:MAX_WAYS])
+            return Proposal(changes=changes, title=_title(files, edits), strategy=strategy)
     names = one_line(", ".join(sorted(files)) or "none")
     raise NoUsableChangeError(
         f"expected a Python module of at most {MAX_SOURCE_BYTES // 1024} KiB that parses and has something to edit, "
@@ -164,14 +168,6 @@ def _edit(content: bytes, mix: Mix, rng: random.Random) -> Edit | None:
         if edit and may_change(content, edit.start, edit.end):
             return edit
     return None
-
-
-def _strategy(edits: list[Edit]) -> str:
-    """The ways in which a proposal was made, each once: history learns from it what pays."""
-    ways: dict[str, str] = {}
-    for edit in edits:
-        ways.setdefault(edit.way.partition("@")[0], edit.way)
-    return "+".join(list(ways.values())[:MAX_WAYS])
 
 
 def _title(files: FileContents, edits: dict[str, list[Edit]]) -> str:

@@ -72,19 +72,18 @@ def perturb_number(source: Source, rng: random.Random, mix: Mix) -> Edit | None:
 def swap_operator(source: Source, rng: random.Random) -> Edit | None:
     """Put another operator of the same kind in an operator's place, but let a list grow as it does."""
     site = _any_site(source, "operator", rng)
-    if site is None or (site.text.endswith("=") and not _adds_to_number(source, site)):
+    if site is None:
         return None
+    if site.text.endswith("="):
+        target = re.search(rb"(\w+)\s*\Z", source.content[max(0, site.start - 100) : site.start])
+        if target and not is_number(source.content, site.where, target[1].decode(errors="replace")):
+            return None
     text = " ".join(site.text.split())
     others = sorted({sign for group in _ALTERNATIVES if text in group for sign in group} - {text})
     if not others:
         return None
     new = rng.choice(others)
     return _replace(site, new, f"swap {text} for {new}")
-
-
-def _adds_to_number(source: Source, site: Site) -> bool:
-    target = re.search(rb"(\w+)\s*\Z", source.content[max(0, site.start - 100) : site.start])
-    return target is None or is_number(source.content, site.where, target[1].decode(errors="replace"))
 
 
 def swap_literal(source: Source, rng: random.Random) -> Edit | None:

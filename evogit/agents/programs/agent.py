@@ -133,7 +133,8 @@ class _ProgramSession:
             self.evidence[SESSION_LOG] = container.transcript.text
             try:
                 async with reading:
-                    await self._salvage(container)
+                    members = await container.salvage(self.bounds.disk)
+                    self.draft = await asyncio.to_thread(self._read, members, self.end.message)
             except (NoUsableChangeError, RepositoryError, SandboxError) as error:
                 self.why = f"{self.why}; {error}" if self.why else str(error)
         self._note(reviews, time.monotonic() - began)
@@ -211,11 +212,6 @@ class _ProgramSession:
             over.cancel()
         return ""
 
-    async def _salvage(self, container: Container) -> None:
-        """Make a proposal of what is in the workspace."""
-        found = await container.salvage(self.bounds.disk)
-        self.draft = await asyncio.to_thread(self._read, found, self.end.message)
-
     def _read(self, found: Iterable[Member], message: str) -> Proposal:
         """What the files of the workspace propose. Raises NoUsableChangeError: nothing that counts."""
         returned = read_back(found, self.brief, self.background, [f"/{BRIEF}", *self.preset.junk])
@@ -268,4 +264,4 @@ def _ending(code: int) -> str:
 
 
 async def _nobody(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Where models are, for a program that has its own."""
+    """Serve no models to a program that has its own."""
