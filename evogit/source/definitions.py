@@ -131,7 +131,12 @@ def _statements(lines: Sequence[str], body: Sequence[ast.stmt], start: int, end:
         stop = end if group is groups[-1] else group[-1].end_lineno or end
         text, name = "".join(lines[start:stop]), defined(group)
         if name:
-            yield _Statement(text, name, members=tuple(_members(lines, group, start, stop)))
+            members: list[_Statement] = []  # of a class: its head and the statements of its body
+            match group:
+                case [ast.ClassDef(body=[first, *_] as inner) as definition] if _first_line(first) > definition.lineno:
+                    at = _first_line(first) - 1
+                    members = [_Statement("".join(lines[start:at]), _HEAD), *_statements(lines, inner, at, stop)]
+            yield _Statement(text, name, members=tuple(members))
         else:
             bare = "".join(lines[_first_line(group[0]) - 1 : group[-1].end_lineno]).strip()
             kind = "" if isinstance(group[0], ast.Import | ast.ImportFrom) else f"<{type(group[0]).__name__}>"
@@ -139,15 +144,6 @@ def _statements(lines: Sequence[str], body: Sequence[ast.stmt], start: int, end:
         start = stop
     if start < end:
         yield _Statement("".join(lines[start:end]))
-
-
-def _members(lines: Sequence[str], group: Sequence[ast.stmt], start: int, stop: int) -> Iterator[_Statement]:
-    """The head and the body of a class."""
-    match group:
-        case [ast.ClassDef(body=[first, *_] as body) as definition] if _first_line(first) > definition.lineno:
-            at = _first_line(first) - 1
-            yield _Statement("".join(lines[start:at]), _HEAD)
-            yield from _statements(lines, body, at, stop)
 
 
 def _bare(statements: Iterable[_Statement]) -> Iterator[str]:

@@ -90,7 +90,8 @@ def _named(lines: Sequence[str]) -> list[tuple[str, int]]:
                 return []
             stop = starts[number + parts] if number + parts < len(starts) else len(lines)
             text = "".join(lines[at:stop])
-            named = None if stop < len(lines) and _goes_on(text) else _parsed(text)
+            goes_on = text.rstrip("\r\n").endswith("\\")  # which the parser lets pass at the end of a text
+            named = None if stop < len(lines) and goes_on else _parsed(text)
             parts *= 2
         for name, end in named:
             found.append((name, at + end))
@@ -107,11 +108,6 @@ def _starts(lines: Sequence[str]) -> list[int]:
                 starts.append(number)
             is_decorated = line.startswith("@")
     return starts or [0]
-
-
-def _goes_on(text: str) -> bool:
-    """Whether the last line ends with a backslash, which the parser lets pass before it comes to an end."""
-    return text.rstrip("\r\n").endswith("\\")
 
 
 @lru_cache(maxsize=REMEMBERED)
