@@ -308,7 +308,10 @@ class Endpoint:
         for attempt in itertools.count():
             try:
                 async with self.client.room():
-                    reservation = await self._reserved(question, account)
+                    # what one attempt costs at most, if the endpoint heeds the ceiling that it is sent
+                    most = PREAMBLE + sum(EACH_MESSAGE + most_tokens(each.content) for each in question.messages)
+                    worst = TokenUsage(prompt=most, completion=self.longest_reply)
+                    reservation = await set_aside(account, self, worst)
                     text = await self._charged(question, prompt, account, reservation)
             except LostAttemptError as lost:
                 await self._wait(attempt, lost, account)
@@ -323,7 +326,12 @@ class Endpoint:
         Raises LostAttemptError: there is none; RefusingModelError: nor will there be for other questions.
         """
         if lost.fault == "question":
-            self._count_refusal(lost)
+            self.refused += 1
+            if self.refused >= REFUSALS_IN_A_ROW:
+                raise RefusingModelError(
+                    f"{self._where} refused {self.refused} questions to {self.name} in a row, the last one so: {lost}; "
+                    f"see [models.{self.name}] of your settings"
+                )
         if not lost.again:
             raise lost
         if attempt < self.patience.retries:
@@ -335,19 +343,6 @@ class Endpoint:
         seconds = self._pause(attempt, lost.wait, LONGEST_OUTAGE_PAUSE)
         if not (down and await account.wait_out(self, str(lost), seconds)):
             raise lost
-
-    def _count_refusal(self, lost: LostAttemptError) -> None:
-        self.refused += 1
-        if self.refused >= REFUSALS_IN_A_ROW:
-            raise RefusingModelError(
-                f"{self._where} refused {self.refused} questions to {self.name} in a row, the last one so: {lost}; "
-                f"see [models.{self.name}] of your settings"
-            )
-
-    async def _reserved(self, question: Question, account: Account) -> Reservation:
-        """Set aside what one attempt costs at most, if the endpoint heeds the ceiling that it is sent."""
-        prompt = PREAMBLE + sum(EACH_MESSAGE + most_tokens(message.content) for message in question.messages)
-        return await set_aside(account, self, TokenUsage(prompt=prompt, completion=self.longest_reply))
 
     @property
     def longest_reply(self) -> int:
@@ -419,7 +414,7 @@ class Endpoint:
             async with asyncio.timeout(None) as late:
                 async for event in whole_events(_parts(answer, LONGEST_STREAM)):
                     head = head or event[:LONGEST_ERROR]
-                    piece = await self._piece(event)
+                    piece = piece_of(event) if len(event) <= INLINE else await self.reader.piece(event)
                     self._take(piece, streamed)
                     if piece.last:
                         break
@@ -427,15 +422,12 @@ class Endpoint:
                         late.reschedule(asyncio.get_running_loop().time() + self.patience.late)
         except EndlessEventError:
             raise _TooLongError(LONGEST_BODY, LONGEST_BODY) from None
-        if not streamed.complete:
-            raise self._unended(head.decode(errors="replace"), streamed)
-        return streamed.whole
-
-    def _unended(self, head: str, streamed: StreamedReply) -> _BrokenOffError:
-        """A stream ended before the reply; `head` is how it began."""
-        if streamed.tokens or "data:" in head or not head:
-            return _BrokenOffError("the connection broke: the stream ended before the reply did")
-        return _BrokenOffError(f"the reply is not a stream of events: {quote(self._redacted(plain_json(head)))}")
+        if streamed.complete:
+            return streamed.whole
+        if streamed.tokens or b"data:" in head or not head:
+            raise _BrokenOffError("the connection broke: the stream ended before the reply did")
+        said = quote(self._redacted(plain_json(head.decode(errors="replace"))))
+        raise _BrokenOffError(f"the reply is not a stream of events: {said}")
 
     def _take(self, piece: StreamPiece, streamed: StreamedReply) -> None:
         if piece.error:
@@ -446,11 +438,6 @@ class Endpoint:
         streamed.take(piece)
         if streamed.size > LONGEST_BODY:
             raise _TooLongError(LONGEST_BODY, streamed.size)
-
-    async def _piece(self, event: bytes) -> StreamPiece:
-        if len(event) <= INLINE:
-            return piece_of(event)
-        return await self.reader.piece(event)
 
     @asynccontextmanager
     async def _answer(self, question: Question, most: int | None, *, streams: bool) -> AsyncIterator[Any]:

@@ -8,7 +8,7 @@ import os
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from evogit.config.user_settings import ModelTable, UserSettings, endpoint_url, settings_file
@@ -143,6 +143,9 @@ class OpenModels:
         from evogit.llm.endpoint import Endpoint, Patience
 
         url, (key, key_from) = self.endpoint(name), self._key(name, table)
+        options = {"temperature": table.temperature, "reasoning_effort": table.reasoning_effort or None}
+        host = urlsplit(url).hostname or ""  # OpenAI's newer models, Azure's too, know no other limit on a reply
+        knows_no_other = url.rstrip("/") == OPENAI or host.endswith(".azure.com")
         return Endpoint(
             name=name,
             id=table.id or name,
@@ -152,9 +155,9 @@ class OpenModels:
             key_from=key_from,
             secrets=self.secrets,
             rng=self._rng,
-            options=_options(table),
+            options={name: value for name, value in options.items() if value is not None},
             max_tokens=table.max_tokens,
-            ceiling=_ceiling(url),
+            ceiling="max_completion_tokens" if knows_no_other else "max_tokens",
             patience=Patience(
                 connect=table.connect,
                 first_byte=table.first_byte,
@@ -248,17 +251,6 @@ def _price(table: ModelTable, url: str, model: str) -> Price | None:
         return known_price(model) if url.rstrip("/") == OPENAI else None
     cached = price.input if price.cached is None else price.cached
     return Price(prompt=price.input, cached=cached, completion=price.output, written=price.written)
-
-
-def _ceiling(url: str) -> str:
-    """What an endpoint calls the limit on the tokens of a reply; OpenAI's newer models, Azure's too, know no other."""
-    host = urlsplit(url).hostname or ""
-    return "max_completion_tokens" if url.rstrip("/") == OPENAI or host.endswith(".azure.com") else "max_tokens"
-
-
-def _options(table: ModelTable) -> dict[str, Any]:
-    options = {"temperature": table.temperature, "reasoning_effort": table.reasoning_effort or None}
-    return {name: value for name, value in options.items() if value is not None}
 
 
 LONG = 272_000

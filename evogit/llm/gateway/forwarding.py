@@ -335,7 +335,9 @@ class Call:
                 await asyncio.sleep(0)  # many may have come at once
                 told, plain = await self._read("event", event)
                 self.meter.read_event(told)
-                self._check_ceiling()
+                ceiling = self.reservation.ceiling
+                if ceiling is not None and self.meter.bytes > LONGEST_WORDS * ceiling:
+                    raise DeniedError(502, f"the endpoint does not heed the ceiling of {ceiling} tokens")
                 if self.asked.quiet and told.extra:
                     continue
                 if not self.caller.begun:
@@ -346,11 +348,6 @@ class Call:
         if not self.caller.begun:
             await self.caller.begin(200, headers)
         await self.caller.end()
-
-    def _check_ceiling(self) -> None:
-        ceiling = self.reservation.ceiling
-        if ceiling is not None and self.meter.bytes > LONGEST_WORDS * ceiling:
-            raise DeniedError(502, f"the endpoint does not heed the ceiling of {ceiling} tokens")
 
     async def _whole(self, answer: httpx2.Response) -> None:
         body = await _beginning(answer, LONGEST_EVENT + 1)

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import json
 import socket
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -219,8 +219,18 @@ class GatewaySession:
             async with self._reading:
                 known = {name: each.id for name, each in models.items()}
                 told, content = await self._read(request, of="request", path=request.path, models=known)
-            call = self._made(Asked(**told, content=content), models, dialect, caller)
-            content = b""  # the call has it, until it is sent
+            asked = Asked(**told, content=content)
+            endpoint = models[asked.model]
+            call = Call(
+                session=self,
+                dialect=dialect,
+                endpoint=endpoint,
+                upstream=self.gateway.upstream(endpoint),
+                caller=caller,
+                meter=Meter(asked.estimate, asked.size),
+                asked=asked,
+            )
+            del asked, content  # the call has it, until it is sent
             pause = call.endpoint.patience.pause
             await call.run(request)
             self._failures = 0
@@ -244,18 +254,6 @@ class GatewaySession:
             raise
         finally:
             request.body.clear()
-
-    def _made(self, asked: Asked, models: Mapping[str, Endpoint], dialect: Dialect, caller: Caller) -> Call:
-        endpoint = models[asked.model]
-        return Call(
-            session=self,
-            dialect=dialect,
-            endpoint=endpoint,
-            upstream=self.gateway.upstream(endpoint),
-            caller=caller,
-            meter=Meter(asked.estimate, asked.size),
-            asked=asked,
-        )
 
     async def _wait(self, pause: float) -> None:
         """Hold a call that brought nothing, longer each time in a row."""

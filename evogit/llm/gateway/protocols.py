@@ -99,17 +99,10 @@ class Dialect(ABC):
 
     def _cache(self, body: dict[str, Any]) -> None:
         """Have caches be those of five minutes, as `written` of a price is theirs; none where writing is not told."""
-        rest: list[Any] = [body]
-        while rest:
-            part = rest.pop()
-            if isinstance(part, dict):
-                if "cache_control" in part:
-                    part.pop("cache_control")
-                    part |= {"cache_control": {"type": "ephemeral"}} if self.caches else {}
-                called = str(part.get("type", "")).endswith("tool_use")
-                rest += [value for name, value in part.items() if not (called and name == "input")]
-            elif isinstance(part, list):
-                rest += part
+        for part in _objects(body):
+            if "cache_control" in part:
+                part.pop("cache_control")
+                part |= {"cache_control": {"type": "ephemeral"}} if self.caches else {}
 
     def told(self, said: Any, *, whole: bool) -> Told:
         """What there is to know of a whole reply, or of an event of a stream."""
@@ -313,13 +306,19 @@ class Attachment(Struct, frozen=True):
 
 def attachments(body: Mapping[str, Any]) -> Iterator[Attachment]:
     """All of a request; what a tool was called with is no content, whatever its fields are called."""
-    rest: list[Any] = [body.get(name) for name in _CONTENT]
+    for part in _objects([body.get(name) for name in _CONTENT]):
+        yield from _attached(part)
+
+
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    """Every object in a request, outer ones first, but none of what a tool was called with."""
+    rest = [value]
     while rest:
         match rest.pop():
             case list() as several:
                 rest += several
             case dict() as part:
-                yield from _attached(part)
+                yield part
                 called = str(part.get("type", "")).endswith("tool_use")
                 rest += [value for name, value in part.items() if not (called and name == "input")]
             case _:
