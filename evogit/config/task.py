@@ -265,15 +265,8 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def digest(self) -> str:
         """Identifies the task: everything that defines it, but not its README (sha256, hex)."""
-        values = [
-            self.name,
-            self.goal,
-            self.editable,
-            self.withheld,
-            self.excluded,
-            self.preload,
-            self.evaluator_digest,
-        ]
+        paths = (self.editable, self.withheld, self.excluded)
+        values = [self.name, self.goal, *paths, self.preload, self.evaluator_digest]
         metrics = [asdict(metric) for metric in self.metrics]
         for metric in metrics:
             del metric["scale"]  # that says how values are compared, not what they are
@@ -288,17 +281,8 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         Fields by name, the seed as one, the evaluator by the files and folders at its top.
         """
         values: dict[str, list[Any]] = {name: [getattr(self, name)] for name in self.__struct_fields__}
-        for place in (
-            "folder",
-            "evaluator",
-            "seed",
-            "repeats",
-            "measures",
-            "fingerprints",
-            "untrusted",
-        ):  # no part of the way
-            del values[place]
-        del values["secret"]
+        for name in ("folder", "evaluator", "seed", "repeats", "measures", "fingerprints", "untrusted", "secret"):
+            del values[name]  # no part of the way
         for name in ("shared", "ignored_failures"):  # in no `parts` of earlier journals
             if not getattr(self, name):
                 del values[name]
@@ -384,15 +368,8 @@ def _command(table: EvaluatorTable) -> EvaluationCommand | None:
     if table.kind == "python":
         return None
     reads = {metric: MetricReader.parse(text) for metric, text in table.read.items()}
-    where = {"directory": table.directory, "folder": table.folder}
-    more = {"prepare": table.prepare, "tests": table.tests, "profile": table.profile}
-    return EvaluationCommand(text=table.command, reads=reads, retry=table.retry, decimal=table.decimal, **more, **where)
-
-
-def _pairwise(table: EvaluatorTable) -> Pairwise | None:
-    if table.kind != "judge":
-        return None
-    return Pairwise(table.criteria.strip(), tuple(table.panel), table.comparisons, table.calibrate)
+    same = ("directory", "folder", "prepare", "tests", "retry", "profile", "decimal")
+    return EvaluationCommand(text=table.command, reads=reads, **{name: getattr(table, name) for name in same})
 
 
 WAITS = 3
@@ -419,8 +396,8 @@ def _metrics(table: TaskTable, measures: Measure) -> Iterator[Metric]:
 
 
 def _task(table: TaskTable, name: str, folder: Path) -> Task:
-    measures = _measures(table)
-    box = table.sandbox
+    measures, box, way = _measures(table), table.sandbox, table.evaluator
+    judges = Pairwise(way.criteria.strip(), tuple(way.panel), way.comparisons, way.calibrate)
     cpu = box.cpu or box.timeout or Limits().cpu
     wall = box.timeout or WAITS * cpu
     limits = Limits(
@@ -445,7 +422,7 @@ def _task(table: TaskTable, name: str, folder: Path) -> Task:
         gates={split: Gate.parse(text) for split, text in table.evaluator.gate.items()},
         evaluator=folder / (table.evaluator.file or name),
         command=_command(table.evaluator),
-        pairwise=_pairwise(table.evaluator),
+        pairwise=judges if way.kind == "judge" else None,
         repeats=table.evaluator.repeats,
         measures=measures,
         fingerprints=(table.evaluator.novelty or _NOVELTY[table.evaluator.kind]) == "fingerprint",

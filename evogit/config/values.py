@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import math
+import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
@@ -131,15 +132,8 @@ class Gate(Struct, frozen=True):
 
     def passes(self, metrics: Mapping[str, float]) -> bool:
         """Whether the metrics fulfil it."""
-        value, number = metrics[self.metric], self.number
-        tests = {
-            ">": value > number,
-            ">=": value >= number,
-            "<": value < number,
-            "<=": value <= number,
-            "==": value == number,
-        }
-        return tests[self.op]
+        tests = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le, "==": operator.eq}
+        return bool(tests[self.op](metrics[self.metric], self.number))
 
     def __str__(self) -> str:
         return f"{self.metric} {self.op} {self.number:g}"
@@ -164,18 +158,15 @@ class MetricReader(Struct, frozen=True):
         if not match:
             ways = '"exit", "junit:FILE", "regex:PATTERN", "json", "json:KEY", "cpu" or "wall"'
             raise ValueError(f"expected one of {ways}, got {text!r}")
-        read = cls(match[1] or match[2], match[3] or "")  # type: ignore[arg-type]  # the expression lists them
-        read._check()
-        return read
-
-    def _check(self) -> None:
-        if self.how == "junit" and not is_safe_path(self.what):
-            raise ValueError(f'expected "junit:FILE" with a relative path, got "junit:{self.what}"')
-        if self.how == "regex":
+        how, what = match[1] or match[2], match[3] or ""
+        if how == "junit" and not is_safe_path(what):
+            raise ValueError(f'expected "junit:FILE" with a relative path, got "junit:{what}"')
+        if how == "regex":
             try:
-                re.compile(self.what)
+                re.compile(what)
             except (re.error, RecursionError, OverflowError) as error:
-                raise ValueError(f'"regex:{self.what}" is not a valid regular expression: {error}') from None
+                raise ValueError(f'"regex:{what}" is not a valid regular expression: {error}') from None
+        return cls(how, what)  # type: ignore[arg-type]  # the expression lists them
 
 
 class EvaluationCommand(Struct, frozen=True, kw_only=True):
@@ -220,13 +211,8 @@ WORD = r"^[a-z0-9][a-z0-9_-]*$"  # what names in the files look like
 
 ERRORS = frozenset(("error", "errors", "err", "error_message", "error_msg", "exception", "traceback", "failure"))
 """Fields that tell what went wrong, when they hold a text, a list or true; a number there is a measurement."""
-GOOD = frozenset(
-    re.findall(
-        r"\w+",
-        "valid is_valid validity feasible is_feasible success successful is_success succeeded ok correct is_correct "
-        "passed all_passed",
-    )
-)
+_GOOD = "valid is_valid validity feasible is_feasible success successful is_success succeeded ok correct is_correct"
+GOOD = frozenset((*_GOOD.split(), "passed", "all_passed"))
 """Fields that say whether a result counts."""
 COUNTED = frozenset(("correct", "passed"))
 """Those of which 0 may be a count of right answers, so that only `false` is a failure."""
