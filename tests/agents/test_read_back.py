@@ -19,8 +19,7 @@ from .conftest import SEED, Lab
 SHOWN = {path: content for path, content in SEED.items() if not path.startswith("judge/")}
 """What a program finds in its folder: all but what is withheld."""
 
-Entry = bytes | tuple[str, str] | None
-"""Content of a file, or the kind and target of something else; None removes it."""
+Entry = bytes | tuple[str, str] | None  # content of a file, or the kind and target of something else; None removes it
 
 
 def packed(

@@ -120,8 +120,7 @@ end
 """,
 }
 
-FIRST = {"a.R": "outward", "a.go": "Outward"}
-"""The names of the definition that holds the first 0.5, if not OUTWARD."""
+FIRST = {"a.R": "outward", "a.go": "Outward"}  # the names of the definition that holds the first 0.5, if not OUTWARD
 
 
 @pytest.mark.parametrize("path", [path for path in SOURCES if path != "a.java"])  # whose only piece is a class

@@ -86,11 +86,6 @@ def test_a_module_goes_by_its_names_with_what_stands_above_them() -> None:
     assert "".join(found.values()).encode() == SAMPLE
 
 
-def test_of_a_name_that_is_there_twice_both_have_one() -> None:
-    twice = b"f = 1\ndef f(): pass\nf()\nexpr = 2\n"
-    assert list(split("a.py", twice)) == ["f", "f#2", "expr", "expr#2"]
-
-
 @pytest.mark.parametrize(
     ("path", "content"),
     [
