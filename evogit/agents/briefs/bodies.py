@@ -57,16 +57,12 @@ class Mentions:
             for pair in _DOTTED.findall(text):
                 if len(self.dotted) < MOST_NAMES:
                     self.dotted.setdefault(pair)
-            self._take_places(text)
+            for found in islice(_LINE.finditer(text), MOST_PLACES):  # such as `src/x.py:12`
+                path = _FILE.search(text[max(found.start() - LONGEST_PATH, 0) : found.start()])
+                line = int(found[1])
+                if path:
+                    self.places.setdefault(path[0], []).append(range(line, line + 1))
         return self
-
-    def _take_places(self, text: str) -> None:
-        """Take lines of files, such as `src/x.py:12`."""
-        for found in islice(_LINE.finditer(text), MOST_PLACES):
-            path = _FILE.search(text[max(found.start() - LONGEST_PATH, 0) : found.start()])
-            line = int(found[1])
-            if path:
-                self.places.setdefault(path[0], []).append(range(line, line + 1))
 
     def take_patch(self, patch: str, *, after: bool) -> Mentions:
         """Read where a patch changed something: before it, or `after` it."""
@@ -105,7 +101,11 @@ def part_of(path: str, text: str, mentions: Mentions, tokens: int, fill: float, 
         chosen.room = min(chosen.room, int(tokens * fill))
         chosen.take_all(range(part.first, part.last + 1) for part in parts)
     left = _map(parts, chosen.taken, int(tokens * MAP_SHARE))
-    told = [_segment(name, each, lines) for each in chosen.segments()]
+    told = [
+        f"File {name}, lines {each.start:,}-{each.stop - 1:,} of {len(lines):,}:\n"
+        + fence(escaped("\n".join(lines[each.start - 1 : each.stop - 1])))
+        for each in chosen.segments()
+    ]
     told += [f"Map of the rest of {name}, {len(lines):,} lines ({NUMBERS}):\n{fence(left)}"] if left else []
     return "\n\n".join(told)
 
@@ -172,11 +172,6 @@ class _Lines:
                 end += 1
             yield range(numbers[0], numbers[end - 1] + 1)
             numbers = numbers[end:]
-
-
-def _segment(name: str, lines: range, all_lines: Sequence[str]) -> str:
-    text = "\n".join(all_lines[lines.start - 1 : lines.stop - 1])
-    return f"File {name}, lines {lines.start:,}-{lines.stop - 1:,} of {len(all_lines):,}:\n{fence(escaped(text))}"
 
 
 def _wanted(path: str, lines: Sequence[str], parts: Sequence[Part], mentions: Mentions) -> Iterator[range]:

@@ -58,7 +58,8 @@ def excerpt(brief: Brief, background: Background, tokens: int, fill: float = FIL
     room = _Room(background, int(tokens * (1 - LIST_SHARE)), _mentions(brief, background), fill)
     own = sorted(brief.files, key=lambda path: (sizes[path], path))
     usual = [path for path in own if _needed(sizes[path]) <= room.left]
-    lasting = _named(_lasting(brief, background), sizes)
+    steps = (relative.diff for relative in background.lineage)
+    lasting = _named([*brief.conflicts, *_reports(brief, background), *steps], sizes)  # alike in all of its briefs
     passing = [path for path in _named(_passing(background), sizes) if path not in lasting]
     if sum(_needed(sizes[path]) for path in own) <= room.left:
         room.fill(own)
@@ -159,13 +160,6 @@ def _within(tokens: int, paths: Iterable[str], sizes: Mapping[str, int]) -> Iter
         if (needed := _needed(sizes[path])) <= tokens:
             tokens -= needed
             yield path
-
-
-def _lasting(brief: Brief, background: Background) -> Iterable[str]:
-    """The texts of the brief that may name files and are the same in every brief of this parent."""
-    yield from brief.conflicts
-    yield from _reports(brief, background)
-    yield from (relative.diff for relative in background.lineage)
 
 
 def _reports(brief: Brief, background: Background) -> Iterable[str]:

@@ -134,7 +134,11 @@ class ToolSession:
                 self.draft = twin.twin()  # which finds out what is no text before it takes its place
                 return f"Edited {', '.join(dict.fromkeys(one_line(block.path, 100) for block in call.blocks))}."
             case List():
-                return self._list(call, room)
+                folder, sizes = call.folder.rstrip("/"), self._sizes()
+                sizes = {path: size for path, size in sizes.items() if not folder or path.startswith(f"{folder}/")}
+                if not sizes:
+                    raise EditError(f"there is no file in {one_line(call.folder, 100)!r}")
+                return f"{len(sizes):,} files with their bytes:\n{listing(sizes, room)}"
             case ReadLines():
                 return read(call, self._text(call.path), room)
             case Grep():
@@ -147,14 +151,12 @@ class ToolSession:
             case Evaluate():
                 return await self._evaluate(room)
             case Finish():
-                return self._finish(call)
-
-    def _list(self, call: List, room: int) -> str:
-        folder = call.folder.rstrip("/")
-        sizes = {path: size for path, size in self._sizes().items() if not folder or path.startswith(f"{folder}/")}
-        if not sizes:
-            raise EditError(f"there is no file in {one_line(call.folder, 100)!r}")
-        return f"{len(sizes):,} files with their bytes:\n{listing(sizes, room)}"
+                proposal = self.proposal()
+                if self.brief.workshop:
+                    self.brief.workshop.check(proposal)
+                self.title = call.title or self.title
+                self.finished = True
+                return "Proposed."
 
     async def _run(self, call: RunCommand, room: int, seconds: float) -> str:
         workshop = self._workshop()
@@ -173,14 +175,6 @@ class ToolSession:
         if not evaluation.counts:
             return f"The draft is {digest.unjudged(evaluation)}. {left}"
         return f"{judged(self.background, evaluation, evidence, room)}\n{left}"
-
-    def _finish(self, call: Finish) -> str:
-        proposal = self.proposal()
-        if self.brief.workshop:
-            self.brief.workshop.check(proposal)
-        self.title = call.title or self.title
-        self.finished = True
-        return "Proposed."
 
     # --- what it works on -------------------------------------------------------------------------------------------
 

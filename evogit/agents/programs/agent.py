@@ -123,7 +123,16 @@ class _ProgramSession:
         setup, bundle = self._setup(ports), await asyncio.to_thread(self.background.bundle)
         reviews = EvaluateServer(self.brief, self.background, self._read, reading)
         models = session.serve if session else _nobody
-        async with entered(sandbox, self._limits(), ports, models, reviews.serve) as container:
+        longest, preset = self.bounds.seconds + SLACK, self.preset
+        limits = Limits(
+            wall=longest,
+            cpu=longest * MOST_CORES,
+            total=longest,
+            memory=preset.memory,
+            processes=preset.processes,
+            disk=self.bounds.disk,
+        )
+        async with entered(sandbox, limits, ports, models, reviews.serve) as container:
             await container.start(setup, bundle)
             self.why = await self._until_over(container, session, account)
             await container.quit(LAST_WORDS)
@@ -154,17 +163,6 @@ class _ProgramSession:
         raise NoUsableChangeError(f"{self._how()}{said}", self.evidence)
 
     # --- before -------------------------------------------------------------------------------------------------
-
-    def _limits(self) -> Limits:
-        longest = self.bounds.seconds + SLACK
-        return Limits(
-            wall=longest,
-            cpu=longest * MOST_CORES,
-            total=longest,
-            memory=self.preset.memory,
-            processes=self.preset.processes,
-            disk=self.bounds.disk,
-        )
 
     def _setup(self, ports: Ports) -> Setup:
         assert self.brief.workshop
@@ -239,7 +237,13 @@ class _ProgramSession:
         if self.end.failed:
             needs = f"; it needs: {self.preset.needs}" if self.preset.needs else ""
             return f"{self.preset.name} did not start: {one_line(self.end.failed, 300)}{needs}"
-        ended = "was ended" if self.cut or self.end.code is None else _ending(self.end.code)
+        if self.cut or self.end.code is None:
+            ended = "was ended"
+        elif self.end.code >= 0:
+            ended = f"ended with exit code {self.end.code}"
+        else:
+            names = {number.value: number.name for number in signal.Signals}
+            ended = f"was killed by {names.get(-self.end.code, f'signal {-self.end.code}')}"
         return f"{self.preset.name} {ended}{f': {self.why}' if self.why else ''}"
 
     def _note(self, reviews: EvaluateServer, seconds: float) -> None:
@@ -253,14 +257,6 @@ class _ProgramSession:
             "left_out": list(self.left_out),
         }
         self.evidence[SESSION] = json.dumps(about, indent=1).encode()
-
-
-def _ending(code: int) -> str:
-    """How a program ended by itself."""
-    if code >= 0:
-        return f"ended with exit code {code}"
-    known = {each.value: each.name for each in signal.Signals}
-    return f"was killed by {known.get(-code, f'signal {-code}')}"
 
 
 async def _nobody(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

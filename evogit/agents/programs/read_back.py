@@ -77,16 +77,10 @@ class Returned(Struct, frozen=True, kw_only=True):
 
 
 def read_back(found: Iterable[Member], brief: Brief, background: Background, junk: Sequence[str]) -> Returned:
-    """Compare a workspace with the files of the brief's parent; for a thread, as it takes a while.
+    """Return what a program changed of the files of the brief's parent, which may be nothing; for a thread.
 
-    Args:
-        found: what is in the workspace, whoever says so.
-        brief: what the program was told.
-        background: what is known of the parent.
-        junk: patterns, as in a `.gitignore`, of what is never a change, be it in the parent or not.
-
-    Returns:
-        What may be changed and is, which may be nothing, and what else was changed in vain.
+    `found` is what is in the workspace, as a stranger may say; `junk` are patterns, as in a `.gitignore`, of what is
+    never a change, be it in the parent or not.
 
     Raises NoUsableChangeError: nothing of the parent is where it was, or too much was changed; RepositoryError: git
     fails.
@@ -96,7 +90,11 @@ def read_back(found: Iterable[Member], brief: Brief, background: Background, jun
     folder.compare(junk)
     folder.leave_out()
     folder.bound()
-    return folder.returned()
+    changes = {path: bytes(now.content) if now else None for path, now in folder.changed.items()}
+    modes = {path: _MODES[now.kind] for path, now in folder.changed.items() if now}
+    parent = background.entries
+    modes = {path: mode for path, mode in modes.items() if mode != parent.get(path, (FILE, ""))[0]}
+    return Returned(changes=changes, modes=modes, left_out=folder.left_out)
 
 
 @dataclass(slots=True)
@@ -196,15 +194,6 @@ class _Folder:
                 f"{size:,} bytes"
             )
         return min(enough, key=lambda top: (_share(*below[top]), len(top), top))
-
-    def returned(self) -> Returned:
-        """What is left."""
-        changes = {path: bytes(now.content) if now else None for path, now in self.changed.items()}
-        parent, modes = self.background.entries, dict[str, int]()
-        for path, now in self.changed.items():
-            if now and _MODES[now.kind] != parent.get(path, (FILE, ""))[0]:
-                modes[path] = _MODES[now.kind]
-        return Returned(changes=changes, modes=modes, left_out=self.left_out)
 
     def _same(self, now: Member) -> bool:
         """Whether something is as the parent has it."""

@@ -64,10 +64,7 @@ class ProgramDefinition(Struct, frozen=True, kw_only=True):
 
 
 def define(name: str, commands: Mapping[str, CommandTable]) -> ProgramDefinition | None:
-    """The program that people call so, None where there is none.
-
-    Raises ConfigError: what the settings say of it cannot be.
-    """
+    """Return the program of this name, None if there is none. Raises ConfigError: its settings are wrong."""
     table = commands.get(name, CommandTable())
     if name not in commands and name not in PRESETS:
         return None
@@ -132,10 +129,7 @@ class Programs:
         self._reading = asyncio.Lock()
 
     def find(self, kind: str) -> ProgramDefinition | None:
-        """The program that agents of a kind are, None where they are something else.
-
-        Raises ConfigError: what the settings say of it cannot be.
-        """
+        """Return the program of this name, None if there is none. Raises ConfigError: its settings are wrong."""
         return define(kind, self._commands)
 
     def check(self, kind: str) -> bool:

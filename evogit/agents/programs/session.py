@@ -195,7 +195,10 @@ class Container:
         elif kind == b"x":
             self._ended(_end(data))
         elif kind in self._visitors and channel not in self._channels and len(self._channels) < MOST_VISITORS:
-            await self._visit(self._visitors[kind], channel)
+            ours, theirs = socket.socketpair()  # the visitor serves a channel as if it were a connection
+            reader, self._channels[channel] = await asyncio.open_connection(sock=ours)
+            self._keep(self._serve(self._visitors[kind], *await asyncio.open_connection(sock=theirs)))
+            self._keep(self._carry(channel, reader))
         elif channel not in self._channels:
             await self._send(b"f", channel)
         elif kind == b"d":
@@ -208,13 +211,6 @@ class Container:
     def _ended(self, end: End) -> None:
         if not self.end.done():
             self.end.set_result(end)
-
-    async def _visit(self, visitor: Visitor, channel: int) -> None:
-        """Let a visitor serve a channel as if it were a connection."""
-        ours, theirs = socket.socketpair()
-        reader, self._channels[channel] = await asyncio.open_connection(sock=ours)
-        self._keep(self._serve(visitor, *await asyncio.open_connection(sock=theirs)))
-        self._keep(self._carry(channel, reader))
 
     async def _serve(self, visitor: Visitor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
