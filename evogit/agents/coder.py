@@ -64,11 +64,7 @@ class Coder(ModelAgent):
         self.trials = trials
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
-        """Have the model change the brief's parent.
-
-        Raises ConfigError: a template of the task is wrong; CredentialError: the model can never be asked;
-        NoUsableChangeError: nothing was changed; what was said is its evidence.
-        """
+        """Have the model change the brief's parent."""
         if brief.background is None or brief.account is None:
             raise NoUsableChangeError("expected a brief with a background and an account, which a coder needs")
         account = SessionAllowance(brief.account, self._bounds.tokens)
@@ -77,10 +73,7 @@ class Coder(ModelAgent):
 
 
 def write(brief: Brief, background: Background, context: int, turns: int = TURNS) -> briefing.Written:
-    """What a coder is told first, in half of what a question may have: the rest is for what it does.
-
-    Raises ConfigError: a template of the task is wrong.
-    """
+    """What a coder is told first, in half of what a question may have: the rest is for what it does."""
     left = brief.workshop.evaluations if brief.workshop else TRIALS
     return briefing.write(brief, background, context // 2, {"turns": str(turns), "evaluations": str(left)})
 

@@ -42,11 +42,7 @@ class Editor(ModelAgent):
     kind = "editor"
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
-        """Have the model change the brief's parent.
-
-        Raises ConfigError: a template of the task is wrong; CredentialError: the model can never be asked;
-        NoUsableChangeError: no usable reply came; prompts and replies are its evidence.
-        """
+        """Have the model change the brief's parent."""
         if brief.background is None or brief.account is None:
             raise NoUsableChangeError("expected a brief with a background and an account, which an editor needs")
         model = self._chosen(brief, rng)

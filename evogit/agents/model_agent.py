@@ -27,11 +27,7 @@ class ModelAgent(Agent):
         return self._models[choose(list(self._models), brief.merits, rng)]
 
     async def advise(self, brief: Brief, rng: random.Random) -> Advice:
-        """Have a model say what to try, after a look at the brief.
-
-        Raises ConfigError: a template of the task is wrong; CredentialError: the model can never be asked;
-        NoUsableChangeError: it cannot be asked now, or says nothing.
-        """
+        """Have a model say what to try, after a look at the brief."""
         if brief.background is None or brief.account is None:
             raise NoUsableChangeError("expected a brief with a background and an account, which advice needs")
         model, background = self._chosen(brief, rng), brief.background()

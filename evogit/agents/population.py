@@ -122,10 +122,7 @@ class OwnAgent(Agent):
             raise UsageError(f"expected {text} to be an agent with `async def propose(self, brief, rng)`")
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
-        """What the person's agent proposes, if it can be read; without a strategy its own name is one.
-
-        Raises NoUsableChangeError: it has nothing to propose, it fails, or what it returns is not a proposal.
-        """
+        """What the person's agent proposes, if it can be read; without a strategy its own name is one."""
         try:
             proposal = await self._agent.propose(brief, rng)
         except LOST as error:

@@ -182,11 +182,7 @@ class ReplayedModel:
             self._left[record.key].append(record)
 
     async def ask(self, question: Question, account: Account) -> str:
-        """The recorded reply.
-
-        Raises ModelError: the question was not recorded, its reply was none, or what is left does not pay for all of
-        it; RunEndsError: the run ends before another attempt; SpendingLimitError: the account allows no attempt.
-        """
+        """The recorded reply."""
         account.check()
         record = self._take(question)
         await asyncio.sleep(0)

@@ -220,10 +220,7 @@ def open_models(
     record: Path | None = None,
     replay: Path | None = None,
 ) -> OpenModels:
-    """The models of one engine; `rng` spreads what is tried again.
-
-    Raises UsageError: the recording cannot be read or written.
-    """
+    """The models of one engine; `rng` spreads what is tried again."""
     return OpenModels(user, rng or random.Random(), record=record, replay=replay)
 
 

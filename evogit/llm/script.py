@@ -31,11 +31,7 @@ class ScriptedModel:
         self._replies = _replies(file)
 
     async def ask(self, question: Question, account: Account) -> str:
-        """The next reply of the file; its tokens are estimated, and cost what `price` says.
-
-        Raises ModelError: what is left does not pay for all of the reply; RunEndsError, SpendingLimitError: the
-        account allows no attempt.
-        """
+        """The next reply of the file; its tokens are estimated, and cost what `price` says."""
         await asyncio.sleep(0)
         reply = self._replies[(question.move - 1 + question.attempt) % len(self._replies)]
         prompt = sum(estimate_tokens(message.content) for message in question.messages)

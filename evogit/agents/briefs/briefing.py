@@ -151,10 +151,7 @@ def write_file(
     evaluations: int = 3,
     network: bool = False,
 ) -> Written:
-    """Write the brief for a coding program, which can read the code where it is and have it evaluated so often.
-
-    Raises ConfigError: a template of the task is wrong.
-    """
+    """Write the brief for a coding program, which can read the code where it is and have it evaluated so often."""
     values = {"evaluations": EVALUATIONS.format(evaluations) if evaluations else NO_EVALUATIONS}
     values["network"] = NETWORK if network else NO_NETWORK
     return write(brief, background, context, values, how="program.md", code=False)

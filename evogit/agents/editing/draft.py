@@ -60,10 +60,7 @@ class Draft:
         return twin
 
     def take(self, blocks: Iterable[Block]) -> None:
-        """Carry out all blocks.
-
-        Raises EditError: one cannot be carried out, or all together change nothing; the draft is then worth nothing.
-        """
+        """Carry out all blocks."""
         self.carry_out(blocks)
         if not self.changes:
             raise EditError("the edits leave every file as it was")

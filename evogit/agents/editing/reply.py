@@ -111,10 +111,7 @@ class Reader:
         self.title = ""
 
     def openings(self) -> Iterator[Opening]:
-        """Where blocks begin, in order, each to be read before the next; the title is known at the end.
-
-        Raises EditError: a block is closed that is not open.
-        """
+        """Where blocks begin, in order, each to be read before the next; the title is known at the end."""
         while self._next < len(self._lines):
             if self._lines[self._next][:1] not in _BEGINNINGS:
                 self._prose(self._take())
@@ -151,10 +148,7 @@ class Reader:
             self._above = line
 
     def blocks(self, opening: Opening) -> list[Block]:
-        """The edits that begin here: one, or those of a patch.
-
-        Raises EditError: one can be read in two ways or not at all.
-        """
+        """The edits that begin here: one, or those of a patch."""
         if opening.kind != PATCH:
             return [self._block(opening)]
         blocks, self._next = patches.read(self._lines, self._next, fenced=self._fenced)

@@ -68,17 +68,11 @@ class Mutator(Agent):
     prolific = True
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
-        """Propose a few typed edits, mostly of one file, or definitions of the donor.
-
-        Raises NoUsableChangeError: when nothing can be edited.
-        """
+        """Propose a few typed edits, mostly of one file, or definitions of the donor."""
         return next(self.proposals(brief, rng))
 
     def proposals(self, brief: Brief, rng: random.Random) -> Iterator[Proposal]:
-        """Such proposals without end, each drawn when it is asked for.
-
-        Raises NoUsableChangeError: when nothing can be edited.
-        """
+        """Such proposals without end, each drawn when it is asked for."""
         files = _drawn(brief.files, rng)
         donor_files = {name: brief.donor_files[name] for name in files if name in brief.donor_files}
         mix = Mix(experience=brief.experience, boldness=brief.boldness, steps=brief.steps)

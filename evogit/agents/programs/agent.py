@@ -77,12 +77,7 @@ class ProgramAgent(Agent):
         self.trials = self._bounds.evaluations
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
-        """Have the program change the brief's parent.
-
-        Raises ConfigError: a template of the task is wrong; CredentialError: the model can never be asked;
-        NoUsableChangeError: nothing was changed; what the program printed is its evidence; SandboxError: no sandbox
-        can be had.
-        """
+        """Have the program change the brief's parent."""
         if brief.background is None or brief.account is None or brief.workshop is None:
             raise NoUsableChangeError("expected a brief with background, account and workshop, which a program needs")
         background = brief.background()

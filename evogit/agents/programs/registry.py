@@ -133,10 +133,7 @@ class Programs:
         return define(kind, self._commands)
 
     def check(self, kind: str) -> bool:
-        """Prepare a program for which nothing has to be installed, which takes no time; whether it was one.
-
-        Raises SandboxError, UsageError: as `prepare` does.
-        """
+        """Prepare a program for which nothing has to be installed, which takes no time; whether it was one."""
         found = self.find(kind)
         wanted = found.environment if found else Environment()
         if not found or wanted.packages or wanted.setup or wanted.image or is_docker(self._provider):
@@ -159,11 +156,7 @@ class Programs:
                 sandbox.close()
 
     def make_agents(self, stack: AsyncExitStack, spec: AgentSpec) -> list[ProgramAgent]:
-        """Agents that live until `stack` is left, each with a sandbox of its own.
-
-        Raises SandboxError: there is none, or it cannot have what the program needs; UsageError: there is no login,
-        or it would have to work without a sandbox.
-        """
+        """Agents that live until `stack` is left, each with a sandbox of its own."""
         from evogit.agents.programs.agent import (  # with the client for models, which takes a second to import
             ProgramAgent,
             ProgramBounds,

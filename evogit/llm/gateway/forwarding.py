@@ -228,10 +228,7 @@ class Call:
     reservation: Reservation = field(default_factory=Reservation, init=False)
 
     async def run(self, request: Request) -> None:
-        """Wait for a place, set aside what it costs at most, send, hand back, charge.
-
-        Raises DeniedError: there is no reply, or no more of it.
-        """
+        """Wait for a place, set aside what it costs at most, send, hand back, charge."""
         async with self.endpoint.client.room(), self.upstream.places:
             await self._wait()
             self.reservation = await self._reserve()
