@@ -95,21 +95,21 @@ class _Talk:
         """Another reply, once the model has seen what it asked to READ; what cannot be read is told instead."""
         parts, room = list[str](), min(MOST_READ, self._longest)
         for call in reads:
-            parts.append(self._read(call, max(room, LEAST_READ)))
+            try:
+                content = self._brief.files.get(call.path)
+                text = lines_of(self._background.read(call.path) if content is None else content)
+                if text is None:
+                    parts.append(f"{one_line(call.path, 300)} is not UTF-8 text.")
+                else:
+                    parts.append(read(call, text, max(room, LEAST_READ)))
+            except KeyError:
+                parts.append(f"There is no file {one_line(call.path, 300)!r}.")
+            except EditError as error:
+                parts.append(f"READ could not be done: {error}.")
             room -= estimate_tokens(parts[-1])
         return await self.ask(
             Message("assistant", cut(reply, self._longest)), Message("user", "\n\n".join([*parts, ENOUGH]))
         )
-
-    def _read(self, call: ReadLines, room: int) -> str:
-        try:
-            content = self._brief.files.get(call.path)
-            text = lines_of(self._background.read(call.path) if content is None else content)
-            return read(call, text, room) if text is not None else f"{one_line(call.path, 300)} is not UTF-8 text."
-        except KeyError:
-            return f"There is no file {one_line(call.path, 300)!r}."
-        except EditError as error:
-            return f"READ could not be done: {error}."
 
     async def repair(self, reply: str, error: EditError) -> str:
         """Another reply, once the model knows what was wrong with the first one."""

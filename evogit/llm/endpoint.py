@@ -129,13 +129,6 @@ def _awake() -> float:
     return asyncio.get_running_loop().time() - time.time()
 
 
-def _slept(lost: Exception) -> Exception:
-    """What becomes of an attempt that was lost while the machine slept: that is nobody's fault."""
-    if not isinstance(lost, LostAttemptError):
-        return lost
-    return LostAttemptError(f"the machine slept: {lost}", lost.usage, again=True, fault="endpoint")
-
-
 class _TooLongError(Exception):
     """A reply has more than so many bytes; `size` of them came."""
 
@@ -382,7 +375,9 @@ class Endpoint:
         except FAULTS as error:
             if not streamed.complete:
                 lost = self._lost(error, prompt, streamed)
-                raise (_slept(lost) if awake - _awake() > ASLEEP else lost) from None
+                if isinstance(lost, LostAttemptError) and awake - _awake() > ASLEEP:  # nobody's fault
+                    lost = LostAttemptError(f"the machine slept: {lost}", lost.usage, again=True, fault="endpoint")
+                raise lost from None
             plain = streamed.whole  # at most its usage did not come
         return await self.reader.reply(self._redacted(plain), prompt)
 

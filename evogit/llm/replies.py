@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -192,7 +191,7 @@ def piece_of(event: bytes) -> StreamPiece:
         return UNREADABLE if _LOST.search(event) else StreamPiece(last=b"[DONE]" in event)
     if said.get("error"):
         return StreamPiece(error=json.dumps(said["error"])[:LONGEST_ERROR])
-    choices = _list(said.get("choices"))
+    choices = said.get("choices") if isinstance(said.get("choices"), list) else []
     first = next((each for each in choices if isinstance(each, dict) and not each.get("index")), {})
     finish, delta = first.get("finish_reason"), first.get("delta")
     return StreamPiece(
@@ -229,7 +228,8 @@ class StreamedReply:
         if piece.refusal:
             self.refusals.append(piece.refusal)
         self.finish = piece.finish or self.finish
-        self.usage = max(filter(None, [self.usage, piece.usage]), key=_tokens, default=None)
+        usages = filter(None, [self.usage, piece.usage])
+        self.usage = max(usages, key=lambda usage: usage.prompt + usage.completion, default=None)
         self.complete |= bool(piece.last or piece.finish)
         self.size += len(piece.text) + len(piece.refusal)
         self.beside += piece.beside
@@ -244,25 +244,12 @@ class StreamedReply:
         """JSON of the same reply in one piece."""
         message = {"content": "".join(self.texts), "refusal": "".join(self.refusals)}
         choice = {"message": message, "finish_reason": self.finish or "stop"}
-        usage = {} if self.usage is None else {"usage": _told(self.usage)}
-        return json.dumps({"choices": [choice], **usage}, ensure_ascii=False)
-
-
-def _tokens(usage: TokenUsage) -> int:
-    return usage.prompt + usage.completion
-
-
-def _told(usage: TokenUsage) -> Mapping[str, Any]:
-    details = {"cached_tokens": usage.cached, "cache_write_tokens": usage.written}
-    return {
-        "prompt_tokens": usage.prompt,
-        "completion_tokens": usage.completion,
-        "prompt_tokens_details": details,
-    }
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+        answer: dict[str, Any] = {"choices": [choice]}
+        if usage := self.usage:
+            details = {"cached_tokens": usage.cached, "cache_write_tokens": usage.written}
+            counts = {"prompt_tokens": usage.prompt, "completion_tokens": usage.completion}
+            answer["usage"] = {**counts, "prompt_tokens_details": details}
+        return json.dumps(answer, ensure_ascii=False)
 
 
 def _text(delta: Any, name: str) -> str:

@@ -205,14 +205,13 @@ def listing(sizes: Mapping[str, int], tokens: int) -> str:
     lines = "\n".join(f"{one_line(path, 300)} {size:,}" for path, size in sorted(sizes.items()))
     depth = max((path.count("/") for path in sizes), default=0)
     while estimate_tokens(lines) > tokens and depth >= 0:
-        lines, depth = _folders(sizes, depth), depth - 1
+        held: dict[str, tuple[int, int]] = {}
+        for path, size in sizes.items():
+            folder = "/".join([*path.split("/")[:-1][:depth], ""]) or "./"
+            files, total = held.get(folder, (0, 0))
+            held[folder] = files + 1, total + size
+        lines = "\n".join(
+            f"{one_line(name, 300)} {files:,} files, {total:,} bytes" for name, (files, total) in sorted(held.items())
+        )
+        depth -= 1
     return fence(cut(lines, tokens))
-
-
-def _folders(sizes: Mapping[str, int], depth: int) -> str:
-    held: dict[str, tuple[int, int]] = {}
-    for path, size in sizes.items():
-        folder = "/".join([*path.split("/")[:-1][:depth], ""]) or "./"
-        files, total = held.get(folder, (0, 0))
-        held[folder] = files + 1, total + size
-    return "\n".join(f"{one_line(name, 300)} {held[name][0]:,} files, {held[name][1]:,} bytes" for name in sorted(held))

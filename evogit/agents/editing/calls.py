@@ -123,7 +123,11 @@ def _calls(reader: Reader, opening: Opening) -> Sequence[Call]:
 
 def _run(reader: Reader, opening: Opening) -> RunCommand:
     lines = [opening.name] if opening.name else []
-    lines += _heredocs(reader, opening.name)
+    for _, end in _HEREDOC.findall(opening.name):  # the lines below are its input, as in `python3 - <<'END'`
+        below = reader.through(end)
+        if below is None:
+            raise EditError(f"no line {one_line(end, 60)!r} ends the input of the command")
+        lines += below
     if not opening.name or reader.is_closed(opening.length):
         lines += reader.until_closed(opening, "a command")
     command = "\n".join(unfenced(lines, "the command"))
@@ -131,17 +135,6 @@ def _run(reader: Reader, opening: Opening) -> RunCommand:
         said = f"expected a command of {LONGEST_COMMAND:,} characters at most, got {len(command):,}"
         raise EditError(said, "Write a shell command behind RUN.")
     return RunCommand(command)
-
-
-def _heredocs(reader: Reader, line: str) -> list[str]:
-    """The lines below a command that belong to it as its input, as in `python3 - <<'END'`."""
-    lines: list[str] = []
-    for _, end in _HEREDOC.findall(line):
-        below = reader.through(end)
-        if below is None:
-            raise EditError(f"no line {one_line(end, 60)!r} ends the input of the command")
-        lines += below
-    return lines
 
 
 def _read(name: str) -> list[ReadLines]:

@@ -54,7 +54,11 @@ def read(lines: Sequence[str], at: int, *, fenced: bool) -> tuple[list[Block], i
         return [Rename(old.strip(), new.strip())], at + 2
     if not first.startswith("--- "):
         raise EditError(f"line {at + 1} of the reply begins a hunk of no file", "Write `--- path` and `+++ path`.")
-    old, new = _sides(first, lines[at + 1])
+    # paths without the date behind them and the `a/` and `b/` that Git writes
+    old, new = (line[4:].split("\t")[0].strip() for line in lines[at : at + 2])
+    new = new.removeprefix("b/") if old.startswith("a/") or old == NOTHING else new
+    new = new if new == NOTHING else cleaned_path(new)
+    old = old if old == NOTHING else cleaned_path(old.removeprefix("a/"))
     hunks, end = _hunks(lines, at + 2, fenced=fenced)
     if new == NOTHING:
         return [Delete(old)], end
@@ -77,16 +81,6 @@ def _starred(kind: str, path: str, lines: Sequence[str], at: int, *, fenced: boo
     if not hunks and blocks:
         return blocks, end
     return [*blocks, *_changes(path, hunks)], end
-
-
-def _sides(old: str, new: str) -> tuple[str, str]:
-    """The paths of both header lines, without the date behind them and the `a/` and `b/` that Git writes."""
-    before, after = (line[4:].split("\t")[0].strip() for line in (old, new))
-    if before.startswith("a/") or before == NOTHING:
-        after = after.removeprefix("b/")
-    if after != NOTHING:
-        after = cleaned_path(after)
-    return (before if before == NOTHING else cleaned_path(before.removeprefix("a/"))), after
 
 
 def _hunks(lines: Sequence[str], at: int, *, fenced: bool) -> tuple[list[list[str]], int]:

@@ -159,7 +159,11 @@ class Reader:
         if kind in ("DELETE", "RENAME"):
             self.pass_close(opening.length)
             if kind == "RENAME":
-                return _rename(opening.name)
+                parts = [cleaned_path(part) for part in opening.name.split(" => ")]
+                if len(parts) != 2 or not all(parts):
+                    hint = "Write `RENAME old/path => new/path`."
+                    raise EditError("a RENAME block does not say from where to where", hint)
+                return Rename(*parts)
             if not name:
                 raise EditError("a DELETE block names no file", "Write the path behind DELETE, on the same line.")
             return Delete(name)
@@ -244,13 +248,6 @@ class Reader:
             return None
         self._next += found
         return lines[:found]
-
-
-def _rename(name: str) -> Rename:
-    parts = [cleaned_path(part) for part in name.split(" => ")]
-    if len(parts) != 2 or not all(parts):
-        raise EditError("a RENAME block does not say from where to where", "Write `RENAME old/path => new/path`.")
-    return Rename(*parts)
 
 
 def _replace(path: str, lines: list[str], divider: str) -> Replace:

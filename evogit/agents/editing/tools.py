@@ -34,7 +34,6 @@ from evogit.agents.editing.calls import (
 from evogit.agents.editing.draft import Draft, proposal_of
 from evogit.core import Evaluation, Evidence
 from evogit.llm import Account, estimate_tokens
-from evogit.sandbox import Completed
 from evogit.text import cut, escaped, fence, lines_of, one_line
 
 MOST_SEARCHED, MOST_READ = 8_000_000, 2_000_000
@@ -164,7 +163,16 @@ class ToolSession:
             raise EditError("no commands can be run here")
         draft = self.proposal() if self.draft.changes else Proposal(changes={}, title="")  # the parent itself
         done = await workshop.run(draft, call.command, wall=min(max(seconds, 1.0), LONGEST_RUN))
-        return _told(done, room)
+        if done.code is not None:
+            how = f"with exit code {done.code}"
+        else:
+            how = f"by signal {done.signal}" if done.signal else "abnormally"
+        why = f": {one_line(done.detail, 300)}" if done.detail else ""
+        lines = [f"The command ended {how}{why}; {done.usage.wall:.2f} s, {done.usage.cpu:.2f} s of CPU."]
+        outputs = {"stdout": done.stdout.decode(errors="replace"), "stderr": done.stderr.decode(errors="replace")}
+        texts = {name: text for name, text in outputs.items() if text.strip()}
+        lines += [f"{name}:\n{digest.output(text, room // len(texts))}" for name, text in texts.items()]
+        return "\n".join(lines if texts else [*lines, "It printed nothing."])
 
     async def _evaluate(self, room: int) -> str:
         workshop = self._workshop()
@@ -218,20 +226,6 @@ class ToolSession:
             for number, line in enumerate((lines_of(content) or "").split("\n"), 1):
                 if text in line:
                     yield f"{one_line(path, 300)}:{number}: {escaped(line[:300])}"
-
-
-def _told(done: Completed, room: int) -> str:
-    """How a command ended, and what it printed."""
-    if done.code is not None:
-        how = f"with exit code {done.code}"
-    else:
-        how = f"by signal {done.signal}" if done.signal else "abnormally"
-    why = f": {one_line(done.detail, 300)}" if done.detail else ""
-    lines = [f"The command ended {how}{why}; {done.usage.wall:.2f} s, {done.usage.cpu:.2f} s of CPU."]
-    outputs = {"stdout": done.stdout.decode(errors="replace"), "stderr": done.stderr.decode(errors="replace")}
-    said = {name: text for name, text in outputs.items() if text.strip()}
-    lines += [f"{name}:\n{digest.output(text, room // len(said))}" for name, text in said.items()]
-    return "\n".join(lines if said else [*lines, "It printed nothing."])
 
 
 def judged(background: Background, evaluation: Evaluation, evidence: Evidence, room: int) -> str:

@@ -153,15 +153,11 @@ def insert_term(source: Source, rng: random.Random) -> Edit | None:
         new, title = f"{site.parts[0]} * {factor}", f"multiply {site.text} by {factor}"
     else:
         numbers = {name for name in _visible_names(source, site) if is_number(source.content, site.where, name)}
-        term, sign = _term(numbers, rng), rng.choice("+-")
+        size = f"{10 ** rng.uniform(-3, 0):.2g}"
+        name = _any_of(numbers, rng) if rng.random() < 0.6 else None
+        term, sign = size if name is None else f"{size} * {name}", rng.choice("+-")
         new, title = f"{site.text} {sign} {term}", f"let {sign}{term} join {site.text}"
     return _replace(site, f"({new})" if site.label else new, title)
-
-
-def _term(names: set[str], rng: random.Random) -> str:
-    size = f"{10 ** rng.uniform(-3, 0):.2g}"
-    name = _any_of(names, rng) if rng.random() < 0.6 else None
-    return size if name is None else f"{size} * {name}"
 
 
 def drop_operand(source: Source, rng: random.Random) -> Edit | None:

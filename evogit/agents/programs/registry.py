@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from itertools import pairwise
 from pathlib import Path
@@ -221,22 +221,16 @@ def _with_login(program: ProgramDefinition) -> Preset:
 
     Raises UsageError: there is no login, or one that is too large.
     """
-    preset = program.preset
-    files = {} if program.metered else dict(_login_files(preset.login))
-    if not files and not program.metered:
-        places = ", ".join(preset.login)
-        raise UsageError(f"expected the login of {preset.name} at {places} below {Path.home()}: log in there first")
-    return replace(preset, files={**preset.files, **files})
-
-
-def _login_files(paths: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Path below the home and content of every file of a login."""
-    home = Path.home()
-    for path in paths:
-        place = home / path
-        for file in [place] if place.is_file() else sorted(place.rglob("*")):
-            if not file.is_file():
-                continue
+    preset, home, files = program.preset, Path.home(), dict[str, str]()
+    if program.metered:
+        return preset
+    places = [home / path for path in preset.login]
+    for file in (file for place in places for file in ([place] if place.is_file() else sorted(place.rglob("*")))):
+        if file.is_file():
             if file.stat().st_size > MOST_LOGIN:
                 raise UsageError(f"expected a login of files of at most {MOST_LOGIN:,} bytes, got {file}; name others")
-            yield str(file.relative_to(home)), file.read_text("utf-8", "surrogateescape")
+            files[str(file.relative_to(home))] = file.read_text("utf-8", "surrogateescape")
+    if not files:
+        names = ", ".join(preset.login)
+        raise UsageError(f"expected the login of {preset.name} at {names} below {home}: log in there first")
+    return replace(preset, files={**preset.files, **files})

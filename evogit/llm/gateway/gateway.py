@@ -176,7 +176,8 @@ class GatewaySession:
             await self._answer(request, caller)
 
     async def _answer(self, request: Request, caller: Caller) -> None:
-        dialect = _spoken(request)
+        anthropic = "anthropic-version" in request.headers or request.path.startswith("/v1/messages")
+        dialect = DIALECTS.get(request.path) or (Messages() if anthropic else Chat())  # whose errors it understands
         try:
             match request.method, request.path:
                 case "POST", path if path in DIALECTS:
@@ -306,11 +307,3 @@ class GatewaySession:
             if path == f"/v1/models/{model['id']}":
                 return model
         raise DeniedError(403, f"expected one of the models {', '.join(names)}; got {path[:80]}")
-
-
-def _spoken(request: Request) -> Dialect:
-    """The protocol that a program will understand an error in."""
-    if request.path in DIALECTS:
-        return DIALECTS[request.path]
-    is_anthropic = "anthropic-version" in request.headers or request.path.startswith("/v1/messages")
-    return Messages() if is_anthropic else Chat()

@@ -98,7 +98,9 @@ class Caller:
             head = await self._event()
             if not isinstance(head, h11.Request):
                 return None
-            await self._hold(_size(head))
+            size = _size(head)
+            await self._room.take(size)
+            self._held = size
             async with asyncio.timeout(SLOWEST_REQUEST):
                 return await self._whole(head)
         except h11.RemoteProtocolError as error:
@@ -125,10 +127,6 @@ class Caller:
         self.free(self._held - len(body))
         path, _, query = head.target.decode("latin-1").partition("?")
         return Request(method=head.method.decode(), path=path, query=query, headers=headers, body=body)
-
-    async def _hold(self, size: int) -> None:
-        await self._room.take(size)
-        self._held = size
 
     def free(self, size: int | None = None) -> None:
         """Hold so many bytes less, or none."""
