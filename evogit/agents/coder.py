@@ -23,16 +23,7 @@ from evogit.agents.editing.reply import reason_of
 from evogit.agents.editing.tools import ToolResults, ToolSession
 from evogit.agents.model_agent import ModelAgent
 from evogit.config.run_settings import TURNS
-from evogit.llm import (
-    Account,
-    Message,
-    Model,
-    ModelError,
-    Question,
-    RunEndsError,
-    SpendingLimitError,
-    estimate_tokens,
-)
+from evogit.llm import Account, Message, Model, ModelError, Question, RunEndsError, SpendingLimitError, estimate_tokens
 from evogit.repository.evidence import PROMPT, TRANSCRIPT, kept_text, numbered
 from evogit.text import cut, one_line
 

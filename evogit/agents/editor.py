@@ -16,16 +16,7 @@ from evogit.agents.editing.calls import ReadLines, only_reads, read
 from evogit.agents.editing.draft import Draft, proposal_of
 from evogit.agents.editing.reply import EditReply, parse, reason_of
 from evogit.agents.model_agent import ModelAgent
-from evogit.llm import (
-    Account,
-    Message,
-    Model,
-    ModelError,
-    Question,
-    RunEndsError,
-    SpendingLimitError,
-    estimate_tokens,
-)
+from evogit.llm import Account, Message, Model, ModelError, Question, RunEndsError, SpendingLimitError, estimate_tokens
 from evogit.repository.evidence import PROMPT, REPLY, numbered
 from evogit.text import cut, lines_of, one_line
 

@@ -58,10 +58,7 @@ def no_programs(stack: AsyncExitStack, spec: AgentSpec) -> Sequence[Agent]:
 
 
 def populate(
-    stack: AsyncExitStack,
-    specs: Sequence[AgentSpec],
-    models: Models,
-    programs: ProgramAgents = no_programs,
+    stack: AsyncExitStack, specs: Sequence[AgentSpec], models: Models, programs: ProgramAgents = no_programs
 ) -> list[Agent]:
     """Make the agents, which live until `stack` is left.
 

@@ -214,11 +214,7 @@ class OpenModels:
 
 
 def open_models(
-    user: UserSettings,
-    rng: random.Random | None = None,
-    *,
-    record: Path | None = None,
-    replay: Path | None = None,
+    user: UserSettings, rng: random.Random | None = None, *, record: Path | None = None, replay: Path | None = None
 ) -> OpenModels:
     """The models of one engine; `rng` spreads what is tried again."""
     return OpenModels(user, rng or random.Random(), record=record, replay=replay)

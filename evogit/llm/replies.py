@@ -191,7 +191,8 @@ def piece_of(event: bytes) -> StreamPiece:
         return UNREADABLE if _LOST.search(event) else StreamPiece(last=b"[DONE]" in event)
     if said.get("error"):
         return StreamPiece(error=json.dumps(said["error"])[:LONGEST_ERROR])
-    choices = said.get("choices") if isinstance(said.get("choices"), list) else []
+    value = said.get("choices")
+    choices = value if isinstance(value, list) else []
     first = next((each for each in choices if isinstance(each, dict) and not each.get("index")), {})
     finish, delta = first.get("finish_reason"), first.get("delta")
     return StreamPiece(

@@ -9,17 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from evogit.source import (
-    MAX_SOURCE_BYTES,
-    Block,
-    Definition,
-    DefinitionKind,
-    Kind,
-    Role,
-    Site,
-    Source,
-    Statement,
-)
+from evogit.source import MAX_SOURCE_BYTES, Block, Definition, DefinitionKind, Kind, Role, Site, Source, Statement
 from evogit.source.definitions import compiles, syntax
 
 DEEPEST = 120  # nodes inside one another that are walked; Python's own limit would depend on who asks

@@ -29,9 +29,7 @@ def asked(born: Born, model: str, value: float | None, parent: int = 0, dollars:
         return
     commit = f"{move:040x}"
     born.ids.append(commit)
-    born.append(
-        Proposed(candidate=commit, tree=commit, parents=(born.ids[parent],), operator="mutation", **known),
-    )
+    born.append(Proposed(candidate=commit, tree=commit, parents=(born.ids[parent],), operator="mutation", **known))
     born.judge(len(born.ids) - 1, value)
 
 

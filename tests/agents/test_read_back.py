@@ -23,9 +23,7 @@ Entry = bytes | tuple[str, str] | None  # content of a file, or the kind and tar
 
 
 def packed(
-    changes: Mapping[str, Entry],
-    files: Mapping[str, Entry] = SHOWN,
-    modes: Mapping[str, int] | None = None,
+    changes: Mapping[str, Entry], files: Mapping[str, Entry] = SHOWN, modes: Mapping[str, int] | None = None
 ) -> list[Member]:
     """What is in a workspace: `files`, changed."""
     modes = {"run.sh": 0o755, **(modes or {})}

@@ -107,11 +107,7 @@ def test_every_mistake_is_named_at_once_with_its_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        (
-            'kind = "python"',
-            'kind = "oracle"',
-            "evaluator.kind: expected 'python', 'command' or 'judge', got 'oracle'",
-        ),
+        ('kind = "python"', 'kind = "oracle"', "evaluator.kind: expected 'python', 'command' or 'judge', got 'oracle'"),
         ('file = "evaluator/evaluate.py"', "", 'evaluator.file: missing; kind = "python" needs the file that defines'),
         ('"python"', '"python"\ncommand = "make"', 'evaluator.command: kind = "python" has no such key; remove it'),
         ('kind = "python"', 'kind = "command"', 'evaluator.file: kind = "command" has no such key; remove it'),
@@ -182,10 +178,7 @@ def test_times_have_a_log_scale_which_changes_no_digest(tmp_path: Path) -> None:
     assert [metric.noise for metric in task(COMMAND.replace('"json:a.b"', '"cpu"')).metrics] == ["log", ""]
     assert [
         metric.noise for metric in task(COMMAND.replace("primary", 'aggregate = "geometric"\nprimary')).metrics
-    ] == [
-        "log",
-        "",
-    ]
+    ] == ["log", ""]
     declared = task(COMMAND.replace("primary", 'scale = "log"\nprimary'))
     assert [metric.noise for metric in declared.metrics] == ["log", ""]
     assert (declared.digest, declared.parts) == (plain.digest, plain.parts)

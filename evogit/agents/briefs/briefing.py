@@ -144,12 +144,7 @@ def write(
 
 
 def write_file(
-    brief: Brief,
-    background: Background,
-    context: int = FILE_CONTEXT,
-    *,
-    evaluations: int = 3,
-    network: bool = False,
+    brief: Brief, background: Background, context: int = FILE_CONTEXT, *, evaluations: int = 3, network: bool = False
 ) -> Written:
     """Write the brief for a coding program, which can read the code where it is and have it evaluated so often."""
     values = {"evaluations": EVALUATIONS.format(evaluations) if evaluations else NO_EVALUATIONS}

@@ -131,9 +131,7 @@ def _changes(path: str, hunks: Sequence[Sequence[str]]) -> list[Block]:
         raise EditError(f"the patch of {one_line(path)} holds no line", "Write hunks, or a SEARCH block.")
     return [
         Replace(
-            path,
-            tuple(line[1:] for line in hunk if line[0] != "+"),
-            tuple(line[1:] for line in hunk if line[0] != "-"),
+            path, tuple(line[1:] for line in hunk if line[0] != "+"), tuple(line[1:] for line in hunk if line[0] != "-")
         )
         for hunk in hunks
     ]

@@ -25,11 +25,7 @@ USUAL_RATE = 0.15  # share of children that are better than their parent, while 
 ONE_MORE = 0.35
 """Chance of a further edit after each edit, usually; the mean number of edits is in proportion to boldness."""
 
-STEPS: Mapping[str, float] = {
-    "perturb_number@0.001": 1 / 3,
-    "perturb_number@0.01": 1 / 3,
-    "perturb_number@0.1": 1 / 3,
-}
+STEPS: Mapping[str, float] = {"perturb_number@0.001": 1 / 3, "perturb_number@0.01": 1 / 3, "perturb_number@0.1": 1 / 3}
 """Steps by the decade that they are drawn from, as shares of a number's value or of one, and their usual chances."""
 
 BOLDEST = 10.0  # changes never become larger than so many times the usual ones

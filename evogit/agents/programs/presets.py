@@ -63,11 +63,7 @@ AIDER = Preset(
         *("--model-settings-file", "{home}/settings.json"),
         *("--chat-history-file", "{home}/chat.md", "--input-history-file", "{home}/input"),
     ),
-    env={
-        "OPENAI_API_BASE": "{url}/v1",
-        "OPENAI_API_KEY": KEY,
-        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-    },
+    env={"OPENAI_API_BASE": "{url}/v1", "OPENAI_API_KEY": KEY, "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
     files={
         "models.json": '{"openai/{model}": {"litellm_provider": "openai", "mode": "chat"}}',
         "settings.json": '[{"name": "openai/{model}", "edit_format": "diff", "use_temperature": false}]',

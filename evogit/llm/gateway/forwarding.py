@@ -184,10 +184,7 @@ class Upstream:
         if not isinstance(dialect, Messages):
             return {**ours, "authorization": f"Bearer {self._key}"}
         betas = [each for each in re.split(r"[, ]+", request.headers.get("anthropic-beta", "")) if each in BETAS]
-        theirs = {
-            "anthropic-version": request.headers.get("anthropic-version", ""),
-            "anthropic-beta": ",".join(betas),
-        }
+        theirs = {"anthropic-version": request.headers.get("anthropic-version", ""), "anthropic-beta": ",".join(betas)}
         passed = {name: value for name, value in theirs.items() if _PLAIN.fullmatch(value)}
         bearer = "authorization" in request.headers and "x-api-key" not in request.headers
         key = {"authorization": f"Bearer {self._key}"} if bearer else {"x-api-key": self._key}
