@@ -102,7 +102,7 @@ class Price(Struct, frozen=True, kw_only=True):
         """Dollars for one attempt."""
         fresh = usage.prompt - usage.cached - usage.written
         prompt = fresh * _pico(self.prompt) + usage.cached * _pico(self.cached) + usage.written * self._to_write
-        return (self._prompt_times(usage) * prompt + usage.completion * self._each(usage)) / PICO
+        return ((1 + self._is_long(usage)) * prompt + usage.completion * self._each(usage)) / PICO
 
     def at_most(self, worst: TokenUsage) -> float:
         """Dollars for an attempt of no more tokens, whatever of its prompt is cached; what is `written` may be."""
@@ -118,13 +118,10 @@ class Price(Struct, frozen=True, kw_only=True):
     def _dearest(self, worst: TokenUsage) -> int:
         may_write = worst.written or self.written is not None
         each = max(_pico(self.prompt), _pico(self.cached), self._to_write if may_write else 0)
-        return self._prompt_times(worst) * worst.prompt * each
+        return (1 + self._is_long(worst)) * worst.prompt * each
 
     def _is_long(self, usage: TokenUsage) -> bool:
         return self.long is not None and usage.prompt > self.long
-
-    def _prompt_times(self, usage: TokenUsage) -> int:
-        return 2 if self._is_long(usage) else 1
 
     def _each(self, usage: TokenUsage) -> int:
         """Picodollars for a token of the completion."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable
-from typing import Protocol
+from collections.abc import Callable, Iterable
 
 from evogit.agents import Background, Brief, NoUsableChangeError, Proposal
 from evogit.agents.briefs.digest import unjudged
@@ -27,12 +26,8 @@ code, and have one evaluated after the other."""
 VALID, INVALID, REFUSED = range(3)  # what the answer begins with: the exit code of `evaluate`
 
 
-class WorkspaceDraft(Protocol):
-    """What was made of the files of a workspace: a proposal with the title and reason of a commit's message."""
-
-    def __call__(self, found: Iterable[Member], message: str) -> Proposal:
-        """Make it. Raises NoUsableChangeError: nothing that counts."""
-        ...
+WorkspaceDraft = Callable[[Iterable[Member], str], Proposal]
+"""Makes a proposal of the files of a workspace and a commit's message; NoUsableChangeError if nothing counts."""
 
 
 class EvaluateServer:
@@ -50,10 +45,8 @@ class EvaluateServer:
         self._waiting = 0
         self._unfit = 0
         self.done: list[str] = []
-        self.refused = 0
-        """How often nothing was evaluated."""
-        self.failure: EvoGitError | None = None
-        """Failures that cannot be handled here."""
+        self.refused = 0  # how often nothing was evaluated
+        self.failure: EvoGitError | None = None  # failures that cannot be handled here
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Evaluate what is sent, one after the other, and answer."""

@@ -107,8 +107,8 @@ class Container:
         self._tasks: set[asyncio.Task[None]] = set()
         self._writer: asyncio.StreamWriter | None = None
         self.transcript = Transcript()
+        # set when the program has ended, or nothing is heard of it any more
         self.end: asyncio.Future[End] = asyncio.get_running_loop().create_future()
-        """Set when the program has ended, or nothing is heard of it any more."""
 
     async def start(self, setup: Setup, bundle: bytes) -> None:
         """Make the workspace from a Git bundle, and start the program.

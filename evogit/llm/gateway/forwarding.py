@@ -157,10 +157,8 @@ class Upstream:
         self._key = api_key
         self.places = asyncio.Semaphore(calls)
         self.client = httpx2.AsyncClient(follow_redirects=False, limits=httpx2.Limits(max_connections=calls))
-        self.resumes = 0.0
-        """When it wants to be asked again, or is asked again as it was down, by the loop's clock."""
-        self.down = ""
-        """Why nobody could be reached there at last."""
+        self.resumes = 0.0  # when it wants to be asked again, or is asked again as it was down, by the loop's clock
+        self.down = ""  # why nobody could be reached there at last
         self._outages = 0
 
     def lost(self, why: str, pause: float) -> None:

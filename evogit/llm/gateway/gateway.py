@@ -59,8 +59,7 @@ class Gateway:
         self._models = models
         self._calls = calls
         self._upstreams: dict[tuple[str, str], Upstream] = {}
-        self.reader = ReaderProcess()
-        """Of requests alone: endpoints' replies do not wait for what programs send."""
+        self.reader = ReaderProcess()  # of requests alone: endpoints' replies do not wait for what programs send
 
     def session(self, account: Account, models: Sequence[str]) -> GatewaySession:
         """Let a program ask these models; it may call them by name or by what their endpoint calls them.

@@ -80,8 +80,8 @@ class Caller:
         self._writer = writer
         self._http = h11.Connection(h11.SERVER)
         self._method = b""
+        # whether an answer to the last request has begun, so that its status can no longer be changed
         self.begun = False
-        """Whether an answer to the last request has begun, so that its status can no longer be changed."""
 
     async def request(self) -> Request | None:
         """The next request, None when there will be none.
