@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -321,15 +321,10 @@ def read(file: Path, folder: Path) -> TaskTable:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file}: not TOML: {error}") from error
     except ValidationError as error:
-        problems = [f"{file}: {problem(each['loc'], each, _known_keys(each['loc'][:-1]))}" for each in error.errors()]
+        tables = {"metrics": MetricTable, "evaluator": EvaluatorTable, "sandbox": SandboxTable}
+        problems = []
+        for each in error.errors():
+            loc = each["loc"]
+            table: type[BaseModel] = tables.get(str(loc[0]), TaskTable) if loc[:-1] else TaskTable
+            problems.append(f"{file}: {problem(loc, each, table.model_fields)}")
         raise ConfigError("\n".join(problems)) from None
-
-
-def _known_keys(loc: tuple[int | str, ...]) -> Iterable[str]:
-    """The keys of the table at this place of a file, for errors."""
-    tables: dict[int | str, type[BaseModel]] = {
-        "metrics": MetricTable,
-        "evaluator": EvaluatorTable,
-        "sandbox": SandboxTable,
-    }
-    return tables.get(loc[0], TaskTable).model_fields if loc else TaskTable.model_fields

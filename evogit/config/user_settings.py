@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -201,13 +201,9 @@ def _problem(loc: tuple[int | str, ...], error: Mapping[str, Any]) -> str:
     if error["type"] == "extra_forbidden" and _KEY_ITSELF.fullmatch(str(loc[-1])):
         say = 'key_env = "VARIABLE" or key_command = "COMMAND"'
         return f"{'.'.join(map(str, loc))}: a credential itself never stands in a file; say where it is: {say}"
-    return problem(loc, error, _known_keys(loc[:-1]))
-
-
-def _known_keys(loc: tuple[int | str, ...]) -> Iterable[str]:
-    if not loc:
-        return UserSettings.model_fields
     tables: dict[int | str, type[BaseModel]] = {"agents": AgentTable, "commands": CommandTable, "workers": WorkerTable}
-    if loc[0] in tables:
-        return tables[loc[0]].model_fields
-    return (PriceTable if loc[-1] == "price" and len(loc) == 3 else ModelTable).model_fields
+    table: type[BaseModel] = UserSettings
+    if place := loc[:-1]:
+        priced = place[-1] == "price" and len(place) == 3
+        table = tables.get(place[0]) or (PriceTable if priced else ModelTable)
+    return problem(loc, error, table.model_fields)

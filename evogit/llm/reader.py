@@ -79,7 +79,9 @@ class ReaderProcess:
         return text
 
     async def _exchange(self, asked: Mapping[str, Any], content: bytes | bytearray) -> tuple[dict[str, Any], bytes]:
-        self._process = self._process or await self._start()
+        if self._process is None:
+            command = (*leash(), *python("-m", "evogit.llm.reader_main"))
+            self._process = await start_beside(command, env={}, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, limit=LINE)
         sending, coming = self._process.stdin, self._process.stdout
         assert sending
         assert coming
@@ -89,10 +91,6 @@ class ReaderProcess:
             await sending.drain()
         told = json.loads(await coming.readline())
         return told, await coming.readexactly(told.pop("bytes"))
-
-    async def _start(self) -> asyncio.subprocess.Process:
-        command = (*leash(), *python("-m", "evogit.llm.reader_main"))
-        return await start_beside(command, env={}, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, limit=LINE)
 
     async def close(self) -> None:
         """End the process; another one begins when it is needed."""

@@ -75,15 +75,11 @@ def _read(asked: dict[str, Any], body: bytes) -> tuple[dict[str, Any], bytes]:
         case "plain":
             return {}, plain_json(body.decode()).encode(errors="replace")
         case _:
-            return _reply(body.decode(), asked["prompt"])
-
-
-def _reply(body: str, prompt: int) -> tuple[dict[str, Any], bytes]:
-    try:
-        text, usage = read_reply(body, prompt)
-    except LostAttemptError as lost:
-        return {"usage": asdict(lost.usage), "lost": str(lost), "again": lost.again, "fault": lost.fault}, b""
-    return {"usage": asdict(usage), "lost": ""}, text.encode()
+            try:
+                text, usage = read_reply(body.decode(), asked["prompt"])
+            except LostAttemptError as lost:
+                return {"usage": asdict(lost.usage), "lost": str(lost), "again": lost.again, "fault": lost.fault}, b""
+            return {"usage": asdict(usage), "lost": ""}, text.encode()
 
 
 if __name__ == "__main__":

@@ -140,9 +140,12 @@ class OpenModels:
         return ModelTable()
 
     def _endpoint(self, name: str, table: ModelTable) -> Endpoint:
-        from evogit.llm.endpoint import Endpoint, Patience
+        from evogit.llm.endpoint import Client, Endpoint, Patience
 
         url, (key, key_from) = self.endpoint(name), self._key(name, table)
+        client = self._clients.get((url, key)) or Client(url, key)
+        self._clients[url, key] = client
+        client.narrow(table.at_once)
         options = {"temperature": table.temperature, "reasoning_effort": table.reasoning_effort or None}
         host = urlsplit(url).hostname or ""  # OpenAI's newer models, Azure's too, know no other limit on a reply
         knows_no_other = url.rstrip("/") == OPENAI or host.endswith(".azure.com")
@@ -151,30 +154,16 @@ class OpenModels:
             id=table.id or name,
             price=_price(table, url, table.id or name),
             context=table.context,
-            client=self._client(url, key, table.at_once),
+            client=client,
             key_from=key_from,
             secrets=self.secrets,
             rng=self._rng,
             options={name: value for name, value in options.items() if value is not None},
             max_tokens=table.max_tokens,
             ceiling="max_completion_tokens" if knows_no_other else "max_tokens",
-            patience=Patience(
-                connect=table.connect,
-                first_byte=table.first_byte,
-                total=table.total,
-                retries=table.retries,
-                pause=table.pause,
-            ),
+            patience=Patience(**{name: getattr(table, name) for name in Patience.__struct_fields__}),
             reader=self.reader,
         )
-
-    def _client(self, url: str, key: str, at_once: int | None) -> Client:
-        from evogit.llm.endpoint import Client
-
-        if (url, key) not in self._clients:
-            self._clients[url, key] = Client(url, key)
-        self._clients[url, key].narrow(at_once)
-        return self._clients[url, key]
 
     def _key(self, name: str, table: ModelTable) -> tuple[str, str]:
         """The key, and where it came from in words. A key for OpenAI goes to no other endpoint unless it is named."""

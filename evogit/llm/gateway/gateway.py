@@ -151,24 +151,21 @@ class GatewaySession:
         """Serve one connection until it ends; `listen` does for every one, a tunnel may do so without a socket."""
         caller = Caller(reader, writer, self._room)
         try:
-            while request := await self._next(caller):
+            while request := await caller.request():
                 await caller.attend(self._answer_in_turn(request, caller))
                 caller.free()
             await caller.close()
+        except RejectedError as error:
+            caller.free()
+            said = Chat().error(error.status, None, str(error))
+            with contextlib.suppress(OSError):  # the program may be gone
+                await caller.answer(error.status, {**JSON, "connection": "close"}, json.dumps(said).encode())
+                await caller.close()
         except OSError:
             pass  # the program is gone
         finally:
             caller.free()
             writer.transport.abort()
-
-    async def _next(self, caller: Caller) -> Request | None:
-        try:
-            return await caller.request()
-        except RejectedError as error:
-            caller.free()
-            said = Chat().error(error.status, None, str(error))
-            await caller.answer(error.status, {**JSON, "connection": "close"}, json.dumps(said).encode())
-            return None
 
     async def _answer_in_turn(self, request: Request, caller: Caller) -> None:
         async with self._places:

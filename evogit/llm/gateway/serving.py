@@ -23,7 +23,6 @@ MOST_IN_MEMORY = 16_000_000
 FEW_PIECES = 1000  # pieces of a body that may be of any size; all more have SMALLEST_PIECE bytes at least, on average
 
 SMALLEST_PIECE = 256
-
 AT_ONCE = 65536  # bytes that are read at once, and that may come before an answer is done
 
 
