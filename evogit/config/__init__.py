@@ -9,23 +9,11 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "names": ("REPOSITORY_FILE", "TASK_FILE", "TEMPLATES", "gallery"),
-    "task": (
-        "Task",
-        "load_repository_task",
-        "load_task",
-    ),
+    "task": ("Task", "load_repository_task", "load_task"),
 }
 """Module -> what it gives to other rooms; loaded when asked for, as no command needs all of it."""
 
-__all__ = [
-    "REPOSITORY_FILE",
-    "TASK_FILE",
-    "TEMPLATES",
-    "Task",
-    "gallery",
-    "load_repository_task",
-    "load_task",
-]
+__all__ = ["REPOSITORY_FILE", "TASK_FILE", "TEMPLATES", "Task", "gallery", "load_repository_task", "load_task"]
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,7 @@ import asyncio
 
 from msgspec.structs import replace
 
-from evogit.agents.bandit import worth
+from evogit.agents.model_agent import worth
 from evogit.breeding.model_credit import kind_merits
 from evogit.config.run_settings import Settings
 from evogit.history.agent_kinds import past_kinds

@@ -18,7 +18,7 @@ def choices(history: History) -> list[Record]:
     several = dict.fromkeys((kind, models) for kind, models in asked if len(models) > 1)
     if not several:
         return []
-    from evogit.agents.bandit import scores  # agents take a while to load, and few runs have several models
+    from evogit.agents.model_agent import scores  # agents take a while to load, and few runs have several models
     from evogit.breeding.model_credit import merits
 
     known = merits(history)

@@ -11,8 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evogit.agents import Brief, NoUsableChangeError, Proposal
-from evogit.agents.programs.listing import Kind, Member, read_members
-from evogit.agents.programs.read_back import LARGEST, MOST_FILES, Returned, read_back
+from evogit.agents.programs.read_back import LARGEST, MOST_FILES, Kind, Member, Returned, read_back, read_members
 from evogit.repository import EXECUTABLE, FILE, GITLINK, LINK
 
 from .conftest import SEED, Lab
@@ -20,14 +19,11 @@ from .conftest import SEED, Lab
 SHOWN = {path: content for path, content in SEED.items() if not path.startswith("judge/")}
 """What a program finds in its folder: all but what is withheld."""
 
-Entry = bytes | tuple[str, str] | None
-"""Content of a file, or the kind and target of something else; None removes it."""
+Entry = bytes | tuple[str, str] | None  # content of a file, or the kind and target of something else; None removes it
 
 
 def packed(
-    changes: Mapping[str, Entry],
-    files: Mapping[str, Entry] = SHOWN,
-    modes: Mapping[str, int] | None = None,
+    changes: Mapping[str, Entry], files: Mapping[str, Entry] = SHOWN, modes: Mapping[str, int] | None = None
 ) -> list[Member]:
     """What is in a workspace: `files`, changed."""
     modes = {"run.sh": 0o755, **(modes or {})}
