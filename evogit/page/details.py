@@ -19,7 +19,7 @@ from evogit.repository import Repository
 from evogit.repository.evidence import FEEDBACK, SESSION, is_prompt, read_feedback, session_facts
 from evogit.review.decisions import decision_record, said_of
 from evogit.review.evidence_files import gone, read
-from evogit.review.forecast import forecast_record
+from evogit.review.followed_run import forecast_record
 from evogit.review.json_records import candidate_record, finite
 from evogit.review.reporting import report_record
 from evogit.review.spending import last_limits, uses

@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from evogit.review.graph_lanes import Cell
     from evogit.review.graph_skeleton import Row, SkeletonEdge, expanded, most_telling, rows
     from evogit.review.json_records import SCHEMA, candidate_record, graph_record, status_record
-    from evogit.review.model_choice import choices
     from evogit.review.runs import agents, kinds, open_run, own_names, resolve
     from evogit.review.spending import (
         EarlierStarts,
         Use,
+        choices,
         last_limits,
         last_settings,
         last_start,

@@ -13,8 +13,7 @@ from msgspec import Struct
 from evogit.core import Candidate
 from evogit.history import History, Spending
 from evogit.history.agent_kinds import past_kinds
-from evogit.history.standing import standing
-from evogit.review.gains import last_evaluation, way
+from evogit.history.standing import last_evaluation, standing, way
 from evogit.review.runs import agents, kinds
 from evogit.review.spending import added, spending_by_model
 

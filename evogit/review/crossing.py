@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import random
+import time
 
 from msgspec import Struct
 
 from evogit.breeding.crossings import Crossings, title
 from evogit.config.values import matches
-from evogit.core import Candidate, RefusedError
+from evogit.core import HUMAN, Candidate, Operator, Proposed, RefusedError
 from evogit.history import History
 from evogit.history.context import StoredRun
-from evogit.repository import Merged, Repository, UnfitChangeError
-from evogit.review.new_candidate import propose
+from evogit.repository import Merged, Repository, UnfitChangeError, clean
+from evogit.repository.evidence import why
+from evogit.review.blaming import step_title
 from evogit.selection.conflict_settlers import Crossing
 from evogit.selection.conflict_settlers import fitter as better_of
 
@@ -94,3 +96,83 @@ def propose_crossed(run: StoredRun, crossed: Crossed, reason: str) -> str | None
         reason=reason,
         conflicts=crossed.merged.conflicts,
     )
+
+
+def propose(
+    run: StoredRun,
+    tree: str,
+    parents: tuple[str, ...],
+    *,
+    operator: Operator,
+    strategy: str,
+    title: str,
+    reason: str,
+    conflicts: int = 0,
+) -> str | None:
+    """Journal a tree as a candidate that awaits its evaluation; its id.
+
+    None if the tree came first from somebody else, or a parent was pruned.
+    """
+    history = run.history
+    commit = run.repository.commit(
+        tree,
+        parents,
+        author=HUMAN,
+        time=int(time.time()),
+        title=title,
+        reason=reason,
+        trailers={"Agent": HUMAN, "Operator": operator, "Strategy": strategy},
+    )
+    proposed = Proposed(
+        engine="",
+        move=history.moves,
+        candidate=commit,
+        tree=tree,
+        parents=parents,
+        agent=HUMAN,
+        operator=operator,
+        strategy=strategy,
+        title=title,
+        conflicts=conflicts,
+        evidence=run.journal.keep(why(clean(reason)), commit),
+    )
+    entry = run.journal.append(proposed, unless=lambda: tree in history.trees or bool(history.pruned & {*parents}))
+    return commit if entry else None
+
+
+DROP = "drop"
+"""The strategy of such candidates."""
+
+
+def without(run: StoredRun, candidate: Candidate, step: Candidate) -> str:
+    """The tree of a candidate in which what `step` changed against its first parent is taken back.
+
+    Raises:
+        RefusedError: the step is the seed, nothing of it is left, it is pruned, or later steps changed the same lines.
+    """
+    history, started = run.history, run.history.started
+    assert started is not None  # there are candidates
+    mine, its = candidate.commit[:7], step.commit[:7]
+    if not step.parents:
+        raise RefusedError(f"expected a step that an agent or a person made, but {its} is the seed")
+    if candidate.commit in history.pruned:
+        raise RefusedError(f"{mine} is pruned, so nothing may be bred from it; take that back with `evogit undo`")
+    before = history.phylogeny[step.parents[0]].tree
+    crossings = Crossings(
+        run.repository, history, lambda path: matches(path, started.editable) and not matches(path, started.withheld)
+    )
+    try:
+        tree = crossings.rebased(step.commit, candidate.commit, before)
+    except UnfitChangeError as error:
+        raise RefusedError(
+            f"{its} cannot be taken out of {mine} alone: {error}; what came after it was built on it"
+        ) from error
+    if tree == candidate.tree:
+        raise RefusedError(f"nothing of {its} is left in {mine}, so there is nothing to take out")
+    return tree
+
+
+def propose_without(run: StoredRun, candidate: Candidate, step: Candidate, tree: str, reason: str) -> str | None:
+    """Make that tree a candidate, as `proposing.propose` does."""
+    title = f"without: {step_title(run.history, step)}"
+    return propose(run, tree, (candidate.commit,), operator="mutation", strategy=DROP, title=title, reason=reason)

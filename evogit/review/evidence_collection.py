@@ -11,7 +11,7 @@ from msgspec import Struct
 from evogit.core import Decision, Entry, Evaluated, FailedProposal, Proposed, RefusedError
 from evogit.history import History
 from evogit.repository import Repository
-from evogit.review.uses_of_evidence import named, uses
+from evogit.review.evidence_files import named, uses
 
 Wish = Literal["failed", "all-but-best"]
 """Whose evidence goes: of what failed; or of all that is no lineage of what counts."""

@@ -29,7 +29,7 @@ from evogit.history.scores import Scores
 from evogit.history.standing import Comparison
 from evogit.repository import Repository, UnfitChangeError, clean
 from evogit.repository.branches import HEADS
-from evogit.review.repeated_evaluations import judge_in_turns
+from evogit.review.verifying import judge_in_turns
 from evogit.sandbox.archive import pack
 
 

@@ -15,7 +15,7 @@ from evogit.history.context import StoredRun
 from evogit.repository import Repository, StaleError
 from evogit.repository.inspection import Chain
 from evogit.repository.keeping import Kept
-from evogit.review.uses_of_evidence import uses
+from evogit.review.evidence_files import uses
 
 Part = Literal["journal", "candidates", "evidence", "branches", "snapshot", "locks"]
 
