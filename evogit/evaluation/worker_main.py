@@ -30,7 +30,7 @@ from evogit.evaluation.worker_connection import (
     answer,
     failure,
 )
-from evogit.repository.held_folders import held_folder
+from evogit.repository.git import held_folder
 from evogit.sandbox.cache import cache_folder
 
 KEPT_BASES = 8

@@ -10,7 +10,8 @@ from pathlib import Path
 import pygit2
 
 from evogit.core import RepositoryError
-from evogit.repository.git import passing, run_git
+from evogit.repository.git import git, passing, run_git
+from evogit.repository.git_files import check_ignores
 
 HERE = b"./"
 """Before a path that may begin with a colon, which would be magic to Git."""
@@ -52,3 +53,18 @@ def ignored(paths: Collection[str], patterns: str, files: Mapping[str, bytes] | 
     except (OSError, pygit2.GitError) as error:
         raise RepositoryError(f"cannot look up what is ignored: {error}; make room") from error
     return {os.fsdecode(path.removeprefix(HERE)) for path in done.stdout.split(b"\0") if path}
+
+
+async def tracked_below(git_dir: Path, folder: Path) -> list[str]:
+    """Paths below `folder` that are in the repository's index or that no `.gitignore` there excludes, sorted.
+
+    They use forward slashes and are relative to the folder, which is taken for the root of a checkout. Some may be
+    gone, or no files. No index is written.
+
+    Raises:
+        RepositoryError: when git cannot look at it.
+    """
+    check_ignores(folder)
+    where = ("-C", str(folder), f"--work-tree={folder}")
+    listed = await git(git_dir, *where, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    return sorted({os.fsdecode(path) for path in listed.stdout.split(b"\0") if path})

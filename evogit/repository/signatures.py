@@ -15,8 +15,7 @@ import pygit2
 from msgspec import Struct
 
 from evogit.core import ConfigError, RepositoryError
-from evogit.repository.commit_text import message_of
-from evogit.repository.objects import read_commit
+from evogit.repository.objects import message_of, read_commit
 from evogit.repository.person_git import RemoteError, person_git, signing_config, why
 from evogit.text import one_line
 

@@ -13,8 +13,7 @@ from evogit.engine.projections import Projections, agent_ref, has_ref
 from evogit.history import History, snapshot
 from evogit.history.context import StoredRun
 from evogit.repository import Repository, StaleError
-from evogit.repository.inspection import Chain
-from evogit.repository.keeping import Kept
+from evogit.repository.keeping import Chain, Kept
 from evogit.review.evidence_files import uses
 
 Part = Literal["journal", "candidates", "evidence", "branches", "snapshot", "locks"]

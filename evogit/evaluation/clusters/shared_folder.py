@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from evogit.repository.held_folders import held_folder
+from evogit.repository.git import held_folder
 
 
 @contextmanager
