@@ -7,9 +7,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from evogit.core import Duplicate, FailedProposal, Proposed, Spent
-from evogit.history.columns import fold
 from evogit.history.counts import Spending
-from evogit.history.pages import Pages
+from evogit.history.pages import Pages, fold
 
 Done = Proposed | Duplicate | FailedProposal
 """What a move came to."""

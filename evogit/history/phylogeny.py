@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evogit.core import Candidate, NotFoundError, RepositoryError
-from evogit.history.columns import DERIVED, fold
-from evogit.history.pages import Pages
+from evogit.history.pages import DERIVED, Pages, fold
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -170,11 +169,7 @@ class Phylogeny:
         return self.ancestors(*(commit for commit in keep if commit in self._numbers))
 
     def find(self, revision: str) -> Candidate:
-        """The one candidate that the (abbreviated) id names.
-
-        Raises:
-            NotFoundError: when none or several match.
-        """
+        """The one candidate that the (abbreviated) id names. Raises NotFoundError: when none or several match."""
         found = self.starting_with(revision) if len(revision) >= 4 else []
         if len(found) == 1:
             return found[0]

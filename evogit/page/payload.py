@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import astuple
 
 from evogit.core import HOLDOUT, Candidate, Compared, Entry, Evaluated, RunStarted, TaskChanged
-from evogit.history.course import Step
+from evogit.history.counts import Step
 from evogit.history.standing import Verdict, places, standing
 from evogit.page.columns import Columns
 from evogit.repository import Repository

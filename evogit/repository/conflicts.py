@@ -70,11 +70,7 @@ class Conflict(Struct, frozen=True):
         return {path: chosen.get(path) for path in sorted(self.paths)}
 
     def check(self) -> None:
-        """Refuse what cannot be merged.
-
-        Raises:
-            MergeImpossibleError: a link or a submodule is part of it.
-        """
+        """Refuse what cannot be merged. Raises MergeImpossibleError: a link or a submodule is part of it."""
         for entries in (self.ours, self.theirs, self.base):
             for path, version in entries.items():
                 if version.mode not in (FILE, EXECUTABLE):
@@ -199,7 +195,7 @@ def choose_hunks(text: bytes, size: int, choose: Choose, ends: Mapping[Side, boo
     result: list[bytes] = []
     sides: dict[Side, list[bytes]] = {"ours": [], "theirs": []}
     into, hunks, last = result, 0, True
-    for line in _lines(text):
+    for line in [line for line in re.split(rb"(?<=\n)", text) if line]:
         if line.startswith(ours):
             sides = {"ours": [], "theirs": []}
             into = sides["ours"]
@@ -214,11 +210,6 @@ def choose_hunks(text: bytes, size: int, choose: Choose, ends: Mapping[Side, boo
             last = last or into is result
     merged = b"".join(result)
     return (merged if last else merged.removesuffix(b"\n").removesuffix(b"\r")), hunks
-
-
-def _lines(text: bytes) -> list[bytes]:
-    """Lines as Git sees them: only a line feed ends one."""
-    return [line for line in re.split(rb"(?<=\n)", text) if line]
 
 
 @contextmanager

@@ -81,11 +81,7 @@ MAX_CHANGED_BYTES = 8 << 20
 
 
 def check_extent(trees: Trees, seed: str, tree: str, most: int = MAX_CHANGED_BYTES) -> None:
-    """Refuse a tree that differs from a seed in too much.
-
-    Raises:
-        UnfitChangeError: saying by how much.
-    """
+    """Refuse a tree that differs from a seed in too much. Raises UnfitChangeError: saying by how much."""
     found = [new for _, new in trees.differences(seed, tree)]
     size = sum(trees.size(entry.blob) for entry in found if entry and entry.mode != GITLINK)
     if len(found) > MAX_CHANGED_FILES or size > most:

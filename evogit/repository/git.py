@@ -116,31 +116,19 @@ def run_git(
 
 
 def resident_git(surroundings: Mapping[str, str], *arguments: str) -> Popen[bytes]:
-    """Start a git that answers on its stdout what it is asked on its stdin.
-
-    Raises:
-        RepositoryError: git is missing.
-    """
+    """Start a git that answers on its stdout what it is asked on its stdin. Raises RepositoryError: git is missing."""
     return start(git_command(*arguments), env=surroundings, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, bufsize=0)
 
 
 def git_command(*arguments: str) -> tuple[str, ...]:
-    """The command line of a git that ends with us.
-
-    Raises:
-        RepositoryError: git is missing.
-    """
+    """The command line of a git that ends with us. Raises RepositoryError: git is missing."""
     if shutil.which("git") is None:
         raise RepositoryError(MISSING)
     return *leash(), "git", *arguments
 
 
 def git_version() -> str:
-    """The first line of `git --version`.
-
-    Raises:
-        RepositoryError: git is missing or does not work.
-    """
+    """The first line of `git --version`. Raises RepositoryError: git is missing or does not work."""
     return run_git(ROOT, "--version").stdout.decode(errors="replace").strip()
 
 

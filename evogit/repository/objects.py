@@ -110,11 +110,7 @@ class Allowance:
     entries: int = 0
 
     def check(self, commit: str) -> None:
-        """Count an entry.
-
-        Raises:
-            TooLargeError: there is no room for it.
-        """
+        """Count an entry. Raises TooLargeError: there is no room for it."""
         excess = max(object_size(self.repo, commit) - ORDINARY, 0)
         self.left -= excess
         self.entries += 1

@@ -366,11 +366,7 @@ def shown(name: str) -> str:
 
 
 async def runs_there(common: Path, folder: Path, name: str, *, seconds: float | None, asks: bool = False) -> list[str]:
-    """Names of the runs that a server has, fit or not.
-
-    Raises:
-        RemoteError: it was not reached.
-    """
+    """Names of the runs that a server has, fit or not. Raises RemoteError: it was not reached."""
     patterns = [f"{prefix}*" for prefix in PREFIXES]
     command = ("ls-remote", "--quiet", "--", check_address(name), *patterns)
     done = await person_git(common, folder, *command, seconds=seconds, asks=asks)

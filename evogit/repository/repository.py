@@ -123,11 +123,7 @@ class Repository:
 
     @classmethod
     def discover(cls, path: Path) -> Repository:
-        """The repository that `path` lies in.
-
-        Raises:
-            NotFoundError: it lies in none.
-        """
+        """The repository that `path` lies in. Raises NotFoundError: it lies in none."""
         start = Path(os.path.realpath(path))
         places = (start, *start.parents)
         for place in places:
@@ -488,11 +484,7 @@ class Repository:
         return message_of(self._commit(commit))
 
     def head(self) -> str:
-        """The commit that HEAD names.
-
-        Raises:
-            NotFoundError: before the first commit.
-        """
+        """The commit that HEAD names. Raises NotFoundError: before the first commit."""
         if self._repo.head_is_unborn:
             raise NotFoundError(f"expected a commit at HEAD of {self.path}; commit what is to be improved first")
         return str(self._repo.head.peel(pygit2.Commit).id)
@@ -620,11 +612,7 @@ class Repository:
 
 
 def check_run_name(name: str) -> str:
-    """The name itself, if a ref can hold it.
-
-    Raises:
-        UsageError: it cannot.
-    """
+    """The name itself, if a ref can hold it. Raises UsageError: it cannot."""
     if not _is_fit(name):
         raise UsageError(
             f"expected a run's name of at most {LONGEST_RUN_NAME} letters, digits, `-`, `_`, single dots, got {name!r}"

@@ -183,11 +183,7 @@ def _check_program(config: dict[str, str | None]) -> None:
 
 
 def _is_on(config: dict[str, str | None], name: str) -> bool:
-    """Whether a setting is on, as Git reads it.
-
-    Raises:
-        ConfigError: it is neither on nor off.
-    """
+    """Whether a setting is on, as Git reads it. Raises ConfigError: it is neither on nor off."""
     if (key := name.lower()) not in config:
         return False
     value = config[key]

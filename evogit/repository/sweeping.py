@@ -70,7 +70,7 @@ def sweep(repo: pygit2.Repository, common: Path, given_up: Collection[str]) -> S
     ours |= _content(repo, ours, rest)
     ours -= _held(repo, rest.keys() - ours, ours)
     packs_are_old = bool(packs) and all(pack.stat().st_mtime < until for pack in packs)
-    files = {name: _file(common, name) for name in ours}
+    files = {name: common / "objects" / name[:2] / name[2:] for name in ours}
     loose = {name for name, file in files.items() if file.exists()}
     fresh = {name for name in loose if files[name].stat().st_mtime >= until}
     waiting = _with_what_has_them(repo, ours, fresh if packs_are_old else fresh | (ours - loose))
@@ -217,10 +217,6 @@ def _links(repo: pygit2.Repository, name: str) -> Iterator[str]:
         yield from map(str, found.parent_ids)
     elif isinstance(found, pygit2.Tag):
         yield str(found.target)
-
-
-def _file(common: Path, name: str) -> Path:
-    return common / "objects" / name[:2] / name[2:]
 
 
 def _renew_graph(common: Path) -> None:

@@ -349,11 +349,7 @@ class TreeFiles(Mapping[str, bytes]):
 
 
 def deltas(repo: pygit2.Repository, old: str, new: str) -> list[pygit2.DiffDelta]:
-    """What differs between two trees or commits.
-
-    Raises:
-        UnfitChangeError: one of the paths is none that Git makes.
-    """
+    """What differs between two trees or commits. Raises UnfitChangeError: one of the paths is none that Git makes."""
     return deltas_of(found_tree(repo, old).diff_to_tree(found_tree(repo, new)))
 
 

@@ -31,11 +31,7 @@ def changed_texts(repository: Repository, history: History, commit: str) -> list
 
 
 def blame(repository: Repository, history: History, commit: str, path: str) -> list[BlamedLine]:
-    """The lines of a file of a candidate.
-
-    Raises:
-        NotFoundError: the candidate has no such file.
-    """
+    """The lines of a file of a candidate. Raises NotFoundError: the candidate has no such file."""
     content = _Files(repository, history, path)
     if (blob := content.blob(commit)) is None:
         raise NotFoundError(f"expected a file of {commit[:7]}, got {path!r}")

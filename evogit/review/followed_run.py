@@ -12,7 +12,7 @@ from evogit.config.run_settings import RunLimits, Total
 from evogit.core import Entry
 from evogit.history import History
 from evogit.history.context import StoredRun
-from evogit.history.course import Moment
+from evogit.history.counts import Moment
 from evogit.repository import Repository
 from evogit.review.spending import last_limits, used
 
@@ -42,11 +42,7 @@ class Following:
         self.latest.append(entry)
 
     def read_on(self) -> bool:
-        """Read what came since; whether anything did.
-
-        Raises:
-            StaleError: the run is gone, or lost entries.
-        """
+        """Read what came since; whether anything did. Raises StaleError: the run is gone, or lost entries."""
         before = self.entries
         self.run.journal.refresh()
         return self.entries != before

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import to_builtins
 
-from evogit.core import Candidate, Evaluation
+from evogit.core import Evaluation
 from evogit.history import History
 from evogit.history.paired_scores import PairedScores
 from evogit.history.scores import seconds
@@ -42,13 +42,16 @@ def report_record(repository: Repository, history: History) -> Record:
             "seconds": latest - began,
             "began": began,
             "judging": _judging(history),
-            "failed": dict(_statuses(history).most_common()),
+            "failed": dict(Counter(each.status for each in _failures(history)).most_common()),
         },
         "judged": history.started.judged if history.started else "outside",
         "steps": steps(history, history.best),
         "crossings": merge_statistics(history),
         "hosts": host_records(repository, history),
-        "failures": {"candidates": _candidate_failures(history), "proposals": _proposal_failures(history)},
+        "failures": {
+            "candidates": _digest(f"{each.status}: {each.reason}" for each in _failures(history)),
+            "proposals": _proposal_failures(history),
+        },
         "interruptions": [to_builtins(each) for each in history.interruptions],
         "evidence": _evidence(history),
         "changes": _changes(repository, history),
@@ -88,10 +91,6 @@ def _judging(history: History) -> float:
     return history.scores.seconds + sum(before)
 
 
-def _statuses(history: History) -> Counter[str]:
-    return Counter(each.status for each in _failures(history))
-
-
 def _failures(history: History) -> Iterator[Evaluation]:
     """The last evaluation of each candidate that failed, whatever the task was like then."""
     for candidate in history.phylogeny:
@@ -110,7 +109,7 @@ def steps(history: History, commit: str | None) -> list[Record]:
             "commit": each.commit,
             "title": each.title,
             "agent": each.agent,
-            "operator": _operator(each),
+            "operator": f"{each.operator} ({each.strategy})" if each.strategy else each.operator,
             "value": history.fitness(each.commit),
             "interval": known_ends(history.interval(each.commit)),
             "over": compared.over if compared else None,
@@ -137,15 +136,7 @@ def _evidence(history: History) -> Record | None:
     return {"commit": history.best, "tree": history.phylogeny[history.best].tree, **known}
 
 
-def _operator(candidate: Candidate) -> str:
-    return f"{candidate.operator} ({candidate.strategy})" if candidate.strategy else candidate.operator
-
-
 # --- what failed --------------------------------------------------------------------------------------------------
-
-
-def _candidate_failures(history: History) -> list[Record]:
-    return _digest(f"{each.status}: {each.reason}" for each in _failures(history))
 
 
 def _proposal_failures(history: History) -> list[Record]:

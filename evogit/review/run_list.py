@@ -78,11 +78,7 @@ class RunList:
         return cls(state_folder(environ) / "runs.jsonl")
 
     def runs(self) -> list[ListedRun]:
-        """All that are listed, the one that started first at the beginning.
-
-        Raises:
-            OSError: the file cannot be read.
-        """
+        """All that are listed, the one that started first at the beginning. Raises OSError: the file cannot be read."""
         try:
             text = self._file.read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
@@ -95,20 +91,12 @@ class RunList:
         return next((each for each in self.runs() if (each.repository, each.run) == mine), None)
 
     def begin(self, repository: Repository, run: str) -> None:
-        """This process works on a run.
-
-        Raises:
-            OSError: the list cannot be written.
-        """
+        """This process works on a run. Raises OSError: the list cannot be written."""
         mine = ListedRun(repository=str(repository.path), run=run, pid=os.getpid())
         self._change(lambda listed: [*(each for each in listed if not _same(each, mine)), mine])
 
     def end(self, repository: Repository, run: str, code: int) -> None:
-        """This process ends with that exit code.
-
-        Raises:
-            OSError: the list cannot be written.
-        """
+        """This process ends with that exit code. Raises OSError: the list cannot be written."""
         mine = ListedRun(repository=str(repository.path), run=run, pid=os.getpid())
         ended = replace(mine, exit=code)
         self._change(lambda listed: [ended if each == mine else each for each in listed])

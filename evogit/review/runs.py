@@ -8,7 +8,6 @@ from typing import Literal
 from evogit.config.custom_classes import is_own
 from evogit.core import Candidate, NotFoundError, UsageError
 from evogit.history import History
-from evogit.history.agent_kinds import past_kinds
 from evogit.history.context import StoredRun
 from evogit.repository import Repository
 from evogit.repository.run_keys import commitment
@@ -52,7 +51,7 @@ def agents(history: History) -> list[str]:
 
 def kinds(history: History) -> dict[str, str]:
     """What each agent was when it was last at work: `mutator`, `editor@MODEL`, `FILE.py:Name`."""
-    return {agent: kind for (_, agent), kind in past_kinds(history).items()}
+    return {agent: kind for (_, agent), kind in history.past_kinds().items()}
 
 
 def own_names(history: History) -> dict[str, str]:

@@ -263,7 +263,7 @@ class _Looking:
             said = "the snapshot holds entries that are not in the journals any more, so nobody reads it"
             yield Finding(part="snapshot", said=said, wrong=False, mend=file.forget)
             return
-        if differing := _differing(known, history):
+        if differing := [name for name, ask in FACTS.items() if ask(known) != ask(history)]:
             said = f"the snapshot says otherwise than the journals: {', '.join(differing)}"
             yield Finding(part="snapshot", said=said, mend=file.forget)
 
@@ -292,7 +292,3 @@ FACTS: Mapping[str, Callable[[History], object]] = {
     "evidence": lambda history: (history.evidence, history.sessions),
 }
 """What is asked of a snapshot and of the journals alike."""
-
-
-def _differing(one: History, other: History) -> list[str]:
-    return [name for name, ask in FACTS.items() if ask(one) != ask(other)]
