@@ -11,7 +11,7 @@ from itertools import islice
 from evogit.agents import ModelCredit
 from evogit.core import Proposed
 from evogit.history import History
-from evogit.history.authors import Effort
+from evogit.history.counts import Effort
 
 WINDOW = 100
 """Moves that are looked at, the latest ones; those before would weigh less than a hundredth."""

@@ -23,8 +23,7 @@ from evogit.core import (
     Stopped,
     Tactic,
 )
-from evogit.history.authors import Authors
-from evogit.history.counts import Attempts, Counts, Course, Interruption, Outage, Spending
+from evogit.history.counts import Attempts, Authors, Counts, Course, Interruption, Outage, Spending
 from evogit.history.paired_scores import PairedScores
 from evogit.history.phylogeny import Phylogeny
 from evogit.history.scores import Scores

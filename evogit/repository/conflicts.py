@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 
 from evogit.repository.git import run_git
-from evogit.repository.paths import UnfitChangeError
+from evogit.repository.paths import UnfitChangeError, parts_of
 from evogit.repository.trees import EXECUTABLE, FILE, TreeEntry
 
 Side = Literal["ours", "theirs"]
@@ -131,16 +131,9 @@ def _units(paths: Iterable[str]) -> dict[str, list[str]]:
     """Sorted paths by what is decided together: a path that is a folder to another one takes all below with it."""
     units: dict[str, list[str]] = {}
     for path in paths:
-        unit = next((above for above in _above(path) if above in units), path)
+        unit = next((above for above in parts_of(path) if above in units), path)
         units.setdefault(unit, []).append(path)
     return units
-
-
-def _above(path: str) -> Iterator[str]:
-    at = path.find("/")
-    while at != -1:
-        yield path[:at]
-        at = path.find("/", at + 1)
 
 
 SHORTEST_MARKER = 7

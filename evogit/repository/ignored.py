@@ -24,12 +24,9 @@ NONE = 1
 
 
 def ignored(paths: Collection[str], patterns: str, files: Mapping[str, bytes] | None = None) -> set[str]:
-    """Those of the paths, which need not be there, that Git ignores.
+    """Those of the paths, which need not be there, that Git ignores by `patterns`, as in a `.gitignore` at the root.
 
-    Args:
-        paths: each one that `check_path` takes.
-        patterns: as in a `.gitignore` at the root, one a line; what `files` say goes first.
-        files: `.gitignore` files with their paths, which `check_path` takes.
+    What `files`, `.gitignore` files by path, say goes first. All paths are such as `check_path` takes.
 
     Raises:
         GitTooLongError: the patterns take too long.

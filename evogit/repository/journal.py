@@ -368,8 +368,15 @@ class Journal:
         `evidence` is files, or the id of an evidence tree that exists already. Returns the id of the evidence tree,
         empty when there are no files, or none any more.
         """
-        evidence = self._again(evidence) if isinstance(evidence, str) else evidence
-        tree = self._evidence(evidence) if evidence else self._empty
+        if isinstance(evidence, str):
+            try:  # written again, the files are young, so that a sweep beside us leaves them (sweeping.py)
+                evidence = self._trees.files(evidence, lambda _: True) if evidence else {}
+            except RepositoryError:
+                evidence = {}
+        redacted = {
+            name: self._redacted(content.decode("latin-1")).encode("latin-1") for name, content in evidence.items()
+        }
+        tree = self._trees.write(None, redacted) if redacted else self._empty
 
         def attempt() -> bool:
             tip = refs.target(self._repo, self._keep)
@@ -384,22 +391,6 @@ class Journal:
     def _move(self, ref: str, new: str, expected: str | None) -> bool:
         """Move one of our two refs if it still is where we saw it."""
         return refs.swap(self._repo, self._common, ref, new, expected, exchange=not self._durable)
-
-    def _again(self, tree: str) -> Mapping[str, bytes]:
-        """The files of an evidence tree, none where it is gone.
-
-        They are written again, which makes them young, so that a sweep beside us leaves them (sweeping.py).
-        """
-        try:
-            return self._trees.files(tree, lambda _: True) if tree else {}
-        except RepositoryError:
-            return {}
-
-    def _evidence(self, files: Mapping[str, bytes]) -> str:
-        redacted = {
-            name: self._redacted(content.decode("latin-1")).encode("latin-1") for name, content in files.items()
-        }
-        return self._trees.write(None, redacted)
 
     def _redacted(self, text: str) -> str:
         for secret in self._secrets:

@@ -45,32 +45,20 @@ async def cross(
 ) -> Crossed:
     """Merge two candidates, or put the second one's step on the first; nothing but objects is written.
 
-    Args:
-        repository: where they are.
-        history: of their run.
-        how: `merge` or `graft`.
-        parents: the two; of a graft the one that gets the step, then the one that made it.
-        strategy: by which conflicts are settled.
-        seed: of the coin, where the strategy is `random`.
+    `strategy` settles conflicts; `seed` is that of its coin.
 
     Raises:
         RefusedError: they are one, one of them is pruned, or nothing that could be a candidate comes of it.
         UsageError: there is no such strategy.
     """
-    started, (first, second) = history.started, parents
-    assert started is not None  # there are candidates
+    first, second = parents
     if how == "merge" and first.commit == second.commit:
         raise RefusedError(f"expected two candidates, but both are {first.commit[:7]}")
     if pruned := [each.commit for each in parents if each.commit in history.pruned]:
         raise RefusedError(f"{pruned[0][:7]} is pruned; undo that first, see `evogit decisions`")
     ids = (first.commit, second.commit)
-    crossings = Crossings(
-        repository,
-        history,
-        lambda path: matches(path, started.editable) and not matches(path, started.withheld),
-    )
     try:
-        merged = crossings.cross(how, ids, strategy, random.Random(f"{seed}/{how}"))
+        merged = _crossings(repository, history).cross(how, ids, strategy, random.Random(f"{seed}/{how}"))
     except UnfitChangeError as error:
         raise RefusedError(f"{how} of {first.commit[:7]} and {second.commit[:7]}: {error}") from error
     return Crossed(
@@ -81,6 +69,15 @@ async def cross(
         title=title(history, how, ids, merged, strategy),
         known=history.trees.get(merged.tree),
         fitter=first if better_of(history, ids) == "ours" else second,
+    )
+
+
+def _crossings(repository: Repository, history: History) -> Crossings:
+    """Return what crosses candidates within the files that they may change."""
+    started = history.started
+    assert started is not None  # there are candidates
+    return Crossings(
+        repository, history, lambda path: matches(path, started.editable) and not matches(path, started.withheld)
     )
 
 
@@ -150,19 +147,15 @@ def without(run: StoredRun, candidate: Candidate, step: Candidate) -> str:
     Raises:
         RefusedError: the step is the seed, nothing of it is left, it is pruned, or later steps changed the same lines.
     """
-    history, started = run.history, run.history.started
-    assert started is not None  # there are candidates
+    history = run.history
     mine, its = candidate.commit[:7], step.commit[:7]
     if not step.parents:
         raise RefusedError(f"expected a step that an agent or a person made, but {its} is the seed")
     if candidate.commit in history.pruned:
         raise RefusedError(f"{mine} is pruned, so nothing may be bred from it; take that back with `evogit undo`")
     before = history.phylogeny[step.parents[0]].tree
-    crossings = Crossings(
-        run.repository, history, lambda path: matches(path, started.editable) and not matches(path, started.withheld)
-    )
     try:
-        tree = crossings.rebased(step.commit, candidate.commit, before)
+        tree = _crossings(run.repository, history).rebased(step.commit, candidate.commit, before)
     except UnfitChangeError as error:
         raise RefusedError(
             f"{its} cannot be taken out of {mine} alone: {error}; what came after it was built on it"

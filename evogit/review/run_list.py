@@ -6,8 +6,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -114,18 +113,13 @@ class RunList:
         return [(each, repository) for each, repository in found if repository is not None]
 
     def _change(self, change: Callable[[Sequence[ListedRun]], Sequence[ListedRun]]) -> None:
-        with self._locked():
+        self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with self._file.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
             lines = [json.dumps(to_builtins(each)) for each in change(self.runs())]
             draft = self._file.with_suffix(".draft")
             draft.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
             draft.replace(self._file)
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with self._file.with_suffix(".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
 
 
 def _same(one: ListedRun, other: ListedRun) -> bool:
