@@ -6,10 +6,11 @@ Nothing here does I/O: every other module speaks in these words.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Collection, Mapping
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 Status = Literal[
     "ok",
@@ -65,6 +66,13 @@ Judged = Literal["outside", "inside", "pairs"]
 
 HOLDOUT = "holdout"
 """The split that the search never sees: the best are evaluated on it at the end."""
+
+MAX_INT = 1 << 53
+"""Whole numbers beyond this are not exact for every reader of JSON; none of ours is negative."""
+
+Whole = Annotated[int, Meta(ge=0, le=MAX_INT)]
+Finite = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
+"""The numbers that journals may hold; checked when they are read."""
 
 PICO = 10**12
 """Picodollars of a dollar; a token costs thousands of them."""
@@ -145,8 +153,8 @@ class Metric(Struct, frozen=True, kw_only=True):
     direction: Direction
     primary: bool = False
     aggregate: Literal["mean", "sum", "min", "max", "geometric"] = "mean"
-    baseline: float | None = None
-    best_known: float | None = None
+    baseline: Finite | None = None
+    best_known: Finite | None = None
     scale: Literal["", "linear", "log"] = ""
     """The growth of noise: alike for all values, or in proportion to them; empty if the task does not say."""
     bound: bool = False
@@ -191,13 +199,13 @@ class Cost(Struct, frozen=True, kw_only=True):
     share of that limit: limits are on calls, and sums say nothing of them.
     """
 
-    wall: float = 0.0
-    cpu: float = 0.0
-    memory: int = 0
-    waited: float = 0.0
-    call_wall: float = 0.0
-    call_cpu: float = 0.0
-    call_share: float = 0.0
+    wall: Finite = 0.0
+    cpu: Finite = 0.0
+    memory: Whole = 0
+    waited: Finite = 0.0
+    call_wall: Finite = 0.0
+    call_cpu: Finite = 0.0
+    call_share: Finite = 0.0
 
     def __add__(self, other: Cost) -> Cost:
         """Return the sum of two costs."""
@@ -217,7 +225,7 @@ class Beside(Struct, frozen=True, kw_only=True):
     """The reference, another candidate, that was evaluated in the same minutes: its metrics, and what that used."""
 
     candidate: str
-    metrics: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, Finite] = field(default_factory=dict)
     cost: Cost = field(default_factory=Cost)
 
 
@@ -232,12 +240,12 @@ class Evaluation(Struct, frozen=True, kw_only=True):
     """
 
     status: Status
-    metrics: Mapping[str, float] = field(default_factory=dict)
-    cases: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    stages: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    metrics: Mapping[str, Finite] = field(default_factory=dict)
+    cases: Mapping[str, Mapping[str, Finite]] = field(default_factory=dict)
+    stages: Mapping[str, Mapping[str, Finite]] = field(default_factory=dict)
     reason: str = ""
     split: str = "train"
-    repeat: int = 0
+    repeat: Whole = 0
     cost: Cost = field(default_factory=Cost)
     evaluator: str = ""
     image: str = ""
@@ -368,7 +376,7 @@ class RunStarted(Struct, frozen=True, kw_only=True):
     """What agents were told to do; empty in old journals."""
     parts: Mapping[str, str] = field(default_factory=dict)
     """What `task_digest` covers, each with a digest of its own, to tell what changed; empty in old journals."""
-    repeats: int = 0
+    repeats: Whole = 0
     """How often a would-be best is evaluated again before it is believed; 0: exact scores. The last start's holds."""
     paired: bool = False
     """Whether would-be bests are evaluated side by side with a reference, as the metric depends on the machine. The
@@ -392,7 +400,7 @@ class Proposed(Struct, frozen=True, kw_only=True):
 
     event: Literal["proposed"] = "proposed"
     engine: str
-    move: int
+    move: Whole
     candidate: str
     tree: str
     parents: tuple[str, ...]
@@ -400,7 +408,7 @@ class Proposed(Struct, frozen=True, kw_only=True):
     operator: Operator
     strategy: str = ""
     title: str = ""
-    conflicts: int = 0
+    conflicts: Whole = 0
     """How many decisions the conflicts of a merge or a graft took: hunks, definitions or whole paths."""
     fingerprint: str = ""
     """What the tree does, as far as syntax tells; empty where it was not computed."""
@@ -458,7 +466,7 @@ class Duplicate(Struct, frozen=True, kw_only=True):
 
     event: Literal["duplicate"] = "duplicate"
     engine: str
-    move: int
+    move: Whole
     agent: str
     first: str
     parents: tuple[str, ...] = ()
@@ -475,7 +483,7 @@ class FailedProposal(Struct, frozen=True, kw_only=True):
 
     event: Literal["failed-proposal"] = "failed-proposal"
     engine: str
-    move: int
+    move: Whole
     agent: str
     parents: tuple[str, ...]
     reason: str
@@ -499,12 +507,12 @@ class Reserved(Struct, frozen=True, kw_only=True):
 
     event: Literal["reserved"] = "reserved"
     engine: str
-    move: int
+    move: Whole
     agent: str
     model: str
-    prompt: int = 0
-    completion: int = 0
-    dollars: float | None = None
+    prompt: Whole = 0
+    completion: Whole = 0
+    dollars: Finite | None = None
 
 
 class Spent(Struct, frozen=True, kw_only=True):
@@ -517,17 +525,17 @@ class Spent(Struct, frozen=True, kw_only=True):
 
     event: Literal["spent"] = "spent"
     engine: str
-    move: int
+    move: Whole
     agent: str
     model: str
-    prompt: int = 0
-    cached: int = 0
-    completion: int = 0
-    dollars: float | None = None
+    prompt: Whole = 0
+    cached: Whole = 0
+    completion: Whole = 0
+    dollars: Finite | None = None
     estimated: bool = False
     failure: str = ""
     reserved: str = ""
-    seconds: float = 0.0
+    seconds: Finite = 0.0
 
 
 class Tactic(Struct, frozen=True, kw_only=True):
@@ -538,7 +546,7 @@ class Tactic(Struct, frozen=True, kw_only=True):
 
     event: Literal["tactic"] = "tactic"
     engine: str
-    move: int
+    move: Whole
     agent: str
     model: str = ""
     best: str
@@ -616,7 +624,7 @@ class Halted(Struct, frozen=True, kw_only=True):
     event: Literal["halted"] = "halted"
     engine: str
     reason: Literal["asleep", "no-room", "remote"]
-    seconds: float
+    seconds: Finite
     detail: str = ""
 
 

@@ -6,11 +6,13 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
-from msgspec import Struct
+from msgspec import NODEFAULT, Struct, ValidationError, convert
+from msgspec.structs import fields
 
 from evogit.core import (
+    MAX_INT,
     Adopted,
     Compared,
     Decision,
@@ -29,8 +31,9 @@ from evogit.core import (
     Stopped,
     TaskChanged,
 )
-from evogit.repository.shapes import MAX_INT, MisshapenError, Reader, plain, reader
 from evogit.text import whole
+
+T = TypeVar("T")
 
 VERSION = 1
 
@@ -112,6 +115,53 @@ _has_surrogate = re.compile(r"\\u[dD][89a-fA-F]").search
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 
 
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it; of records the fields that do not have their default."""
+    if type(value) in _PLAIN:  # most are, and to ask what else they are not takes long
+        return value
+    if isinstance(value, Struct):
+        told = [(name, getattr(value, name), default) for name, default in _defaults(type(value))]
+        return {name: plain(each) for name, each, default in told if each != default}
+    if isinstance(value, Mapping):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(each) for each in value]
+    return value
+
+
+@cache
+def _defaults(kind: type[Struct]) -> list[tuple[str, Any]]:
+    """Each field and its default."""
+    known = fields(kind)
+    made = (each.default if each.default_factory is NODEFAULT else each.default_factory() for each in known)
+    return [(each.name, default) for each, default in zip(known, made, strict=True)]
+
+
+def shaped(record: Any, kind: type[T]) -> T:
+    """Return a parsed record as its type; a later version may have more keys, an early one wrote `7.0` for 7.
+
+    Raises:
+        ValidationError: a value is not of the type of its field, or out of its range.
+    """
+    try:
+        return convert(record, kind)
+    except ValidationError:
+        return convert(_with_ints(record), kind)
+
+
+def _with_ints(value: Any) -> Any:
+    """The value with each float that is a whole number as an int."""
+    if isinstance(value, dict):
+        return {key: each if key == "settings" else _with_ints(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_with_ints(each) for each in value]
+    is_whole = type(value) is float and abs(value) <= MAX_INT and value == int(value)
+    return int(value) if is_whole else value
+
+
 def encode(event: Event, seq: int, ms: int = 0) -> str:
     """The message of the journal commit for `event`: a line for people, an empty line, one line of JSON.
 
@@ -189,8 +239,8 @@ def _decoded(message: str) -> tuple[Event, int, int]:
             "it was written by a newer evogit: upgrade this one"
         )
     try:
-        event: Event = _reader(name)(record)
-    except MisshapenError as error:
+        event: Event = shaped(record, _EVENTS[name])
+    except ValidationError as error:
         raise RepositoryError(f"damaged journal record {message[:80]!r}: {error}") from error
     wrong = _wrong(event, record) or ("" if 0 <= seq <= MAX_INT and 0 <= ms < 1000 else f"the clock is {seq}.{ms}")
     if wrong:
@@ -231,12 +281,6 @@ def _tidied(value: Any, limit: int) -> Any:
         _tidied(key, MAX_NAME_CHARS): _tidied(each, MAX_TEXT_CHARS if key in TEXTS else MAX_NAME_CHARS)
         for key, each in value.items()
     }
-
-
-@cache
-def _reader(name: str) -> Reader:
-    """What makes an event of its fields; put together once it is asked for."""
-    return reader(_EVENTS[name])
 
 
 @cache
@@ -397,16 +441,13 @@ class ToldSettings(Struct, frozen=True, kw_only=True):
     agreed: tuple[str, ...] = ()
 
 
-_read = reader(ToldSettings)
-
-
 def odd_settings(settings: Mapping[str, Any], depth: int) -> str:
     """Return what no engine would have told, empty if there is nothing; values lie at most `depth` brackets deep."""
     if not _is_plain(dict(settings), depth):
         return "expected settings of texts and finite numbers"
     try:
-        told: ToldSettings = _read(dict(settings))
-    except MisshapenError as error:
+        told = shaped(dict(settings), ToldSettings)
+    except ValidationError as error:
         return f"settings: {error}"
     for name in ABOVE_ZERO:
         limit = getattr(told, name)

@@ -11,12 +11,11 @@ from functools import cached_property
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert
 from msgspec.structs import asdict
 
-from evogit.core import RepositoryError
+from evogit.core import RepositoryError, Whole
 from evogit.repository.journal_records import MAX_TIME
-from evogit.repository.shapes import reader
 from evogit.repository.state_folder import StateFolder
 
 BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -115,7 +114,7 @@ class Contact(Struct, frozen=True):
     prefix: str = ""
     met: float = 0.0
     failing: float = 0.0
-    tries: int = 0
+    tries: Whole = 0
     why: str = ""
     notes: tuple[str, ...] = ()
 
@@ -129,8 +128,8 @@ def read_contact(state: StateFolder, run: str) -> Contact | None:
     """How a run stands with its server; None where it has none, or nothing was noted."""
     try:
         with contact_folder(state).opened() as folder:
-            found: Contact = reader(Contact)(json.loads(folder.read(f"{run}.json", MAX_CONTACT_BYTES)))
-    except (OSError, ValueError, RecursionError):
+            found = convert(json.loads(folder.read(f"{run}.json", MAX_CONTACT_BYTES)), Contact)
+    except (OSError, ValueError, RecursionError, ValidationError):
         return None
     return found if all(0 <= when <= MAX_TIME for when in (found.met, found.failing)) else None
 
