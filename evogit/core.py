@@ -72,7 +72,19 @@ MAX_INT = 1 << 53
 
 Whole = Annotated[int, Meta(ge=0, le=MAX_INT)]
 Finite = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
-"""The numbers that journals may hold; checked when they are read."""
+Seconds = Annotated[float, Meta(ge=-86_400, le=1e10)]
+"""The numbers that journals may hold, checked when they are read; durations may be negative after a clock was put back.
+"""
+
+Repeats = Annotated[int, Meta(ge=0, le=1_000)]
+"""As in a task's settings."""
+
+Tokens = Annotated[int, Meta(ge=0, le=10**12)]
+Dollars = Annotated[float, Meta(ge=0, le=1e9)]
+"""Amounts of one attempt to ask a model."""
+
+Id = Annotated[str, Meta(pattern=r"\A(?:[0-9a-f]{40})?\Z")]
+"""The id of a Git object; empty where there is none."""
 
 PICO = 10**12
 """Picodollars of a dollar; a token costs thousands of them."""
@@ -199,8 +211,8 @@ class Cost(Struct, frozen=True, kw_only=True):
     share of that limit: limits are on calls, and sums say nothing of them.
     """
 
-    wall: Finite = 0.0
-    cpu: Finite = 0.0
+    wall: Seconds = 0.0
+    cpu: Seconds = 0.0
     memory: Whole = 0
     waited: Finite = 0.0
     call_wall: Finite = 0.0
@@ -376,7 +388,7 @@ class RunStarted(Struct, frozen=True, kw_only=True):
     """What agents were told to do; empty in old journals."""
     parts: Mapping[str, str] = field(default_factory=dict)
     """What `task_digest` covers, each with a digest of its own, to tell what changed; empty in old journals."""
-    repeats: Whole = 0
+    repeats: Repeats = 0
     """How often a would-be best is evaluated again before it is believed; 0: exact scores. The last start's holds."""
     paired: bool = False
     """Whether would-be bests are evaluated side by side with a reference, as the metric depends on the machine. The
@@ -401,9 +413,9 @@ class Proposed(Struct, frozen=True, kw_only=True):
     event: Literal["proposed"] = "proposed"
     engine: str
     move: Whole
-    candidate: str
-    tree: str
-    parents: tuple[str, ...]
+    candidate: Id
+    tree: Id
+    parents: tuple[Id, ...]
     agent: str
     operator: Operator
     strategy: str = ""
@@ -412,15 +424,15 @@ class Proposed(Struct, frozen=True, kw_only=True):
     """How many decisions the conflicts of a merge or a graft took: hunks, definitions or whole paths."""
     fingerprint: str = ""
     """What the tree does, as far as syntax tells; empty where it was not computed."""
-    shown: tuple[str, ...] = ()
+    shown: tuple[Id, ...] = ()
     """Candidates, no ancestors, of which the agent's brief showed code or a diff."""
-    inspirations: tuple[str, ...] = ()
+    inspirations: tuple[Id, ...] = ()
     """Those of them that brought lines which the tree has and no parent has."""
-    rebased_from: str = ""
+    rebased_from: Id = ""
     """The candidate that the agent changed, where the change was put on another one; empty where it was not."""
-    tactic: str = ""
+    tactic: Id = ""
     """The entry of the tactic that its agent's brief had; empty where it had none."""
-    evidence: str = ""
+    evidence: Id = ""
     """Id of the evidence tree; empty where there is none."""
 
     @property
@@ -455,9 +467,9 @@ class Evaluated(Struct, frozen=True, kw_only=True):
     """
 
     event: Literal["evaluated"] = "evaluated"
-    candidate: str
+    candidate: Id
     evaluation: Evaluation
-    evidence: str = ""
+    evidence: Id = ""
     instead: str = ""
 
 
@@ -468,8 +480,8 @@ class Duplicate(Struct, frozen=True, kw_only=True):
     engine: str
     move: Whole
     agent: str
-    first: str
-    parents: tuple[str, ...] = ()
+    first: Id
+    parents: tuple[Id, ...] = ()
     operator: Operator = "mutation"
     strategy: str = ""
     likeness: Literal["same", "fingerprint"] = "same"
@@ -485,11 +497,11 @@ class FailedProposal(Struct, frozen=True, kw_only=True):
     engine: str
     move: Whole
     agent: str
-    parents: tuple[str, ...]
+    parents: tuple[Id, ...]
     reason: str
     operator: Operator = "mutation"
     strategy: str = ""
-    evidence: str = ""
+    evidence: Id = ""
     ended: bool = False
     """Whether there is none because the run ended."""
 
@@ -499,7 +511,7 @@ class Adopted(Struct, frozen=True, kw_only=True):
 
     event: Literal["adopted"] = "adopted"
     agent: str
-    candidate: str
+    candidate: Id
 
 
 class Reserved(Struct, frozen=True, kw_only=True):
@@ -510,9 +522,9 @@ class Reserved(Struct, frozen=True, kw_only=True):
     move: Whole
     agent: str
     model: str
-    prompt: Whole = 0
-    completion: Whole = 0
-    dollars: Finite | None = None
+    prompt: Tokens = 0
+    completion: Tokens = 0
+    dollars: Dollars | None = None
 
 
 class Spent(Struct, frozen=True, kw_only=True):
@@ -528,14 +540,14 @@ class Spent(Struct, frozen=True, kw_only=True):
     move: Whole
     agent: str
     model: str
-    prompt: Whole = 0
-    cached: Whole = 0
-    completion: Whole = 0
-    dollars: Finite | None = None
+    prompt: Tokens = 0
+    cached: Tokens = 0
+    completion: Tokens = 0
+    dollars: Dollars | None = None
     estimated: bool = False
     failure: str = ""
-    reserved: str = ""
-    seconds: Finite = 0.0
+    reserved: Id = ""
+    seconds: Seconds = 0.0
 
 
 class Tactic(Struct, frozen=True, kw_only=True):
@@ -549,11 +561,11 @@ class Tactic(Struct, frozen=True, kw_only=True):
     move: Whole
     agent: str
     model: str = ""
-    best: str
+    best: Id
     """The candidate that was the best when it was asked."""
     text: str = ""
     failure: str = ""
-    evidence: str = ""
+    evidence: Id = ""
 
 
 class Compared(Struct, frozen=True, kw_only=True):
@@ -565,14 +577,14 @@ class Compared(Struct, frozen=True, kw_only=True):
     event: Literal["verdict"] = "verdict"
     judge: str
     by: Literal["model", "person"]
-    a: str
-    b: str = ""
+    a: Id
+    b: Id = ""
     winner: Literal["a", "b", "tie"]
     reason: str = ""
     swapped: bool = False
     calibration: bool = False
     engine: str = ""
-    evidence: str = ""
+    evidence: Id = ""
 
 
 class TaskChanged(Struct, frozen=True, kw_only=True):
@@ -602,11 +614,11 @@ class Decision(Struct, frozen=True, kw_only=True):
     kind: Literal["promote", "prune", "guide", "note", "land", "stop", "undo"]
     by: str
     reason: str = ""
-    candidates: tuple[str, ...] = ()
+    candidates: tuple[Id, ...] = ()
     subtree: bool = False
-    undoes: str = ""
+    undoes: Id = ""
     branch: str = ""
-    commit: str = ""
+    commit: Id = ""
 
 
 def host_of(engine: str) -> str:
@@ -624,7 +636,7 @@ class Halted(Struct, frozen=True, kw_only=True):
     event: Literal["halted"] = "halted"
     engine: str
     reason: Literal["asleep", "no-room", "remote"]
-    seconds: Finite
+    seconds: Seconds
     detail: str = ""
 
 
@@ -645,7 +657,7 @@ class Forked(Struct, frozen=True, kw_only=True):
     event: Literal["forked"] = "forked"
     run: str
     """The other run's name; it may be gone by now."""
-    entry: str
+    entry: Id
     """The last entry that both have in common, of whatever host."""
     population: str
     """Prefix of this run's refs of agents, ending in a slash."""

@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
-from msgspec import NODEFAULT, Struct, ValidationError, convert
+from msgspec import NODEFAULT, Meta, Struct, ValidationError, convert
 from msgspec.structs import fields
 
 from evogit.core import (
@@ -25,9 +25,7 @@ from evogit.core import (
     Proposed,
     RefusedError,
     RepositoryError,
-    Reserved,
     RunStarted,
-    Spent,
     Stopped,
     TaskChanged,
 )
@@ -54,39 +52,8 @@ TEXTS = frozenset({"goal", "reason", "text", "detail", "failure", "again", "inst
 MAX_TIME = 250_000_000_000
 """Seconds since the epoch: the year 9892, as timestamps end with 9999 in every time zone."""
 
-MIN_SECONDS, MAX_SECONDS = -86_400.0, 1e10
-"""Durations; a clock may have been put back."""
-
-MAX_TOKENS = 10**12
-MAX_DOLLARS = 1e9
-"""Of one attempt to ask a model; neither is negative."""
-
-MAX_REPEATS = 1_000
-"""As in a task's settings."""
-
 _EVENTS = {event.__struct_defaults__[0]: event for event in get_args(Event)}
 """Name of an event, the default of its first field -> the event."""
-
-_IDS = (
-    "candidate",
-    "tree",
-    "parents",
-    "shown",
-    "inspirations",
-    "rebased_from",
-    "best",
-    "tactic",
-    "evidence",
-    "first",
-    "a",
-    "b",
-    "candidates",
-    "undoes",
-    "commit",
-    "entry",
-    "reserved",
-)
-"""Fields that hold ids of Git objects, each one or several, empty where there is none."""
 
 _SEAL = "\nSeal: "
 """What comes before a seal, as trailers of Git do; no record has a second empty line."""
@@ -98,8 +65,6 @@ def _refuse_constant(name: str) -> float:
 
 _parsed = json.JSONDecoder(parse_constant=_refuse_constant).decode
 """JSON as it stands; `json.loads` asks of each text first what it is."""
-
-_IS_ID = re.compile("([0-9a-f]{40})?").fullmatch
 
 RUN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.|lock$|$))*")
 """What a run may be called."""
@@ -242,7 +207,10 @@ def _decoded(message: str) -> tuple[Event, int, int]:
         event: Event = shaped(record, _EVENTS[name])
     except ValidationError as error:
         raise RepositoryError(f"damaged journal record {message[:80]!r}: {error}") from error
-    wrong = _wrong(event, record) or ("" if 0 <= seq <= MAX_INT and 0 <= ms < 1000 else f"the clock is {seq}.{ms}")
+    check = _CHECKS.get(type(event))
+    wrong = check(event) if check else ""
+    if not wrong and not (0 <= seq <= MAX_INT and 0 <= ms < 1000):
+        wrong = f"the clock is {seq}.{ms}"
     if wrong:
         raise RepositoryError(f"damaged journal record {message[:80]!r}: {wrong}; see docs/design/journal.md")
     return event, seq, ms
@@ -283,27 +251,8 @@ def _tidied(value: Any, limit: int) -> Any:
     }
 
 
-@cache
-def _ids_of(name: str) -> list[str]:
-    """The fields of an event that hold ids."""
-    return [each for each in _EVENTS[name].__struct_fields__ if each in _IDS]
-
-
-def _wrong(event: Event, record: dict[str, Any]) -> str:
-    """What no engine would have written although it has the right shape; empty where all is well."""
-    for field in _ids_of(event.event):
-        if value := record.get(field):
-            for each in (value,) if isinstance(value, str) else value:
-                if not _IS_ID(each):
-                    return f"expected ids of 40 hex digits as {field}, got {each!r}"
-    check = _CHECKS.get(type(event))
-    return check(event) if check else ""
-
-
 def _odd_start(event: RunStarted) -> str:
-    if odd := _odd_metrics(event) or _odd_population(event) or odd_settings(event.settings, MAX_DEPTH):
-        return odd
-    return f"expected at most {MAX_REPEATS} repeats, got {event.repeats}" if event.repeats > MAX_REPEATS else ""
+    return _odd_metrics(event) or _odd_population(event) or odd_settings(event.settings, MAX_DEPTH)
 
 
 def _odd_metrics(event: RunStarted | TaskChanged) -> str:
@@ -345,26 +294,6 @@ def _odd_decision(event: Decision) -> str:
     return ""
 
 
-def _odd_cost(event: Evaluated) -> str:
-    cost = event.evaluation.cost
-    return _odd_seconds(cost.wall) or _odd_seconds(cost.cpu)
-
-
-def _odd_amounts(event: Reserved | Spent) -> str:
-    if max(event.prompt, event.completion) > MAX_TOKENS:
-        return f"expected at most {MAX_TOKENS} tokens, got {event.prompt} and {event.completion}"
-    if event.dollars is not None and not 0 <= event.dollars <= MAX_DOLLARS:
-        return f"expected dollars from 0 to {MAX_DOLLARS:g}, got {event.dollars}"
-    if isinstance(event, Spent):
-        many = f"expected at most {MAX_TOKENS} tokens, got {event.cached}" if event.cached > MAX_TOKENS else ""
-        return many or _odd_seconds(event.seconds)
-    return ""
-
-
-def _odd_seconds(seconds: float) -> str:
-    return "" if MIN_SECONDS <= seconds <= MAX_SECONDS else f"expected seconds, got {seconds}"
-
-
 _CHECKS: dict[type, Callable[[Any], str]] = {
     RunStarted: _odd_start,
     TaskChanged: _odd_metrics,
@@ -372,10 +301,6 @@ _CHECKS: dict[type, Callable[[Any], str]] = {
     Proposed: _odd_parents,
     Adopted: _odd_agent,
     Decision: _odd_decision,
-    Evaluated: _odd_cost,
-    Reserved: _odd_amounts,
-    Spent: _odd_amounts,
-    Halted: lambda event: _odd_seconds(event.seconds),
 }
 """Event -> what is wrong with its values, empty where nothing is."""
 
@@ -410,21 +335,29 @@ MAX_SETTING = 1e30
 MAX_AGENTS = 10_000
 """Of all kinds together."""
 
-ABOVE_ZERO = ("evaluations", "proposals", "minutes", "dollars", "tokens", "patience", "confirmations")
-"""Settings that bound a run."""
+Limit = Annotated[float, Meta(gt=0)]
+"""A setting that bounds a run."""
+
+
+class ToldAgents(Struct, frozen=True):
+    """The agents of one kind in a population; each of the `model`, joined by commas, is another one."""
+
+    kind: str
+    model: str = ""
+    count: Annotated[int, Meta(ge=1, le=MAX_AGENTS)] = 1
 
 
 class ToldSettings(Struct, frozen=True, kw_only=True):
     """The settings that anything reads and their types; a later version may tell more."""
 
-    population: tuple[Any, ...] = ()
-    evaluations: float | None = None
-    proposals: float | None = None
-    minutes: float | None = None
-    dollars: float | None = None
-    tokens: float | None = None
-    patience: float | None = None
-    confirmations: float | None = None
+    population: tuple[ToldAgents, ...] = ()
+    evaluations: Limit | None = None
+    proposals: Limit | None = None
+    minutes: Limit | None = None
+    dollars: Limit | None = None
+    tokens: Limit | None = None
+    patience: Limit | None = None
+    confirmations: Limit | None = None
     target: float | None = None
     grace: float | None = None
     jobs: float = 1
@@ -446,31 +379,17 @@ def odd_settings(settings: Mapping[str, Any], depth: int) -> str:
     if not _is_plain(dict(settings), depth):
         return "expected settings of texts and finite numbers"
     try:
-        told = shaped(dict(settings), ToldSettings)
+        told = convert(dict(settings), ToldSettings)
     except ValidationError as error:
         return f"settings: {error}"
-    for name in ABOVE_ZERO:
-        limit = getattr(told, name)
-        if limit is not None and not limit > 0:
-            return f"expected a number above 0 as the limit {name}, got {limit!r:.80}"
     if told.grace is not None and not 0 <= told.grace < 60 * (told.minutes or 0.0):
         return f"expected grace of 0 seconds or more, and less than minutes, got {told.grace:g}"
-    if not all(map(_is_spec, told.population)):
-        return f"expected kinds, models and counts as population, got {told.population!r:.80}"
-    if sum(spec.get("count", 1) for spec in told.population) > MAX_AGENTS:
+    for models in (each.model.split(",") for each in told.population):
+        if len(models) > 1 and not (all(models) and len(set(models)) == len(models)):
+            return f"expected different models, each with a name, got {','.join(models)!r:.80}"
+    if sum(each.count for each in told.population) > MAX_AGENTS:
         return f"expected at most {MAX_AGENTS:,} agents"
     return ""
-
-
-def _is_spec(spec: Any) -> bool:
-    """Return whether this says how many agents there are of a kind, and which models each asks, every one once."""
-    if type(spec) is not dict or type(spec.get("kind")) is not str:
-        return False
-    model, count = spec.get("model", ""), spec.get("count", 1)
-    if type(model) is not str or type(count) is not int or not 0 < count <= MAX_AGENTS:
-        return False
-    models = model.split(",")
-    return len(models) == 1 or (all(models) and len(set(models)) == len(models))
 
 
 def _is_plain(value: Any, depth: int) -> bool:
