@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Iterable
 from contextlib import suppress
@@ -11,8 +10,8 @@ from functools import cached_property
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
-from msgspec import Struct, ValidationError, convert
-from msgspec.structs import asdict
+import msgspec
+from msgspec import Struct
 
 from evogit.core import RepositoryError, Whole
 from evogit.repository.journal_records import MAX_TIME
@@ -128,8 +127,8 @@ def read_contact(state: StateFolder, run: str) -> Contact | None:
     """How a run stands with its server; None where it has none, or nothing was noted."""
     try:
         with contact_folder(state).opened() as folder:
-            found = convert(json.loads(folder.read(f"{run}.json", MAX_CONTACT_BYTES)), Contact)
-    except (OSError, ValueError, RecursionError, ValidationError):
+            found = msgspec.json.decode(folder.read(f"{run}.json", MAX_CONTACT_BYTES), type=Contact)
+    except (OSError, ValueError, RecursionError, msgspec.DecodeError):
         return None
     return found if all(0 <= when <= MAX_TIME for when in (found.met, found.failing)) else None
 
@@ -137,4 +136,4 @@ def read_contact(state: StateFolder, run: str) -> Contact | None:
 def note_contact(state: StateFolder, run: str, contact: Contact) -> None:
     """Note how a run stands; a full disk is no error, as the note is for people to read."""
     with suppress(OSError), contact_folder(state).opened(make=True) as folder:
-        folder.replace(f"{run}.json", [json.dumps(asdict(contact)).encode()])
+        folder.replace(f"{run}.json", [msgspec.json.encode(contact)])

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from msgspec import Struct, to_builtins
+import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from evogit.core import EvoGitError, NotFoundError, RepositoryError
@@ -35,11 +35,10 @@ class ListedRun(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def read(cls, line: str) -> Self | None:
-        """What a line says; None for one that nobody wrote to the end."""
+        """Parse a line; None for one that was not written to the end."""
         try:
-            told = json.loads(line)
-            return cls(**{name: told[name] for name in ("repository", "run", "pid", "exit")})
-        except (ValueError, KeyError, TypeError, RecursionError):
+            return msgspec.json.decode(line, type=cls)
+        except (msgspec.DecodeError, ValueError, RecursionError):
             return None
 
     @property
@@ -116,9 +115,8 @@ class RunList:
         self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with self._file.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            lines = [json.dumps(to_builtins(each)) for each in change(self.runs())]
             draft = self._file.with_suffix(".draft")
-            draft.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+            draft.write_bytes(msgspec.json.Encoder().encode_lines(change(self.runs())))
             draft.replace(self._file)
 
 
