@@ -239,11 +239,7 @@ class Run:
         return self.desk
 
     def _check_open(self, unanswered: int) -> None:
-        """Refuse to wait for what cannot come.
-
-        Raises:
-            UsageError: the engine waits, too.
-        """
+        """Refuse to wait for what cannot come. Raises UsageError: the engine waits, too."""
         counts, settings = self.history.counts, self.settings
         seed = self.history.seed
         full = settings.evaluations is not None and counts.evaluated + unanswered >= settings.evaluations

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evogit.core import Compared, Evaluation
-from evogit.history.columns import DERIVED
+from evogit.history.pages import DERIVED
 from evogit.history.scores import Scores
 from evogit.stats.bradley_terry import Comparisons, Fit, Pair, fit, opponent, pairs
 from evogit.stats.estimates import LEVEL, Estimate, deviate

@@ -14,7 +14,6 @@ from evogit.agents.briefs.reports import without_passing
 from evogit.core import Cost, Evaluation, Metric
 from evogit.history.standing import OLD, WAITING, decimals
 from evogit.llm import estimate_tokens
-from evogit.sandbox import Limits
 from evogit.text import cut, ends, escaped, fence, lines_of, measured, one_line, plain
 
 MOST_CASES = 30  # cases that are listed

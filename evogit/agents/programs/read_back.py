@@ -14,9 +14,9 @@ from msgspec import Struct
 
 from evogit.agents import Background, Brief, NoUsableChangeError
 from evogit.repository import EXECUTABLE, FILE, GITLINK, LINK, UnfitChangeError, blob_id, check_path, twins
+from evogit.repository.diff_limits import MAX_CHANGED_BYTES, MAX_CHANGED_FILES
 from evogit.repository.git import GitTooLongError
 from evogit.repository.ignored import ignored
-from evogit.repository.size_limits import MOST_BYTES, MOST_FILES
 from evogit.sandbox import FolderEntry
 from evogit.sandbox.answers import listed
 from evogit.sandbox.archive import covered
@@ -190,8 +190,8 @@ class _Folder:
         enough = [top for top, (n, much) in below.items() if _share(files - n, size - much) <= 1]
         if not enough:
             raise NoUsableChangeError(
-                f"expected {MOST_FILES:,} changed files and {MOST_BYTES:,} bytes at most, got {files:,} files and "
-                f"{size:,} bytes"
+                f"expected {MAX_CHANGED_FILES:,} changed files and {MAX_CHANGED_BYTES:,} bytes at most, "
+                f"got {files:,} files and {size:,} bytes"
             )
         return min(enough, key=lambda top: (_share(*below[top]), len(top), top))
 
@@ -250,4 +250,4 @@ def _size(member: Member | None) -> int:
 
 def _share(files: int, size: int) -> float:
     """How much that is of what may be changed, by number or by bytes."""
-    return max(files / MOST_FILES, size / MOST_BYTES)
+    return max(files / MAX_CHANGED_FILES, size / MAX_CHANGED_BYTES)

@@ -29,7 +29,7 @@ from evogit.evaluation.workers import (
     failure,
     own_version,
 )
-from evogit.repository.held_folders import held_folder
+from evogit.repository.git import held_folder
 
 ANYTHING = 1 << 40
 """Bytes that a run may send: a worker trusts whoever starts it."""
