@@ -6,11 +6,10 @@ import html as markup
 from collections.abc import Iterator, Sequence
 
 from evogit.history import History
-from evogit.history.standing import compare, decimals, places, standing, value_of
+from evogit.history.standing import compare, decimals, places, standing, value_of, way
 from evogit.library.curve import svg
 from evogit.repository import Repository
-from evogit.review.ended import how_ended
-from evogit.review.gains import way
+from evogit.review.json_records import how_ended
 from evogit.review.reporting import remarks
 from evogit.text import measured, one_line
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from evogit.core import Candidate
 from evogit.history import History
-from evogit.history.course import Moment
+from evogit.history.counts import Moment
 from evogit.history.standing import WAITING, Standing, standing
 from evogit.review.json_records import finite
 

@@ -12,14 +12,14 @@ from msgspec import to_builtins
 
 from evogit.core import Candidate
 from evogit.history import History
-from evogit.history.decisions import standing
 from evogit.history.standing import decimals, places, value_of
+from evogit.history.state import standing
 from evogit.page.payload import FollowedRun, Record
 from evogit.repository import Repository
 from evogit.repository.evidence import FEEDBACK, SESSION, is_prompt, read_feedback, session_facts
 from evogit.review.decisions import decision_record, said_of
 from evogit.review.evidence_files import gone, read
-from evogit.review.forecast import forecast_record
+from evogit.review.followed_run import forecast_record
 from evogit.review.json_records import candidate_record, finite
 from evogit.review.reporting import report_record
 from evogit.review.spending import last_limits, uses

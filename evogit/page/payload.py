@@ -10,12 +10,11 @@ from typing import Any
 from msgspec.structs import astuple
 
 from evogit.core import HOLDOUT, Candidate, Compared, Entry, Evaluated, RunStarted, TaskChanged
-from evogit.history.course import Step
+from evogit.history.counts import Step
 from evogit.history.standing import Verdict, places, standing
 from evogit.page.columns import Columns
 from evogit.repository import Repository
-from evogit.review.current_work import doing
-from evogit.review.followed_run import Following
+from evogit.review.followed_run import Following, doing
 from evogit.review.json_records import SCHEMA, finite
 
 KEPT = 400

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice, takewhile
+from typing import Any
 
+from msgspec import Struct, to_builtins
+
+from evogit.config.run_settings import RunLimits, Total
 from evogit.core import Entry
+from evogit.history import History
 from evogit.history.context import StoredRun
+from evogit.history.counts import Moment
 from evogit.repository import Repository
-from evogit.review.forecast import Pace
+from evogit.review.spending import last_limits, used
 
 LATEST = 60
 """Entries that are remembered."""
@@ -35,11 +42,97 @@ class Following:
         self.latest.append(entry)
 
     def read_on(self) -> bool:
-        """Read what came since; whether anything did.
-
-        Raises:
-            StaleError: the run is gone, or lost entries.
-        """
+        """Read what came since; whether anything did. Raises StaleError: the run is gone, or lost entries."""
         before = self.entries
         self.run.journal.refresh()
         return self.entries != before
+
+
+REMEMBERED = 200
+"""Evaluations over which the pace is measured, at most."""
+
+FEWEST = 5
+"""Evaluations below which nothing is forecast."""
+
+
+class Forecast(Struct, frozen=True, kw_only=True):
+    """The limit that a run reaches first, in how many seconds, and the dollars that it will have cost by then.
+
+    These are None where no model was paid, or no price is known.
+    """
+
+    limit: str
+    seconds: float
+    dollars: float | None
+
+
+class Pace:
+    """How fast the engine at work goes, from its last evaluations."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+
+    def _latest(self) -> list[Moment]:
+        """The last evaluations since an engine began, the newest first."""
+        course = self._history.course
+        latest = (course.moments[commit] for commit in islice(reversed(course.moments), REMEMBERED))
+        return list(takewhile(lambda each: each.elapsed >= course.started, latest))
+
+    def per_second(self, what: Total, now: float) -> float:
+        """How much of it is used in a second; 0 while too little is known."""
+        latest, began = self._latest(), self._history.course.began
+        if len(latest) < FEWEST or began is None:
+            return 0.0
+        first = latest[-1]
+        before: float | None = getattr(first, what)
+        gained = 0.0 if before is None else self._done(what) - before
+        return gained / max(now - (began + first.elapsed) / 1000, 0.001)
+
+    def _done(self, what: Total) -> float:
+        """How much of it is used for good: calls in flight nearly always take less than is set aside for them."""
+        spent, counts = self._history.spent, self._history.counts
+        return {
+            "dollars": spent.dollars,
+            "tokens": spent.tokens,
+            "proposals": counts.charged,
+            "evaluations": counts.evaluated,
+        }[what]
+
+    def forecast(self, limits: RunLimits, began: float, now: float) -> Forecast | None:
+        """What an engine that `began` at a time will come to; None where no limit ends it, or nothing is known yet."""
+        ends: list[tuple[float, str]] = []
+        for what, most in limits.totals.items():
+            rate = self.per_second(what, now)
+            if most is not None and rate > 0:
+                ends.append((max(most - used(self._history, what), 0) / rate, what))
+        if limits.minutes is not None and len(self._latest()) >= FEWEST:
+            ends.append((max(began + 60 * limits.minutes - now, 0.0), "minutes"))
+        if not ends:
+            return None
+        seconds, limit = min(ends)
+        spent = self._history.spent
+        dollars = spent.dollars + seconds * self.per_second("dollars", now) if spent.calls > spent.unpriced else None
+        return Forecast(limit=limit, seconds=seconds, dollars=dollars)
+
+
+def forecast_record(run: StoredRun, pace: Pace, now: float) -> dict[str, Any] | None:
+    """What the engine at work will come to, for machines; None where none is, or nothing is known."""
+    began = run.repository.engines(run.history.run).since()
+    found = None if began is None else pace.forecast(last_limits(run.history), began, now)
+    return to_builtins(found) if found else None
+
+
+SHORT = 7
+"""Digits of an id."""
+
+
+def doing(repository: Repository, history: History) -> dict[str, str] | None:
+    """What each agent of the engines at work does, in words; None where no engine is at work."""
+    alive = repository.engines(history.run).alive()
+    if not alive:
+        return None
+    started = [history.engines[engine] for engine in alive if engine in history.engines]
+    now = {agent: "at work" for each in started for agent in each.agents}
+    now |= {asked.agent: f"asking {asked.model}" for asked in history.reserved.values() if asked.agent in now}
+    waiting = [each for each in history.pending.values() if each.agent in now]
+    return now | {each.agent: f"evaluating {each.commit[:SHORT]}" for each in waiting}

@@ -21,7 +21,7 @@ from evogit.cli.text import escape
 from evogit.config.run_settings import RunLimits
 from evogit.core import Metric, Reserved, Spent
 from evogit.history import History
-from evogit.review.forecast import Pace
+from evogit.review.followed_run import Pace
 from evogit.testing import RecordedHistory
 
 from .conftest import Small, Story

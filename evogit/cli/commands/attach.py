@@ -16,7 +16,7 @@ from evogit.cli.options.shared import name_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.watch import INTERVAL, Dashboard, EventLines, Watch
 from evogit.review import last_settings, status_record
-from evogit.review.current_work import doing
+from evogit.review.followed_run import doing
 from evogit.review.run_list import RunList
 
 PATIENCE = 10.0

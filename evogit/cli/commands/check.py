@@ -127,11 +127,11 @@ async def _evaluate(
 
 async def _gamed(task: Task, judged: list[SeedEvaluation], sandbox: str) -> list[str]:
     """Return what a seed that remembers or predicts gains, if scores are times and that takes not too long."""
-    from evogit.audit.auditing import gamed
+    from evogit.audit.attacks import gamed
 
     if sum(each.evaluation.cost.wall for each in judged) > SLOW_S:
         return []
-    return [finding.hit.what for finding in await gamed(task, sandbox, PATIENCE_S)]
+    return [finding.what for finding in await gamed(task, sandbox, PATIENCE_S)]
 
 
 def _table(task: Task, judged: list[SeedEvaluation]) -> list[Text]:

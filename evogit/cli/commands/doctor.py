@@ -103,13 +103,12 @@ def doctor(
 
 
 def _check_all(terminal: Terminal, repo: str | None, sandbox: str) -> None:
-    from evogit.agents.mutation.languages_read import languages_read
     from evogit.sandbox.providers import self_check
 
     _announce_image(terminal, sandbox)
     found = [Finding("ok", "Python", f"{sys.version.split()[0]}, {sys.executable}"), _git()]
     found += [Finding("ok" if well else "fail", what, said) for what, well, said in self_check(sandbox)]
-    found += [Finding("ok", "languages", languages_read()), _space(Path(repo or ".")), *_repository(repo)]
+    found += [_languages(), _space(Path(repo or ".")), *_repository(repo)]
     if terminal.json:
         terminal.data({"schema": 1, "checks": [to_builtins(finding) for finding in found]})
     else:
@@ -139,6 +138,15 @@ def _git() -> Finding:
     if version is None or (int(version[1]), int(version[2])) < OLDEST_GIT:
         return Finding("fail", "Git", f"{said}: merges need 2.38 or newer; upgrade git")
     return Finding("ok", "Git", said)
+
+
+def _languages() -> Finding:
+    from evogit.source import languages
+
+    if not languages.is_installed():
+        return Finding("ok", "languages", f"merges read Python only; {languages.EXTRA} adds other languages")
+    amount = len(set(languages.GRAMMARS.values()))
+    return Finding("ok", "languages", f"merges read Python and {amount} other languages")
 
 
 def _space(path: Path) -> Finding:

@@ -16,7 +16,7 @@ from evogit.core import NotFoundError
 from evogit.review import SCHEMA, resolve
 from evogit.review.export import check_empty
 from evogit.review.export import export as write
-from evogit.review.front import front_record
+from evogit.review.json_records import front_record
 
 
 @click.command()

@@ -16,8 +16,8 @@ from evogit.cli.options.shared import with_run, with_terminal
 from evogit.cli.terminal import Styled, Terminal, padded, table
 from evogit.core import Candidate, NotFoundError, UsageError
 from evogit.history import History
-from evogit.history.decisions import standing
 from evogit.history.standing import UNMEASURED, status_of
+from evogit.history.state import standing
 from evogit.review import agents, candidate_record, own_names
 from evogit.review.decisions import decision_record
 

@@ -18,9 +18,8 @@ from evogit.cli.text import count, escape
 from evogit.core import UsageError
 from evogit.repository import Settlement
 from evogit.review import SCHEMA, resolve
-from evogit.review.crossing import Crossed, cross, propose_crossed
-from evogit.review.dropping import propose_without
-from evogit.review.dropping import without as without_step
+from evogit.review.crossing import Crossed, cross, propose_crossed, propose_without
+from evogit.review.crossing import without as without_step
 from evogit.selection.conflict_settlers import Crossing
 from evogit.selection.merge_strategies import FITTER, FUNCTION, SETTLED_HERE
 

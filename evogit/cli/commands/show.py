@@ -156,7 +156,7 @@ def _show_brief(
 def _briefed(repository: Repository, repo: str | None, name: str | None, task: str | None) -> tuple[Task, History]:
     """The task and the run; one that would begin, where there is none yet."""
     from evogit.config import REPOSITORY_FILE, load_repository_task
-    from evogit.review.provisional_history import beginning
+    from evogit.review.brief import beginning
 
     if not repository.runs() and (repository.path / REPOSITORY_FILE).is_file():
         own = load_repository_task(repository.path)

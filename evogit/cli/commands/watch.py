@@ -15,8 +15,7 @@ from evogit.cli.locate_run import find_repository, run_at_work
 from evogit.cli.options.shared import name_option, with_repo, with_terminal
 from evogit.core import UsageError
 from evogit.review import status_record
-from evogit.review.journal_origin import origin_notes
-from evogit.review.runs import find_run
+from evogit.review.runs import find_run, origin_notes
 
 if TYPE_CHECKING:
     from evogit.cli.screen.watching import Watched

@@ -13,7 +13,7 @@ from evogit.core import Candidate, Metric
 from evogit.history import History
 from evogit.history.leaders import contender, tied
 from evogit.history.standing import compare, decimals, gap, value_of
-from evogit.review.front import front_record
+from evogit.review.json_records import front_record
 
 NAMED = 3
 """Candidates that are named of those which cannot be told apart from the best."""

@@ -17,7 +17,7 @@ from evogit.config.run_settings import Total
 from evogit.core import Stopped
 from evogit.history import History
 from evogit.history.standing import compare
-from evogit.review.ended import how_ended
+from evogit.review.json_records import how_ended
 from evogit.review.reporting import remarks
 
 if TYPE_CHECKING:

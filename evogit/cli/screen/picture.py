@@ -12,9 +12,9 @@ from msgspec import Struct
 from evogit.cli.lines.view import StillView, first_line
 from evogit.core import Candidate, Entry
 from evogit.history import History
-from evogit.history.course import Step
+from evogit.history.counts import Step
 from evogit.review import Cell, Row, expanded, rows
-from evogit.review.forecast import Forecast
+from evogit.review.followed_run import Forecast
 from evogit.review.graph_lanes import lanes
 from evogit.review.graph_skeleton import skeleton
 

@@ -16,8 +16,7 @@ from evogit.cli.screen.state import Order, State, press
 from evogit.cli.screen.tty import Screen
 from evogit.cli.terminal import Terminal
 from evogit.review import last_limits
-from evogit.review.current_work import doing
-from evogit.review.followed_run import Following
+from evogit.review.followed_run import Following, doing
 
 LOOK_EVERY = 0.25
 """Seconds between two looks at the journal."""
