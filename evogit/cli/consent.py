@@ -160,13 +160,31 @@ def consent(terminal: Terminal, offer: CostForecast, *, yes: bool) -> tuple[str,
     agreed = offer.agreed_before()
     for line in lines(offer, short=agreed or not offer.paid):
         terminal.note(line)
-    if not offer.paid or agreed or yes:
-        return offer.paid
+    if offer.paid and not (agreed or yes):
+        _ask_to_pay(terminal)
+    return offer.paid
+
+
+def _ask_to_pay(terminal: Terminal) -> None:
     if not terminal.interactive:
         raise RefusedError("this costs money, and there is no terminal to ask on; add --yes to agree to it")
     if not click.confirm("Send these files and accept these costs?", err=True):
         raise RefusedError("nothing was sent and nothing was changed")
-    return offer.paid
+
+
+def confirm_question(terminal: Terminal, model: Model, endpoint: str, sent: SentFiles, most: str, *, yes: bool) -> None:
+    """Tell what one command sends to a model, and what that may cost at `most`; ask unless nothing is paid.
+
+    Raises:
+        RefusedError: the user does not agree, or there is no terminal to ask on.
+    """
+    if not endpoint:
+        return
+    terminal.note(_fact("model", f"{first_line(model.name)} at {first_line(endpoint)}, {_price(model)}"))
+    for line in (*_sent(sent), _fact("at most", most)):
+        terminal.note(line)
+    if not yes and costs(model):
+        _ask_to_pay(terminal)
 
 
 def lines(offer: CostForecast, *, short: bool) -> Iterator[Text]:
@@ -176,18 +194,23 @@ def lines(offer: CostForecast, *, short: bool) -> Iterator[Text]:
         where = f"at {first_line(endpoint)}, {_price(model)}" if endpoint else "from a file: nothing is sent or paid"
         yield _fact("model", f"{first_line(model.name)} {where}")
     if any(endpoint for _, endpoint in offer.models):
-        names = ", ".join(map(first_line, sorted(reach.files)[:FIRST])) + " ..." * (len(reach.files) > FIRST)
-        kept = f"; {count(reach.kept, 'withheld file')} {'is' if reach.kept == 1 else 'are'} not" if reach.kept else ""
-        size = f"{sum(reach.files.values()):,} bytes at most"
-        yield _fact("sent", f"{count(len(reach.files), 'file')} of {size}: {names}{kept}")
-        if reach.secret:
-            secret = f"not sent, as they hold credentials: {first_line(named(reach.secret))}"
-            yield _fact("secret", f"{secret}; shared = [...] in the task's file sends them")
+        yield from _sent(reach, "; shared = [...] in the task's file sends them")
     if not short:
         price = dearest(offer)
         tokens = f"about {reach.brief:,} tokens of question and {REPLY:,} of reply"
         yield _fact("a call", tokens if price is None else f"{tokens}, {money(price)}")
         yield from _forecast(offer)
+
+
+def _sent(reach: SentFiles, remedy: str = "") -> Iterator[Text]:
+    """The files that are sent, and those that are not."""
+    names = ", ".join(map(first_line, sorted(reach.files)[:FIRST])) + " ..." * (len(reach.files) > FIRST)
+    kept = f"; {count(reach.kept, 'withheld file')} {'is' if reach.kept == 1 else 'are'} not" if reach.kept else ""
+    size = f"{sum(reach.files.values()):,} bytes at most"
+    yield _fact("sent", f"{count(len(reach.files), 'file')} of {size}: {names}{kept}")
+    if reach.secret:
+        secret = f"not sent, as they hold credentials: {first_line(named(reach.secret))}"
+        yield _fact("secret", secret + remedy)
 
 
 def _fact(name: str, text: str) -> Text:

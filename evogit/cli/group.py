@@ -29,7 +29,6 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "init": Listed("init", "improve your own repository", "evogit init"),
         "tasks": Listed("tasks", "list the shipped tasks", "evogit tasks"),
         "new": Listed("tasks", "create a task", "evogit new my_task"),
-        "adopt": Listed("adopt", "a task of another system", "evogit adopt ./example my_task"),
         "import": Listed("importing", "another system's run", "evogit import openevolve_output"),
         "check": Listed("check", "evaluate a task's seed", "evogit check my_task"),
         "audit": Listed("audit", "attack a task's evaluator", "evogit audit my_task"),
@@ -82,7 +81,10 @@ FIRST_WEEK = (
 )
 """The commands that `evogit --help` lists; `evogit help --all` lists all."""
 
-UNLISTED = {"demo": Listed("demo", "evolve for a minute, offline", "evogit demo")}
+UNLISTED = {
+    "demo": Listed("demo", "evolve for a minute, offline", "evogit demo"),
+    "adopt": Listed("adopt", "the old name of `new --from`", "evogit new my_task --from ./example"),
+}
 """Commands that no list names."""
 
 
