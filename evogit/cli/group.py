@@ -39,7 +39,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
     "Look": {
         "runs": Listed("runs", "all your runs", "evogit runs"),
         "watch": Listed("watch", "a run on the screen, live", "evogit watch"),
-        "attach": Listed("attach", "follow a run at work", "evogit attach"),
+        "attach": Listed("watch", "follow a run at work", "evogit attach"),
         "status": Listed("status", "how a run stands", "evogit status"),
         "log": Listed("log", "candidates, newest first", "evogit log -n 20"),
         "graph": Listed("graph", "the family tree", "evogit graph -n 12"),

@@ -10,12 +10,12 @@ from typing import Any
 from msgspec.structs import astuple
 
 from evogit.core import HOLDOUT, Candidate, Compared, Entry, Evaluated, RunStarted, TaskChanged
+from evogit.history.context import StoredRun
 from evogit.history.course import Step
 from evogit.history.standing import Verdict, places, standing
 from evogit.page.columns import Columns
 from evogit.repository import Repository
 from evogit.review.current_work import doing
-from evogit.review.followed_run import Following
 from evogit.review.json_records import SCHEMA, finite
 
 KEPT = 400
@@ -27,8 +27,8 @@ Stood = tuple[float | None, str, float | None, Verdict | None]
 """Score, interval, gain and verdict of a candidate."""
 
 
-class FollowedRun(Following):
-    """A run of which a browser is told, and what it was told.
+class FollowedRun:
+    """A run that another process may be writing, of which a browser is told, and what it was told.
 
     What `payload` tells is always where a delta of `advance` begins. Not for two threads at once.
 
@@ -44,7 +44,10 @@ class FollowedRun(Following):
             RepositoryError: a journal is damaged.
             RefusedError: a record was written by a newer version.
         """
-        super().__init__(repository, name)
+        self.run = StoredRun.open(repository, name)
+        self.run.journal.subscribe(self._take)
+        self.history = self.run.history
+        self.entries = self.run.entries
         self.paths: dict[str, tuple[str, ...]] = {}
         self.answered: dict[str, Record] = {}
         self._columns = Columns(self.history)
@@ -69,7 +72,7 @@ class FollowedRun(Following):
     # --- reading --------------------------------------------------------------------------------------------------
 
     def _take(self, entry: Entry) -> None:
-        super()._take(entry)
+        self.entries += 1
         if isinstance(entry.event, Evaluated):
             self._changed[entry.event.candidate] = None
         self._all_changed |= isinstance(entry.event, Compared | TaskChanged | RunStarted)
@@ -108,7 +111,7 @@ class FollowedRun(Following):
 
     def advance(self) -> Record | None:
         """Read what came since, and tell it; None where nothing did."""
-        self.read_on()
+        self.run.journal.refresh()
         before, known, state = self._told, self._amount, self._state()
         if all(state[key] == before[key] for key in state):
             return None

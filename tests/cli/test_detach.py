@@ -56,9 +56,9 @@ def wait_for_text(file: Path, last: str = "\n") -> str:
 
 
 def following(folder: Path) -> subprocess.Popen[str]:
-    """An `evogit attach` that has seen an evaluation."""
+    """An `evogit watch` that has seen an evaluation."""
     follower = subprocess.Popen(
-        [EVOGIT, "-C", "evogit-sine", "attach"],
+        [EVOGIT, "-C", "evogit-sine", "watch"],
         cwd=folder,
         env=environment(folder),
         stdout=subprocess.PIPE,
@@ -88,7 +88,7 @@ def test_a_detached_run_outlives_its_terminal_and_is_followed_to_its_end(
     os.close(ours)  # the terminal is closed
     os.killpg(shell.pid, signal.SIGHUP)
     shell.wait(timeout=PATIENCE)
-    assert "evogit -C evogit-sine attach" in said.replace(str(EVOGIT), "evogit")
+    assert "evogit -C evogit-sine watch" in said.replace(str(EVOGIT), "evogit")
     (listed,) = cli("runs", "--json").json["runs"]
     assert (listed["run"], len(listed["engines"]), listed["stopped_because"]) == ("sine", 1, None)
     os.kill(int(said.split("process ")[1].split(",")[0]), signal.SIGHUP)
@@ -101,7 +101,7 @@ def test_a_detached_run_outlives_its_terminal_and_is_followed_to_its_end(
     assert "stopped on request" in (tmp_path / "evogit-sine/.git/evogit/logs/sine.log").read_text()
     (listed,) = cli("runs", "--json").json["runs"]
     assert (listed["engines"], listed["stopped_because"]) == ([], "asked")
-    again = cli("-C", "evogit-sine", "attach")
+    again = cli("-C", "evogit-sine", "watch")
     assert (again.code, "stopped on request" in again.out) == (0, True)
 
 
