@@ -50,8 +50,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "best": Listed("status", "the best against the seed", "evogit best"),
         "report": Listed("report", "the summary of a run", "evogit report --format markdown"),
         "serve": Listed("serve", "the same as a page", "evogit serve --open"),
-        "plot": Listed("plot", "figures for a paper", "evogit plot best -o best.pdf"),
-        "export": Listed("export", "a candidate's files", "evogit export best ./out"),
+        "export": Listed("export", "files, figures, page, table", "evogit export best ./out"),
     },
     "Decide": {
         "promote": Listed("decide", "favour as a parent", "evogit promote 9f2c1ab -m 'simple'"),

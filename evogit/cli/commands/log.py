@@ -9,7 +9,8 @@ from itertools import islice
 import click
 from rich.text import Text
 
-from evogit.cli.lines.view import SHORT, StillView, View, first_line, on_one_line
+from evogit.cli.files import write_table
+from evogit.cli.lines.view import SHORT, StillView, View, first_line
 from evogit.cli.locate_run import Place
 from evogit.cli.options.shared import with_run, with_terminal
 from evogit.cli.terminal import Styled, Terminal, padded, table
@@ -17,9 +18,6 @@ from evogit.core import Candidate, NotFoundError, UsageError
 from evogit.history import History
 from evogit.history.standing import UNMEASURED, status_of
 from evogit.review import agents, candidate_record, own_names
-
-FORMULA = ("=", "+", "-", "@")
-"""What a formula begins with in a spreadsheet."""
 
 ALIGN = "llrrrl"
 """The sides to which the columns are aligned."""
@@ -48,7 +46,7 @@ def log(place: Place, terminal: Terminal, limit: int | None, failed: bool, agent
     wanted = (each for each in reversed(list(history.phylogeny)) if _wanted(history, each, failed, agent))
     chosen = islice(wanted, limit)
     if as_csv:
-        _write_table(place, {candidate.commit for candidate in chosen})
+        write_table(place, {candidate.commit for candidate in chosen}, sys.stdout)
         return
     if terminal.json:
         for candidate in chosen:
@@ -67,22 +65,6 @@ def log(place: Place, terminal: Terminal, limit: int | None, failed: bool, agent
         )
     if history.started and history.started.judged == "inside":
         terminal.note("judged: inside", "dim")
-
-
-def _write_table(place: Place, chosen: set[str]) -> None:
-    import csv  # with what else only this needs
-
-    from evogit.review.timeline import table as rows
-
-    writer = csv.writer(sys.stdout, lineterminator="\r\n")
-    for row in rows(place.repository, place.history, chosen):
-        writer.writerow([_cell(value) if isinstance(value, str) else value for value in row])
-
-
-def _cell(text: str) -> str:
-    """Foreign text on one line, which no spreadsheet takes for a formula."""
-    text = on_one_line(text)
-    return f"'{text}" if text.startswith(FORMULA) else text
 
 
 def _wanted(history: History, candidate: Candidate, failed: bool, agent: str | None) -> bool:
