@@ -63,7 +63,7 @@ def export(
     mean: bool,
     redact: bool,
 ) -> None:
-    r"""Write a candidate's files, or the run in the format that PATH ends in.
+    """Write a candidate's files, or the run in the format that PATH ends in.
 
     \b
     evogit export best DIR         the files of a candidate, into an empty or new folder
@@ -73,7 +73,7 @@ def export(
     evogit export run.csv          all candidates as a table (RFC 4180)
 
     Links that lead out of DIR, submodules and unsafe paths are left out and named.
-    """
+    """  # noqa: D301 - click's mark for lines that stay apart
     words = list(words)
     if output is None and words and (len(words) == 2 or _ending(Path(words[-1]))):
         output = OutputPath().convert(words.pop(), None, click.get_current_context())
