@@ -17,7 +17,7 @@ from evogit.cli.locate_run import Place
 from evogit.cli.screen import Now, agent_lines, facts, fit
 from evogit.config.run_settings import Settings
 from evogit.review import rows
-from evogit.review.graph_skeleton import skeleton
+from evogit.review.graph import skeleton
 
 MAX_LINE_CHARS = 4_000
 FAR = 1_000_000_000

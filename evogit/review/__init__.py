@@ -7,8 +7,7 @@ if TYPE_CHECKING:
     from evogit.review.contributors import contributions
     from evogit.review.decisions import Effect, decide, effect
     from evogit.review.export import Exported
-    from evogit.review.graph_lanes import Cell
-    from evogit.review.graph_skeleton import Row, SkeletonEdge, expanded, most_telling, rows
+    from evogit.review.graph import Cell, Row, SkeletonEdge, expanded, most_telling, rows
     from evogit.review.json_records import SCHEMA, candidate_record, graph_record, status_record
     from evogit.review.model_choice import choices
     from evogit.review.runs import agents, kinds, open_run, own_names, resolve
@@ -39,7 +38,6 @@ _HOMES = {
         "graph_record",
         "status_record",
     ),
-    "graph_lanes": ("Cell",),
     "runs": (
         "agents",
         "kinds",
@@ -47,7 +45,8 @@ _HOMES = {
         "own_names",
         "resolve",
     ),
-    "graph_skeleton": (
+    "graph": (
+        "Cell",
         "Row",
         "SkeletonEdge",
         "expanded",

@@ -12,7 +12,7 @@ from evogit.history.phylogeny import Phylogeny
 from evogit.repository import Repository
 from evogit.review.contributors import contributions
 from evogit.review.figures import COLOURS, band, new_figure, saved, whole_course
-from evogit.review.graph_skeleton import skeleton
+from evogit.review.graph import skeleton
 from evogit.review.json_records import known_ends
 from evogit.review.timeline import TimelinePoint, course, entries_of
 

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 
 from evogit.content import content
-from evogit.page.modules import script
+from evogit.page.assets import script
 
 NAMED = re.compile(r"^(?:export )?(?:async )?(?:function\*?|const|let|class) (\w+)", re.MULTILINE)
 

@@ -11,8 +11,7 @@ from evogit.cli.terminal import Glyphs, table
 from evogit.cli.text import count
 from evogit.history import History
 from evogit.review import Cell, Row, agents, expanded, most_telling, resolve, rows
-from evogit.review.graph_lanes import lanes
-from evogit.review.graph_skeleton import skeleton
+from evogit.review.graph import lanes, skeleton
 
 WIDEST = 12
 """Lanes that are drawn; further ones to the right are cut."""
