@@ -83,7 +83,7 @@ STARTERS: dict[str, tuple[set[str], str]] = {
     "evogit/cli/commands/doctor.py": ({"sys.executable"}, "prints it"),
     "evogit/cli/commands/serve.py": ({"webbrowser"}, "the browser of a user who typed --open"),
     "evogit/evaluation/fork_server_main.py": ({"os.fork"}, "forks, as its name says"),
-    "evogit/library/forked_calls.py": ({"os.fork"}, "calls a function in a fork"),
+    "evogit/library/calls.py": ({"os.fork"}, "calls a function in a fork"),
     "evogit/sandbox/interpreter.py": ({"sys.executable"}, "finds the Python of sandboxes"),
     "evogit/subprocesses.py": ({"subprocess", "create_subprocess_exec", "sys.executable"}, "the one place"),
     "sandbox/foreign/evaluate_container.py": ({"subprocess"}, JAIL),
