@@ -76,20 +76,22 @@ def watch(repo: str | None, name: str | None, terminal: Terminal, run: str | Non
     if once:
         _once(place, terminal)
         return
-    dumb = os.environ.get("TERM", "dumb") == "dumb"
-    if terminal.json or dumb or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        _follow(place, terminal)
-    else:
-        _browse(place, terminal)
+    dumb, interrupted = os.environ.get("TERM", "dumb") == "dumb", False
+    try:
+        if terminal.json or dumb or not (sys.stdin.isatty() and sys.stdout.isatty()):
+            _follow(place, terminal)
+        else:
+            _browse(place, terminal)
+    except KeyboardInterrupt:
+        interrupted = True
     over = not place.repository.engines(place.history.run).alive()
     if terminal.json:
         terminal.data(status_record(place.repository, place.history))
     elif over:
         terminal.show(ending_of_others(place, terminal))
     else:
-        _say_how_to_return(place, terminal)
-    if over:
-        sys.exit(_exit_code(place))
+        terminal.note(f"{place.history.run} goes on; `{place.hint('watch')}` follows it again")
+    sys.exit(INTERRUPTED if interrupted else _exit_code(place) if over else 0)
 
 
 attach = watch
@@ -119,26 +121,14 @@ def _now(place: Place) -> Now:
 
 
 def _follow(place: Place, terminal: Terminal) -> None:
-    """Print each event until no engine is at work.
-
-    Raises:
-        SystemExit: Ctrl-C.
-    """
+    """Print each event until no engine is at work."""
     lines = EventLines(terminal, quiet=False)
     lines.follow(place.history)
     place.journal.subscribe(lines.entry)
-    try:
-        while place.repository.engines(place.history.run).alive():
-            place.journal.refresh()
-            time.sleep(INTERVAL_S)
+    while place.repository.engines(place.history.run).alive():
         place.journal.refresh()
-    except KeyboardInterrupt:
-        _say_how_to_return(place, terminal)
-        sys.exit(INTERRUPTED)
-
-
-def _say_how_to_return(place: Place, terminal: Terminal) -> None:
-    terminal.note(f"{place.history.run} goes on; `{place.hint('watch')}` follows it again")
+        time.sleep(INTERVAL_S)
+    place.journal.refresh()
 
 
 def _exit_code(place: Place) -> int:
