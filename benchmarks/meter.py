@@ -14,7 +14,7 @@ from pathlib import Path
 
 from evogit.core import Duplicate, Entry, Evaluated, FailedProposal, Proposed, Spent
 
-FORKS = "evogit.evaluation.fork_server_main"
+FORKS = "evogit.evaluation.evaluator_main"
 """What the command line of the process holds that evaluator processes are forked from."""
 
 REAPED = (13, 15)

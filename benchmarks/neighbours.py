@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from evogit.sandbox import Sandbox
+from evogit.sandbox import Limits
 from evogit.sandbox.archive import pack
-from evogit.sandbox.limits import Limits
 from evogit.sandbox.providers import provider
+from evogit.sandbox.session import Sandbox
 
 HOGS = ("cpu", "memory", "forks")
 PROGRAMS = pack(

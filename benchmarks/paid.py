@@ -39,7 +39,7 @@ ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT)]
 
 from evogit.agents import Advice, Agent, Background, Brief, NoUsableChangeError, Proposal  # noqa: E402
-from evogit.agents.briefs.directions import DIRECTIONS, direction  # noqa: E402
+from evogit.agents.briefs.briefing import DIRECTIONS, direction  # noqa: E402
 from evogit.config import Task, load_task  # noqa: E402
 from evogit.config.run_settings import AgentSpec  # noqa: E402
 from evogit.core import Duplicate, Entry, Evaluated, FailedProposal, Proposed, Status, Tactic  # noqa: E402

@@ -1,7 +1,7 @@
 """Evaluations per second: warm sandboxes against `docker run` for each candidate, and against no sandbox at all.
 
-Run: `python benchmarks/sandbox.py [--quick] [--json FILE]`, or `--leaks 10000` to see what so many evaluations leave
-behind. Needs a Docker daemon and bubblewrap; two evaluations run at a time. Warm ways go through all of `Evaluator`:
+Run: `python benchmarks/sandbox.py [--quick] [--json FILE]`.
+Needs a Docker daemon and bubblewrap; two evaluations run at a time. Warm ways go through all of `Evaluator`:
 evaluator process, cases, metrics, accounting. All ways take turns, so that a busy machine slows all alike.
 Prints tables and one line of JSON; the ratios are what to quote.
 """
@@ -24,19 +24,18 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from candidates import Kind, Warm, kinds, task_of
-from leaks import leaks, workers_memory
 from msgspec.structs import replace
 
 from evogit.core import SandboxError
 from evogit.evaluation.evaluator import Evaluator
-from evogit.sandbox import Environment, Sandbox
+from evogit.sandbox import Environment, Limits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.docker.daemon import connect
 from evogit.sandbox.docker.images import build_image
 from evogit.sandbox.interpreter import choose
-from evogit.sandbox.limits import Limits
 from evogit.sandbox.packages import packages_folder
 from evogit.sandbox.providers import provider
+from evogit.sandbox.session import Sandbox
 
 JOBS = 2
 OTHERS = ("docker run", "bare subprocess")
@@ -171,7 +170,7 @@ def slowest(rows: Mapping[str, list[float]]) -> dict[str, float]:
 def one_round(sandbox: Sandbox, sessions: int) -> dict[str, list[float]]:
     """Some sessions with one call each, then many calls and a stream in one."""
     files, limits, argument = pack({"m.py": b"def f(x):\n    return x + 1\n"}), Limits(), b'{"args":[1]}'
-    times: dict[str, list[float]] = {"open, call, close": [], "open": [], "call": [], "streamed item": [], "memory": []}
+    times: dict[str, list[float]] = {"open, call, close": [], "open": [], "call": [], "streamed item": []}
     clock = time.perf_counter
     for _ in range(sessions):
         began = clock()
@@ -189,7 +188,6 @@ def one_round(sandbox: Sandbox, sessions: int) -> dict[str, list[float]]:
         began = clock()
         assert sum(reply.value == b"2" for reply in session.stream("m:f", items)) == len(items)
         times["streamed item"].append(1000 * (clock() - began) / len(items))
-        times["memory"].append(workers_memory() / 1e6)
     sandbox.close()
     return times
 
@@ -216,8 +214,8 @@ def cell(each: Mapping[str, float], name: str) -> str:
 
 def show_round_trips(found: Mapping[str, Mapping[str, float]]) -> None:
     """One row for each provider."""
-    columns = ("open", "open, call, close", "call", "call p99", "streamed item", "memory")
-    print(f"{'median ms; memory in MB':24}" + "".join(f"{column:>19}" for column in columns))
+    columns = ("open", "open, call, close", "call", "call p99", "streamed item")
+    print(f"{'median ms':24}" + "".join(f"{column:>19}" for column in columns))
     for name, rows in found.items():
         print(f"{name:24}" + "".join(f"{rows[column]:>19.3f}" for column in columns))
 
@@ -238,10 +236,9 @@ def main() -> None:
     """Measure, print tables and a line of JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="one short round, to see that all works")
-    parser.add_argument("--leaks", type=int, metavar="N", help="what N evaluations leave behind, and nothing else")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the line of JSON to a file, too")
     options = parser.parse_args()
-    result = leaks(options.leaks) if options.leaks else measure(*((1, 0.3) if options.quick else (5, 2.0)))
+    result = measure(*((1, 0.3) if options.quick else (5, 2.0)))
     line = json.dumps(result)
     print(line)
     if options.json:

@@ -6,10 +6,11 @@ Nothing here does I/O: every other module speaks in these words.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Collection, Mapping
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 Status = Literal[
     "ok",
@@ -65,6 +66,25 @@ Judged = Literal["outside", "inside", "pairs"]
 
 HOLDOUT = "holdout"
 """The split that the search never sees: the best are evaluated on it at the end."""
+
+MAX_INT = 1 << 53
+"""Whole numbers beyond this are not exact for every reader of JSON; none of ours is negative."""
+
+Whole = Annotated[int, Meta(ge=0, le=MAX_INT)]
+Finite = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
+Seconds = Annotated[float, Meta(ge=-86_400, le=1e10)]
+"""The numbers that journals may hold, checked when they are read; durations may be negative after a clock was put back.
+"""
+
+Repeats = Annotated[int, Meta(ge=0, le=1_000)]
+"""As in a task's settings."""
+
+Tokens = Annotated[int, Meta(ge=0, le=10**12)]
+Dollars = Annotated[float, Meta(ge=0, le=1e9)]
+"""Amounts of one attempt to ask a model."""
+
+Id = Annotated[str, Meta(pattern=r"\A(?:[0-9a-f]{40})?\Z")]
+"""The id of a Git object; empty where there is none."""
 
 PICO = 10**12
 """Picodollars of a dollar; a token costs thousands of them."""
@@ -145,8 +165,8 @@ class Metric(Struct, frozen=True, kw_only=True):
     direction: Direction
     primary: bool = False
     aggregate: Literal["mean", "sum", "min", "max", "geometric"] = "mean"
-    baseline: float | None = None
-    best_known: float | None = None
+    baseline: Finite | None = None
+    best_known: Finite | None = None
     scale: Literal["", "linear", "log"] = ""
     """The growth of noise: alike for all values, or in proportion to them; empty if the task does not say."""
     bound: bool = False
@@ -191,13 +211,13 @@ class Cost(Struct, frozen=True, kw_only=True):
     share of that limit: limits are on calls, and sums say nothing of them.
     """
 
-    wall: float = 0.0
-    cpu: float = 0.0
-    memory: int = 0
-    waited: float = 0.0
-    call_wall: float = 0.0
-    call_cpu: float = 0.0
-    call_share: float = 0.0
+    wall: Seconds = 0.0
+    cpu: Seconds = 0.0
+    memory: Whole = 0
+    waited: Finite = 0.0
+    call_wall: Finite = 0.0
+    call_cpu: Finite = 0.0
+    call_share: Finite = 0.0
 
     def __add__(self, other: Cost) -> Cost:
         """Return the sum of two costs."""
@@ -217,7 +237,7 @@ class Beside(Struct, frozen=True, kw_only=True):
     """The reference, another candidate, that was evaluated in the same minutes: its metrics, and what that used."""
 
     candidate: str
-    metrics: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, Finite] = field(default_factory=dict)
     cost: Cost = field(default_factory=Cost)
 
 
@@ -232,12 +252,12 @@ class Evaluation(Struct, frozen=True, kw_only=True):
     """
 
     status: Status
-    metrics: Mapping[str, float] = field(default_factory=dict)
-    cases: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    stages: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    metrics: Mapping[str, Finite] = field(default_factory=dict)
+    cases: Mapping[str, Mapping[str, Finite]] = field(default_factory=dict)
+    stages: Mapping[str, Mapping[str, Finite]] = field(default_factory=dict)
     reason: str = ""
     split: str = "train"
-    repeat: int = 0
+    repeat: Whole = 0
     cost: Cost = field(default_factory=Cost)
     evaluator: str = ""
     image: str = ""
@@ -368,7 +388,7 @@ class RunStarted(Struct, frozen=True, kw_only=True):
     """What agents were told to do; empty in old journals."""
     parts: Mapping[str, str] = field(default_factory=dict)
     """What `task_digest` covers, each with a digest of its own, to tell what changed; empty in old journals."""
-    repeats: int = 0
+    repeats: Repeats = 0
     """How often a would-be best is evaluated again before it is believed; 0: exact scores. The last start's holds."""
     paired: bool = False
     """Whether would-be bests are evaluated side by side with a reference, as the metric depends on the machine. The
@@ -392,27 +412,27 @@ class Proposed(Struct, frozen=True, kw_only=True):
 
     event: Literal["proposed"] = "proposed"
     engine: str
-    move: int
-    candidate: str
-    tree: str
-    parents: tuple[str, ...]
+    move: Whole
+    candidate: Id
+    tree: Id
+    parents: tuple[Id, ...]
     agent: str
     operator: Operator
     strategy: str = ""
     title: str = ""
-    conflicts: int = 0
+    conflicts: Whole = 0
     """How many decisions the conflicts of a merge or a graft took: hunks, definitions or whole paths."""
     fingerprint: str = ""
     """What the tree does, as far as syntax tells; empty where it was not computed."""
-    shown: tuple[str, ...] = ()
+    shown: tuple[Id, ...] = ()
     """Candidates, no ancestors, of which the agent's brief showed code or a diff."""
-    inspirations: tuple[str, ...] = ()
+    inspirations: tuple[Id, ...] = ()
     """Those of them that brought lines which the tree has and no parent has."""
-    rebased_from: str = ""
+    rebased_from: Id = ""
     """The candidate that the agent changed, where the change was put on another one; empty where it was not."""
-    tactic: str = ""
+    tactic: Id = ""
     """The entry of the tactic that its agent's brief had; empty where it had none."""
-    evidence: str = ""
+    evidence: Id = ""
     """Id of the evidence tree; empty where there is none."""
 
     @property
@@ -447,9 +467,9 @@ class Evaluated(Struct, frozen=True, kw_only=True):
     """
 
     event: Literal["evaluated"] = "evaluated"
-    candidate: str
+    candidate: Id
     evaluation: Evaluation
-    evidence: str = ""
+    evidence: Id = ""
     instead: str = ""
 
 
@@ -458,10 +478,10 @@ class Duplicate(Struct, frozen=True, kw_only=True):
 
     event: Literal["duplicate"] = "duplicate"
     engine: str
-    move: int
+    move: Whole
     agent: str
-    first: str
-    parents: tuple[str, ...] = ()
+    first: Id
+    parents: tuple[Id, ...] = ()
     operator: Operator = "mutation"
     strategy: str = ""
     likeness: Literal["same", "fingerprint"] = "same"
@@ -475,13 +495,13 @@ class FailedProposal(Struct, frozen=True, kw_only=True):
 
     event: Literal["failed-proposal"] = "failed-proposal"
     engine: str
-    move: int
+    move: Whole
     agent: str
-    parents: tuple[str, ...]
+    parents: tuple[Id, ...]
     reason: str
     operator: Operator = "mutation"
     strategy: str = ""
-    evidence: str = ""
+    evidence: Id = ""
     ended: bool = False
     """Whether there is none because the run ended."""
 
@@ -491,7 +511,7 @@ class Adopted(Struct, frozen=True, kw_only=True):
 
     event: Literal["adopted"] = "adopted"
     agent: str
-    candidate: str
+    candidate: Id
 
 
 class Reserved(Struct, frozen=True, kw_only=True):
@@ -499,12 +519,12 @@ class Reserved(Struct, frozen=True, kw_only=True):
 
     event: Literal["reserved"] = "reserved"
     engine: str
-    move: int
+    move: Whole
     agent: str
     model: str
-    prompt: int = 0
-    completion: int = 0
-    dollars: float | None = None
+    prompt: Tokens = 0
+    completion: Tokens = 0
+    dollars: Dollars | None = None
 
 
 class Spent(Struct, frozen=True, kw_only=True):
@@ -517,17 +537,17 @@ class Spent(Struct, frozen=True, kw_only=True):
 
     event: Literal["spent"] = "spent"
     engine: str
-    move: int
+    move: Whole
     agent: str
     model: str
-    prompt: int = 0
-    cached: int = 0
-    completion: int = 0
-    dollars: float | None = None
+    prompt: Tokens = 0
+    cached: Tokens = 0
+    completion: Tokens = 0
+    dollars: Dollars | None = None
     estimated: bool = False
     failure: str = ""
-    reserved: str = ""
-    seconds: float = 0.0
+    reserved: Id = ""
+    seconds: Seconds = 0.0
 
 
 class Tactic(Struct, frozen=True, kw_only=True):
@@ -538,14 +558,14 @@ class Tactic(Struct, frozen=True, kw_only=True):
 
     event: Literal["tactic"] = "tactic"
     engine: str
-    move: int
+    move: Whole
     agent: str
     model: str = ""
-    best: str
+    best: Id
     """The candidate that was the best when it was asked."""
     text: str = ""
     failure: str = ""
-    evidence: str = ""
+    evidence: Id = ""
 
 
 class Compared(Struct, frozen=True, kw_only=True):
@@ -557,14 +577,14 @@ class Compared(Struct, frozen=True, kw_only=True):
     event: Literal["verdict"] = "verdict"
     judge: str
     by: Literal["model", "person"]
-    a: str
-    b: str = ""
+    a: Id
+    b: Id = ""
     winner: Literal["a", "b", "tie"]
     reason: str = ""
     swapped: bool = False
     calibration: bool = False
     engine: str = ""
-    evidence: str = ""
+    evidence: Id = ""
 
 
 class TaskChanged(Struct, frozen=True, kw_only=True):
@@ -594,11 +614,11 @@ class Decision(Struct, frozen=True, kw_only=True):
     kind: Literal["promote", "prune", "guide", "note", "land", "stop", "undo"]
     by: str
     reason: str = ""
-    candidates: tuple[str, ...] = ()
+    candidates: tuple[Id, ...] = ()
     subtree: bool = False
-    undoes: str = ""
+    undoes: Id = ""
     branch: str = ""
-    commit: str = ""
+    commit: Id = ""
 
 
 def host_of(engine: str) -> str:
@@ -616,7 +636,7 @@ class Halted(Struct, frozen=True, kw_only=True):
     event: Literal["halted"] = "halted"
     engine: str
     reason: Literal["asleep", "no-room", "remote"]
-    seconds: float
+    seconds: Seconds
     detail: str = ""
 
 
@@ -637,7 +657,7 @@ class Forked(Struct, frozen=True, kw_only=True):
     event: Literal["forked"] = "forked"
     run: str
     """The other run's name; it may be gone by now."""
-    entry: str
+    entry: Id
     """The last entry that both have in common, of whatever host."""
     population: str
     """Prefix of this run's refs of agents, ending in a slash."""

@@ -29,8 +29,8 @@ from evogit.engine.start import Start
 from evogit.engine.stop_request import StopRequest
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import Inputs
-from evogit.evaluation.team import Team
-from evogit.evaluation.worker_verification import WorkerVerification
+from evogit.evaluation.workers.team import Team
+from evogit.evaluation.workers.verification import WorkerVerification
 from evogit.history import History
 from evogit.history.context import RunContext, StoredRun
 from evogit.repository import Journal, Repository
@@ -239,11 +239,7 @@ class Run:
         return self.desk
 
     def _check_open(self, unanswered: int) -> None:
-        """Refuse to wait for what cannot come.
-
-        Raises:
-            UsageError: the engine waits, too.
-        """
+        """Refuse to wait for what cannot come. Raises UsageError: the engine waits, too."""
         counts, settings = self.history.counts, self.settings
         seed = self.history.seed
         full = settings.evaluations is not None and counts.evaluated + unanswered >= settings.evaluations

@@ -134,11 +134,7 @@ class Trust:
         return False
 
     def check(self, claims: Iterable[Claim]) -> None:
-        """Refuse claims that the user does not trust.
-
-        Raises:
-            UntrustedError: naming all that are missing.
-        """
+        """Refuse claims that the user does not trust. Raises UntrustedError: naming all that are missing."""
         if missing := [claim for claim in claims if not self.accepts(claim)]:
             self.offer(missing)
             raise UntrustedError(missing)
@@ -151,11 +147,7 @@ class Trust:
                     self._write(self._offers, claim)
 
     def add(self, claim: Claim) -> None:
-        """Record that the user trusts a claim.
-
-        Raises:
-            RepositoryError: the state folder cannot be written to.
-        """
+        """Record that the user trusts a claim. Raises RepositoryError: the state folder cannot be written to."""
         self._write(self.folder, claim)
 
     def add_task(self, folder: Path) -> None:

@@ -107,7 +107,7 @@ export class Run {
     return apart + change(this.gains[index], this.about.places) + (verdict === "within noise" ? ` ${verdict}` : "");
   }
 
-  // How a candidate came to be, along the fittest that each comes from, as `way` in evogit/review/gains.py; youngest first.
+  // How a candidate came to be, along the fittest that each comes from, as `way` in evogit/history/standing.py; youngest first.
   way(index) {
     const found = [];
     const worth = (each) => (Number.isNaN(this.value[each]) ? -Infinity : (this.higherIsBetter ? 1 : -1) * this.value[each]);

@@ -37,7 +37,6 @@ OWNERS = {
     "pygit2": "repository",
     "ray": "evaluation",
     "starlette": "page",
-    "submitit": "evaluation",
     "tree_sitter": "source",
     "tree_sitter_language_pack": "source",
     "uvicorn": "page",
@@ -76,12 +75,11 @@ STARTING_CALLS = re.compile(
 JAIL = "it runs in a jail, or begins at / with our own environment"
 
 STARTERS: dict[str, tuple[set[str], str]] = {
-    "evogit/bench/processes.py": ({"multiprocessing"}, "sets PYTHONSAFEPATH for what multiprocessing starts"),
-    "evogit/bench/workers.py": ({"multiprocessing"}, "starts under bench/processes.py"),
+    "evogit/bench/workers.py": ({"multiprocessing"}, "sets PYTHONSAFEPATH for what multiprocessing starts"),
     "evogit/cli/background_process.py": ({"os.fork"}, "goes on in a fork: nothing is imported anew"),
     "evogit/cli/commands/doctor.py": ({"sys.executable"}, "prints it"),
     "evogit/cli/commands/serve.py": ({"webbrowser"}, "the browser of a user who typed --open"),
-    "evogit/evaluation/fork_server_main.py": ({"os.fork"}, "forks, as its name says"),
+    "evogit/evaluation/evaluator_main.py": ({"os.fork"}, "the evaluator processes"),
     "evogit/library/calls.py": ({"os.fork"}, "calls a function in a fork"),
     "evogit/sandbox/interpreter.py": ({"sys.executable"}, "finds the Python of sandboxes"),
     "evogit/subprocesses.py": ({"subprocess", "create_subprocess_exec", "sys.executable"}, "the one place"),

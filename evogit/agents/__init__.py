@@ -12,12 +12,10 @@ from msgspec import Struct, field
 from evogit.core import Candidate, Evaluation, Evidence, EvoGitError, Metric
 from evogit.history.standing import Comparison, Standing
 from evogit.llm import Account
-from evogit.sandbox import Completed
-from evogit.sandbox.limits import Limits
+from evogit.sandbox import Completed, Limits
 from evogit.source.constants import Constant
 
-FileContents = Mapping[str, bytes]
-"""Path relative to the root of the tree, with forward slashes -> content."""
+FileContents = Mapping[str, bytes]  # path relative to the root of the tree, with forward slashes -> content
 
 
 class NoUsableChangeError(EvoGitError):
@@ -39,19 +37,13 @@ class OperatorCredit(Struct, frozen=True):
 
 
 class ModelCredit(Struct, frozen=True, kw_only=True):
-    """What the moves of a model, or of a kind of agents, brought of late; each counts less the longer ago it was.
+    """What the moves of a model, or of a kind of agents, brought of late; each counts less the longer ago it was."""
 
-    Attributes:
-        moves: how many there were, so counted.
-        gain: what a move of it gained on average, from 0 to 1: the largest gain of all moves that asked models of late.
-        tokens: what a move of it took on average.
-        dollars: the same in money; None where a price is not known.
-    """
-
-    moves: float
+    moves: float  # how many there were, so counted
+    # what a move of it gained on average, from 0 to 1: the largest gain of all moves that asked models of late
     gain: float
-    tokens: float
-    dollars: float | None
+    tokens: float  # what a move of it took on average
+    dollars: float | None  # the same in money; None where a price is not known
 
 
 def no_merits() -> Mapping[str, ModelCredit]:
@@ -64,96 +56,61 @@ class Relative(Struct, frozen=True, kw_only=True):
 
     candidate: Candidate
     evaluation: Evaluation | None
-    standing: Standing
-    """Its score, and what it gained over the fittest candidate that it comes from."""
-    diff: str = ""
-    """Against its first parent, as a patch; only of those close to the brief's parent."""
-    rejected: str = ""
-    """Why a person pruned it; empty if none did."""
+    standing: Standing  # its score, and what it gained over the fittest candidate that it comes from
+    diff: str = ""  # against its first parent, as a patch; only of those close to the brief's parent
+    rejected: str = ""  # why a person pruned it; empty if none did
+    # ancestor -> how many lines that it removed came back with this one; only of those close to the brief's parent
     readded: Mapping[str, int] = field(default_factory=dict)
-    """Ancestor -> how many lines that it removed came back with this one; only of those close to the brief's parent."""
-    why: str = ""
-    """Of one that failed: the line of its evaluation that tells most, such as the assertion; foreign text."""
-    former: Evaluation | None = None
-    """What came of it before the task changed, where it was not evaluated since."""
+    why: str = ""  # of one that failed: the line of its evaluation that tells most, such as the assertion; foreign text
+    former: Evaluation | None = None  # what came of it before the task changed, where it was not evaluated since
 
 
 class Background(Struct, frozen=True, kw_only=True):
-    """What is known about a parent and the run, for agents that read: gathered only when one asks for it.
+    """What is known about a parent and the run, for agents that read: gathered only when one asks for it."""
 
-    Attributes:
-        task: name of the task.
-        metrics: all metrics, the primary one first.
-        split: the split that candidates are evaluated on.
-        editable: globs of the paths that may change.
-        refusal: why a path may not be changed, in one sentence; empty for those that may.
-        programs: paths of the executable files among those that agents may see.
-        entries: Git's mode and id of all that agents may see, links and submodules too.
-        read: content of a path that agents may see, editable or not; raises KeyError for any other one.
-        sizes: path -> bytes, of all files that agents may see.
-        changed: paths that some candidate of the run changed.
-        evaluation: the parent's; None while there is none.
-        feedback: case -> what the evaluator said of it; log: what it said of the whole.
-        output: the end of what a parent that failed wrote to standard error.
-        seed_metrics, best_metrics: of the seed and of the best candidate.
-        guidance: what people said, oldest first.
-        tactic: what a model advised after nothing had helped for a while; empty where this brief has none.
-        lineage: the parent's ancestors, the seed first, the parent last.
-        siblings: what else was bred from the parent, oldest first.
-        failures: reasons of the latest proposals from this parent that were not usable.
-        others: titles of candidates by any agent that are not evaluated yet, and what agents at work are about to try.
-        inspirations: what the donor's lineage changed since it left the parent's, oldest first.
-        elsewhere: candidates of other lines that failed lately, oldest first.
-        best: the best candidate, with its difference to the parent as a patch; None where it is the parent.
-        best_files: files of it that differ from the parent's.
-        lead: how the best compares with the parent; None where one of them has no score.
-        margins: of the parent's metrics, half of their 95 % intervals; infinite while nothing was evaluated twice.
-        places: decimals that tell scores of the run apart.
-        inside: whether candidates are evaluated inside the sandbox, by code that they could tamper with.
-        judge: by which command they are evaluated, and how metrics are read from it; empty for trusted code outside.
-        limits: what candidates may use.
-        runtime: which language they run in, and which packages there are; empty where it is not known.
-        agents: how many agents the run has.
-        templates: the folder of the task's own templates of briefs, which may be absent.
-        bundle: makes a Git bundle of the parent, its lineage and the inspirations, with their scores as notes: branches
-            `parent`, `seed`, `lineage/01-1a2b3c4`, `inspiration/01-5d6e7f8`. It takes a while, and is for a thread.
-    """
-
-    task: str
-    metrics: tuple[Metric, ...]
-    split: str
-    editable: tuple[str, ...]
-    sizes: Mapping[str, int]
+    task: str  # name of the task
+    metrics: tuple[Metric, ...]  # all metrics, the primary one first
+    split: str  # the split that candidates are evaluated on
+    editable: tuple[str, ...]  # globs of the paths that may change
+    sizes: Mapping[str, int]  # path -> bytes, of all files that agents may see
+    # content of a path that agents may see, editable or not; raises KeyError for any other one
     read: Callable[[str], bytes]
-    refusal: Callable[[str], str]
-    programs: frozenset[str] = frozenset()
+    refusal: Callable[[str], str]  # why a path may not be changed, in one sentence; empty for those that may
+    programs: frozenset[str] = frozenset()  # paths of the executable files among those that agents may see
+    # Git's mode and id of all that agents may see, links and submodules too
     entries: Mapping[str, tuple[int, str]] = field(default_factory=dict)
-    changed: Collection[str] = frozenset()
-    evaluation: Evaluation | None = None
-    feedback: Mapping[str, str] = field(default_factory=dict)
-    log: str = ""
-    output: str = ""
-    seed_metrics: Mapping[str, float] = field(default_factory=dict)
+    changed: Collection[str] = frozenset()  # paths that some candidate of the run changed
+    evaluation: Evaluation | None = None  # the parent's; None while there is none
+    feedback: Mapping[str, str] = field(default_factory=dict)  # case -> what the evaluator said of it
+    log: str = ""  # what it said of the whole
+    output: str = ""  # the end of what a parent that failed wrote to standard error
+    seed_metrics: Mapping[str, float] = field(default_factory=dict)  # of the seed and of the best candidate
     best_metrics: Mapping[str, float] = field(default_factory=dict)
-    guidance: tuple[str, ...] = ()
-    tactic: str = ""
-    lineage: tuple[Relative, ...] = ()
-    siblings: tuple[Relative, ...] = ()
-    failures: tuple[str, ...] = ()
+    guidance: tuple[str, ...] = ()  # what people said, oldest first
+    tactic: str = ""  # what a model advised after nothing had helped for a while; empty where this brief has none
+    lineage: tuple[Relative, ...] = ()  # the parent's ancestors, the seed first, the parent last
+    siblings: tuple[Relative, ...] = ()  # what else was bred from the parent, oldest first
+    failures: tuple[str, ...] = ()  # reasons of the latest proposals from this parent that were not usable
+    # titles of candidates by any agent that are not evaluated yet, and what agents at work are about to try
     others: tuple[str, ...] = ()
-    inspirations: tuple[Relative, ...] = ()
-    elsewhere: tuple[Relative, ...] = ()
+    inspirations: tuple[Relative, ...] = ()  # what the donor's lineage changed since it left the parent's, oldest first
+    elsewhere: tuple[Relative, ...] = ()  # candidates of other lines that failed lately, oldest first
+    # the best candidate, with its difference to the parent as a patch; None where it is the parent
     best: Relative | None = None
-    best_files: FileContents = field(default_factory=dict)
-    lead: Comparison | None = None
+    best_files: FileContents = field(default_factory=dict)  # files of it that differ from the parent's
+    lead: Comparison | None = None  # how the best compares with the parent; None where one of them has no score
+    # of the parent's metrics, half of their 95 % intervals; infinite while nothing was evaluated twice
     margins: Mapping[str, float] = field(default_factory=dict)
-    places: int = 6
-    inside: bool = False
+    places: int = 6  # decimals that tell scores of the run apart
+    inside: bool = False  # whether candidates are evaluated inside the sandbox, by code that they could tamper with
+    # by which command they are evaluated, and how metrics are read from it; empty for trusted code outside
     judge: str = ""
-    limits: Limits | None = None
-    runtime: str = ""
-    agents: int = 1
-    templates: Path = Path()
+    limits: Limits | None = None  # what candidates may use
+    runtime: str = ""  # which language they run in, and which packages there are; empty where it is not known
+    agents: int = 1  # how many agents the run has
+    templates: Path = Path()  # the folder of the task's own templates of briefs, which may be absent
+    # makes a Git bundle of the parent, its lineage and the inspirations, with their scores as notes: branches
+    # `parent`, `seed`, `lineage/01-1a2b3c4`, `inspiration/01-5d6e7f8`. It takes a while, and is for a thread
     bundle: Callable[[], bytes] = bytes
 
 
@@ -174,26 +131,20 @@ class Workshop(Protocol):
         ...
 
     def check(self, draft: Proposal) -> None:
-        """Refuse what no candidate could be.
-
-        Raises:
-            NoUsableChangeError: saying why.
-        """
+        """Refuse what no candidate could be. Raises NoUsableChangeError: saying why."""
         ...
 
     async def run(self, draft: Proposal, command: str, *, wall: float) -> Completed:
         """Run a shell command in the sandbox, on those of the draft's files that agents may see; none is kept.
 
-        Raises:
-            NoUsableChangeError: no candidate could be like this.
+        Raises NoUsableChangeError: no candidate could be like this.
         """
         ...
 
     async def evaluate(self, draft: Proposal) -> tuple[Evaluation, Evidence]:
         """Have a draft evaluated, which makes it a candidate when the move ends, and uses up one of `evaluations`.
 
-        Raises:
-            NoUsableChangeError: no candidate could be like this.
+        Raises NoUsableChangeError: no candidate could be like this.
         """
         ...
 
@@ -236,12 +187,11 @@ class Brief(Struct, frozen=True, kw_only=True):
     experience: Mapping[str, OperatorCredit] = field(default_factory=dict)
     merits: Callable[[], Mapping[str, ModelCredit]] = no_merits
     steps: Mapping[Constant, float] | None = None
+    # files with conflicts of a merge that are to be settled now -> how many characters their markers have
     conflicts: Mapping[str, int] = field(default_factory=dict)
-    """Files with conflicts of a merge that are to be settled now -> how many characters their markers have."""
+    # where drafts can be tried; None where nothing is run, as when a brief is only shown
     workshop: Workshop | None = None
-    """Where drafts can be tried; None where nothing is run, as when a brief is only shown."""
-    claims: Claims | None = None
-    """Where agents say what they are about to try; None where a brief is only shown."""
+    claims: Claims | None = None  # where agents say what they are about to try; None where a brief is only shown
 
 
 class Proposal(Struct, frozen=True, kw_only=True):
@@ -281,33 +231,28 @@ class Agent(Protocol):
     """
 
     kind: str
-    trials: int = 0
-    """How many drafts it wants to have evaluated in a move before it proposes, at most."""
+    trials: int = 0  # how many drafts it wants to have evaluated in a move before it proposes, at most
+    # whether it pauses after moves that failed, as one that asks a model must; others just try again
     pauses: bool = True
-    """Whether it pauses after moves that failed, as one that asks a model must; others just try again."""
-    prolific: bool = False
-    """Whether one more proposal costs it next to nothing, so that `proposals` is used."""
+    prolific: bool = False  # whether one more proposal costs it next to nothing, so that `proposals` is used
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
         """Propose a change to the brief's parent.
 
-        Raises:
-            NoUsableChangeError: when there is nothing usable to propose; the agent goes on with its next move.
+        Raises NoUsableChangeError: when there is nothing usable to propose; the agent goes on with its next move.
         """
         ...
 
     async def advise(self, brief: Brief, rng: random.Random) -> Advice:
         """Look back at what was tried on the brief's parent in vain, and say what to try instead.
 
-        Raises:
-            NoUsableChangeError: when there is nothing to say; the agent goes on with its next move.
+        Raises NoUsableChangeError: when there is nothing to say; the agent goes on with its next move.
         """
         raise NoUsableChangeError(f"a {self.kind} gives no advice")
 
     def proposals(self, brief: Brief, rng: random.Random) -> Iterator[Proposal]:
         """Of a prolific agent: changes without end, each to the brief's parent, of which any may be taken.
 
-        Raises:
-            NoUsableChangeError: when there is nothing usable to propose.
+        Raises NoUsableChangeError: when there is nothing usable to propose.
         """
         raise NoUsableChangeError(f"a {self.kind} proposes once in a move")

@@ -29,23 +29,13 @@ class SessionAllowance:
     _counted: asyncio.Event = field(default_factory=asyncio.Event)
 
     def check(self) -> None:
-        """Allow one more attempt.
-
-        Raises:
-            RunEndsError: the run ends.
-            SpendingLimitError: a limit is reached, of the run or of the session.
-        """
+        """Allow one more attempt."""
         if self.used >= self.most:
             raise SpendingLimitError(f"the session used its {self.most:,} tokens")
         self.account.check()
 
     async def reserve(self, model: Model, worst: TokenUsage) -> Reservation:
-        """Set aside what an attempt may take at most, of the session's tokens and of the run's.
-
-        Raises:
-            RunEndsError: the run ends.
-            SpendingLimitError: what is left does not pay for a useful reply, of the run's or of the session's.
-        """
+        """Set aside what an attempt may take at most, of the session's tokens and of the run's."""
         reply = await self._room(worst)
         self.held += (held := worst.prompt + reply)
         try:

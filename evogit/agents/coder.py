@@ -23,27 +23,13 @@ from evogit.agents.editing.reply import reason_of
 from evogit.agents.editing.tools import ToolResults, ToolSession
 from evogit.agents.model_agent import ModelAgent
 from evogit.config.run_settings import TURNS
-from evogit.llm import (
-    Account,
-    Message,
-    Model,
-    ModelError,
-    Question,
-    RunEndsError,
-    SpendingLimitError,
-    estimate_tokens,
-)
+from evogit.llm import Account, Message, Model, ModelError, Question, RunEndsError, SpendingLimitError, estimate_tokens
 from evogit.repository.evidence import PROMPT, TRANSCRIPT, kept_text, numbered
 from evogit.text import cut, one_line
 
-TRIALS = 3
-"""Evaluations in a session, beside that of what is proposed."""
-
-KEPT = 200_000
-"""Tokens of a session that are kept as evidence."""
-
-MOST_HEARD = 12
-"""Plans of others that a session is told of beside those in its brief."""
+TRIALS = 3  # evaluations in a session, beside that of what is proposed
+KEPT = 200_000  # tokens of a session that are kept as evidence
+MOST_HEARD = 12  # plans of others that a session is told of beside those in its brief
 
 ANSWER_SHARE, REPLY_SHARE = 0.1, 0.125
 """Share of what a question may have that an answer takes at most, and a reply where it is shown again."""
@@ -69,13 +55,7 @@ class Coder(ModelAgent):
         self.trials = trials
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
-        """Have the model change the brief's parent.
-
-        Raises:
-            ConfigError: a template of the task is wrong.
-            CredentialError: the model can never be asked.
-            NoUsableChangeError: nothing was changed; what was said is its evidence.
-        """
+        """Have the model change the brief's parent."""
         if brief.background is None or brief.account is None:
             raise NoUsableChangeError("expected a brief with a background and an account, which a coder needs")
         account = SessionAllowance(brief.account, self._bounds.tokens)
@@ -84,20 +64,9 @@ class Coder(ModelAgent):
 
 
 def write(brief: Brief, background: Background, context: int, turns: int = TURNS) -> briefing.Written:
-    """What a coder is told first, in half of what a question may have: the rest is for what it does.
-
-    Raises:
-        ConfigError: a template of the task is wrong.
-    """
+    """What a coder is told first, in half of what a question may have: the rest is for what it does."""
     left = brief.workshop.evaluations if brief.workshop else TRIALS
     return briefing.write(brief, background, context // 2, {"turns": str(turns), "evaluations": str(left)})
-
-
-def _plan(reply: str) -> str:
-    """What a reply says it is about to try, before its first block; empty where it does not."""
-    before = re.split(r"^<{7}", reply, maxsplit=1, flags=re.MULTILINE)[0]
-    found = re.search(r"^[#*_ ]{0,9}PLAN[*_ ]{0,9}:[*_ ]{0,9}(.+)", before, re.MULTILINE)
-    return found[1] if found else ""
 
 
 class _EndedError(Exception):
@@ -128,7 +97,11 @@ class _Session:
         try:
             await self._converse(tools)
         except _EndedError as ended:
-            return self._last(tools, str(ended))
+            self._say(Message("user", f"The session ended: {ended}."))
+            try:
+                return tools.proposal()
+            except EditError as error:
+                raise NoUsableChangeError(f"{one_line(str(ended), 500)}; {error}", self.evidence) from error
         return tools.proposal()
 
     async def _converse(self, tools: ToolSession) -> None:
@@ -177,20 +150,13 @@ class _Session:
         claims = self.brief.claims
         if claims is None:
             return ""
-        if plan := _plan(reply):
-            claims.make(plan)
+        before = re.split(r"^<{7}", reply, maxsplit=1, flags=re.MULTILINE)[0]
+        if plan := re.search(r"^[#*_ ]{0,9}PLAN[*_ ]{0,9}:[*_ ]{0,9}(.+)", before, re.MULTILINE):
+            claims.make(plan[1])
         new = [said for said in claims.others() if said not in self.heard and said not in self.background.others]
         new = new[: MOST_HEARD - len(self.heard)]
         self.heard.update(new)
         return f"\n\nOthers are trying now, so do something else:\n{listed(new, self.model.context)}" if new else ""
-
-    def _last(self, tools: ToolSession, why: str) -> Proposal:
-        """The draft as it was when the session ended before it was finished."""
-        self._say(Message("user", f"The session ended: {why}."))
-        try:
-            return tools.proposal()
-        except EditError as error:
-            raise NoUsableChangeError(f"{one_line(why, 500)}; {error}", self.evidence) from error
 
     def _say(self, message: Message) -> None:
         self.messages.append(message)

@@ -10,32 +10,18 @@ from collections.abc import Sequence
 
 from evogit.agents import Background, Brief, NoUsableChangeError, Proposal
 from evogit.agents.briefs import briefing
-from evogit.agents.briefs.directions import direction
+from evogit.agents.briefs.briefing import direction
 from evogit.agents.editing.blocks import EditError
-from evogit.agents.editing.calls import ReadLines, only_reads
-from evogit.agents.editing.draft import Draft
-from evogit.agents.editing.proposing import proposal_of
-from evogit.agents.editing.reading import read
+from evogit.agents.editing.calls import ReadLines, only_reads, read
+from evogit.agents.editing.draft import Draft, proposal_of
 from evogit.agents.editing.reply import EditReply, parse, reason_of
 from evogit.agents.model_agent import ModelAgent
-from evogit.llm import (
-    Account,
-    Message,
-    Model,
-    ModelError,
-    Question,
-    RunEndsError,
-    SpendingLimitError,
-    estimate_tokens,
-)
+from evogit.llm import Account, Message, Model, ModelError, Question, RunEndsError, SpendingLimitError, estimate_tokens
 from evogit.repository.evidence import PROMPT, REPLY, numbered
 from evogit.text import cut, lines_of, one_line
 
-KEPT = 50_000
-"""Tokens of a reply that are kept as evidence."""
-
-MOST_READ, LEAST_READ = 4_000, 100
-"""Tokens of all that a model asked to READ, and of one file of it even then."""
+KEPT = 50_000  # tokens of a reply that are kept as evidence
+MOST_READ, LEAST_READ = 4_000, 100  # tokens of all that a model asked to READ, and of one file of it even then
 
 ENOUGH = "Answer now with your change, as you were told; nothing more can be read."
 """What a model is told once it has read."""
@@ -47,13 +33,7 @@ class Editor(ModelAgent):
     kind = "editor"
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
-        """Have the model change the brief's parent.
-
-        Raises:
-            ConfigError: a template of the task is wrong.
-            CredentialError: the model can never be asked.
-            NoUsableChangeError: no usable reply came; prompts and replies are its evidence.
-        """
+        """Have the model change the brief's parent."""
         if brief.background is None or brief.account is None:
             raise NoUsableChangeError("expected a brief with a background and an account, which an editor needs")
         model = self._chosen(brief, rng)
@@ -106,21 +86,21 @@ class _Talk:
         """Another reply, once the model has seen what it asked to READ; what cannot be read is told instead."""
         parts, room = list[str](), min(MOST_READ, self._longest)
         for call in reads:
-            parts.append(self._read(call, max(room, LEAST_READ)))
+            try:
+                content = self._brief.files.get(call.path)
+                text = lines_of(self._background.read(call.path) if content is None else content)
+                if text is None:
+                    parts.append(f"{one_line(call.path, 300)} is not UTF-8 text.")
+                else:
+                    parts.append(read(call, text, max(room, LEAST_READ)))
+            except KeyError:
+                parts.append(f"There is no file {one_line(call.path, 300)!r}.")
+            except EditError as error:
+                parts.append(f"READ could not be done: {error}.")
             room -= estimate_tokens(parts[-1])
         return await self.ask(
             Message("assistant", cut(reply, self._longest)), Message("user", "\n\n".join([*parts, ENOUGH]))
         )
-
-    def _read(self, call: ReadLines, room: int) -> str:
-        try:
-            content = self._brief.files.get(call.path)
-            text = lines_of(self._background.read(call.path) if content is None else content)
-            return read(call, text, room) if text is not None else f"{one_line(call.path, 300)} is not UTF-8 text."
-        except KeyError:
-            return f"There is no file {one_line(call.path, 300)!r}."
-        except EditError as error:
-            return f"READ could not be done: {error}."
 
     async def repair(self, reply: str, error: EditError) -> str:
         """Another reply, once the model knows what was wrong with the first one."""
@@ -134,21 +114,16 @@ class _Talk:
         self.evidence[numbered(name, self._asked + 1)] = text.encode(errors="replace")
 
     def proposal(self, reply: str) -> Proposal:
-        """The change that a reply describes.
-
-        Raises:
-            EditError: it cannot be carried out as a whole.
-        """
+        """The change that a reply describes. Raises EditError: it cannot be carried out as a whole."""
         read: EditReply = parse(reply)
         draft = Draft(self._brief.files, self._background.refusal)
         draft.take(read.blocks)
-        return proposal_of(
-            draft,
-            self._brief,
-            self._background,
+        proposal = Proposal(
+            changes=draft.changes,
             title=read.title,
             reason=reason_of(reply),
             model=self._model.name,
             shown=self._written.shown,
             evidence=self.evidence,
         )
+        return proposal_of(draft, self._brief, self._background, proposal)

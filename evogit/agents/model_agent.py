@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import random
+from collections.abc import Callable, Mapping, Sequence
 
-from evogit.agents import Advice, Agent, Brief, NoUsableChangeError
-from evogit.agents.bandit import choose
+from msgspec import Struct
+
+from evogit.agents import Advice, Agent, Brief, ModelCredit, NoUsableChangeError
 from evogit.agents.briefs import briefing
 from evogit.llm import Message, Model, ModelError, Question, RunEndsError, SpendingLimitError
 from evogit.repository.evidence import PROMPT, REPLY, kept_text, numbered
 from evogit.text import cut
 
-LONGEST = 300
-"""Tokens of a tactic; what a model says beyond is cut off."""
+LONGEST = 300  # tokens of a tactic; what a model says beyond is cut off
 
 
 class ModelAgent(Agent):
@@ -25,13 +27,7 @@ class ModelAgent(Agent):
         return self._models[choose(list(self._models), brief.merits, rng)]
 
     async def advise(self, brief: Brief, rng: random.Random) -> Advice:
-        """Have a model say what to try, after a look at the brief.
-
-        Raises:
-            ConfigError: a template of the task is wrong.
-            CredentialError: the model can never be asked.
-            NoUsableChangeError: it cannot be asked now, or says nothing.
-        """
+        """Have a model say what to try, after a look at the brief."""
         if brief.background is None or brief.account is None:
             raise NoUsableChangeError("expected a brief with a background and an account, which advice needs")
         model, background = self._chosen(brief, rng), brief.background()
@@ -48,3 +44,69 @@ class ModelAgent(Agent):
         if not reply.strip():
             raise NoUsableChangeError("the reply is empty", evidence)
         return Advice(text=cut(reply.strip(), LONGEST), model=model.name, evidence=evidence)
+
+
+THRIFT = 0.1
+"""The weight w of cost, between ShinkaEvolve's default of 0 and the 0.5 of its example (docs/design/models.md)."""
+
+
+class Score(Struct, frozen=True, kw_only=True):
+    """Why a model is asked, or not: `gain` from 0 to 1, `doubt` the rest of its upper bound, `cheap` from 0 to 1."""
+
+    gain: float
+    doubt: float
+    cheap: float
+
+    @property
+    def total(self) -> float:
+        """The model with the highest one is asked."""
+        return (1 - THRIFT) * (self.gain + self.doubt) + THRIFT * self.cheap
+
+
+UNKNOWN = Score(gain=0.0, doubt=math.inf, cheap=1.0)  # of a model of which no move came to an end yet
+
+
+def scores(models: Sequence[str], merits: Mapping[str, ModelCredit]) -> dict[str, Score]:
+    """The score of each of these models."""
+    known = {model: merits[model] for model in models if model in merits}
+    moves = max(math.fsum(merit.moves for merit in known.values()), 2.0)
+    costs = _costs(known)
+    cheapest = min(costs.values(), default=0.0)
+    told = {
+        model: Score(
+            gain=merit.gain,
+            doubt=math.sqrt(math.log(moves) / merit.moves / 4),
+            cheap=cheapest / costs[model] if costs[model] else 1.0,
+        )
+        for model, merit in known.items()
+    }
+    return {model: told.get(model, UNKNOWN) for model in models}
+
+
+def choose(models: Sequence[str], merits: Callable[[], Mapping[str, ModelCredit]], rng: random.Random) -> str:
+    """The model with the highest score, ties broken by chance; merits are not looked up where there is no choice."""
+    if len(models) == 1:
+        return models[0]
+    told = scores(models, merits())
+    highest = max(score.total for score in told.values())
+    return rng.choice([model for model, score in told.items() if score.total == highest])
+
+
+def worth(kinds: Sequence[str], merits: Mapping[str, ModelCredit]) -> dict[str, float]:
+    """Up to what each kind of agents gains for what its moves cost, 1 for the one that gains most.
+
+    That is (gain + doubt) / cost with the bound from above: kinds differ in cost by more than models do, a session of a
+    coder from an editor's question by a factor of 20, so that cost is no weight beside but what gain is a share of.
+    What is unknown is worth 1.
+    """
+    known = scores([kind for kind in kinds if kind in merits], merits)
+    costs = _costs({kind: merits[kind] for kind in known})
+    ratios = {kind: (score.gain + score.doubt) / (costs[kind] or 1.0) for kind, score in known.items()}
+    most = max(ratios.values(), default=0.0) or 1.0
+    return {kind: ratios[kind] / most if kind in ratios else 1.0 for kind in kinds}
+
+
+def _costs(known: Mapping[str, ModelCredit]) -> dict[str, float]:
+    """What a move of each takes: dollars, or tokens where a price is not known."""
+    dollars = {model: merit.dollars for model, merit in known.items() if merit.dollars is not None}
+    return dollars if len(dollars) == len(known) else {model: merit.tokens for model, merit in known.items()}

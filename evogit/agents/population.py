@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import asyncio
+import inspect
+import random
+import re
+import traceback
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
-from functools import partial
+from pathlib import Path
+from typing import Any, TypeGuard
 
-from evogit.agents import Agent
+from msgspec.structs import replace
+
+from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
 from evogit.agents.coder import Coder
-from evogit.agents.custom_agent import OwnAgent
 from evogit.agents.editor import Editor
 from evogit.agents.mutation.mutator import Mutator
-from evogit.config.custom_classes import is_own
+from evogit.config.custom_classes import is_own, load
 from evogit.config.run_settings import KINDS, AgentSpec
-from evogit.core import UsageError
-from evogit.llm import Model
+from evogit.core import ConfigError, UsageError
+from evogit.history.counts import EXTENDED, MIRRORED
+from evogit.llm import Model, ModelError, RunEndsError, SpendingLimitError
+from evogit.repository import EXECUTABLE, FILE
+from evogit.repository.evidence import failure
+from evogit.text import one_line
 
 Models = Callable[[str], Model]
 """Finds the model that a name stands for; an empty one stands for the person's usual model."""
@@ -26,9 +37,8 @@ ProgramAgents = Callable[[AsyncExitStack, AgentSpec], Sequence[Agent]]
 def check_kind(spec: AgentSpec, programs: Collection[str] = ()) -> None:
     """Refuse agents that cannot be made, before a run begins; `programs` are the coding programs that can be.
 
-    Raises:
-        ConfigError: a person's own class is wrong.
-        UsageError: there is no such kind of agent, or the file or class is not there.
+    Raises ConfigError: a person's own class is wrong; UsageError: there is no such kind of agent, or the file or
+    class is not there.
     """
     if is_own(spec.kind):
         OwnAgent(spec.kind)
@@ -38,55 +48,139 @@ def check_kind(spec: AgentSpec, programs: Collection[str] = ()) -> None:
 
 
 def no_models(name: str) -> Model:
-    """For runs that were given no way to reach a model.
-
-    Raises:
-        UsageError: always.
-    """
+    """For runs that were given no way to reach a model. Raises UsageError: always."""
     raise UsageError(f"expected a run with models to have {name!r}; pass `models` to Run")
 
 
 def no_programs(stack: AsyncExitStack, spec: AgentSpec) -> Sequence[Agent]:
-    """For runs that were given no way to use a coding program.
-
-    Raises:
-        UsageError: always.
-    """
+    """For runs that were given no way to use a coding program. Raises UsageError: always."""
     raise UsageError(f"expected a run with coding programs to have {spec.kind!r}; pass `programs` to Run")
 
 
 def populate(
-    stack: AsyncExitStack,
-    specs: Sequence[AgentSpec],
-    models: Models,
-    programs: ProgramAgents = no_programs,
+    stack: AsyncExitStack, specs: Sequence[AgentSpec], models: Models, programs: ProgramAgents = no_programs
 ) -> list[Agent]:
     """Make the agents, which live until `stack` is left.
 
-    Raises:
-        ConfigError: a person's own class is wrong.
-        SandboxError: a coding program cannot have its sandbox.
-        UsageError: an agent's kind or model is not known.
+    Raises ConfigError: a person's own class is wrong; SandboxError: a coding program cannot have its sandbox;
+    UsageError: an agent's kind or model is not known.
     """
-    makers: dict[str, Callable[[AsyncExitStack, AgentSpec], Sequence[Agent]]] = {
-        "mutator": _mutators,
-        "editor": partial(_asking, Editor, models),
-        "coder": partial(_asking, Coder, models),
-    }
     agents: list[Agent] = []
     for spec in specs:
-        agents += makers.get(spec.kind, _own if is_own(spec.kind) else programs)(stack, spec)
+        count = range(spec.count)
+        if spec.kind == "mutator":
+            agents += [Mutator() for _ in count]
+        elif spec.kind in ("editor", "coder"):
+            kind = Editor if spec.kind == "editor" else Coder
+            asked = [models(name) for name in spec.models]
+            agents += [kind(*asked) for _ in count]
+        elif is_own(spec.kind):
+            agents += [OwnAgent(spec.kind) for _ in count]
+        else:
+            agents += programs(stack, spec)
     return agents
 
 
-def _mutators(stack: AsyncExitStack, spec: AgentSpec) -> list[Agent]:
-    return [Mutator() for _ in range(spec.count)]
+LOST = (NoUsableChangeError, ModelError, RunEndsError, SpendingLimitError)
+"""Errors with which an agent says itself that a move came to nothing."""
+
+REASON = 300  # characters of what went wrong that are told; all of it is kept as evidence
+LONGEST_NAME = 100  # characters of the name of a strategy or a model
 
 
-def _asking(kind: type[Editor | Coder], models: Models, stack: AsyncExitStack, spec: AgentSpec) -> list[Agent]:
-    asked = [models(name) for name in spec.models]
-    return [kind(*asked) for _ in range(spec.count)]
+class OwnAgent(Agent):
+    """The agent that `FILE.py:Name` names, its class called without arguments, once for each agent.
+
+    Such a file needs no more than this:
+
+        from evogit import Brief, NoUsableChangeError, Proposal
+
+        class Doubler:
+            async def propose(self, brief: Brief, rng) -> Proposal:
+                path = rng.choice(sorted(brief.files))
+                lines = brief.files[path].splitlines(keepends=True)
+                if not lines:
+                    raise NoUsableChangeError(f"{path} is empty")
+                at = rng.randrange(len(lines))
+                lines.insert(at, lines[at])
+                return Proposal(changes={path: b"".join(lines)}, title=f"double line {at + 1} of {path}")
+    """
+
+    def __init__(self, text: str) -> None:
+        self.kind = text
+        self._file = str(Path(text.rpartition(":")[0]).resolve())
+        self._name = text.rpartition(":")[2]
+        made = load(text)
+        try:
+            self._agent: Agent = made()
+        except (Exception, SystemExit) as error:
+            raise ConfigError(f"the agent {text} cannot be made{self._place(error)}: {_said(error)}") from error
+        if not inspect.iscoroutinefunction(getattr(self._agent, "propose", None)):
+            raise UsageError(f"expected {text} to be an agent with `async def propose(self, brief, rng)`")
+
+    async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
+        """What the person's agent proposes, if it can be read; without a strategy its own name is one."""
+        try:
+            proposal = await self._agent.propose(brief, rng)
+        except LOST as error:
+            told = getattr(error, "evidence", {})
+            raise NoUsableChangeError(one_line(str(error), REASON), told if _is_evidence(told) else {}) from error
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():  # the engine ends this agent, not something it waited for
+                raise
+            raise self._lost(error) from error
+        except (Exception, SystemExit) as error:
+            raise self._lost(error) from error
+        if odd := _odd(proposal):
+            raise NoUsableChangeError(f"expected propose of {self.kind} to return a Proposal {odd}")
+        return replace(proposal, strategy=proposal.strategy or self._name)
+
+    def _lost(self, error: BaseException) -> NoUsableChangeError:
+        """The move is lost, by a fault in the person's file."""
+        return NoUsableChangeError(f"the agent {self.kind} failed{self._place(error)}: {_said(error)}", failure(error))
+
+    def _place(self, error: BaseException) -> str:
+        """Which line of the person's file failed, as far as one did."""
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == self._file]
+        return f", line {lines[-1]}" if lines else ""
 
 
-def _own(stack: AsyncExitStack, spec: AgentSpec) -> list[Agent]:
-    return [OwnAgent(spec.kind) for _ in range(spec.count)]
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {one_line(str(error), REASON)}".rstrip(": ")
+
+
+def _odd(proposal: object) -> str:
+    """What is wrong with a proposal, with what came; empty where it can be carried out."""
+    if not isinstance(proposal, Proposal):
+        return f"with its changes, got {proposal!r:.200}"
+    is_changes = _is_mapping(proposal.changes, lambda content: isinstance(content, bytes | None))
+    is_modes = _is_mapping(proposal.modes, lambda mode: mode in (FILE, EXECUTABLE))
+    wrong = [
+        f"whose {name} {should}, got {getattr(proposal, name)!r:.200}"
+        for name, should, holds in (
+            ("changes", "are path -> bytes, or None to delete it", is_changes),
+            ("title", "is a text", isinstance(proposal.title, str)),
+            ("strategy", "is a word or some joined by +", _is_name(proposal.strategy)),
+            ("strategy", "is none of the engine's", proposal.strategy not in (EXTENDED, MIRRORED)),
+            ("modes", f"are path -> 0o{FILE:o} or 0o{EXECUTABLE:o}", is_modes),
+            ("model", "is a name", _is_name(proposal.model)),
+            ("evidence", "is bytes by names of files such as notes.md", _is_evidence(proposal.evidence)),
+        )
+        if not holds
+    ]
+    return wrong[0] if wrong else ""
+
+
+def _is_name(found: object) -> bool:
+    return isinstance(found, str) and found.isprintable() and len(found) <= LONGEST_NAME
+
+
+def _is_evidence(value: object) -> bool:
+    names = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
+    return _is_mapping(value, lambda content: isinstance(content, bytes)) and all(map(names.fullmatch, value))
+
+
+def _is_mapping(value: object, fits: Callable[[object], bool]) -> TypeGuard[Mapping[str, Any]]:
+    """Return whether a value maps texts to values that fit."""
+    return isinstance(value, Mapping) and all(isinstance(key, str) and fits(each) for key, each in value.items())

@@ -1,4 +1,4 @@
-"""What an audit may spend on a model: one account, whose limit no question exceeds."""
+"""The account of an audit that asks a model; no question exceeds its limit."""
 
 from __future__ import annotations
 
@@ -9,18 +9,15 @@ from msgspec.structs import replace
 
 from evogit.llm import Limit, Model, Reservation, SpendingLimitError, TokenUsage
 
-LEAST_REPLY = 1_000
-"""Tokens of a reply below which no question is asked: none that attacks is shorter."""
-LONGEST_PAUSE = 20.0
-"""Seconds between two attempts at most, whatever the endpoint asks for."""
+MIN_REPLY_TOKENS = 1_000
+"""The length of a useful reply: without money for it no question is asked."""
+MAX_PAUSE_S = 20.0
+"""The wait between two attempts, whatever the endpoint asks for."""
 
 
 @dataclass
 class AuditAccount:
-    """The `llm.Account` of an audit, which asks one question at a time. `dollars` None: no limit.
-
-    `spent` are dollars, `exhausted` says that what is left does not pay for another question.
-    """
+    """The `llm.Account` of an audit, which asks one question at a time; `dollars` None means no limit."""
 
     dollars: float | None = None
     spent: float = 0.0
@@ -50,13 +47,13 @@ class AuditAccount:
             raise SpendingLimitError(f"the price of {model.name} is not known, so no limit on dollars can be kept")
         left = round((self.dollars - self.spent) * 1e12)
         reply = model.price.reply_for(left, worst)
-        if reply < min(worst.completion, LEAST_REPLY):
+        if reply < min(worst.completion, MIN_REPLY_TOKENS):
             raise SpendingLimitError(f"what is left of ${self.dollars:g} does not pay for a question", "dollars")
         return Reservation("audit", replace(worst, completion=reply))
 
     async def pause(self, seconds: float) -> None:
         """Wait before another attempt, but not as long as runs do."""
-        await asyncio.sleep(min(seconds, LONGEST_PAUSE))
+        await asyncio.sleep(min(seconds, MAX_PAUSE_S))
 
     async def wait_out(self, model: Model, why: str, seconds: float) -> bool:
         """Give up a question whose endpoint is down."""

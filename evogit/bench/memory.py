@@ -11,7 +11,7 @@ from msgspec import DecodeError, to_builtins
 from msgspec.json import decode
 from msgspec.structs import replace
 
-from evogit.bench.seal import sealed, unsealed
+from evogit.bench.outcome import sealed, unsealed
 from evogit.core import Evaluation, Evidence, Files, Judged
 from evogit.engine.evaluations import EvaluationBackend
 from evogit.repository.state_folder import open_folder

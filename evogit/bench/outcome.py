@@ -1,9 +1,14 @@
-"""What is kept of a run in a bench: a small JSON file that tells what it depends on."""
+"""The record of a run in a bench: a small JSON file with what it depends on, sealed.
+
+A folder that a repository brings along may hold anybody's results, so only those with this user's seal are read.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
+import os
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -11,8 +16,8 @@ from typing import Any
 
 from msgspec import Struct, ValidationError, convert, field, to_builtins
 
-from evogit.bench.seal import sealed, unsealed
-from evogit.core import RefusedError
+from evogit.core import RefusedError, RepositoryError
+from evogit.evaluation.inputs import of_person
 from evogit.repository.state_folder import open_folder
 
 SCHEMA = 1
@@ -60,6 +65,29 @@ class BenchRun(Struct, frozen=True, kw_only=True):
     def shown(self) -> tuple[float, ...]:
         """The curve that methods are compared by."""
         return self.truth or self.curve
+
+
+def sealed(content: str) -> str:
+    """Return the content, on one line, behind a seal with a key of this user's; unsealed where there is no key."""
+    return f"{_seal(content)} {content}"
+
+
+def unsealed(line: str) -> str:
+    """Return the content of a line that this user sealed; empty for any other one."""
+    seal, _, content = line.strip().partition(" ")
+    return content if _key() and hmac.compare_digest(seal.encode(), _seal(content).encode()) else ""
+
+
+def _seal(content: str) -> str:
+    return hmac.digest(_key(), content.encode(), "sha256").hex() if _key() else "-"
+
+
+@cache
+def _key() -> bytes:
+    try:
+        return of_person(os.environ, "bench")
+    except RepositoryError:  # no place for one: then nothing is remembered
+        return b""
 
 
 def write(path: Path, outcome: BenchRun) -> None:

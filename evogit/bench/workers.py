@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 import shutil
 import signal
+import threading
 from collections import deque
-from collections.abc import Generator, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import TracebackType
@@ -19,11 +22,15 @@ from msgspec import Struct
 from evogit.bench.memory import Memory
 from evogit.bench.methods import Method
 from evogit.bench.outcome import BenchRun
-from evogit.bench.processes import HELD, end_with_parent, signals_held_back
 from evogit.bench.worker_run import BenchRunner, BenchTask
 from evogit.core import EvoGitError, RefusedError
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import PUBLIC
+
+SAFE_PATH = "PYTHONSAFEPATH"
+
+HELD = frozenset({signal.SIGINT, signal.SIGHUP})
+"""What a terminal sends to all its processes: Ctrl-C and hanging up."""
 
 PATIENCE = 10.0
 """Seconds for an idle worker to end by itself, and its evaluator with it."""
@@ -144,3 +151,33 @@ async def _work(connection: Connection, bench_task: BenchTask, place: Workspace)
             connection.send(await runner.run(method, seed, folder))
             if not place.keep:
                 shutil.rmtree(folder)
+
+
+@contextmanager
+def signals_held_back() -> Iterator[None]:
+    """Processes started meanwhile never see what a terminal sends: Ctrl-C and hanging up are the parent's.
+
+    Nor do they import from the current folder, as `-P` has it: multiprocessing writes their command lines itself.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
+    safe = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    resource_tracker.ensure_running()  # a process too, and starting it lets SIGINT in again
+    signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
+    try:
+        yield
+    finally:
+        os.environ.pop(SAFE_PATH)
+        os.environ.update({} if safe is None else {SAFE_PATH: safe})
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def end_with_parent() -> None:
+    """In a new worker: end when the parent does, even if it is killed."""
+    threading.Thread(target=_await_parent, daemon=True).start()
+
+
+def _await_parent() -> None:
+    if parent := multiprocessing.parent_process():
+        parent.join()
+        os._exit(0)

@@ -25,7 +25,7 @@ from evogit.credentials import tokens
 from evogit.history import History
 from evogit.llm import Account
 from evogit.repository import Repository, UnfitChangeError
-from evogit.repository.size_limits import check_extent
+from evogit.repository.diff_limits import check_extent
 from evogit.selection import Move
 from evogit.selection.anatomy import Anatomy
 from evogit.selection.conflict_settlers import Crossing

@@ -9,7 +9,7 @@ from itertools import islice
 from msgspec.structs import replace
 
 from evogit.agents import FileContents, NoUsableChangeError, Proposal
-from evogit.agents.mutation.edits import MOST_WAYS
+from evogit.agents.mutation.mutator import MAX_WAYS
 from evogit.selection.anatomy import Changes, Piece, changes_of
 from evogit.selection.linkage import Cases, Packing
 from evogit.source.pieces import WHOLE, Versions, exchanged, versions
@@ -80,7 +80,7 @@ class Pack:
             changes=self.files,
             modes={path: mode for each in self.proposals for path, mode in each.modes.items()},
             title=one_line(first.title, TITLE_LENGTH - len(more)) + more,
-            strategy="+".join(list(ways)[:MOST_WAYS]),
+            strategy="+".join(list(ways)[:MAX_WAYS]),
         )
 
 

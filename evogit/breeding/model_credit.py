@@ -11,8 +11,7 @@ from itertools import islice
 from evogit.agents import ModelCredit
 from evogit.core import Proposed
 from evogit.history import History
-from evogit.history.agent_kinds import past_kinds
-from evogit.history.authors import Effort
+from evogit.history.counts import Effort
 
 WINDOW = 100
 """Moves that are looked at, the latest ones; those before would weigh less than a hundredth."""
@@ -42,7 +41,7 @@ def merits(history: History) -> Mapping[str, ModelCredit]:
 
 def kind_merits(history: History) -> Mapping[str, ModelCredit]:
     """The same for each kind of agents that asks models, as `history.kinds` calls them."""
-    kinds = past_kinds(history)
+    kinds = history.past_kinds()
     return _credit(history, lambda key, effort: kinds.get(key[1:], ""))
 
 

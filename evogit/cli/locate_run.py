@@ -16,7 +16,7 @@ from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.repository import Repository
 from evogit.review import open_run
-from evogit.review.journal_origin import origin_notes
+from evogit.review.runs import origin_notes
 
 if TYPE_CHECKING:
     from evogit.config import Task

@@ -13,8 +13,7 @@ from evogit.contained import file_at
 from evogit.core import ConfigError, UsageError
 from evogit.trust import Claim
 
-MAX_CODE_BYTES = 1 << 20
-"""Bytes of a file of code that others named."""
+MAX_CODE_BYTES = 1 << 20  # bytes of a file of code that others named
 
 
 def is_own(text: str) -> bool:
@@ -33,8 +32,7 @@ def check_located(text: str) -> None:
 
     A file of a relative name here may be a stranger's, and so may what /proc/self/cwd leads to.
 
-    Raises:
-        UsageError: it is one.
+    Raises UsageError: it is one.
     """
     path = text.rpartition(":")[0]
     if is_own(text) and ("\0" in path or path != str(Path(path).resolve())):
@@ -46,8 +44,7 @@ def check_located(text: str) -> None:
 def code_claim(text: str, use: str) -> Claim:
     """Return the claim that the file of a `FILE.py:Name` that a journal has is run as it is now.
 
-    Raises:
-        UsageError: its path is not whole, or there is no such file that can be read.
+    Raises UsageError: its path is not whole, or there is no such file that can be read.
     """
     check_located(text)
     file = Path(text.rpartition(":")[0])
@@ -62,9 +59,7 @@ def code_claim(text: str, use: str) -> Claim:
 def load(text: str) -> Any:
     """Load the class `FILE.py:Name`; the file runs as a module of its own, once, and never as bytecode that lies there.
 
-    Raises:
-        ConfigError: the file cannot be run, or has no such name.
-        UsageError: there is no such file.
+    Raises ConfigError: the file cannot be run, or has no such name; UsageError: there is no such file.
     """
     path, _, name = text.rpartition(":")
     file = Path(path).resolve()

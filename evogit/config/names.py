@@ -8,8 +8,7 @@ TASK_FILE = "task.toml"
 REPOSITORY_FILE = "evogit.toml"
 TEMPLATES = "evogit-brief"
 _TOPS = "bin box dev etc lib lib32 lib64 libx32 packages proc sbin supervisor tmp under usr"
-SYSTEM = frozenset(_TOPS.split())
-"""What is at the top of a sandbox already."""
+SYSTEM = frozenset(_TOPS.split())  # what is at the top of a sandbox already
 
 
 def gallery() -> list[str]:

@@ -45,10 +45,8 @@ PART = (
 """Words that name a part of a run, or one of several runs."""
 NEUTRAL = len(WHOLE)
 
-HEADLINE = re.compile(r"scores?|fitness|rewards?")
-"""What a program calls the one number that it is about."""
-FAILURES = re.compile(r"errors|miss(es)?|fail(ed|ures?)?|warnings?")
-"""What benchmarks count beside what they measure."""
+HEADLINE = re.compile(r"scores?|fitness|rewards?")  # what a program calls the one number that it is about
+FAILURES = re.compile(r"errors|miss(es)?|fail(ed|ures?)?|warnings?")  # what benchmarks count beside what they measure
 PASSES = re.compile(r"pass(ed|es)?|coverage|hits")
 WORSE = re.compile(
     r"err(or)?|loss(es)?|excess|costs?|mae|mse|n?rmse|mape|smape|rmsle|msle|perplexity|ppl|bp[bc]|nll|logloss|brier|"
@@ -77,8 +75,7 @@ PARAMETERS = re.compile(
 """What programs are told, not what they reach."""
 RATE = re.compile(r"per_(s|secs?|seconds?|ms|us|ns|minute|hour)$")
 MAX_LABEL_CHARS = 200
-MAX_OBJECTS = 20
-"""Prints of objects with names, and places where such a name gets an object."""
+MAX_OBJECTS = 20  # prints of objects with names, and places where such a name gets an object
 _KINDS = (HEADLINE, FAILURES, PASSES, WORSE, BETTER, EXTENT, DEAR, ROUTES)
 
 

@@ -13,35 +13,22 @@ from msgspec import Struct, field
 
 from evogit.core import UsageError
 
-TURNS = 20
-"""Replies in a session of a coder, at most."""
+TURNS = 20  # replies in a session of a coder, at most
 
 CALLS = {"editor": 2, "coder": TURNS}
 """Kinds of agents that ask a model, and calls for a proposal, at most: an editor's reply may have to be mended."""
 
-KINDS = ("mutator", *CALLS)
-"""Kinds of agents that are EvoGit's own."""
-
-PROGRAM_CALLS = 30
-"""The same for coding programs: a guess, as they decide themselves."""
-
-LONGEST_GRACE = 60.0
-"""Seconds that are kept for the end of a run with a limit on minutes, where nobody says how many."""
-
-DEFAULT_SELECTOR = "elitist"
-"""How parents and survivors are chosen by default."""
+KINDS = ("mutator", *CALLS)  # kinds of agents that are EvoGit's own
+PROGRAM_CALLS = 30  # the same for coding programs: a guess, as they decide themselves
+LONGEST_GRACE = 60.0  # seconds that are kept for the end of a run with a limit on minutes, where nobody says how many
+DEFAULT_SELECTOR = "elitist"  # how parents and survivors are chosen by default
 
 
 Trust = Literal["believe", "verify"]
 
-CLUSTERS = ("slurm", "sbatch", "ray")
-"""What starts workers by itself, in the place of a command."""
+RAY_HEAD = r"ray:(?:ray://)?[\w-]*[A-Za-z.][\w.-]*:\d+"  # an address of Ray, whose port is no number of workers
 
-RAY_HEAD = r"ray:(?:ray://)?[\w-]*[A-Za-z.][\w.-]*:\d+"
-"""An address of Ray, whose port is no number of workers."""
-
-Total = Literal["dollars", "tokens", "proposals", "evaluations"]
-"""Limits on the whole history of a run."""
+Total = Literal["dollars", "tokens", "proposals", "evaluations"]  # limits on the whole history of a run
 
 
 class AgentSpec(Struct, frozen=True):
@@ -60,8 +47,7 @@ class AgentSpec(Struct, frozen=True):
 
         Only digits at the very end are N, so a model's name may hold `@` and `:`.
 
-        Raises:
-            UsageError: when it is something else.
+        Raises UsageError: when it is something else.
         """
         match = re.fullmatch(r"([a-z0-9][a-z0-9_-]*)(?:@(.+?))?(?::(\d+))?", text)
         match = match or re.fullmatch(r"(.+\.py:[A-Za-z_]\w*)()(?::(\d+))?", text)
@@ -103,8 +89,8 @@ class AgentSpec(Struct, frozen=True):
 class WorkerSpec(Struct, frozen=True):
     """A remote worker, as `--workers COMMAND[:N]` names it; `jobs` are N, None for as many as its machine has cores.
 
-    `label` is what it is called on the screen: its name in the settings, or the command. A command which names a
-    cluster stands for N workers there, each with one place.
+    `label` is what it is called on the screen: its name in the settings, or the command. `ray` in place of a
+    command stands for N workers on a Ray cluster, each with one place.
     """
 
     command: str
@@ -115,8 +101,7 @@ class WorkerSpec(Struct, frozen=True):
     def parse(cls, text: str, known: Mapping[str, WorkerSpec] | None = None) -> WorkerSpec:
         """Read `COMMAND[:N]`, or `NAME[:N]` of one that is `known`. Only digits at the very end are N.
 
-        Raises:
-            UsageError: when it is something else.
+        Raises UsageError: when it is something else.
         """
         match = re.fullmatch(rf"({RAY_HEAD}|.*?)(?::(\d+))?", text, re.DOTALL)
         assert match  # anything is a command
@@ -131,10 +116,10 @@ class WorkerSpec(Struct, frozen=True):
         return self.label or self.command
 
     @property
-    def cluster(self) -> tuple[str, str] | None:
-        """What starts workers, and where: `slurm:PARTITION`, `ray:ADDRESS`, `sbatch` for jobs that a person submits."""
-        kind, _, where = self.command.partition(":")
-        return (kind, where) if kind in CLUSTERS and not re.search(r"\s", where) else None
+    def ray(self) -> str | None:
+        """The address of a Ray cluster, empty for Ray's usual one; None for a command."""
+        kind, _, address = self.command.partition(":")
+        return address if kind == "ray" and not re.search(r"\s", address) else None
 
     @property
     def argv(self) -> list[str]:
@@ -146,6 +131,12 @@ class WorkerSpec(Struct, frozen=True):
             words = self.argv
         except ValueError as error:
             raise UsageError(f"expected a command after --workers, got {self.command!r}: {error}") from None
+        if queue := re.fullmatch(r"slurm(?::(\S+))?|sbatch(?::\S+)?", self.command):
+            jobs, partition = self.jobs or 1, f" -p {queue[1]}" if queue[1] else ""
+            raise UsageError(
+                f"--workers {self.command} is gone; srun starts workers on Slurm: "
+                f"--workers 'srun -n1 -c{jobs}{partition} evogit worker:{jobs}'"
+            )
         if not words or self.jobs == 0:
             raise UsageError(
                 "expected --workers COMMAND[:N], a command that runs `evogit worker` somewhere, such as "
@@ -166,16 +157,13 @@ class RunLimits(Struct, frozen=True, kw_only=True):
     dollars: float | None = None
     tokens: int | None = None
     target: float | None = None
+    # seconds of `minutes` that are kept for what is in flight and the holdout; None: a tenth, 60 at most
     grace: float | None = None
-    """Seconds of `minutes` that are kept for what is in flight and the holdout; None: a tenth, 60 at most."""
-    beyond: bool = False
-    """Whether a run goes on where the best value that is known from elsewhere is reached."""
-    patience: int | None = None
-    """Evaluations without a better candidate after which a run ends."""
+    beyond: bool = False  # whether a run goes on where the best value that is known from elsewhere is reached
+    patience: int | None = None  # evaluations without a better candidate after which a run ends
+    # noisy scores: limit on all repeats of the run; None: those that would-be bests need, and some at the end
     confirmations: int | None = None
-    """Noisy scores: limit on all repeats of the run; None: those that would-be bests need, and some at the end."""
-    count_repeats: bool = False
-    """Whether repeats use up `evaluations`, as they must where equal budgets are compared."""
+    count_repeats: bool = False  # whether repeats use up `evaluations`, as they must where equal budgets are compared
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Self:
@@ -236,27 +224,20 @@ class Settings(RunLimits, frozen=True, kw_only=True):
 
     population: tuple[AgentSpec, ...] = (AgentSpec("mutator", count=2),)
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
+    # where candidates are evaluated beside this machine, or with 0 `jobs` instead of it
     workers: tuple[WorkerSpec, ...] = ()
-    """Where candidates are evaluated beside this machine, or with 0 `jobs` instead of it."""
-    trust: Trust = "believe"
-    """Whether what workers say is believed, or some of it evaluated again here."""
-    selector: str = DEFAULT_SELECTOR
-    """How parents and survivors are chosen: a name with its options, or `FILE.py:Name`."""
+    trust: Trust = "believe"  # whether what workers say is believed, or some of it evaluated again here
+    selector: str = DEFAULT_SELECTOR  # how parents and survivors are chosen: a name with its options, or `FILE.py:Name`
     split: str = "train"
     seed: int = 0
     deterministic: bool = False
     join: bool = False
-    detached: bool = False
-    """Whether it goes on without the terminal that it was started from."""
+    detached: bool = False  # whether it goes on without the terminal that it was started from
     sandbox: str = "auto"
-    remote: str = ""
-    """The Git server through which engines of other hosts take part, as for `git push`; empty: none do."""
-    sync_every: float = 10.0
-    """Seconds between two exchanges with it."""
-    panel: tuple[str, ...] = ()
-    """Models that compare candidates, which the task names."""
-    agreed: tuple[str, ...] = ()
-    """Models, each `NAME at ENDPOINT`, that a person agreed to pay and to send files to."""
+    remote: str = ""  # the Git server through which engines of other hosts take part, as for `git push`; empty: none do
+    sync_every: float = 10.0  # seconds between two exchanges with it
+    panel: tuple[str, ...] = ()  # models that compare candidates, which the task names
+    agreed: tuple[str, ...] = ()  # models, each `NAME at ENDPOINT`, that a person agreed to pay and to send files to
 
     @property
     def agents(self) -> int:

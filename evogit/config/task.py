@@ -18,8 +18,7 @@ from evogit.config.values import EvaluationCommand, Gate, MetricReader, Pairwise
 from evogit.contained import file_at, walk
 from evogit.core import HOLDOUT, ConfigError, Judged, Measure, Metric, NotFoundError, UsageError
 from evogit.credentials import is_secret_name, secret_files
-from evogit.sandbox import Environment
-from evogit.sandbox.limits import Limits
+from evogit.sandbox import Environment, Limits
 from evogit.trust import Claim, Trust
 
 if TYPE_CHECKING:
@@ -112,16 +111,14 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     def evaluator_files(self) -> dict[str, tuple[bytes, int]]:
         """The evaluator's own files: path below its folder -> content and Git mode.
 
-        Raises:
-            ConfigError: when a symbolic link leads out of the folder.
+        Raises ConfigError: when a symbolic link leads out of the folder.
         """
         return dict(_files(self.folder, self.evaluator_folder))
 
     def evaluator_secrets(self) -> dict[str, bytes]:
         """The evaluator's own files that may hold credentials, which a command's candidates can read: all not shared.
 
-        Raises:
-            ConfigError: when a symbolic link leads out of the folder.
+        Raises ConfigError: when a symbolic link leads out of the folder.
         """
         folder = self.evaluator_folder.relative_to(self.folder).as_posix()
         found = {f"{folder}/{path}": data for path, (data, _) in self.evaluator_files().items()}
@@ -135,8 +132,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     def check_trust(self, provider: str = "", model: str = "", *, evaluates: bool = True) -> None:
         """Refuse to act for a stranger's task outside a sandbox, or to ask `model` about it.
 
-        Raises:
-            UntrustedError: saying what would run, where, and with which rights.
+        Raises UntrustedError: saying what would run, where, and with which rights.
         """
         Trust.of_user().check(self.claims(provider, model, evaluates=evaluates))
 
@@ -182,8 +178,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     def check_split(self, split: str) -> None:
         """Refuse a misspelt split, which a command would not notice; an evaluator in Python may know more than listed.
 
-        Raises:
-            UsageError: naming those that there are.
+        Raises UsageError: naming those that there are.
         """
         if self.command is not None and split not in self.splits:
             raise UsageError(f"expected a split of {self.name} ({', '.join(self.splits)}), got {split!r}")
@@ -234,8 +229,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     def check_seed(self, paths: Collection[str]) -> None:
         """Refuse a seed commit with these paths if agents could change none of them.
 
-        Raises:
-            ConfigError: naming the patterns that match nothing.
+        Raises ConfigError: naming the patterns that match nothing.
         """
         if not any(map(self.is_editable, paths)):
             names = ", ".join(self.editable)
@@ -248,9 +242,8 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     def seed_files(self) -> dict[str, tuple[bytes, int]]:
         """The seed as path -> content and Git mode.
 
-        Raises:
-            ConfigError: when a symbolic link leads out of the seed.
-            UsageError: when the seed is a commit of the repository.
+        Raises ConfigError: when a symbolic link leads out of the seed; UsageError: when the seed is a commit of the
+        repository.
         """
         if self.seed is None:
             raise UsageError(f"the seed of {self.name} is a commit of {self.folder}, not a folder; read it from there")
@@ -271,15 +264,8 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def digest(self) -> str:
         """Identifies the task: everything that defines it, but not its README (sha256, hex)."""
-        values = [
-            self.name,
-            self.goal,
-            self.editable,
-            self.withheld,
-            self.excluded,
-            self.preload,
-            self.evaluator_digest,
-        ]
+        paths = (self.editable, self.withheld, self.excluded)
+        values = [self.name, self.goal, *paths, self.preload, self.evaluator_digest]
         metrics = [asdict(metric) for metric in self.metrics]
         for metric in metrics:
             del metric["scale"]  # that says how values are compared, not what they are
@@ -294,17 +280,8 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         Fields by name, the seed as one, the evaluator by the files and folders at its top.
         """
         values: dict[str, list[Any]] = {name: [getattr(self, name)] for name in self.__struct_fields__}
-        for place in (
-            "folder",
-            "evaluator",
-            "seed",
-            "repeats",
-            "measures",
-            "fingerprints",
-            "untrusted",
-        ):  # no part of the way
-            del values[place]
-        del values["secret"]
+        for name in ("folder", "evaluator", "seed", "repeats", "measures", "fingerprints", "untrusted", "secret"):
+            del values[name]  # no part of the way
         for name in ("shared", "ignored_failures"):  # in no `parts` of earlier journals
             if not getattr(self, name):
                 del values[name]
@@ -324,9 +301,8 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
 def _files(task: Path, root: Path) -> Iterator[tuple[str, tuple[bytes, int]]]:
     """Yield path -> content and Git mode of the files of a folder of a task's.
 
-    Raises:
-        ConfigError: a link leads out of the folder or to a hidden file, the folder is a link itself, or a file is not
-            a regular one.
+    Raises ConfigError: a link leads out of the folder or to a hidden file, the folder is a link itself, or a file is
+    not a regular one.
     """
     if not root.is_dir():
         return
@@ -351,9 +327,7 @@ def _digest(values: Any, files: Iterable[tuple[str, tuple[bytes, int]]]) -> str:
 def load_task(folder: Path) -> Task:
     """Read a task folder.
 
-    Raises:
-        ConfigError: naming every problem and where it is.
-        NotFoundError: when the folder has no task.toml.
+    Raises ConfigError: naming every problem and where it is; NotFoundError: when the folder has no task.toml.
     """
     task = _load(folder / TASK_FILE)
     task = replace(task, seed=task.folder / "seed")
@@ -369,9 +343,7 @@ def load_task(folder: Path) -> Task:
 def load_repository_task(root: Path) -> Task:
     """Read the evogit.toml of a person's own repository; itself, its evaluator and its templates are always withheld.
 
-    Raises:
-        ConfigError: naming every problem and where it is.
-        NotFoundError: when the repository has no evogit.toml.
+    Raises ConfigError: naming every problem and where it is; NotFoundError: when the repository has no evogit.toml.
     """
     task = _load(root / REPOSITORY_FILE)
     own = f"{task.evaluator_folder.relative_to(task.folder).as_posix()}/**"
@@ -395,15 +367,8 @@ def _command(table: EvaluatorTable) -> EvaluationCommand | None:
     if table.kind == "python":
         return None
     reads = {metric: MetricReader.parse(text) for metric, text in table.read.items()}
-    where = {"directory": table.directory, "folder": table.folder}
-    more = {"prepare": table.prepare, "tests": table.tests, "profile": table.profile}
-    return EvaluationCommand(text=table.command, reads=reads, retry=table.retry, decimal=table.decimal, **more, **where)
-
-
-def _pairwise(table: EvaluatorTable) -> Pairwise | None:
-    if table.kind != "judge":
-        return None
-    return Pairwise(table.criteria.strip(), tuple(table.panel), table.comparisons, table.calibrate)
+    same = ("directory", "folder", "prepare", "tests", "retry", "profile", "decimal")
+    return EvaluationCommand(text=table.command, reads=reads, **{name: getattr(table, name) for name in same})
 
 
 WAITS = 3
@@ -430,8 +395,8 @@ def _metrics(table: TaskTable, measures: Measure) -> Iterator[Metric]:
 
 
 def _task(table: TaskTable, name: str, folder: Path) -> Task:
-    measures = _measures(table)
-    box = table.sandbox
+    measures, box, way = _measures(table), table.sandbox, table.evaluator
+    judges = Pairwise(way.criteria.strip(), tuple(way.panel), way.comparisons, way.calibrate)
     cpu = box.cpu or box.timeout or Limits().cpu
     wall = box.timeout or WAITS * cpu
     limits = Limits(
@@ -456,7 +421,7 @@ def _task(table: TaskTable, name: str, folder: Path) -> Task:
         gates={split: Gate.parse(text) for split, text in table.evaluator.gate.items()},
         evaluator=folder / (table.evaluator.file or name),
         command=_command(table.evaluator),
-        pairwise=_pairwise(table.evaluator),
+        pairwise=judges if way.kind == "judge" else None,
         repeats=table.evaluator.repeats,
         measures=measures,
         fingerprints=(table.evaluator.novelty or _NOVELTY[table.evaluator.kind]) == "fingerprint",

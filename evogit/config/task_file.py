@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,9 +19,23 @@ from pydantic import (
     model_validator,
 )
 
-from evogit.config.fields import Duration, Glob, Module, Package, Place, Size, Word
 from evogit.config.names import SYSTEM
-from evogit.config.values import STRENGTH, Gate, MetricReader, failure_signs, is_safe_path, nearest, problem
+from evogit.config.values import (
+    STRENGTH,
+    Duration,
+    Gate,
+    Glob,
+    MetricReader,
+    Module,
+    Package,
+    Place,
+    Size,
+    Word,
+    failure_signs,
+    is_safe_path,
+    nearest,
+    problem,
+)
 from evogit.contained import MAX_TEXT_BYTES, file_at, has_file, toml_of
 from evogit.core import ConfigError, Direction, Measure
 
@@ -42,24 +56,19 @@ def _beside(info: ValidationInfo, name: str) -> Path:
 class MetricTable(_TaskTable):
     """`[metrics.NAME]`: one number that the evaluator yields for every case."""
 
-    direction: Direction
-    """Which way is better."""
+    direction: Direction  # which way is better
+    # whether this is the metric that candidates are ranked by; a single metric is primary by itself
     primary: bool = False
-    """Whether this is the metric that candidates are ranked by; a single metric is primary by itself."""
-    aggregate: Literal["mean", "sum", "min", "max", "geometric"] = "mean"
-    """How the values of the cases become one."""
-    baseline: FiniteFloat | None = None
-    """The seed's value, as published with the task."""
-    best_known: FiniteFloat | None = None
-    """The best value known from elsewhere, shown beside the results."""
+    aggregate: Literal["mean", "sum", "min", "max", "geometric"] = "mean"  # how the values of the cases become one
+    baseline: FiniteFloat | None = None  # the seed's value, as published with the task
+    best_known: FiniteFloat | None = None  # the best value known from elsewhere, shown beside the results
+    # the growth of noise: "linear", alike for all values; "log", in proportion to them, as times, rates and ratios
+    # do; default: "log" for aggregate = "geometric" and for what is measured of the machine, else as measured
     scale: Literal["", "linear", "log"] = ""
-    """The growth of noise: "linear", alike for all values; "log", in proportion to them, as times, rates and ratios do;
-    default: "log" for aggregate = "geometric" and for what is measured of the machine, else as measured."""
+    # the part of the machine that it measures: "time", "rate", "memory", or "none". With repeats, would-be bests are
+    # then measured in turns with a reference. Default: "time" if read from cpu or wall, or with sandbox.exclusive
     measures: Measure = ""
-    """The part of the machine that it measures: "time", "rate", "memory", or "none". With repeats, would-be bests are
-    then measured in turns with a reference. Default: "time" if read from cpu or wall, or with sandbox.exclusive."""
-    bound: bool = False
-    """Whether nothing can be better than `best_known`, so that a run which reaches it ends."""
+    bound: bool = False  # whether nothing can be better than `best_known`, so that a run which reaches it ends
 
     @field_validator("bound")
     @classmethod
@@ -72,50 +81,43 @@ class MetricTable(_TaskTable):
 class EvaluatorTable(_TaskTable):
     """`[evaluator]`: who judges; for kind = "python" trusted code, for kind = "command" the candidate's own folder."""
 
+    # a Python file that drives the candidate from outside, a shell command inside its sandbox, or models and people
+    # who compare candidates
     kind: Literal["python", "command", "judge"]
-    """A Python file that drives the candidate from outside, a shell command inside its sandbox, or models and people
-    who compare candidates."""
+    # the Python file that defines `evaluate`, in a folder of its own, relative to the task's folder
     file: str = Field(default="", validate_default=True)
-    """The Python file that defines `evaluate`, in a folder of its own, relative to the task's folder."""
-    requirements: list[str] = []
-    """Names of the packages that the evaluator itself imports."""
+    requirements: list[str] = []  # names of the packages that the evaluator itself imports
+    # the shell command that evaluates; for kind = "judge" the one that fails where a candidate is not valid
     command: str = Field(default="", validate_default=True)
-    """The shell command that evaluates; for kind = "judge" the one that fails where a candidate is not valid."""
-    directory: str = ""
-    """Where it runs, below the root of the candidate's files."""
+    directory: str = ""  # where it runs, below the root of the candidate's files
+    # the evaluator's own files, which lie over the candidate's at the same path, read-only; it may be absent
     folder: str = ".evogit"
-    """The evaluator's own files, which lie over the candidate's at the same path, read-only; it may be absent."""
-    prepare: str = ""
-    """A shell command that is run once, on the seed; every candidate starts from what it leaves."""
-    tests: str = ""
-    """A shell command that runs before and is not measured; where it fails, a candidate is not valid."""
-    retry: int = Field(default=0, ge=0, le=10)
-    """How often all of it is run again where it fails, for flaky tests."""
+    prepare: str = ""  # a shell command that is run once, on the seed; every candidate starts from what it leaves
+    tests: str = ""  # a shell command that runs before and is not measured; where it fails, a candidate is not valid
+    retry: int = Field(default=0, ge=0, le=10)  # how often all of it is run again where it fails, for flaky tests
+    # a shell command that says where the time goes; it is run once on each parent of agents that ask models
     profile: str = ""
-    """A shell command that says where the time goes; it is run once on each parent of agents that ask models."""
+    # metric -> how it is read from what the command did
     read: dict[str, str] = Field(default={}, validate_default=True)
-    """Metric -> how it is read from what the command did."""
+    # the decimal point of the numbers that the command prints, if they do not tell: `12,750`
     decimal: Literal["", ".", ","] = ""
-    """The decimal point of the numbers that the command prints, if they do not tell: `12,750`."""
+    # signs of failure beside a number that do not count: names of fields, "traceback", "seed", or "all"
     ignored_failures: list[str] = []
-    """Signs of failure beside a number that do not count: names of fields, "traceback", "seed", or "all"."""
+    # what makes one candidate better than another, for the models and people who compare them
     criteria: str = Field(default="", validate_default=True)
-    """What makes one candidate better than another, for the models and people who compare them."""
+    # names of the models that compare candidates, in turn; without any, people do: `evogit judge`
     panel: list[str] = []
-    """Names of the models that compare candidates, in turn; without any, people do: `evogit judge`."""
-    comparisons: int = Field(default=4, ge=1, le=100)
-    """How often the panel compares a new candidate with another one."""
+    comparisons: int = Field(default=4, ge=1, le=100)  # how often the panel compares a new candidate with another one
+    # whether each model is asked now and then what is better, the seed or half of it, to know how far to trust it
     calibrate: bool = True
-    """Whether each model is asked now and then what is better, the seed or half of it, to know how far to trust it."""
+    # the sets of cases in order; those before "train" are stages that run first
     splits: list[Word] = Field(default=["train"], min_length=1)
-    """The sets of cases in order; those before "train" are stages that run first."""
-    gate: dict[str, str] = {}
-    """Stage -> "METRIC OP NUMBER" that must hold before the next split is evaluated."""
+    gate: dict[str, str] = {}  # stage -> "METRIC OP NUMBER" that must hold before the next split is evaluated
+    # what is not evaluated again: files that do the same ("fingerprint": but for comments, layout and names of locals
+    # in Python; the default for kind = "python"), or only files that are the same ("tree"; the default for others)
     novelty: Literal["", "fingerprint", "tree"] = ""
-    """What is not evaluated again: files that do the same ("fingerprint": but for comments, layout and names of locals
-    in Python; the default for kind = "python"), or only files that are the same ("tree"; the default for others)."""
+    # noisy scores: how often a would-be best is evaluated again before it is believed; 0: scores are exact
     repeats: int = Field(default=0, ge=0, le=1000)
-    """Noisy scores: how often a would-be best is evaluated again before it is believed; 0: scores are exact."""
 
     @field_validator(*COMMANDS, "read", "repeats", "ignored_failures", *PYTHON_ONLY, *JUDGE_ONLY)
     @classmethod
@@ -215,42 +217,28 @@ _NEEDED = {
 class SandboxTable(_TaskTable):
     """`[sandbox]`: what a candidate may use."""
 
-    memory: Size = 512 * 1024**2
-    """All processes together."""
+    memory: Size = 512 * 1024**2  # all processes together
+    # wall clock of one request: a call, a streamed item, a command; default: three times `cpu`
     timeout: Duration | None = None
-    """Wall clock of one request: a call, a streamed item, a command; default: three times `cpu`."""
-    cpu: Duration | None = None
-    """CPU time of one request; default: as much as `timeout`, or ten seconds."""
+    cpu: Duration | None = None  # CPU time of one request; default: as much as `timeout`, or ten seconds
+    # wall clock of all requests together; default: ten minutes, or ten times `timeout` when that is more
     total: Duration | None = None
-    """Wall clock of all requests together; default: ten minutes, or ten times `timeout` when that is more."""
-    pids: int = Field(default=64, gt=0)
-    """Processes and threads at a time."""
-    disk: Size = 256 * 1024**2
-    """Everything that is written."""
-    output: Size = 1024**2
-    """Stdout and stderr, each."""
-    preload: list[Module] = []
-    """Modules that are imported before the candidate's code."""
-    image: str = ""
-    """The image that Docker starts from; default: EvoGit's own."""
-    packages: list[Package] = []
-    """Python requirements and, as "apt:NAME", Debian packages that programs find."""
-    setup: list[str] = []
-    """Shell commands that finish the image, run once, with a network."""
+    pids: int = Field(default=64, gt=0)  # processes and threads at a time
+    disk: Size = 256 * 1024**2  # everything that is written
+    output: Size = 1024**2  # stdout and stderr, each
+    preload: list[Module] = []  # modules that are imported before the candidate's code
+    image: str = ""  # the image that Docker starts from; default: EvoGit's own
+    packages: list[Package] = []  # python requirements and, as "apt:NAME", Debian packages that programs find
+    setup: list[str] = []  # shell commands that finish the image, run once, with a network
+    # whether candidates share a worker, one after the other, or get a new one each
     isolation: Literal["warm", "fresh"] = "warm"
-    """Whether candidates share a worker, one after the other, or get a new one each."""
-    runtime: Literal["", "runsc"] = ""
-    """The container runtime; "runsc" is gVisor, which has a kernel of its own."""
-    cpus: float = Field(default=1.0, gt=0, le=1024)
-    """Cores for all processes together."""
-    gpus: int = Field(default=0, ge=0)
-    """Graphics processors."""
-    exclusive: bool = False
-    """Whether candidates run one at a time on a core of their own, for tasks that measure time."""
-    network: bool = False
-    """Whether `prepare` may use the network; candidates never can."""
+    runtime: Literal["", "runsc"] = ""  # the container runtime; "runsc" is gVisor, which has a kernel of its own
+    cpus: float = Field(default=1.0, gt=0, le=1024)  # cores for all processes together
+    gpus: int = Field(default=0, ge=0)  # graphics processors
+    exclusive: bool = False  # whether candidates run one at a time on a core of their own, for tasks that measure time
+    network: bool = False  # whether `prepare` may use the network; candidates never can
+    # absolute paths that programs expect, and the folder among the candidate's files that each one leads to
     links: dict[str, Place | Literal["."]] = {}
-    """Absolute paths that programs expect, and the folder among the candidate's files that each one leads to."""
 
     @field_validator("links")
     @classmethod
@@ -264,24 +252,19 @@ class SandboxTable(_TaskTable):
 class TaskTable(_TaskTable):
     """A whole task.toml or evogit.toml."""
 
-    name: Word
-    """Names the run and its branches."""
+    name: Word  # names the run and its branches
+    # what agents are told; default: the text of goal.md beside the file
     goal: str = Field(default="", validate_default=True)
-    """What agents are told; default: the text of goal.md beside the file."""
-    editable: list[Glob] = Field(min_length=1)
-    """Globs of the paths that candidates may change."""
+    editable: list[Glob] = Field(min_length=1)  # globs of the paths that candidates may change
+    # globs of the paths that stay in every commit but are shown to no agent, and to no program but a command
     withheld: list[Glob] = []
-    """Globs of the paths that stay in every commit but are shown to no agent, and to no program but a command."""
+    # globs of the paths that stay in every commit but go nowhere else, such as large files without a use
     excluded: list[Glob] = []
-    """Globs of the paths that stay in every commit but go nowhere else, such as large files without a use."""
+    # globs of the paths that agents are shown although they hold credentials, such as keys that only tests use
     shared: list[Glob] = []
-    """Globs of the paths that agents are shown although they hold credentials, such as keys that only tests use."""
-    metrics: dict[str, MetricTable] = Field(min_length=1)
-    """The numbers that candidates are evaluated by."""
-    evaluator: EvaluatorTable
-    """What evaluates candidates."""
-    sandbox: SandboxTable = SandboxTable()
-    """What a candidate may use."""
+    metrics: dict[str, MetricTable] = Field(min_length=1)  # the numbers that candidates are evaluated by
+    evaluator: EvaluatorTable  # what evaluates candidates
+    sandbox: SandboxTable = SandboxTable()  # what a candidate may use
 
     @model_validator(mode="before")
     @classmethod
@@ -330,8 +313,7 @@ class TaskTable(_TaskTable):
 def read(file: Path, folder: Path) -> TaskTable:
     """The table in a file; its paths are those of `folder`.
 
-    Raises:
-        ConfigError: naming every problem and where it is.
+    Raises ConfigError: naming every problem and where it is.
     """
     try:
         raw = toml_of(file_at(file.parent, file.name, MAX_TEXT_BYTES)[0].decode())
@@ -339,15 +321,10 @@ def read(file: Path, folder: Path) -> TaskTable:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file}: not TOML: {error}") from error
     except ValidationError as error:
-        problems = [f"{file}: {problem(each['loc'], each, _known_keys(each['loc'][:-1]))}" for each in error.errors()]
+        tables = {"metrics": MetricTable, "evaluator": EvaluatorTable, "sandbox": SandboxTable}
+        problems = []
+        for each in error.errors():
+            loc = each["loc"]
+            table: type[BaseModel] = tables.get(str(loc[0]), TaskTable) if loc[:-1] else TaskTable
+            problems.append(f"{file}: {problem(loc, each, table.model_fields)}")
         raise ConfigError("\n".join(problems)) from None
-
-
-def _known_keys(loc: tuple[int | str, ...]) -> Iterable[str]:
-    """The keys of the table at this place of a file, for errors."""
-    tables: dict[int | str, type[BaseModel]] = {
-        "metrics": MetricTable,
-        "evaluator": EvaluatorTable,
-        "sandbox": SandboxTable,
-    }
-    return tables.get(loc[0], TaskTable).model_fields if loc else TaskTable.model_fields

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, ValidationError, field_validator
 
-from evogit.config.fields import Duration, Package, Place, Size, Word
-from evogit.config.values import nearest, problem
+from evogit.config.values import Duration, Package, Place, Size, Word, nearest, problem
 from evogit.core import ConfigError
 
 Dollars = Annotated[FiniteFloat, Field(ge=0)]
@@ -28,8 +27,7 @@ class _UserTable(BaseModel):
 def endpoint_url(text: str) -> str:
     """The URL of an endpoint, if it can be shown: without a name or password in it.
 
-    Raises:
-        ValueError: it is something else.
+    Raises ValueError: it is something else.
     """
     try:
         parts = urlsplit(text)
@@ -46,49 +44,37 @@ def endpoint_url(text: str) -> str:
 class PriceTable(_UserTable):
     """`price`: dollars for a million tokens; all 0 for a model of your own."""
 
-    input: Dollars
-    """Of the prompt."""
+    input: Dollars  # of the prompt
+    # of that part of the prompt which the endpoint has in its cache; default: as much as `input`
     cached: Dollars | None = None
-    """Of that part of the prompt which the endpoint has in its cache; default: as much as `input`."""
-    output: Dollars
-    """Of the reply, reasoning included."""
+    output: Dollars  # of the reply, reasoning included
+    # of that part of the prompt which goes into the endpoint's cache (Anthropic); default: 1.25 times `input`
     written: Dollars | None = None
-    """Of that part of the prompt which goes into the endpoint's cache (Anthropic); default: 1.25 times `input`."""
 
 
 class ModelTable(_UserTable):
     """`[models.NAME]`: one model, how it is reached and what it costs."""
 
-    id: str = ""
-    """What the endpoint calls it; default: NAME."""
-    base_url: str = ""
-    """The endpoint, up to "/v1"; default: OPENAI_BASE_URL, else OpenAI's own."""
+    id: str = ""  # what the endpoint calls it; default: NAME
+    base_url: str = ""  # the endpoint, up to "/v1"; default: OPENAI_BASE_URL, else OpenAI's own
+    # the environment variable that holds the key; default: OPENAI_API_KEY, where `base_url` is not given either
     key_env: Variable | None = None
-    """The environment variable that holds the key; default: OPENAI_API_KEY, where `base_url` is not given either."""
-    key_command: str = ""
-    """The shell command that prints the key, such as "pass show openai"."""
+    key_command: str = ""  # the shell command that prints the key, such as "pass show openai"
+    # what it costs; default: EvoGit's own table, which knows some models at OpenAI's own endpoint
     price: PriceTable | None = None
-    """What it costs; default: EvoGit's own table, which knows some models at OpenAI's own endpoint."""
-    temperature: Annotated[FiniteFloat, Field(ge=0)] | None = None
-    """How much replies vary; default: the endpoint's own."""
+    temperature: Annotated[FiniteFloat, Field(ge=0)] | None = None  # how much replies vary; default: the endpoint's own
+    # tokens of a reply at most, reasoning included; default: the endpoint's own
     max_tokens: int | None = Field(default=None, gt=0)
-    """Tokens of a reply at most, reasoning included; default: the endpoint's own."""
-    reasoning_effort: str = ""
-    """How long it thinks, such as "low"; default: the endpoint's own."""
-    context: int = Field(default=100_000, ge=1000)
-    """Tokens of a question at most; a brief is fitted to it."""
+    reasoning_effort: str = ""  # how long it thinks, such as "low"; default: the endpoint's own
+    context: int = Field(default=100_000, ge=1000)  # tokens of a question at most; a brief is fitted to it
+    # questions that its endpoint has at a time, at most, those of other models there included; default: no limit
     at_once: int | None = Field(default=None, gt=0)
-    """Questions that its endpoint has at a time, at most, those of other models there included; default: no limit."""
-    connect: Duration = 10.0
-    """How long to wait for a connection."""
+    connect: Duration = 10.0  # how long to wait for a connection
+    # how long to wait for the reply to begin, and in it for more to come; default: as long as `total`
     first_byte: Duration | None = None
-    """How long to wait for the reply to begin, and in it for more to come; default: as long as `total`."""
-    total: Duration = 600.0
-    """How long a reply may take, after which the question is given up."""
-    retries: int = Field(default=5, ge=0, le=100)
-    """Attempts after the first one, where another one may help."""
-    pause: Duration = 1.0
-    """Before the second attempt; it doubles from attempt to attempt, up to a minute."""
+    total: Duration = 600.0  # how long a reply may take, after which the question is given up
+    retries: int = Field(default=5, ge=0, le=100)  # attempts after the first one, where another one may help
+    pause: Duration = 1.0  # before the second attempt; it doubles from attempt to attempt, up to a minute
 
     @field_validator("base_url")
     @classmethod
@@ -106,79 +92,64 @@ class ModelTable(_UserTable):
 class CommandTable(_UserTable):
     """`[commands.NAME]`: a coding program that runs as an agent; what is not said is the preset's of that name."""
 
-    preset: str = ""
-    """The preset whose place this takes; default: NAME, where there is one."""
+    preset: str = ""  # the preset whose place this takes; default: NAME, where there is one
+    # the command, run in the workspace; `{model}`, `{url}`, `{brief}`, `{home}` and `{workspace}` stand for values
     argv: tuple[str, ...] = Field(default=(), strict=False)
-    """The command, run in the workspace; `{model}`, `{url}`, `{brief}`, `{home}` and `{workspace}` stand for values."""
-    env: dict[str, str] = {}
-    """Environment variables, beside the preset's; with the same placeholders."""
-    files: dict[Place, str] = {}
-    """Files below its home, path -> text, beside the preset's; with the same placeholders."""
+    env: dict[str, str] = {}  # environment variables, beside the preset's; with the same placeholders
+    files: dict[Place, str] = {}  # files below its home, path -> text, beside the preset's; with the same placeholders
+    # python requirements, and with "apt:" Debian packages (Docker), that its sandbox has; default: the preset's
     packages: tuple[Package, ...] = Field(default=(), strict=False)
-    """Python requirements, and with "apt:" Debian packages (Docker), that its sandbox has; default: the preset's."""
-    image: str = ""
-    """The image that its sandbox is made from (Docker); default: EvoGit's own."""
+    image: str = ""  # the image that its sandbox is made from (Docker); default: EvoGit's own
+    # shell commands run once on top of the image, with a network (Docker), such as "npm install -g NAME"
     setup: tuple[str, ...] = Field(default=(), strict=False)
-    """Shell commands run once on top of the image, with a network (Docker), such as "npm install -g NAME"."""
+    # globs of files that it leaves in the workspace, beside the preset's
     junk: tuple[str, ...] = Field(default=(), strict=False)
-    """Globs of files that it leaves in the workspace, beside the preset's."""
+    # "gateway": it asks models through EvoGit, which counts and limits that, and has no other network. "mount": it
+    # has your login and a network, and its costs are not counted
     auth: Literal["gateway", "mount"] = "gateway"
-    """"gateway": it asks models through EvoGit, which counts and limits that, and has no other network. "mount": it has
-    your login and a network, and its costs are not counted."""
+    # with `auth = "mount"`: "own" is a network namespace of its own, as Docker makes them; "host" allows the host's
+    # in bubblewrap, with all that listens on this machine
     network: Literal["own", "host"] = "own"
-    """With `auth = "mount"`: "own" is a network namespace of its own, as Docker makes them; "host" allows the host's in
-    bubblewrap, with all that listens on this machine."""
+    # files and folders below your home that are its login, for `auth = "mount"`; default: the preset's
     login: tuple[Place, ...] = Field(default=(), strict=False)
-    """Files and folders below your home that are its login, for `auth = "mount"`; default: the preset's."""
+    # how often it may have its files evaluated in a session, beside the end
     evaluations: int = Field(default=3, ge=0, le=100)
-    """How often it may have its files evaluated in a session, beside the end."""
-    minutes: Annotated[FiniteFloat, Field(gt=0, le=1440)] = 30.0
-    """How long a session may take."""
-    tokens: int = Field(default=2_000_000, gt=0)
-    """What a session may read and write of models, in all."""
-    memory: Size | None = None
-    """Of all its processes; default: the preset's."""
-    processes: int | None = Field(default=None, gt=0)
-    """And threads, at a time; default: the preset's."""
-    disk: Size = 1 << 30
-    """What it may write."""
+    minutes: Annotated[FiniteFloat, Field(gt=0, le=1440)] = 30.0  # how long a session may take
+    tokens: int = Field(default=2_000_000, gt=0)  # what a session may read and write of models, in all
+    memory: Size | None = None  # of all its processes; default: the preset's
+    processes: int | None = Field(default=None, gt=0)  # and threads, at a time; default: the preset's
+    disk: Size = 1 << 30  # what it may write
 
 
 class AgentTable(_UserTable):
     """`[[agents]]`: agents of one kind, for runs that are started without naming any."""
 
-    kind: str
-    """Such as "editor" or "aider", or "FILE.py:Name": a class of your own, FILE as seen from these settings."""
+    kind: str  # such as "editor" or "aider", or "FILE.py:Name": a class of your own, FILE as seen from these settings
+    # a name of `[models.NAME]` or one that the endpoint knows, or several joined by commas; default: `model` above
     model: str = ""
-    """A name of `[models.NAME]` or one that the endpoint knows, or several joined by commas; default: `model` above."""
-    count: int = Field(default=1, gt=0)
-    """How many."""
+    count: int = Field(default=1, gt=0)  # how many
 
 
 class WorkerTable(_UserTable):
     """`[workers.NAME]`: a remote worker, for `evogit run --workers NAME`."""
 
+    # what runs `evogit worker` there, such as "ssh gpu1 evogit worker"; no shell reads it
     command: str = Field(min_length=1)
-    """What runs `evogit worker` there, such as "ssh gpu1 evogit worker"; no shell reads it."""
+    # how many candidates it evaluates at a time; default: one per core that it has there
     jobs: int | None = Field(default=None, gt=0)
-    """How many candidates it evaluates at a time; default: one per core that it has there."""
 
 
 class UserSettings(_UserTable):
     """A whole settings.toml."""
 
+    # what the journal survives: the death of the process, or with "fsync" (slower) a power loss, too
     durability: Literal["process", "fsync"] = "process"
-    """What the journal survives: the death of the process, or with "fsync" (slower) a power loss, too."""
-    model: str = ""
-    """The model of agents that name none."""
-    models: dict[str, ModelTable] = {}
-    """Models by the name that people call them by."""
-    commands: dict[Word, CommandTable] = {}
-    """Coding programs by the name that `--agent` calls them by."""
-    workers: dict[Word, WorkerTable] = {}
-    """Remote workers by the name that `--workers` calls them by."""
+    model: str = ""  # the model of agents that name none
+    models: dict[str, ModelTable] = {}  # models by the name that people call them by
+    commands: dict[Word, CommandTable] = {}  # coding programs by the name that `--agent` calls them by
+    workers: dict[Word, WorkerTable] = {}  # remote workers by the name that `--workers` calls them by
+    # the agents of runs that are started without naming any
     agents: tuple[AgentTable, ...] = Field(default=(), strict=False)
-    """The agents of runs that are started without naming any."""
 
     @field_validator("models")
     @classmethod
@@ -209,8 +180,7 @@ def settings_file(environ: Mapping[str, str]) -> Path:
 def load_user_settings(environ: Mapping[str, str]) -> UserSettings:
     """Read a person's settings; without a file they are the defaults.
 
-    Raises:
-        ConfigError: naming every problem and where it is, also when $EVOGIT_SETTINGS names no file.
+    Raises ConfigError: naming every problem and where it is, also when $EVOGIT_SETTINGS names no file.
     """
     file = settings_file(environ)
     try:
@@ -231,13 +201,9 @@ def _problem(loc: tuple[int | str, ...], error: Mapping[str, Any]) -> str:
     if error["type"] == "extra_forbidden" and _KEY_ITSELF.fullmatch(str(loc[-1])):
         say = 'key_env = "VARIABLE" or key_command = "COMMAND"'
         return f"{'.'.join(map(str, loc))}: a credential itself never stands in a file; say where it is: {say}"
-    return problem(loc, error, _known_keys(loc[:-1]))
-
-
-def _known_keys(loc: tuple[int | str, ...]) -> Iterable[str]:
-    if not loc:
-        return UserSettings.model_fields
     tables: dict[int | str, type[BaseModel]] = {"agents": AgentTable, "commands": CommandTable, "workers": WorkerTable}
-    if loc[0] in tables:
-        return tables[loc[0]].model_fields
-    return (PriceTable if loc[-1] == "price" and len(loc) == 3 else ModelTable).model_fields
+    table: type[BaseModel] = UserSettings
+    if place := loc[:-1]:
+        priced = place[-1] == "price" and len(place) == 3
+        table = tables.get(place[0]) or (PriceTable if priced else ModelTable)
+    return problem(loc, error, table.model_fields)

@@ -5,19 +5,19 @@ from __future__ import annotations
 import difflib
 import json
 import math
+import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Struct, to_builtins
+from pydantic import AfterValidator, BeforeValidator, StringConstraints
 
 from evogit.core import Measure, shown
 from evogit.repository.paths import is_git_folder
 
-REPEATS = 3
-"""How often a would-be best is evaluated again where scores are noisy and nobody said otherwise."""
-SLOW_REPEATS = 2
-"""The same where an evaluation takes long; one repeat could prove nothing."""
+REPEATS = 3  # how often a would-be best is evaluated again where scores are noisy and nobody said otherwise
+SLOW_REPEATS = 2  # the same where an evaluation takes long; one repeat could prove nothing
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _BYTES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
@@ -25,8 +25,7 @@ _BYTES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 
 TIMES = re.compile(r"(^|_)((milli|micro|nano)?seconds|[mun]s|time|elapsed|latency|runtime)(_|$)")
 RATES = re.compile(r"(^|_)(ops|rps|qps|fps|throughput|per_(second|sec|s))(_|$)")
-MEMORY = re.compile(r"(^|_)(memory|rss|heap)(_|$)")
-"""Names of metrics that depend on the machine."""
+MEMORY = re.compile(r"(^|_)(memory|rss|heap)(_|$)")  # names of metrics that depend on the machine
 
 
 def measure_of(metric: str) -> Measure:
@@ -41,8 +40,7 @@ def measure_of(metric: str) -> Measure:
 def seconds(value: float | str) -> float:
     """A duration in seconds, from a number of seconds or a text such as "500ms", "10s", "2m", "1h".
 
-    Raises:
-        ValueError: when it is neither, or not positive.
+    Raises ValueError: when it is neither, or not positive.
     """
     match = re.fullmatch(r"(\d+(?:\.\d+)?) ?(ms|s|m|h)", value) if isinstance(value, str) else None
     if match:
@@ -55,8 +53,7 @@ def seconds(value: float | str) -> float:
 def size(value: int | str) -> int:
     """A size in bytes, from a number of bytes or a text such as "64k", "512m", "2g".
 
-    Raises:
-        ValueError: when it is neither, or not positive.
+    Raises ValueError: when it is neither, or not positive.
     """
     match = re.fullmatch(r"(\d+)([kmg]?)", value.lower()) if isinstance(value, str) else None
     if match:
@@ -78,8 +75,7 @@ def matches(path: str, globs: Iterable[str]) -> bool:
     return any(_covers(glob, path) for glob in globs)
 
 
-MAX_BACKTRACKING = 2
-"""Wildcards of any length in a glob that is matched by `re`, whose time grows with each of them."""
+MAX_BACKTRACKING = 2  # wildcards of any length in a glob that is matched by `re`, whose time grows with each of them
 
 
 def _covers(glob: str, path: str) -> bool:
@@ -128,11 +124,7 @@ class Gate(Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> Gate:
-        """Read "METRIC OP NUMBER".
-
-        Raises:
-            ValueError: when the text is something else.
-        """
+        """Read "METRIC OP NUMBER". Raises ValueError: when the text is something else."""
         match = re.fullmatch(r"\s*(\w+)\s*(>=|<=|==|>|<)\s*(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*", text)
         if not match or not math.isfinite(float(match[3])):
             raise ValueError(f'expected "METRIC OP NUMBER" with OP one of > >= < <= ==, got {text!r}')
@@ -140,15 +132,8 @@ class Gate(Struct, frozen=True):
 
     def passes(self, metrics: Mapping[str, float]) -> bool:
         """Whether the metrics fulfil it."""
-        value, number = metrics[self.metric], self.number
-        tests = {
-            ">": value > number,
-            ">=": value >= number,
-            "<": value < number,
-            "<=": value <= number,
-            "==": value == number,
-        }
-        return tests[self.op]
+        tests = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le, "==": operator.eq}
+        return bool(tests[self.op](metrics[self.metric], self.number))
 
     def __str__(self) -> str:
         return f"{self.metric} {self.op} {self.number:g}"
@@ -167,51 +152,36 @@ class MetricReader(Struct, frozen=True):
     def parse(cls, text: str) -> MetricReader:
         """Read "exit", "junit:FILE", "regex:PATTERN", "json", "json:KEY", "cpu" or "wall".
 
-        Raises:
-            ValueError: when the text is something else.
+        Raises ValueError: when the text is something else.
         """
         match = re.fullmatch(r"(exit|cpu|wall|json)|(junit|regex|json):(.+)", text)
         if not match:
             ways = '"exit", "junit:FILE", "regex:PATTERN", "json", "json:KEY", "cpu" or "wall"'
             raise ValueError(f"expected one of {ways}, got {text!r}")
-        read = cls(match[1] or match[2], match[3] or "")  # type: ignore[arg-type]  # the expression lists them
-        read._check()
-        return read
-
-    def _check(self) -> None:
-        if self.how == "junit" and not is_safe_path(self.what):
-            raise ValueError(f'expected "junit:FILE" with a relative path, got "junit:{self.what}"')
-        if self.how == "regex":
+        how, what = match[1] or match[2], match[3] or ""
+        if how == "junit" and not is_safe_path(what):
+            raise ValueError(f'expected "junit:FILE" with a relative path, got "junit:{what}"')
+        if how == "regex":
             try:
-                re.compile(self.what)
+                re.compile(what)
             except (re.error, RecursionError, OverflowError) as error:
-                raise ValueError(f'"regex:{self.what}" is not a valid regular expression: {error}') from None
+                raise ValueError(f'"regex:{what}" is not a valid regular expression: {error}') from None
+        return cls(how, what)  # type: ignore[arg-type]  # the expression lists them
 
 
 class EvaluationCommand(Struct, frozen=True, kw_only=True):
-    """A shell command that evaluates a candidate from inside its sandbox, for tasks of kind "command".
+    """A shell command that evaluates a candidate from inside its sandbox, for tasks of kind "command"."""
 
-    Attributes:
-        text: for the shell.
-        reads: metric -> how it is read.
-        directory: where it runs, below the root of the candidate's files; empty for the root.
-        folder: the evaluator's, beside the task's file; its files are laid over the candidate's at the same path.
-        prepare: for the shell, once per seed; empty for nothing.
-        tests: for the shell, before `text`: what has to succeed and is not measured; empty for nothing.
-        retry: how often all of it is run again where it fails.
-        profile: for the shell: says where a parent's time goes, for briefs; empty for nothing.
-        decimal: "." or ",", the decimal point of the numbers that it prints; empty: as each number tells.
-    """
-
-    text: str
-    reads: Mapping[str, MetricReader]
-    directory: str = ""
+    text: str  # for the shell
+    reads: Mapping[str, MetricReader]  # metric -> how it is read
+    directory: str = ""  # where it runs, below the root of the candidate's files; empty for the root
+    # the evaluator's, beside the task's file; its files are laid over the candidate's at the same path
     folder: str = ".evogit"
-    prepare: str = ""
-    tests: str = ""
-    retry: int = 0
-    profile: str = ""
-    decimal: str = ""
+    prepare: str = ""  # for the shell, once per seed; empty for nothing
+    tests: str = ""  # for the shell, before `text`: what has to succeed and is not measured; empty for nothing
+    retry: int = 0  # how often all of it is run again where it fails
+    profile: str = ""  # for the shell: says where a parent's time goes, for briefs; empty for nothing
+    decimal: str = ""  # "." or ",", the decimal point of the numbers that it prints; empty: as each number tells
 
     def __repr__(self) -> str:
         return shown(self, but=("tests", "retry", "profile", "decimal"))  # journals hold digests of it
@@ -225,38 +195,24 @@ class EvaluationCommand(Struct, frozen=True, kw_only=True):
 
 
 class Pairwise(Struct, frozen=True):
-    """How candidates are compared, for tasks of kind "judge".
+    """How candidates are compared, for tasks of kind "judge"."""
 
-    Attributes:
-        criteria: what makes one better than another, for models and people.
-        panel: models that compare, in turn; where there is none, people do.
-        comparisons: how often a new candidate is compared.
-        calibrate: whether each model is asked now and then what is better, the seed or half of it.
-    """
-
-    criteria: str
-    panel: tuple[str, ...] = ()
-    comparisons: int = 4
-    calibrate: bool = True
+    criteria: str  # what makes one better than another, for models and people
+    panel: tuple[str, ...] = ()  # models that compare, in turn; where there is none, people do
+    comparisons: int = 4  # how often a new candidate is compared
+    calibrate: bool = True  # whether each model is asked now and then what is better, the seed or half of it
 
 
-STRENGTH = "strength"
-"""The one metric of tasks of kind "judge"."""
-WORD = r"^[a-z0-9][a-z0-9_-]*$"
-"""What names in the files look like."""
+STRENGTH = "strength"  # the one metric of tasks of kind "judge"
+WORD = r"^[a-z0-9][a-z0-9_-]*$"  # what names in the files look like
 
 
 # --- signs of failure ---------------------------------------------------------------------------------------------
 
 ERRORS = frozenset(("error", "errors", "err", "error_message", "error_msg", "exception", "traceback", "failure"))
 """Fields that tell what went wrong, when they hold a text, a list or true; a number there is a measurement."""
-GOOD = frozenset(
-    re.findall(
-        r"\w+",
-        "valid is_valid validity feasible is_feasible success successful is_success succeeded ok correct is_correct "
-        "passed all_passed",
-    )
-)
+_GOOD = "valid is_valid validity feasible is_feasible success successful is_success succeeded ok correct is_correct"
+GOOD = frozenset((*_GOOD.split(), "passed", "all_passed"))
 """Fields that say whether a result counts."""
 COUNTED = frozenset(("correct", "passed"))
 """Those of which 0 may be a count of right answers, so that only `false` is a failure."""
@@ -264,16 +220,11 @@ BAD = frozenset(("failed", "is_error", "crashed", "timeout", "timed_out"))
 CODES = frozenset(("exit_code", "exitcode", "exit_status", "returncode", "return_code"))
 STATES = frozenset(("status", "state", "outcome", "verdict", "result"))
 SIGNS = ERRORS | GOOD | BAD | CODES | STATES
-ALL, SEED = "all", "seed"
-"""Names in `ignored_failures` for every sign, and for all signs of the seed."""
+ALL, SEED = "all", "seed"  # names in `ignored_failures` for every sign, and for all signs of the seed
 
 
 def failure_signs(names: Sequence[str]) -> tuple[str, ...]:
-    """Check the names in `ignored_failures`.
-
-    Raises:
-        ValueError: one is none that is known.
-    """
+    """Check the names in `ignored_failures`. Raises ValueError: one is none that is known."""
     known = {*SIGNS, ALL, SEED}
     for name in names:
         if name not in known:
@@ -299,3 +250,32 @@ def problem(loc: tuple[int | str, ...], error: Mapping[str, Any], known: Iterabl
         return f"{where}: expected a table, NAME = VALUE below [{where}], got {error['input']!r}"
     message = str(error["msg"]).removeprefix("Value error, ").replace("Input should be", "expected", 1)
     return f"{where}: {message}" if error["type"] == "value_error" else f"{where}: {message}, got {error['input']!r}"
+
+
+def _glob(value: str) -> str:
+    if not is_safe_path(value):
+        raise ValueError(
+            f'expected a relative path or glob such as "src/**", without "..", ".git" or "\\", got {value!r}'
+        )
+    return value
+
+
+def _place(value: str) -> str:
+    if not is_safe_path(value):
+        raise ValueError(f'expected a relative path such as ".config/name.toml", without ".." or ".git", got {value!r}')
+    return value
+
+
+def _package(value: str) -> str:
+    if value.startswith("apt:") and not re.fullmatch(r"apt: *[a-z0-9][a-z0-9+.-]+([:=][\w+.:~-]+)? *", value):
+        raise ValueError(f'expected the name of a Debian package, such as "apt:gcc", got {value!r}')
+    return value
+
+
+Duration = Annotated[float, BeforeValidator(seconds)]
+Size = Annotated[int, BeforeValidator(size)]
+Glob = Annotated[str, BeforeValidator(_glob)]
+Place = Annotated[str, AfterValidator(_place)]
+Package = Annotated[str, AfterValidator(_package)]
+Module = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")]
+Word = Annotated[str, StringConstraints(pattern=WORD, max_length=60)]

@@ -25,12 +25,11 @@ from evogit.core import (
 from evogit.credentials import Redactor
 from evogit.engine.evaluation_index import EvaluationIndex
 from evogit.engine.move_order import together
-from evogit.evaluation.muting import muted
+from evogit.evaluation.evidence import muted
 from evogit.evaluation.seed_files import packed_seed
 from evogit.history.context import RunContext, redactor
-from evogit.history.decisions import restored
 from evogit.history.paired_scores import beside
-from evogit.history.state import ROUNDING
+from evogit.history.state import ROUNDING, restored
 from evogit.panel import Panel
 from evogit.repository.evidence import evidence_of, files_of, redacted, redacted_evaluation
 from evogit.sandbox import Completed

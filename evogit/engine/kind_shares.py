@@ -6,10 +6,9 @@ import asyncio
 
 from msgspec.structs import replace
 
-from evogit.agents.bandit import worth
+from evogit.agents.model_agent import worth
 from evogit.breeding.model_credit import kind_merits
 from evogit.config.run_settings import Settings
-from evogit.history.agent_kinds import past_kinds
 from evogit.history.context import RunContext
 
 SIDE_BY_SIDE = 0.8
@@ -40,7 +39,7 @@ class KindShares:
         """Whether an agent may begin a move now."""
         if not self._kinds:
             return True
-        kind = past_kinds(self._context.history).get((self._context.engine, agent), "")
+        kind = self._context.history.past_kinds().get((self._context.engine, agent), "")
         if kind not in self._kinds or self._is_stuck():
             return True
         return worth(self._kinds, kind_merits(self._context.history))[kind] >= SIDE_BY_SIDE

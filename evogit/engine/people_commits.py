@@ -10,11 +10,11 @@ from msgspec import Struct
 from evogit.config.values import matches
 from evogit.core import HUMAN, Decision, Entry, FailedProposal, NotFoundError, Proposed, RefusedError, RepositoryError
 from evogit.credentials import is_secret_name, tokens
-from evogit.evaluation.seed_check import LFS_POINTER
+from evogit.evaluation.seed_files import LFS_POINTER
 from evogit.history.context import StoredRun
 from evogit.repository import UnfitChangeError, check_path, clean, clean_title
+from evogit.repository.diff_limits import MAX_CHANGED_BYTES, check_extent
 from evogit.repository.evidence import why
-from evogit.repository.size_limits import MOST_BYTES, check_extent
 
 MOST_PARENTS = 2
 """Parents that a candidate has at most, as every display of the graph expects."""
@@ -27,7 +27,7 @@ class Adding(Struct, frozen=True):
     """Makes commits of people candidates of one run, if they change at most `most` bytes."""
 
     run: StoredRun
-    most: int = MOST_BYTES
+    most: int = MAX_CHANGED_BYTES
 
     def known(self, commit: str) -> str | None:
         """The candidate that has the tree of this commit already, None if there is none."""

@@ -13,17 +13,17 @@ from typing import Any
 from msgspec import Struct, to_builtins
 
 from evogit.adopt.admitted import admitted, is_scored
-from evogit.agents.mutation.languages_read import told_of_languages
+from evogit.agents.mutation.mutator import is_edited
 from evogit.breeding.fingerprints import UNCHANGED
 from evogit.config.run_settings import Settings
 from evogit.core import Adopted, EvoGitError, Proposed, RefusedError, RepositoryError, RunStarted, UsageError
 from evogit.engine.comparability import changes, check_comparable
 from evogit.engine.evaluations import EvaluationBackend
-from evogit.evaluation.seed_check import check_tree
-from evogit.evaluation.seed_files import write_seed
+from evogit.evaluation.seed_files import check_tree, write_seed
 from evogit.history import History
 from evogit.history.context import RunContext
 from evogit.repository.evidence import evidence_of
+from evogit.repository.paths import named as named_paths
 from evogit.repository.run_keys import commitment
 from evogit.text import one_line
 
@@ -191,11 +191,17 @@ class Start(Struct, frozen=True):
         )
 
     def _check(self, tree: str) -> None:
-        notes = check_tree(self.context.task, self.context.repository, tree)
-        if any(spec.kind == "mutator" for spec in self.settings.population):
-            notes += told_of_languages(self.context.task, self.context.repository, tree)
-        for note in notes:
+        task, trees = self.context.task, self.context.repository.trees
+        for note in check_tree(task, self.context.repository, tree):
             logger.warning("%s", note)
+        if all(spec.kind != "mutator" for spec in self.settings.population):
+            return
+        paths = [entry.path for entry in trees.whole(tree) if entry.is_file and task.is_editable(entry.path)]
+        if not any(map(is_edited, paths)):
+            raise UsageError(
+                "expected an editable Python module, because agents without a model edit no other language; got "
+                f"{named_paths(paths)}: use --model MODEL"
+            )
 
     def settle(self, names: Sequence[str]) -> None:
         """Give every agent without an individual the seed, once that is evaluated.

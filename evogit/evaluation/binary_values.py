@@ -143,11 +143,7 @@ def _understood(form: list[Any], content: bytes) -> Any:
     if numpy := sys.modules.get("numpy"):
         return numpy.frombuffer(content, dtype if kind == "numpy" else letter).reshape(shape)
     view = memoryview(content)
-    return _cast(view, letter, shape) if len(content) else view
-
-
-def _cast(view: Any, letter: str, shape: list[int]) -> memoryview:
-    return memoryview(view.cast("B").cast(letter, shape))
+    return view.cast("B").cast(letter, shape) if len(content) else view  # type: ignore[call-overload]
 
 
 def _number(kind: str, dtype: str) -> tuple[str, int]:

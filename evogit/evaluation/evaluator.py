@@ -8,7 +8,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
@@ -29,28 +29,71 @@ from evogit.core import (
     Status,
     UsageError,
 )
-from evogit.evaluation import evaluator_limits
 from evogit.evaluation.evaluator_process import EvaluatorDiedError, EvaluatorProcess
-from evogit.evaluation.evidence_limits import thinned
-from evogit.evaluation.frames import completed_of, evaluation_of
+from evogit.evaluation.evidence import thinned
+from evogit.evaluation.frames import completed_of, evaluation_of, late_reason
 from evogit.evaluation.inputs import Drawn, Inputs
 from evogit.evaluation.machine import kind_of_machine, simultaneous
-from evogit.evaluation.turns import Door, calm
 from evogit.sandbox import Completed
 from evogit.sandbox.answers import NOTHING
 from evogit.sandbox.cores import exclusive_cores, kept_free
 
-OnCase = Callable[[str, Mapping[str, float]], None]
-"""Told the name and the metrics of each case of the evaluated split as soon as it is known; from the first one again
-when the evaluation starts over because the sandbox was lost."""
-
-logger = logging.getLogger(__name__)
+LOOKS, EVERY = 10, 0.2
+"""Number of looks at the load of the machine, and the seconds between two of them."""
 
 LATER = (15.0, 60.0)
 """Seconds for which a calmer machine is waited for at most, before each further try of what had too little of it."""
-
 WORTH_A_START = 0.25
 """Seconds in which evaluations wait before another process is started for them: about what that costs."""
+
+
+class Door:
+    """Lets any number in, or one alone, who waits until all are out while no other gets in."""
+
+    def __init__(self) -> None:
+        self._door = asyncio.Lock()
+        self._inside = 0
+        self._out = asyncio.Event()
+
+    @contextlib.asynccontextmanager
+    async def entered(self, *, alone: bool) -> AsyncIterator[None]:
+        """The context of being inside."""
+        async with self._door:
+            while alone and self._inside:
+                self._out.clear()
+                await self._out.wait()
+            if alone:
+                yield
+                return
+            self._inside += 1
+        try:
+            yield
+        finally:
+            self._inside -= 1
+            self._out.set()
+
+
+async def calm(patience: float) -> None:
+    """Return once no more tasks are ready to run than the machine has cores, or after `patience` seconds."""
+    if not patience:
+        return
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(patience):
+            looks = [_running()]
+            while len(looks) < LOOKS or sum(looks[-LOOKS:]) > LOOKS * (os.cpu_count() or 1):
+                await asyncio.sleep(EVERY)
+                looks.append(_running())
+
+
+def _running() -> int:
+    """Return how many tasks of this machine run or are ready to, this one left out; 0 where nothing tells."""
+    try:
+        return int(Path("/proc/loadavg").read_text().split()[3].partition("/")[0]) - 1
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+logger = logging.getLogger(__name__)
 
 
 class EvaluationPlace(Struct, frozen=True):
@@ -73,11 +116,19 @@ class Evaluator:
     read the task's folder, the one where we are, their repositories, nor those that are `private`.
     """
 
+    shares = True
+    looks_again = True
+
     def __init__(
         self, task: Task, *, provider: str, jobs: int, drawing: Inputs | None = None, private: Sequence[Path] = ()
     ) -> None:
         self.task = task
+        self.judged: Judged = task.judged
+        self.runner = self
+        self.doubted: dict[tuple[str, str, int], str] = {}
         self._drawing = drawing or Inputs.own()
+        self.inputs = self._drawing.commitment
+        """The hash of the secret that inputs are drawn with; empty where everybody can make them."""
         self._draws = False
         self._private = (task.folder, Path.cwd(), *private)
         self.digest = task.evaluator_digest
@@ -98,35 +149,10 @@ class Evaluator:
         self._told: set[str] = set()
         self._apart = contextlib.ExitStack()
 
-    @property
-    def judged(self) -> Judged:
-        """Where scores come from."""
-        return self.task.judged
-
-    @property
-    def shares(self) -> bool:
-        """Other runs of this clone may take its evaluations over."""
-        return True
-
-    @property
-    def looks_again(self) -> bool:
-        """A new best is evaluated once more at the end."""
-        return True
-
-    @property
-    def doubted(self) -> dict[tuple[str, str, int], str]:
-        """Nothing: what is evaluated on this machine is believed."""
-        return {}
-
     def drawn(self, split: str, repeat: int) -> Drawn:
         """The seeds of the inputs of one evaluation, all that another process or machine needs for it."""
         splits = (*self.task.stages(split), split)
         return self._drawing.drawn(self.task.name, splits, self.task.draw(repeat)) if self._draws else {}
-
-    @property
-    def inputs(self) -> str:
-        """The hash of the secret that inputs are drawn with; empty where everybody can make them."""
-        return self._drawing.commitment
 
     async def __aenter__(self) -> Self:
         """Start the first process, which finds what is wrong before any candidate is made.
@@ -202,7 +228,6 @@ class Evaluator:
         *,
         split: str,
         repeat: int = 0,
-        on_case: OnCase | None = None,
         drawn: Drawn | None = None,
     ) -> tuple[Evaluation, Evidence]:
         """Evaluate the candidate with this tree id and these files, those that `is_judged` (bytes: a whole archive).
@@ -217,7 +242,7 @@ class Evaluator:
         """
         files = files if isinstance(files, Files) else Files(files)
         self.check_base(files)
-        hearing = _Hearing(on_case, self.task.limits.total)
+        hearing = _Hearing(self.task.limits.total)
         drawn = self.drawn(split, repeat) if drawn is None else drawn
         evaluation, evidence = await self._measured(hearing, files, split, self.task.draw(repeat), drawn)
         if self.judged == "pairs":  # all that is known is whether it is valid
@@ -269,11 +294,6 @@ class Evaluator:
             key=self.key(tree, split, repeat, base=files.base.id if files.base else "", place=place),
             judged=self.judged,
         )
-
-    @property
-    def runner(self) -> Evaluator:
-        """It runs commands itself."""
-        return self
 
     async def run(self, files: Files, command: Sequence[str], *, wall: float) -> Completed:
         """Run a command on these files as candidates are run, for `wall` seconds at most; waits for a free slot.
@@ -363,7 +383,6 @@ class Evaluator:
 class _Hearing:
     """What an evaluator process tells during one evaluation."""
 
-    on_case: OnCase | None
     total: float
     cases: dict[str, Mapping[str, float]] = field(default_factory=dict)
     feedback: dict[str, str] = field(default_factory=dict)
@@ -389,7 +408,7 @@ class _Hearing:
                     evaluation, evidence = evaluation_of(header, body)
             log = "\n".join(filter(None, [*self.losses, evidence.log, process.printed()]))
         except EvaluatorDiedError as death:
-            late = evaluator_limits.story(death.signal, self.total)
+            late = late_reason(death.signal, self.total)
             status: Status = "timeout" if late else "evaluator-error"
             evaluation, evidence = Evaluation(status=status, reason=late or str(death)), Evidence()
             log = death.log
@@ -407,5 +426,3 @@ class _Hearing:
             self.feedback[name] = header["feedback"]
         if metrics is not None:
             self.cases[name] = metrics
-            if self.on_case:
-                self.on_case(name, metrics)

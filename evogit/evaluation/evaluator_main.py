@@ -1,18 +1,22 @@
-"""The warm process that runs a task's trusted evaluator, one per slot: `evaluator_process.START`.
+"""Evaluator processes, and the process with one thread that has imported what they need and forks them.
 
-It speaks in `frames` over the pipes it was started with. First comes
-the task, then one request per evaluation, with a base in between when the candidates' one is new; every case goes
-back as it is yielded, then the result. An exception of the evaluator ends the process: its traceback is on stderr, and
-the engine starts another one.
+A request to fork is an environment, with three descriptors: one for stdin and stdout, one for stderr, one to report the
+id of the new process and how it ended. The new process runs a task's trusted evaluator, and speaks in `frames` over
+stdin and stdout. First comes the task, then one request per evaluation, with a base in between when the candidates' one
+is new; every case goes back as it is yielded, then the result. An exception of the evaluator ends the process: its
+traceback is on stderr, and the engine starts another one.
 """
 
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import logging
 import os
+import select
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -23,9 +27,8 @@ from typing import Any, BinaryIO
 from msgspec.structs import replace
 
 from evogit.core import BaseFiles, EvaluatorError, EvoGitError, Files, SandboxError
-from evogit.evaluation.frames import KINDS, PREFIX, completed_frame, evaluation_frame, frame
+from evogit.evaluation.frames import KINDS, PREFIX, completed_frame, evaluation_frame, frame, task_of
 from evogit.evaluation.scorer import Scorer
-from evogit.evaluation.task_json import task_of
 from evogit.sandbox.cores import exclusive_core, kept_free, turn
 from evogit.sandbox.gpus import lender
 from evogit.sandbox.providers import provider
@@ -34,10 +37,16 @@ logger = logging.getLogger(__name__)
 
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 
+MAX_REQUEST_BYTES = 1 << 20
+"""Bytes of a request, more than an environment may have."""
 
-def main(parent: int) -> None:
+
+def _evaluate(parent: int) -> None:
     """Serve the engine until it closes our stdin or dies, and with it the fork server, whose id is `parent`."""
-    _die_with(parent)
+    if sys.platform == "linux":  # elsewhere the end of stdin ends us, between evaluations
+        ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        sys.exit(0)
     requests, replies = _claim_pipes()
     lock = threading.Lock()
 
@@ -46,7 +55,9 @@ def main(parent: int) -> None:
             replies.write(message)
             replies.flush()
 
-    logging.getLogger("evogit").addHandler(_Teller(send))
+    warnings = logging.Handler(logging.WARNING)  # such as of a sandbox that isolates nothing
+    warnings.emit = lambda record: send(frame({"warning": record.getMessage()}))  # type: ignore[method-assign]
+    logging.getLogger("evogit").addHandler(warnings)
     with ExitStack() as stack:
         try:
             scorer, core = _greet(requests, send, stack)
@@ -54,18 +65,6 @@ def main(parent: int) -> None:
             send(_failure(error))
         else:
             _serve(scorer, core, requests, send)
-
-
-class _Teller(logging.Handler):
-    """Shows a person our warnings, such as of a sandbox that isolates nothing."""
-
-    def __init__(self, send: Callable[[bytes], None]) -> None:
-        super().__init__(logging.WARNING)
-        self._send = send
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Send it at once, as what follows may take long."""
-        self._send(frame({"warning": record.getMessage()}))
 
 
 def _greet(requests: BinaryIO, send: Callable[[bytes], None], stack: ExitStack) -> tuple[Scorer, int | None]:
@@ -141,9 +140,96 @@ def _claim_pipes() -> tuple[BinaryIO, BinaryIO]:
     return requests, replies
 
 
-def _die_with(parent: int) -> None:
-    """Be killed with our parent, even in the middle of an evaluation (Linux; elsewhere stdin ends it in between)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        sys.exit(0)
+def main() -> None:
+    """Fork until the process that started us, the second argument, is gone; in a forked process, evaluate."""
+    gc.freeze()  # what was imported stays: nobody need look for garbage there, at the end least of all
+    server = os.getpid()
+    if _fork_on_request(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])):
+        gc.enable()
+        _evaluate(server)
+
+
+def _fork_on_request(requests: socket.socket, engine: int) -> bool:
+    """Whether this is a forked process; the server itself ends here."""
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    wakes, woken = socket.socketpair()
+    for end in (wakes, woken):
+        end.setblocking(False)
+    signal.set_wakeup_fd(woken.fileno())
+    gone = _end_of(engine)
+    looked = select.poll()
+    for descriptor in (requests.fileno(), wakes.fileno(), gone):
+        if descriptor >= 0:
+            looked.register(descriptor, select.POLLIN)
+    tellers: dict[int, int] = {}
+    while True:
+        ready = {descriptor for descriptor, _ in looked.poll()}
+        if wakes.fileno() in ready:
+            wakes.recv(1024)
+            _tell_of_ends(tellers)
+        if gone in ready:
+            os._exit(0)  # all that was forked is killed with us
+        if requests.fileno() in ready:
+            request, descriptors, _, _ = socket.recv_fds(requests, MAX_REQUEST_BYTES, 3)
+            if not request:
+                os._exit(0)
+            if _fork(tellers, *descriptors):
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                ours = [requests.detach(), wakes.detach(), woken.detach(), gone, *tellers.values()]
+                for number in filter(lambda number: number >= 0, ours):
+                    os.close(number)
+                _become(json.loads(request), *descriptors)
+                return True
+            for number in descriptors:
+                os.close(number)
+
+
+def _fork(tellers: dict[int, int], _: int, prints: int, teller: int) -> bool:
+    """Whether this is the new process; elsewhere it is noted who will hear of its end, or told why there is none."""
+    try:
+        pid = os.fork()
+    except OSError as error:
+        os.write(prints, f"{error}\n".encode())
+        return False
+    if pid:
+        tellers[pid] = os.dup(teller)
+    return not pid
+
+
+def _end_of(engine: int) -> int:
+    """A descriptor that can be read once the engine is gone, however many have a copy of its end of the socket.
+
+    -1 where the kernel has none; the socket tells it then.
+    """
+    gone = -1
+    with suppress(OSError, AttributeError):
+        gone = os.pidfd_open(engine)
+    if os.getppid() != engine:
+        os._exit(0)
+    return gone
+
+
+def _tell_of_ends(tellers: dict[int, int]) -> None:
+    """Tell how each forked process ended that did."""
+    for pid in [*tellers]:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            teller = tellers.pop(pid)
+            with suppress(OSError):  # nobody waits for it any more
+                os.write(teller, b"%d\n" % os.waitstatus_to_exitcode(status))
+            os.close(teller)
+
+
+def _become(environment: Mapping[str, str], pipe: int, prints: int, teller: int) -> None:
+    """Take on what a process that was started anew would have."""
+    os.setsid()
+    for number in (0, 1):
+        os.dup2(pipe, number)
+    os.dup2(prints, 2)
+    coerced = os.environ.get("LC_CTYPE")  # which Python sets where there is no LANG
+    os.environ.clear()
+    os.environ.update(environment if coerced is None else {"LC_CTYPE": coerced, **environment})
+    os.write(teller, b"%d\n" % os.getpid())
+    for number in (pipe, prints, teller):
+        os.close(number)

@@ -15,8 +15,7 @@ from typing import Any, BinaryIO, Self
 from evogit.config import Task
 from evogit.core import BaseFiles, EvaluatorError, EvoGitError
 from evogit.evaluation.fork_server import Forked
-from evogit.evaluation.frames import KINDS, PREFIX, frame
-from evogit.evaluation.task_json import described
+from evogit.evaluation.frames import KINDS, PREFIX, described, frame
 from evogit.sandbox.gpus import GIVEN
 
 LONGEST_LOG = 64 * 1024
@@ -24,7 +23,7 @@ LONGEST_LOG = 64 * 1024
 
 PLACES = ("PATH", "LANG", "HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR")
 DOCKER = ("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
-"""Environment variables that evaluator processes get, and the one that names the GPUs that we may use."""
+"""Environment variables that evaluator processes get, with the one that names GPUs: where to find things, no secret."""
 
 PATIENCE = 10.0
 """Seconds for a process to end by itself, and its sandbox's workers with it."""
@@ -109,9 +108,13 @@ class EvaluatorProcess:
             self._to.write(frame(header, body))
             await self._to.drain()
             while self.busy:
-                reply, output = await self._receive()
+                header_size, body_size = PREFIX.unpack(await self._from.readexactly(PREFIX.size))
+                reply = json.loads(await self._from.readexactly(header_size))
+                output = await self._from.readexactly(body_size)
                 self.busy = not reply.keys().isdisjoint({"case", "again", "warning"})
-                _raise_error(reply)
+                if "error" in reply:
+                    kinds = {kind.__name__: kind for kind in KINDS}
+                    raise kinds.get(reply["error"], EvoGitError)(reply["message"])
                 if "warning" in reply:
                     self._tell(reply["warning"])
                 else:
@@ -119,10 +122,6 @@ class EvaluatorProcess:
         except (asyncio.IncompleteReadError, ConnectionError):
             code = await self._process.wait()
             raise EvaluatorDiedError(code, self.printed()) from None
-
-    async def _receive(self) -> tuple[dict[str, Any], bytes]:
-        header, body = PREFIX.unpack(await self._from.readexactly(PREFIX.size))
-        return json.loads(await self._from.readexactly(header)), await self._from.readexactly(body)
 
     def printed(self) -> str:
         """What the evaluator printed since the last time, at most the end of it."""
@@ -153,13 +152,6 @@ def _last(prints: BinaryIO) -> str:
     return prints.read().decode(errors="replace")
 
 
-def _raise_error(reply: Mapping[str, Any]) -> None:
-    if "error" in reply:
-        kinds = {kind.__name__: kind for kind in KINDS}
-        raise kinds.get(reply["error"], EvoGitError)(reply["message"])
-
-
 def _environment() -> dict[str, str]:
-    """What the evaluator may know of ours: where to find programs, folders and the Docker daemon, but no secret."""
-    kept = {name: os.environ[name] for name in (*PLACES, *DOCKER, GIVEN) if name in os.environ}
-    return {**kept, "PYTHONHASHSEED": "0"}
+    known = {name: os.environ[name] for name in (*PLACES, *DOCKER, GIVEN) if name in os.environ}
+    return {**known, "PYTHONHASHSEED": "0"}

@@ -1,7 +1,7 @@
-"""Evaluator processes are forked from one process that has imported already what they need.
+"""Evaluator processes are forked from one process that has already imported what they need.
 
-So a start takes a few milliseconds instead of a tenth of a second, and what they share is in memory once. The server is
-started with the first of them and ends with the process that started it; it runs nothing but `fork_server_main`.
+So a start takes a few milliseconds instead of a tenth of a second. The server is started with the first of them, runs
+nothing but `evaluator_main`, and ends with the process that started it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import BinaryIO, Self
 
 from evogit.subprocesses import DEVNULL, TimeoutExpired, python, start
 
-START = "import gc; gc.disable(); from evogit.evaluation.fork_server_main import main; main()"
+START = "import gc; gc.disable(); from evogit.evaluation.evaluator_main import main; main()"
 """Nobody looks for garbage among what is imported: it stays, and to look for it is a sixth of the start."""
 
 PATIENCE = 10.0
@@ -60,7 +60,7 @@ class Forked:
             with ExitStack() as given_up:
                 for end in (pipe, told):
                     given_up.callback(end.close)
-                said = await _Told.of(told)
+                _, said = await asyncio.get_running_loop().create_connection(_Told, sock=told)
                 pid = await said.pid
                 if pid is not None:
                     streams = await asyncio.open_connection(sock=pipe)
@@ -92,13 +92,10 @@ class Forked:
 
 
 class _Told(asyncio.Protocol):
-    """What is told of a process, a line each: its id, and its exit code in the end.
+    """The reports about a process, a line each: its id (None if there is none), and in the end its exit code.
 
-    They are futures that no end of a loop cancels, as it would a task.
-
-    Attributes:
-        pid: None where there is none.
-        code: as of `subprocess`; SIGKILL where the server was killed, and all that it forked with it.
+    The code is that of `subprocess`; SIGKILL if the server was killed, with all that it forked. Both are futures,
+    which the end of a loop does not cancel as it would a task.
     """
 
     def __init__(self) -> None:
@@ -107,12 +104,6 @@ class _Told(asyncio.Protocol):
         self.code: asyncio.Future[int] = loop.create_future()
         self._text = b""
         self._transport: asyncio.BaseTransport | None = None
-
-    @classmethod
-    async def of(cls, told: socket.socket) -> _Told:
-        """What comes over a socket from now on."""
-        _, said = await asyncio.get_running_loop().create_connection(cls, sock=told)
-        return said
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport
@@ -199,21 +190,21 @@ class _Server:
 
 
 class _Servers:
-    """Those of this process, one for each way in which it has started evaluators."""
+    """The servers of this process, one for each way in which it has started evaluators."""
 
     def __init__(self) -> None:
         self._all: list[_Server] = []
         self._one = threading.Lock()
 
     def get(self, environment: Mapping[str, str]) -> _Server:
-        """One that is as if it was started now; started where there is none."""
+        """Return a server that is as if it was started now; start one if there is none."""
         traits = _traits(environment)
         with self._one:
-            known = next((each for each in self._all if each.runs() and each.traits == traits), None)
-            if known is None:
-                known = _Server(environment, traits)
-                self._all.append(known)
-            return known
+            server = next((server for server in self._all if server.runs() and server.traits == traits), None)
+            if server is None:
+                server = _Server(environment, traits)
+                self._all.append(server)
+            return server
 
     def leave(self) -> None:
         """In a fork of ours: close what is not its, and have a lock that no thread holds which is not there."""

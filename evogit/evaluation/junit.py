@@ -41,14 +41,6 @@ class Failure:
         return re.sub(r"\d+", "0", self.sentence), self.text.rpartition("\n")[2].strip()
 
 
-def _told(alike: Sequence[Failure]) -> str:
-    """One cause: what was said of the first test case, and which others failed so."""
-    first, *others = alike
-    said = "\n".join(filter(None, [first.sentence, first.text])) if first.text else first.message
-    also = f"Failed like it: {_listed([each.name for each in others])}" if others else ""
-    return "\n".join(filter(None, [f"{first.name}: {said}".rstrip(": "), also]))
-
-
 def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - MOST_NAMES:,} more" if names[MOST_NAMES:] else ""
     return ", ".join(names[:MOST_NAMES]) + more
@@ -101,7 +93,10 @@ class Report:
             causes.setdefault(failure.cause, []).append(failure)
         ordered = sorted(causes.values(), key=len, reverse=True)
         parts = [f"{len(self._failed)} of {len(counted)} test cases failed."]
-        parts += [_told(alike) for alike in ordered[:MOST_CAUSES]]
+        for first, *others in ordered[:MOST_CAUSES]:
+            said = "\n".join(filter(None, [first.sentence, first.text])) if first.text else first.message
+            also = f"Failed like it: {_listed([each.name for each in others])}" if others else ""
+            parts.append("\n".join(filter(None, [f"{first.name}: {said}".rstrip(": "), also])))
         if rest := [failure.name for alike in ordered[MOST_CAUSES:] for failure in alike]:
             parts.append(f"Failed otherwise: {_listed(rest)}")
         return "\n\n".join(parts)

@@ -62,7 +62,7 @@ class Capacity(Struct, frozen=True):
 
     @classmethod
     def here(cls) -> Capacity:
-        """That of this process."""
+        """Return the capacity of this process."""
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         return cls(len(os.sched_getaffinity(0)), memory, len(gpus()))
 

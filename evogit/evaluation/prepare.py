@@ -16,10 +16,10 @@ from msgspec.structs import asdict, replace
 from evogit.config import Task
 from evogit.core import BaseFiles, EvaluatorError, Files, SandboxError
 from evogit.evaluation.program import CandidateFailedError, Program
-from evogit.sandbox import Sandbox
+from evogit.sandbox import Limits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.cache import cache_folder, locked
-from evogit.sandbox.limits import Limits
+from evogit.sandbox.session import Sandbox
 
 logger = logging.getLogger(__name__)
 
@@ -52,8 +52,9 @@ def layer(task: Task, prepare: Prepare, base: BaseFiles, sandbox: Sandbox) -> Ba
     file = cache_folder() / "layers" / f"{key}.tar"
     with locked(f"layer-{key}", logger.warning):
         if not file.is_file():
+            longer = replace(task.limits, wall=LONGEST, cpu=LONGEST, total=LONGEST)
             logger.warning("preparing the seed, once for all candidates (up to an hour)")
-            _keep(_prepared(prepare, base, sandbox, _limits(task.limits)), file)
+            _keep(_prepared(prepare, base, sandbox, longer), file)
         os.utime(file)  # it was used
         return BaseFiles(key, file.read_bytes(), base.readonly)
 
@@ -65,11 +66,6 @@ def remove_layers(unused: float) -> Iterator[tuple[str, int]]:
         if time.time() - about.st_mtime >= unused:
             file.unlink()
             yield file.stem, about.st_size
-
-
-def _limits(limits: Limits) -> Limits:
-    """Those of candidates, but as long as it takes."""
-    return replace(limits, wall=LONGEST, cpu=LONGEST, total=LONGEST)
 
 
 def _prepared(prepare: Prepare, base: BaseFiles, sandbox: Sandbox, limits: Limits) -> bytes:

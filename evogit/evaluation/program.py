@@ -10,18 +10,19 @@ import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from evogit.config.values import seconds
 from evogit.core import Cost, EvoGitError, SandboxLostError, Status
-from evogit.evaluation.arguments import Arguments, Put, arguments, put, restored
+from evogit.evaluation.arguments import Arguments, Put, arguments, charge, put, restored, writing
 from evogit.evaluation.binary_values import Array, checked, checked_items, read
-from evogit.evaluation.charges import charge, writing
-from evogit.sandbox import CallReply, Session
-from evogit.sandbox.limits import Breach
+from evogit.sandbox import Breach, CallReply
 from evogit.sandbox.values import MisfitError, dump, parse
+
+if TYPE_CHECKING:  # which authors of tasks need not wait for
+    from evogit.sandbox.session import Session
 
 ENDING = 1.0
 """Seconds that a server has to end after it has ended a stream, so that why it did is known."""
@@ -29,7 +30,6 @@ MOST_PRINTED = 64 * 1024
 """Bytes of stdout and of stderr that are kept of lives that began anew."""
 Check = Callable[[Any, bytes | None], Any]
 """What a value that was read, or its JSON text if it has one, stands for, if it fits a type; else a `MisfitError`."""
-
 
 PROFILE = """
 import cProfile, contextlib, functools, importlib, json, pstats, sys

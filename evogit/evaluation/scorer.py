@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import resource
+import signal
 import statistics
+import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from numbers import Real
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from evogit.config import Task
-from evogit.config.values import ALL, SEED
+from evogit.config.values import ALL, SEED, STRENGTH, EvaluationCommand
 from evogit.core import (
     BaseFiles,
     ConfigError,
@@ -29,30 +37,100 @@ from evogit.core import (
     SandboxLostError,
     Status,
 )
-from evogit.evaluation.evaluator_limits import within_own_limits
+from evogit.evaluation.command import CommandEvaluator
+from evogit.evaluation.frames import PATIENCE
 from evogit.evaluation.inputs import Drawn, generator
-from evogit.evaluation.loading import load_evaluator, wanted
 from evogit.evaluation.prepare import layer
 from evogit.evaluation.program import CandidateFailedError, Case, Invalid, Program, connection_failures
 from evogit.evaluation.told_failures import failure_in
-from evogit.sandbox import Completed, Sandbox, Session
+from evogit.sandbox import Completed
 from evogit.sandbox.answers import NOTHING
 from evogit.sandbox.archive import entries_of, pack
 from evogit.sandbox.providers import provider
+from evogit.sandbox.session import Sandbox, Session
 
 T = TypeVar("T")
-
 LONGEST_REASON = 1000
 """Characters of a reason; it may quote the candidate."""
-
 LONGEST_NAME = 60
 """Characters of the name of a number beside the metrics; it is not cut, as a part of a credential is not redacted."""
-
+MAX_OWN_BYTES = 4 << 30
+"""Bytes that an evaluation may take beyond what its evaluator had before; more is a `MemoryError`."""
 LAST_CALLS = 20
 """Calls of a traceback that are kept."""
-
 ATTEMPTS = 5
 """Times in a row that one evaluation is begun, when the sandbox is lost under it, before it is an error."""
+
+
+class LoadedEvaluator(Struct, frozen=True):
+    """A task's evaluator: `evaluate` yields cases, `prepare` (None: nothing to do) is given the seed once.
+
+    `lay` gives a candidate's files as the sandbox gets them, None where they stay as they are.
+    """
+
+    evaluate: Callable[..., object]
+    prepare: Callable[..., object] | None = None
+    lay: Callable[[Files], Files] | None = None
+
+
+def load_evaluator(task: Task) -> LoadedEvaluator:
+    """The task's evaluator.
+
+    Raises:
+        ConfigError: when its file does not define what this version expects.
+    """
+    if task.command:
+        evaluator = CommandEvaluator(task, task.command)
+        evaluate = _valid(evaluator, task.command) if task.pairwise else evaluator.evaluate
+        return LoadedEvaluator(evaluate, evaluator.prepare if task.command.prepare else None, evaluator.lay)
+    module = load(task)
+    return LoadedEvaluator(module.evaluate, getattr(module, "prepare", None))
+
+
+def _valid(evaluator: CommandEvaluator, command: EvaluationCommand) -> Callable[..., object]:
+    """Every candidate that the command does not fail on is worth the same, until it is compared with others."""
+
+    def evaluate(program: Program, split: str) -> Iterator[Case]:
+        for case in evaluator.evaluate(program, split) if command.text else [Case("valid")]:
+            yield Case(case.name, case.feedback, **{STRENGTH: 0.0})
+
+    return evaluate
+
+
+def load(task: Task) -> ModuleType:
+    """The module that defines `evaluate`; those beside it can be imported by it.
+
+    Raises:
+        ConfigError: when it does not.
+    """
+    sys.dont_write_bytecode = True  # the folder is the user's
+    sys.path.insert(0, str(task.evaluator.parent))
+    module = _import(task.evaluator)
+    if not callable(getattr(module, "evaluate", None)):
+        raise ConfigError(f"{task.evaluator}: there is no function evaluate(program, split); define it")
+    return module
+
+
+def _import(file: Path) -> ModuleType:
+    name = "evaluator_of_the_task"
+    loader = SourceFileLoader(name, str(file))
+    spec = spec_from_loader(name, loader)
+    assert spec  # a loader gives a spec
+    module = sys.modules[name] = module_from_spec(spec)  # dataclasses look their module up
+    loader.exec_module(module)
+    return module
+
+
+def wanted(evaluate: Callable[..., object]) -> set[str]:
+    """Which of the parameters `seed` and `rng` the function takes, after `program` and `split`.
+
+    Raises:
+        ConfigError: when it takes something else.
+    """
+    first, extra = (names := list(inspect.signature(evaluate).parameters))[:2], set(names[2:])
+    if first != ["program", "split"] or extra - {"seed", "rng"}:
+        raise ConfigError(f"expected evaluate(program, split) with seed and rng if needed, got ({', '.join(names)})")
+    return extra
 
 
 def aggregate(metric: Metric, values: list[float]) -> float:
@@ -178,8 +256,12 @@ class Scorer:
                 evaluation, log = _failed(failure.status, failure.reason), failure.log
             except EvaluatorError as error:
                 evaluation = _failed("evaluator-error", str(error))
-            except (RecursionError, MemoryError) as error:  # what it said was too deep or too much for the evaluator
-                evaluation, log = _failed(*_exceeded(error)), traceback.format_exc(limit=-LAST_CALLS)
+            except MemoryError:
+                evaluation = _failed("out-of-memory", "the evaluator ran out of memory on what it said")
+                log = traceback.format_exc(limit=-LAST_CALLS)
+            except RecursionError as error:
+                nested = f"the evaluator could not follow what it said, as it is nested too deep: {error}"
+                evaluation, log = _failed("invalid", nested), traceback.format_exc(limit=-LAST_CALLS)
             except connection_failures() as error:
                 blamed = next(filter(None, (program.broken_off(error) for program in programs)), None)
                 if not blamed:
@@ -279,10 +361,25 @@ class Scorer:
         return {name: _number(case.name, name, value) for name, value in case.metrics.items()}
 
 
-def _exceeded(error: RecursionError | MemoryError) -> tuple[Status, str]:
-    if isinstance(error, MemoryError):
-        return "out-of-memory", "the evaluator ran out of memory on what it said"
-    return "invalid", f"the evaluator could not follow what it said, as it is nested too deep: {error}"
+@contextmanager
+def within_own_limits(total: float) -> Iterator[None]:
+    """The context of one evaluation: `total` seconds of this process's CPU, and that much memory.
+
+    Handlers of Python would wait for a call into C to end, which is where sets are made: so the kernel ends the
+    process, and the engine tells why.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    mapped = int(Path("/proc/self/status").read_text().partition("\nVmData:")[2].split()[0]) << 10
+    with suppress(ValueError, OSError):  # a lower limit holds already
+        resource.setrlimit(resource.RLIMIT_DATA, (mapped + MAX_OWN_BYTES, hard))
+    signal.setitimer(signal.ITIMER_PROF, total)
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE * total)
+    try:
+        yield
+    finally:
+        for timer in (signal.ITIMER_PROF, signal.ITIMER_REAL):
+            signal.setitimer(timer, 0)
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
 def _failed(status: Status, reason: str) -> Evaluation:
@@ -311,10 +408,6 @@ def _number(case: str, name: str, value: object) -> float:
         with suppress(OverflowError):  # an integer beyond all floats
             number = float(value)
     if not math.isfinite(number):
-        raise EvaluatorError(f'case "{case}": expected {name} to be a finite number, got {_shown(value)}')
+        shown = f"an integer of {value.bit_length()} bits" if type(value) is int else f"{value!r:.80}"
+        raise EvaluatorError(f'case "{case}": expected {name} to be a finite number, got {shown}')
     return number
-
-
-def _shown(value: object) -> str:
-    """What came, in a few characters; of an integer that is too long to be written, how long it is."""
-    return f"an integer of {value.bit_length()} bits" if type(value) is int else f"{value!r:.80}"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import insort
+from collections import Counter
 from dataclasses import dataclass, field
 
+import msgspec
 from msgspec import Struct
 
 from evogit.core import (
@@ -12,6 +15,7 @@ from evogit.core import (
     Candidate,
     Cost,
     Duplicate,
+    Entry,
     Evaluation,
     FailedProposal,
     Proposed,
@@ -19,6 +23,7 @@ from evogit.core import (
     Spent,
     picodollars,
 )
+from evogit.history.pages import Pages, fold
 
 UNASKED = frozenset({"fitter", "random", "function", "pieces"})
 """Strategies by which merges and grafts are settled without asking a model."""
@@ -217,3 +222,156 @@ class Attempts:
 
     def _is_told(self, move: int | None) -> bool:
         return move is not None and (self.horizon is None or move <= self.horizon)
+
+
+class Moment(Struct, frozen=True):
+    """How a run stood when a candidate was first evaluated.
+
+    `proposals` are those that count against a limit, `elapsed` is in milliseconds since the run's first entry;
+    `dollars` is None where a price is not known.
+    """
+
+    evaluations: int
+    proposals: int
+    elapsed: int
+    tokens: int
+    dollars: float | None
+
+
+class Step(Struct, frozen=True):
+    """From here on `best` is the best: the number of a candidate, None where there is none."""
+
+    best: int | None
+    evaluations: int
+    elapsed: int
+    dollars: float | None
+
+
+class Moments(Pages[str, Moment]):
+    """The moments of all candidates, by id, in the order of evaluation."""
+
+
+class Course(Struct):
+    """What only the order and the time of entries tell.
+
+    Attributes:
+        began: when the first entry was written, in milliseconds since the epoch.
+        elapsed: of the latest entry, in milliseconds since then; started: of the latest start of an engine.
+        moments: of each candidate that was evaluated.
+        steps: of the best, oldest first; none where each verdict shifts all strengths, as only the last ones count.
+    """
+
+    began: int | None = None
+    elapsed: int = 0
+    started: int = 0
+    moments: Moments = msgspec.field(default_factory=Moments)
+    steps: list[Step] = msgspec.field(default_factory=list)
+
+    def tick(self, entry: Entry) -> None:
+        """Take in when an entry was written."""
+        now = 1000 * entry.time + entry.ms
+        if self.began is None:
+            self.began = now
+        self.elapsed = now - self.began
+
+    def evaluated(self, commit: str, counts: Counts, spent: Spending) -> None:
+        """Note how the run stands, with a candidate evaluated for the first time."""
+        known = (counts.evaluated, counts.charged, self.elapsed, spent.tokens)
+        self.moments[commit] = Moment(*known, None if spent.unpriced else spent.dollars)
+        fold(self.moments)
+
+    @property
+    def best(self) -> int | None:
+        """The number of the best, as far as it is noted."""
+        return self.steps[-1].best if self.steps else None
+
+    def step(self, best: int | None, counts: Counts, spent: Spending) -> None:
+        """Note that another one is the best."""
+        dollars = None if spent.unpriced else spent.dollars
+        self.steps.append(Step(best, counts.evaluated, self.elapsed, dollars))
+
+
+Done = Proposed | Duplicate | FailedProposal
+"""What a move came to."""
+
+
+@dataclass(slots=True)
+class Effort:
+    """One move in which models were asked: what it spent on each, and what it came to, None while that is open."""
+
+    move: int
+    spent: dict[str, Spending] = field(default_factory=dict)
+    done: Done | None = None
+    lost: bool = False
+    """Whether the last call brought no reply."""
+
+    @property
+    def model(self) -> str:
+        """The model that was asked last: what came of the move is its."""
+        return next(reversed(self.spent))
+
+
+class Efforts(Pages[tuple[int, str, str], Effort]):
+    """Efforts by number of the move, engine and agent."""
+
+
+LATEST = 10_000
+"""Efforts that came to something of which the order is known: who learns from them looks at far fewer."""
+
+
+@dataclass(slots=True)
+class Authors:
+    """An index of the journals: which agent and model made what.
+
+    Attributes:
+        efforts: the moves in which models were asked.
+        order: the latest of those that came to something, by number.
+        wrote: candidate -> the model that wrote it; without those that no model wrote.
+        barren: how many proposals made no candidate, by engine, agent, model, operator and strategy.
+    """
+
+    efforts: Efforts = field(default_factory=Efforts)
+    order: list[tuple[int, str, str]] = field(default_factory=list)
+    wrote: dict[str, str] = field(default_factory=dict)
+    barren: Counter[tuple[str, str, str, str, str]] = field(default_factory=Counter)
+
+    def pay(self, event: Spent) -> None:
+        """A model was asked in some move."""
+        key = (event.move, event.engine, event.agent)
+        effort = self.efforts.get(key) or Effort(event.move)
+        spending = effort.spent.pop(event.model, None) or Spending()
+        spending.add(event)
+        effort.lost = bool(event.failure)
+        effort.spent[event.model] = spending
+        self.efforts[key] = effort
+        fold(self.efforts)
+
+    def answered(self, event: Done) -> bool:
+        """Whether what a move came to is what its author said: not that of one whose model was not reached at last."""
+        effort = self.efforts.get((event.move, event.engine, event.agent))
+        asked = isinstance(event, FailedProposal) and bool(event.evidence)
+        return not effort.lost if effort else not asked
+
+    def unanswered(self, event: Done) -> bool:
+        """Whether a move came to nothing since no model said anything in it, and none was paid."""
+        effort = self.efforts.get((event.move, event.engine, event.agent))
+        if not isinstance(event, FailedProposal):
+            return False
+        if effort is None:
+            return event.ended
+        return all(each.calls == each.failed and not each.tokens for each in effort.spent.values())
+
+    def take(self, event: Done) -> None:
+        """A move came to something."""
+        key = (event.move, event.engine, event.agent)
+        effort = self.efforts.get(key)
+        if effort and effort.done is None:
+            effort.done = event
+            self.efforts[key] = effort
+            insort(self.order, key)
+            del self.order[:-LATEST]
+        model = effort.model if effort else ""
+        if not isinstance(event, Proposed):
+            self.barren[event.engine, event.agent, model, event.operator, event.strategy] += 1
+        elif model:
+            self.wrote[event.candidate] = model

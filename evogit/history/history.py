@@ -32,8 +32,7 @@ from evogit.core import (
     TaskChanged,
 )
 from evogit.history.counts import Counts, Interruption, Outage, Spending
-from evogit.history.decisions import in_force, marked
-from evogit.history.state import FAILURES, HALTS, OUTAGE, REMADE, ROUNDING, RunState
+from evogit.history.state import FAILURES, HALTS, OUTAGE, REMADE, ROUNDING, RunState, in_force, marked
 
 __all__ = ["Counts", "History", "Spending"]
 

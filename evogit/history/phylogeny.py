@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evogit.core import Candidate, NotFoundError, RepositoryError
-from evogit.history.columns import DERIVED, fold
-from evogit.history.pages import Pages
+from evogit.history.pages import DERIVED, Pages, fold
 
 
 class Candidates(Pages[str, Candidate]):
@@ -166,11 +165,7 @@ class Phylogeny:
         return self.ancestors(*(commit for commit in keep if commit in self._numbers))
 
     def find(self, revision: str) -> Candidate:
-        """The one candidate that the (abbreviated) id names.
-
-        Raises:
-            NotFoundError: when none or several match.
-        """
+        """The one candidate that the (abbreviated) id names. Raises NotFoundError: when none or several match."""
         found = self.starting_with(revision) if len(revision) >= 4 else []
         if len(found) == 1:
             return found[0]

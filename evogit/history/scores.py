@@ -12,8 +12,7 @@ from typing import Self
 from msgspec.structs import replace
 
 from evogit.core import Evaluation, Metric
-from evogit.history.columns import DERIVED, fold
-from evogit.history.pages import Pages
+from evogit.history.pages import DERIVED, Pages, fold
 from evogit.stats.estimates import LEVEL, Estimate, Noise
 from evogit.stats.scales import LINEAR, Scale, mean
 from evogit.stats.two_way import ROUNDING

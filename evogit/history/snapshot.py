@@ -21,9 +21,8 @@ from msgspec.structs import asdict
 
 import evogit.core
 from evogit.core import RepositoryError
-from evogit.history.columns import Known, Texts, codec
 from evogit.history.history import History
-from evogit.history.pages import Content
+from evogit.history.pages import Content, Known, Texts, codec
 from evogit.repository import Position, Repository
 from evogit.repository.run_keys import kept
 from evogit.trust import state_folder

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 from evogit.core import (
     Candidate,
+    Decision,
     Duplicate,
     Entry,
     Evaluation,
@@ -22,9 +23,7 @@ from evogit.core import (
     Stopped,
     Tactic,
 )
-from evogit.history.authors import Authors
-from evogit.history.counts import Attempts, Counts, Interruption, Outage, Spending
-from evogit.history.course import Course
+from evogit.history.counts import Attempts, Authors, Counts, Course, Interruption, Outage, Spending
 from evogit.history.paired_scores import PairedScores
 from evogit.history.phylogeny import Phylogeny
 from evogit.history.scores import Scores
@@ -376,3 +375,57 @@ class RunState:
     def living(self) -> list[str]:
         """Ids of the agents' current individuals, in the order of the agents, without repeats."""
         return list(dict.fromkeys(self.head(agent) for agent in self.heads))
+
+    def past_kinds(self) -> dict[tuple[str, str], str]:
+        """Return the kind of each agent by (engine, agent): `mutator`, `editor@MODEL`, `FILE.py:Name`.
+
+        Engines come in their order; a fork may give the name of an agent to another kind.
+        """
+        kinds: dict[tuple[str, str], str] = {}
+        for engine, started in self.engines.items():
+            named = [
+                f"{spec.get('kind')}@{spec['model']}" if spec.get("model") else str(spec.get("kind"))
+                for spec in started.settings.get("population", ())
+                for _ in range(spec.get("count", 1))
+            ]
+            kinds.update({(engine, agent): kind for agent, kind in zip(started.agents, named, strict=False)})
+        return kinds
+
+
+def standing(entries: Sequence[Entry]) -> list[Entry]:
+    """The decisions that no later one takes back, those to undo included, oldest first."""
+    undone: set[str] = set()
+    found: list[Entry] = []
+    for entry in reversed(entries):
+        if entry.id not in undone:
+            found.append(entry)
+            undone.add(_decision(entry).undoes)
+    return found[::-1]
+
+
+def in_force(entries: Sequence[Entry]) -> list[Entry]:
+    """Those that stand, undoing ones left out."""
+    return [entry for entry in standing(entries) if _decision(entry).kind != "undo"]
+
+
+def _decision(entry: Entry) -> Decision:
+    assert isinstance(entry.event, Decision)
+    return entry.event
+
+
+def marked(entries: Iterable[Entry], phylogeny: Phylogeny) -> tuple[set[str], set[str]]:
+    """Ids of the candidates that these decisions prune and promote."""
+    pruned, promoted = set[str](), set[str]()
+    for decision in map(_decision, entries):
+        named = [commit for commit in decision.candidates if commit in phylogeny]
+        if decision.kind == "promote":
+            promoted.update(named)
+        elif decision.kind == "prune":
+            pruned |= phylogeny.descendants(*named) if decision.subtree else set(named)
+    return pruned, promoted
+
+
+def restored(entries: Sequence[Entry], phylogeny: Phylogeny) -> set[str]:
+    """Ids of the candidates that a decision pruned which another one took back."""
+    kept = {entry.id for entry in in_force(entries)}
+    return marked((entry for entry in entries if entry.id not in kept), phylogeny)[0]

@@ -12,11 +12,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evogit.core import Compared, Evaluation
-from evogit.history.columns import DERIVED
+from evogit.history.pages import DERIVED
 from evogit.history.scores import Scores
-from evogit.stats.bradley_terry import Comparisons, Fit, fit
+from evogit.stats.bradley_terry import Comparisons, Fit, Pair, fit, opponent, pairs
 from evogit.stats.estimates import LEVEL, Estimate, deviate
-from evogit.stats.pairs import Pair, opponent, pairs
 
 ANCHOR, GROWTH = 64, 1.25
 """A fit to start from is kept after so many verdicts, and again whenever there are so many times more of them: so

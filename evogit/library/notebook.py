@@ -9,10 +9,9 @@ from typing import TextIO
 
 from evogit.core import Entry, Evaluated
 from evogit.history import History
-from evogit.history.standing import compare, decimals, places, standing, value_of
+from evogit.history.standing import compare, decimals, places, standing, value_of, way
 from evogit.repository import Repository
-from evogit.review.ended import how_ended
-from evogit.review.gains import way
+from evogit.review.json_records import how_ended
 from evogit.review.reporting import remarks
 from evogit.text import measured, number, one_line
 

@@ -31,8 +31,7 @@ class RefusingModelError(EvoGitError):
     """The endpoint refuses question after question to this model: something in the settings does not suit it."""
 
 
-Limit = Literal["dollars", "tokens"]
-"""What limits how much is asked."""
+Limit = Literal["dollars", "tokens"]  # what limits how much is asked
 
 
 class SpendingLimitError(EvoGitError):
@@ -103,7 +102,7 @@ class Price(Struct, frozen=True, kw_only=True):
         """Dollars for one attempt."""
         fresh = usage.prompt - usage.cached - usage.written
         prompt = fresh * _pico(self.prompt) + usage.cached * _pico(self.cached) + usage.written * self._to_write
-        return (self._prompt_times(usage) * prompt + usage.completion * self._each(usage)) / PICO
+        return ((1 + self._is_long(usage)) * prompt + usage.completion * self._each(usage)) / PICO
 
     def at_most(self, worst: TokenUsage) -> float:
         """Dollars for an attempt of no more tokens, whatever of its prompt is cached; what is `written` may be."""
@@ -119,13 +118,10 @@ class Price(Struct, frozen=True, kw_only=True):
     def _dearest(self, worst: TokenUsage) -> int:
         may_write = worst.written or self.written is not None
         each = max(_pico(self.prompt), _pico(self.cached), self._to_write if may_write else 0)
-        return self._prompt_times(worst) * worst.prompt * each
+        return (1 + self._is_long(worst)) * worst.prompt * each
 
     def _is_long(self, usage: TokenUsage) -> bool:
         return self.long is not None and usage.prompt > self.long
-
-    def _prompt_times(self, usage: TokenUsage) -> int:
-        return 2 if self._is_long(usage) else 1
 
     def _each(self, usage: TokenUsage) -> int:
         """Picodollars for a token of the completion."""
@@ -179,9 +175,7 @@ class Account(Protocol):
     def check(self) -> None:
         """Ask before every attempt.
 
-        Raises:
-            RunEndsError: the run ends, no other reply is wanted.
-            SpendingLimitError: a limit is reached.
+        Raises RunEndsError: the run ends, no other reply is wanted; SpendingLimitError: a limit is reached.
         """
         ...
 
@@ -191,8 +185,7 @@ class Account(Protocol):
         Its reply may have fewer tokens than `worst` says: as many as what is left pays for. Waits for attempts in
         flight where what they do not use pays for more.
 
-        Raises:
-            RunEndsError, SpendingLimitError: as `check`, and where what is left does not pay for a useful reply.
+        Raises RunEndsError, SpendingLimitError: as `check`, and where what is left does not pay for a useful reply.
         """
         ...
 
@@ -231,13 +224,9 @@ class Model(Protocol):
     async def ask(self, question: Question, account: Account) -> str:
         """The text of the reply.
 
-        Raises:
-            CredentialError: no call can succeed.
-            ModelError: no usable reply came, whatever was tried.
-            RefusingModelError: the endpoint refuses all questions.
-            RunEndsError: the run ends before another attempt.
-            SpendingLimitError: the account allows no attempt.
-            UnknownModelError: no call can succeed.
+        Raises CredentialError: no call can succeed; ModelError: no usable reply came, whatever was tried;
+        RefusingModelError: the endpoint refuses all questions; RunEndsError: the run ends before another attempt;
+        SpendingLimitError: the account allows no attempt; UnknownModelError: no call can succeed.
         """
         ...
 
@@ -245,8 +234,7 @@ class Model(Protocol):
 async def set_aside(account: Account, model: Model, worst: TokenUsage) -> Reservation:
     """Set aside what a question of a run's own costs at most; the run has no money left where it does not pay for one.
 
-    Raises:
-        RunEndsError, SpendingLimitError: as `Account.reserve`.
+    Raises RunEndsError, SpendingLimitError: as `Account.reserve`.
     """
     try:
         return await account.reserve(model, worst)

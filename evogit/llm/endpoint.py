@@ -42,15 +42,19 @@ from evogit.llm.replies import (
     LONGEST_ERROR,
     LONGEST_STREAM,
     MAY_BE_BILLED,
+    NAMES_STREAM,
+    REFUSALS,
     UNAVAILABLE,
     Fault,
     LostAttemptError,
+    StreamedReply,
+    StreamPiece,
+    piece_of,
     plain_json,
     quote,
     read_error,
     retry_after,
 )
-from evogit.llm.streams import NAMES_STREAM, REFUSALS, StreamedReply, StreamPiece, piece_of
 
 OPENAI = "api.openai.com"
 
@@ -60,18 +64,14 @@ ORDINARY_HEADERS = re.compile(
 )
 """What any endpoint is sent."""
 
-LONGEST_PAUSE = 60.0
-"""Seconds between two attempts at most, where the endpoint asks for no longer wait."""
-
-LONGEST_OUTAGE_PAUSE = 300.0
-"""The same once all attempts were lost and the endpoint is waited for."""
+LONGEST_PAUSE = 60.0  # seconds between two attempts at most, where the endpoint asks for no longer wait
+LONGEST_OUTAGE_PAUSE = 300.0  # the same once all attempts were lost and the endpoint is waited for
 
 DOUBTFUL = 20
 """Further attempts, of an hour or more, after which a question is given up if it may be what brings the endpoint down.
 """
 
-ASLEEP = 30.0
-"""Seconds by which the clocks of a machine that slept differ."""
+ASLEEP = 30.0  # seconds by which the clocks of a machine that slept differ
 
 REFUSALS_IN_A_ROW = 3
 """Questions that an endpoint refuses, with no reply in between, after which nothing it is asked will do."""
@@ -82,8 +82,7 @@ NEVER_ARRIVED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 NO_CREDIT = frozenset({"402", "insufficient_quota"})
 """Codes of errors by which an endpoint says so; OpenRouter's in a stream are HTTP's statuses."""
 
-CROWD = 16
-"""Questions that one client of openai's has in flight."""
+CROWD = 16  # questions that one client of openai's has in flight
 
 
 class ErrorAnswer(openai.OpenAIError):
@@ -128,13 +127,6 @@ async def _refuse(response: httpx2.Response) -> None:
 def _awake() -> float:
     """By how much the event loop's clock is ahead of the wall's, which goes on while the machine sleeps."""
     return asyncio.get_running_loop().time() - time.time()
-
-
-def _slept(lost: Exception) -> Exception:
-    """What becomes of an attempt that was lost while the machine slept: that is nobody's fault."""
-    if not isinstance(lost, LostAttemptError):
-        return lost
-    return LostAttemptError(f"the machine slept: {lost}", lost.usage, again=True, fault="endpoint")
 
 
 class _TooLongError(Exception):
@@ -216,8 +208,7 @@ class Client:
     def __post_init__(self) -> None:
         """Find out now if no client can be had.
 
-        Raises:
-            UsageError: the proxy that the environment names is none that can be used.
+        Raises UsageError: the proxy that the environment names is none that can be used.
         """
         try:
             self._busy[self._another()] = 0
@@ -302,19 +293,18 @@ class Endpoint:
         It may wait for an endpoint that is down. One that breaks off or answers 500 is taken to be down from the second
         question on, as the first one may be to blame.
 
-        Raises:
-            CredentialError: the endpoint does not accept the key, or there is no credit.
-            ModelError: no usable reply came.
-            RefusingModelError: the endpoint refuses all questions.
-            RunEndsError: the run ends before another attempt.
-            SpendingLimitError: the account allows no attempt.
-            UnknownModelError: the endpoint has no such model.
+        Raises CredentialError: the endpoint does not accept the key, or there is no credit; ModelError: no usable
+        reply came; RefusingModelError: the endpoint refuses all questions; RunEndsError: the run ends before another
+        attempt; SpendingLimitError: the account allows no attempt; UnknownModelError: the endpoint has no such model.
         """
         prompt = sum(estimate_tokens(message.content) for message in question.messages)
         for attempt in itertools.count():
             try:
                 async with self.client.room():
-                    reservation = await self._reserved(question, account)
+                    # what one attempt costs at most, if the endpoint heeds the ceiling that it is sent
+                    most = PREAMBLE + sum(EACH_MESSAGE + most_tokens(each.content) for each in question.messages)
+                    worst = TokenUsage(prompt=most, completion=self.longest_reply)
+                    reservation = await set_aside(account, self, worst)
                     text = await self._charged(question, prompt, account, reservation)
             except LostAttemptError as lost:
                 await self._wait(attempt, lost, account)
@@ -326,12 +316,15 @@ class Endpoint:
     async def _wait(self, attempt: int, lost: LostAttemptError, account: Account) -> None:
         """Pause before another attempt.
 
-        Raises:
-            LostAttemptError: there is none.
-            RefusingModelError: nor will there be for other questions.
+        Raises LostAttemptError: there is none; RefusingModelError: nor will there be for other questions.
         """
         if lost.fault == "question":
-            self._count_refusal(lost)
+            self.refused += 1
+            if self.refused >= REFUSALS_IN_A_ROW:
+                raise RefusingModelError(
+                    f"{self._where} refused {self.refused} questions to {self.name} in a row, the last one so: {lost}; "
+                    f"see [models.{self.name}] of your settings"
+                )
         if not lost.again:
             raise lost
         if attempt < self.patience.retries:
@@ -343,19 +336,6 @@ class Endpoint:
         seconds = self._pause(attempt, lost.wait, LONGEST_OUTAGE_PAUSE)
         if not (down and await account.wait_out(self, str(lost), seconds)):
             raise lost
-
-    def _count_refusal(self, lost: LostAttemptError) -> None:
-        self.refused += 1
-        if self.refused >= REFUSALS_IN_A_ROW:
-            raise RefusingModelError(
-                f"{self._where} refused {self.refused} questions to {self.name} in a row, the last one so: {lost}; "
-                f"see [models.{self.name}] of your settings"
-            )
-
-    async def _reserved(self, question: Question, account: Account) -> Reservation:
-        """Set aside what one attempt costs at most, if the endpoint heeds the ceiling that it is sent."""
-        prompt = PREAMBLE + sum(EACH_MESSAGE + most_tokens(message.content) for message in question.messages)
-        return await set_aside(account, self, TokenUsage(prompt=prompt, completion=self.longest_reply))
 
     @property
     def longest_reply(self) -> int:
@@ -395,7 +375,9 @@ class Endpoint:
         except FAULTS as error:
             if not streamed.complete:
                 lost = self._lost(error, prompt, streamed)
-                raise (_slept(lost) if awake - _awake() > ASLEEP else lost) from None
+                if isinstance(lost, LostAttemptError) and awake - _awake() > ASLEEP:  # nobody's fault
+                    lost = LostAttemptError(f"the machine slept: {lost}", lost.usage, again=True, fault="endpoint")
+                raise lost from None
             plain = streamed.whole  # at most its usage did not come
         return await self.reader.reply(self._redacted(plain), prompt)
 
@@ -427,7 +409,7 @@ class Endpoint:
             async with asyncio.timeout(None) as late:
                 async for event in whole_events(_parts(answer, LONGEST_STREAM)):
                     head = head or event[:LONGEST_ERROR]
-                    piece = await self._piece(event)
+                    piece = piece_of(event) if len(event) <= INLINE else await self.reader.piece(event)
                     self._take(piece, streamed)
                     if piece.last:
                         break
@@ -435,15 +417,12 @@ class Endpoint:
                         late.reschedule(asyncio.get_running_loop().time() + self.patience.late)
         except EndlessEventError:
             raise _TooLongError(LONGEST_BODY, LONGEST_BODY) from None
-        if not streamed.complete:
-            raise self._unended(head.decode(errors="replace"), streamed)
-        return streamed.whole
-
-    def _unended(self, head: str, streamed: StreamedReply) -> _BrokenOffError:
-        """A stream ended before the reply; `head` is how it began."""
-        if streamed.tokens or "data:" in head or not head:
-            return _BrokenOffError("the connection broke: the stream ended before the reply did")
-        return _BrokenOffError(f"the reply is not a stream of events: {quote(self._redacted(plain_json(head)))}")
+        if streamed.complete:
+            return streamed.whole
+        if streamed.tokens or b"data:" in head or not head:
+            raise _BrokenOffError("the connection broke: the stream ended before the reply did")
+        said = quote(self._redacted(plain_json(head.decode(errors="replace"))))
+        raise _BrokenOffError(f"the reply is not a stream of events: {said}")
 
     def _take(self, piece: StreamPiece, streamed: StreamedReply) -> None:
         if piece.error:
@@ -454,11 +433,6 @@ class Endpoint:
         streamed.take(piece)
         if streamed.size > LONGEST_BODY:
             raise _TooLongError(LONGEST_BODY, streamed.size)
-
-    async def _piece(self, event: bytes) -> StreamPiece:
-        if len(event) <= INLINE:
-            return piece_of(event)
-        return await self.reader.piece(event)
 
     @asynccontextmanager
     async def _answer(self, question: Question, most: int | None, *, streams: bool) -> AsyncIterator[Any]:

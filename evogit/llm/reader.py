@@ -13,19 +13,13 @@ from contextlib import suppress
 from typing import Any
 
 from evogit.llm import TokenUsage
-from evogit.llm.readings import LONGEST_READING, UnreadableError, head
-from evogit.llm.replies import LostAttemptError, read_reply
-from evogit.llm.streams import UNREADABLE, StreamPiece
+from evogit.llm.gateway.reading import LONGEST_READING, UnreadableError, head
+from evogit.llm.replies import UNREADABLE, LostAttemptError, StreamPiece, read_reply
 from evogit.subprocesses import DEVNULL, PIPE, leash, let_go, python, start_beside
 
-INLINE = 32_768
-"""Bytes that are read by the engine itself; the worst JSON of so many takes 2 ms."""
-
-LINE = 65_536
-"""Bytes of what is told beside a content at most."""
-
-PIECE = 65_536
-"""Bytes that are handed over at once."""
+INLINE = 32_768  # bytes that are read by the engine itself; the worst JSON of so many takes 2 ms
+LINE = 65_536  # bytes of what is told beside a content at most
+PIECE = 65_536  # bytes that are handed over at once
 
 
 class ReaderProcess:
@@ -38,8 +32,7 @@ class ReaderProcess:
     async def ask(self, asked: Mapping[str, Any], content: bytes | bytearray) -> tuple[dict[str, Any], bytes]:
         """What `reader_main` says to this.
 
-        Raises:
-            UnreadableError: it takes too much time or memory, or is not what it should be.
+        Raises UnreadableError: it takes too much time or memory, or is not what it should be.
         """
         async with self._turn:
             told: dict[str, Any] | None = None
@@ -56,11 +49,7 @@ class ReaderProcess:
         return told, found
 
     async def reply(self, body: str, prompt: int) -> tuple[str, TokenUsage]:
-        """What `read_reply` says.
-
-        Raises:
-            LostAttemptError: there is no usable reply.
-        """
+        """What `read_reply` says. Raises LostAttemptError: there is no usable reply."""
         if len(body) <= INLINE:
             return read_reply(body, prompt)
         try:
@@ -90,7 +79,9 @@ class ReaderProcess:
         return text
 
     async def _exchange(self, asked: Mapping[str, Any], content: bytes | bytearray) -> tuple[dict[str, Any], bytes]:
-        self._process = self._process or await self._start()
+        if self._process is None:
+            command = (*leash(), *python("-m", "evogit.llm.reader_main"))
+            self._process = await start_beside(command, env={}, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, limit=LINE)
         sending, coming = self._process.stdin, self._process.stdout
         assert sending
         assert coming
@@ -100,10 +91,6 @@ class ReaderProcess:
             await sending.drain()
         told = json.loads(await coming.readline())
         return told, await coming.readexactly(told.pop("bytes"))
-
-    async def _start(self) -> asyncio.subprocess.Process:
-        command = (*leash(), *python("-m", "evogit.llm.reader_main"))
-        return await start_beside(command, env={}, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, limit=LINE)
 
     async def close(self) -> None:
         """End the process; another one begins when it is needed."""

@@ -14,13 +14,18 @@ from typing import Any, BinaryIO
 
 from msgspec.structs import asdict, replace
 
-from evogit.llm.gateway.reading import count_tokens, read_event, read_request, read_whole
-from evogit.llm.readings import LONGEST_READING, UnreadableError, head
-from evogit.llm.replies import LostAttemptError, plain_json, read_reply
-from evogit.llm.streams import piece_of
+from evogit.llm.gateway.reading import (
+    LONGEST_READING,
+    UnreadableError,
+    count_tokens,
+    head,
+    read_event,
+    read_request,
+    read_whole,
+)
+from evogit.llm.replies import LostAttemptError, piece_of, plain_json, read_reply
 
-MOST_MEMORY = 2 << 30
-"""Bytes of address space; eight megabytes of empty lists take 300."""
+MOST_MEMORY = 2 << 30  # bytes of address space; eight megabytes of empty lists take 300
 
 
 def serve(coming: BinaryIO, going: BinaryIO) -> None:
@@ -70,15 +75,11 @@ def _read(asked: dict[str, Any], body: bytes) -> tuple[dict[str, Any], bytes]:
         case "plain":
             return {}, plain_json(body.decode()).encode(errors="replace")
         case _:
-            return _reply(body.decode(), asked["prompt"])
-
-
-def _reply(body: str, prompt: int) -> tuple[dict[str, Any], bytes]:
-    try:
-        text, usage = read_reply(body, prompt)
-    except LostAttemptError as lost:
-        return {"usage": asdict(lost.usage), "lost": str(lost), "again": lost.again, "fault": lost.fault}, b""
-    return {"usage": asdict(usage), "lost": ""}, text.encode()
+            try:
+                text, usage = read_reply(body.decode(), asked["prompt"])
+            except LostAttemptError as lost:
+                return {"usage": asdict(lost.usage), "lost": str(lost), "again": lost.again, "fault": lost.fault}, b""
+            return {"usage": asdict(usage), "lost": ""}, text.encode()
 
 
 if __name__ == "__main__":

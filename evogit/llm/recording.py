@@ -16,19 +16,17 @@ import os
 import stat
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import DecodeError, Struct, ValidationError
+from msgspec import json as json_lines
 from msgspec.structs import asdict
 
 from evogit.core import UsageError
 from evogit.llm import (
     Account,
     Limit,
-    Message,
     Model,
     ModelError,
     Price,
@@ -40,36 +38,24 @@ from evogit.llm import (
 )
 from evogit.llm.replies import CUT
 
-_USAGE = TokenUsage.__struct_fields__
 
-
-@dataclass(slots=True)
 class _Listener:
-    """Passes charges on and remembers them."""
+    """An account that remembers the charges that it passes on."""
 
-    account: Account
-    charges: list[dict[str, Any]] = field(default_factory=list)
-
-    def check(self) -> None:
-        self.account.check()
-
-    async def reserve(self, model: Model, worst: TokenUsage) -> Reservation:
-        return await self.account.reserve(model, worst)
-
-    async def pause(self, seconds: float) -> None:
-        await self.account.pause(seconds)
-
-    async def wait_out(self, model: Model, why: str, seconds: float) -> bool:
-        return await self.account.wait_out(model, why, seconds)
-
-    def exhaust(self, limit: Limit) -> None:
-        self.account.exhaust(limit)
+    def __init__(self, account: Account) -> None:
+        self.check = account.check
+        self.reserve = account.reserve
+        self.pause = account.pause
+        self.wait_out = account.wait_out
+        self.exhaust = account.exhaust
+        self.charges: list[dict[str, Any]] = []
+        self._charge = account.charge
 
     def charge(
         self, model: Model, usage: TokenUsage, failure: str = "", reservation: Reservation | None = None
     ) -> None:
         self.charges.append({**asdict(usage), "failure": failure})
-        self.account.charge(model, usage, failure, reservation)
+        self._charge(model, usage, failure, reservation)
 
 
 class Recorder:
@@ -101,8 +87,7 @@ class Recorder:
             raise UsageError(f"cannot write the recording {self._file}: {error.strerror}") from error
 
 
-NOTHING = Price(prompt=0, cached=0, completion=0)
-"""What a model costs of which nothing was recorded."""
+NOTHING = Price(prompt=0, cached=0, completion=0)  # what a model costs of which nothing was recorded
 
 
 class RecordedModel:
@@ -148,6 +133,17 @@ class RecordedModel:
         )
 
 
+class RecordedCharge(TokenUsage, frozen=True, kw_only=True):
+    """One attempt; older recordings do not have all fields."""
+
+    failure: str
+
+    @property
+    def usage(self) -> TokenUsage:
+        """The tokens alone."""
+        return TokenUsage(**{name: getattr(self, name) for name in TokenUsage.__struct_fields__})
+
+
 class RecordedCall(Struct, frozen=True, kw_only=True):
     """One line of a recording."""
 
@@ -155,13 +151,14 @@ class RecordedCall(Struct, frozen=True, kw_only=True):
     model: str
     move: int
     attempt: int
-    price: Price | None
+    price: tuple[float, float, float] | None  # dollars for a million tokens: prompt, cached, completion
+    written: float | None = None
+    long: int | None = None
     context: int
-    charges: tuple[tuple[TokenUsage, str], ...]
-    reply: str | None
-    error: str
-    limit: Limit | None
-    """What was left of it did not pay for the question."""
+    charges: tuple[RecordedCharge, ...]
+    reply: str | None = None
+    error: str = ""
+    limit: Limit | None = None  # what was left of it did not pay for the question
 
 
 class ReplayedModel:
@@ -173,27 +170,27 @@ class ReplayedModel:
 
     def __init__(self, name: str, records: Sequence[RecordedCall]) -> None:
         self.name = name
-        self.price: Price | None = records[0].price if records else NOTHING
-        self.context = records[0].context if records else 100_000
+        first = records[0] if records else None
+        self.price: Price | None = NOTHING
+        self.context = 100_000
+        if first:
+            prices = dict(zip(("prompt", "cached", "completion"), first.price, strict=True)) if first.price else None
+            self.price = None if prices is None else Price(**prices, written=first.written, long=first.long)
+            self.context = max(first.context, 1)
         self._left: dict[str, list[RecordedCall]] = defaultdict(list)
         for record in records:
             self._left[record.key].append(record)
 
     async def ask(self, question: Question, account: Account) -> str:
-        """The recorded reply.
-
-        Raises:
-            ModelError: the question was not recorded, its reply was none, or what is left does not pay for all of it.
-            RunEndsError: the run ends before another attempt.
-            SpendingLimitError: the account allows no attempt.
-        """
+        """The recorded reply."""
         account.check()
         record = self._take(question)
         await asyncio.sleep(0)
-        for usage, failure in record.charges:
+        for charge in record.charges:
+            usage = charge.usage
             held = await set_aside(account, self, usage)
             said = held.cut(usage)
-            account.charge(self, said, failure if said == usage else CUT, held)
+            account.charge(self, said, charge.failure if said == usage else CUT, held)
             if said != usage:
                 raise ModelError(CUT)
         if record.limit:
@@ -221,21 +218,17 @@ def question_key(model: str, question: Question) -> str:
 
     What was measured has no part in it: times that a test prints differ, while all that was said before is the same.
     """
-    messages = [[each.role, None if each.measured else _lasting(each)] for each in question.messages]
-    text = json.dumps([model, messages])
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _lasting(message: Message) -> str:
-    """What a message says whenever the same is done."""
-    return message.content.replace(message.varying, "") if message.varying else message.content
+    messages = [
+        [each.role, None if each.measured else each.content.replace(each.varying, "") if each.varying else each.content]
+        for each in question.messages
+    ]
+    return hashlib.sha256(json.dumps([model, messages]).encode()).hexdigest()
 
 
 def read_recording(file: Path) -> dict[str, list[RecordedCall]]:
     """Model -> what was recorded of it. Lines that are no JSON were cut off when an engine died, and are left out.
 
-    Raises:
-        UsageError: the file cannot be read or is not a recording.
+    Raises UsageError: the file cannot be read or is not a recording.
     """
     try:
         if not stat.S_ISREG(file.stat().st_mode):
@@ -245,42 +238,13 @@ def read_recording(file: Path) -> dict[str, list[RecordedCall]]:
         raise UsageError(f"cannot read the recording {file}: {error}") from error
     records: dict[str, list[RecordedCall]] = defaultdict(list)
     for number, line in enumerate(lines, 1):
-        with suppress(json.JSONDecodeError):
-            try:
-                record = _record(json.loads(line))
-            except json.JSONDecodeError:
-                raise
-            except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-                raise UsageError(f"{file}, line {number}: expected a record of --record, got {error!r}") from None
-            records[record.model].append(record)
+        try:
+            record = json_lines.decode(line, type=RecordedCall)
+        except (ValidationError, RecursionError) as error:
+            raise UsageError(f"{file}, line {number}: expected a record of --record, got {error!r}") from None
+        except DecodeError:
+            continue
+        records[record.model].append(record)
     if not records:
         raise UsageError(f"expected a recording that `evogit run --record` made, found no record in {file}")
     return dict(records)
-
-
-def _record(said: dict[str, Any]) -> RecordedCall:
-    prices = said["price"]
-    return RecordedCall(
-        key=str(said["key"]),
-        model=str(said["model"]),
-        move=int(said["move"]),
-        attempt=int(said["attempt"]),
-        price=None if prices is None else _price(prices, said),
-        context=max(int(said["context"]), 1),
-        charges=tuple((_usage(each), str(each["failure"])) for each in said["charges"]),
-        reply=said.get("reply"),
-        error=str(said.get("error", "")),
-        limit=said.get("limit"),
-    )
-
-
-def _price(prices: Sequence[float], said: Mapping[str, Any]) -> Price:
-    prompt, cached, completion = prices
-    return Price(
-        prompt=prompt, cached=cached, completion=completion, written=said.get("written"), long=said.get("long")
-    )
-
-
-def _usage(said: Mapping[str, Any]) -> TokenUsage:
-    """Older recordings do not have all fields."""
-    return TokenUsage(**{name: said[name] for name in _USAGE if name in said})

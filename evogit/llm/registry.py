@@ -8,13 +8,12 @@ import os
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from evogit.config.user_settings import ModelTable, UserSettings, endpoint_url, settings_file
 from evogit.core import UsageError
 from evogit.llm import CredentialError, Model, Price
-from evogit.llm.prices import known_price
 from evogit.llm.reader import ReaderProcess
 from evogit.llm.recording import RecordedModel, Recorder, ReplayedModel, read_recording
 from evogit.llm.script import SCRIPT, ScriptedModel
@@ -23,15 +22,14 @@ from evogit.subprocesses import PIPE, TimeoutExpired, shell, start
 if TYPE_CHECKING:
     from evogit.llm.endpoint import Client, Endpoint
 
+
+import re
+
 OPENAI = "https://api.openai.com/v1"
 OPENAI_KEY = "OPENAI_API_KEY"
-SHORTEST_SECRET = 8
-"""Characters of a key that is kept secret; what stands for "no key" at local servers is shorter."""
-ALIKE = 0.8
-"""Similarity of a name to one of the settings from which on it is taken for a slip, and asked nowhere."""
-
-LONGEST_KEY_COMMAND = 120
-"""Seconds that a command which prints a key may take; a person may have to type a password."""
+SHORTEST_SECRET = 8  # characters of a key that is kept secret; what stands for "no key" at local servers is shorter
+ALIKE = 0.8  # similarity of a name to one of the settings from which on it is taken for a slip, and asked nowhere
+LONGEST_KEY_COMMAND = 120  # seconds that a command which prints a key may take; a person may have to type a password
 
 
 class OpenModels:
@@ -67,9 +65,8 @@ class OpenModels:
 
         With `optional_in_recording` others may be asked in its stead, so that a recording need not have it.
 
-        Raises:
-            CredentialError: its key cannot be had; the message says where it was looked for.
-            UsageError: there is no name, or the script or recording is unusable.
+        Raises CredentialError: its key cannot be had; the message says where it was looked for; UsageError: there is
+        no name, or the script or recording is unusable.
         """
         if not name:
             raise UsageError("expected a model; name one with --model NAME or --agent KIND@NAME, or in your settings")
@@ -81,8 +78,7 @@ class OpenModels:
     def endpoint(self, name: str) -> str:
         """Where questions to this model go: a URL, or empty where EvoGit answers them itself.
 
-        Raises:
-            UsageError: OPENAI_BASE_URL is no URL.
+        Raises UsageError: OPENAI_BASE_URL is no URL.
         """
         if self._recorded is not None or name.startswith(SCRIPT):
             return ""
@@ -102,9 +98,7 @@ class OpenModels:
     def endpoint_of(self, name: str) -> Endpoint:
         """The endpoint of a model itself, for programs that ask it in their own ways; nothing of that is recorded.
 
-        Raises:
-            CredentialError: its key cannot be had.
-            UsageError: EvoGit answers for this model itself.
+        Raises CredentialError: its key cannot be had; UsageError: EvoGit answers for this model itself.
         """
         if not self.endpoint(name):
             of = "--replay" if self._recorded is not None else "a script"
@@ -146,38 +140,30 @@ class OpenModels:
         return ModelTable()
 
     def _endpoint(self, name: str, table: ModelTable) -> Endpoint:
-        from evogit.llm.endpoint import Endpoint, Patience
+        from evogit.llm.endpoint import Client, Endpoint, Patience
 
         url, (key, key_from) = self.endpoint(name), self._key(name, table)
+        client = self._clients.get((url, key)) or Client(url, key)
+        self._clients[url, key] = client
+        client.narrow(table.at_once)
+        options = {"temperature": table.temperature, "reasoning_effort": table.reasoning_effort or None}
+        host = urlsplit(url).hostname or ""  # OpenAI's newer models, Azure's too, know no other limit on a reply
+        knows_no_other = url.rstrip("/") == OPENAI or host.endswith(".azure.com")
         return Endpoint(
             name=name,
             id=table.id or name,
             price=_price(table, url, table.id or name),
             context=table.context,
-            client=self._client(url, key, table.at_once),
+            client=client,
             key_from=key_from,
             secrets=self.secrets,
             rng=self._rng,
-            options=_options(table),
+            options={name: value for name, value in options.items() if value is not None},
             max_tokens=table.max_tokens,
-            ceiling=_ceiling(url),
-            patience=Patience(
-                connect=table.connect,
-                first_byte=table.first_byte,
-                total=table.total,
-                retries=table.retries,
-                pause=table.pause,
-            ),
+            ceiling="max_completion_tokens" if knows_no_other else "max_tokens",
+            patience=Patience(**{name: getattr(table, name) for name in Patience.__struct_fields__}),
             reader=self.reader,
         )
-
-    def _client(self, url: str, key: str, at_once: int | None) -> Client:
-        from evogit.llm.endpoint import Client
-
-        if (url, key) not in self._clients:
-            self._clients[url, key] = Client(url, key)
-        self._clients[url, key].narrow(at_once)
-        return self._clients[url, key]
 
     def _key(self, name: str, table: ModelTable) -> tuple[str, str]:
         """The key, and where it came from in words. A key for OpenAI goes to no other endpoint unless it is named."""
@@ -217,17 +203,9 @@ class OpenModels:
 
 
 def open_models(
-    user: UserSettings,
-    rng: random.Random | None = None,
-    *,
-    record: Path | None = None,
-    replay: Path | None = None,
+    user: UserSettings, rng: random.Random | None = None, *, record: Path | None = None, replay: Path | None = None
 ) -> OpenModels:
-    """The models of one engine; `rng` spreads what is tried again.
-
-    Raises:
-        UsageError: the recording cannot be read or written.
-    """
+    """The models of one engine; `rng` spreads what is tried again."""
     return OpenModels(user, rng or random.Random(), record=record, replay=replay)
 
 
@@ -257,12 +235,34 @@ def _price(table: ModelTable, url: str, model: str) -> Price | None:
     return Price(prompt=price.input, cached=cached, completion=price.output, written=price.written)
 
 
-def _ceiling(url: str) -> str:
-    """What an endpoint calls the limit on the tokens of a reply; OpenAI's newer models, Azure's too, know no other."""
-    host = urlsplit(url).hostname or ""
-    return "max_completion_tokens" if url.rstrip("/") == OPENAI or host.endswith(".azure.com") else "max_tokens"
+LONG = 272_000
+"""Tokens of a prompt above which a call of a model that takes more costs more, as the pages of these models say:
+https://developers.openai.com/api/docs/models/gpt-5.4 and, by transcriptions of it, that of gpt-5.5.
+"""
+
+PRICES = {
+    "gpt-5.5": Price(prompt=5.00, cached=0.50, completion=30.00, long=LONG),
+    "gpt-5.4": Price(prompt=2.50, cached=0.25, completion=15.00, long=LONG),
+    "gpt-5.4-mini": Price(prompt=0.75, cached=0.075, completion=4.50),
+    "gpt-5.4-nano": Price(prompt=0.20, cached=0.02, completion=1.25),
+    "gpt-5": Price(prompt=1.25, cached=0.125, completion=10.00),
+    "gpt-5-mini": Price(prompt=0.25, cached=0.025, completion=2.00),
+    "gpt-5-nano": Price(prompt=0.05, cached=0.005, completion=0.40),
+    "gpt-4.1": Price(prompt=2.00, cached=0.50, completion=8.00),
+    "gpt-4.1-mini": Price(prompt=0.40, cached=0.10, completion=1.60),
+    "gpt-4.1-nano": Price(prompt=0.10, cached=0.025, completion=0.40),
+}
+"""The table of June 2026: dollars for a million tokens at the standard tier, as transcriptions of OpenAI's own page
+https://developers.openai.com/api/docs/pricing give them: the GPT-5.5 and GPT-5.4 families from
+https://github.com/api-evangelist/openai (plans/openai-plans-pricing.yml of 2026-05-04), the same in
+https://www.morphllm.com/openai-api-pricing and
+https://tokenmix.ai/blog/openai-api-cost-2026-gpt-5-5-5-4-nano-batch (both June 2026); GPT-5 and GPT-4.1 from
+https://deploybase.ai/articles/openai-pricing (March 2026). Not verified by a second source: the rates of cached tokens
+of GPT-5 and GPT-4.1, from the documentation of the Rust crate adk-model 0.6 (March 2026), and all that changed since;
+OpenAI's own page could not be read. Residency of data (10 % more) and other tiers are not asked for.
+"""
 
 
-def _options(table: ModelTable) -> dict[str, Any]:
-    options = {"temperature": table.temperature, "reasoning_effort": table.reasoning_effort or None}
-    return {name: value for name, value in options.items() if value is not None}
+def known_price(model: str) -> Price | None:
+    """The price of a model at OpenAI's own endpoint, dated versions of it included; None for others."""
+    return PRICES.get(re.sub(r"-\d{4}-\d{2}-\d{2}$", "", model))

@@ -10,12 +10,10 @@ from evogit.core import UsageError
 from evogit.llm import Account, ModelError, Price, Question, TokenUsage, estimate_tokens, set_aside
 from evogit.llm.replies import CUT
 
-SCRIPT = "script:"
-"""What the name of a scripted model begins with; the path of the file follows."""
+SCRIPT = "script:"  # what the name of a scripted model begins with; the path of the file follows
 
 
-FREE = Price(prompt=0, cached=0, completion=0)
-"""What a script costs where nobody says otherwise."""
+FREE = Price(prompt=0, cached=0, completion=0)  # what a script costs where nobody says otherwise
 
 
 class ScriptedModel:
@@ -33,12 +31,7 @@ class ScriptedModel:
         self._replies = _replies(file)
 
     async def ask(self, question: Question, account: Account) -> str:
-        """The next reply of the file; its tokens are estimated, and cost what `price` says.
-
-        Raises:
-            ModelError: what is left does not pay for all of the reply.
-            RunEndsError, SpendingLimitError: the account allows no attempt.
-        """
+        """The next reply of the file; its tokens are estimated, and cost what `price` says."""
         await asyncio.sleep(0)
         reply = self._replies[(question.move - 1 + question.attempt) % len(self._replies)]
         prompt = sum(estimate_tokens(message.content) for message in question.messages)

@@ -12,8 +12,8 @@ from msgspec import to_builtins
 
 from evogit.core import Candidate
 from evogit.history import History
-from evogit.history.decisions import standing
 from evogit.history.standing import decimals, places, value_of
+from evogit.history.state import standing
 from evogit.page.payload import FollowedRun, Record
 from evogit.repository import Repository
 from evogit.repository.evidence import FEEDBACK, SESSION, is_prompt, read_feedback, session_facts

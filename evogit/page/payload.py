@@ -15,10 +15,10 @@ from msgspec.structs import astuple
 from evogit.core import HOLDOUT, Candidate, Compared, Entry, Evaluated, RunStarted, TaskChanged
 from evogit.history import History
 from evogit.history.context import StoredRun
-from evogit.history.course import Moment, Step
+from evogit.history.counts import Moment, Step
 from evogit.history.standing import WAITING, Standing, Verdict, places, standing
 from evogit.repository import Repository
-from evogit.review.current_work import doing
+from evogit.review.forecast import doing
 from evogit.review.json_records import SCHEMA, finite
 
 KEPT = 400

@@ -12,10 +12,16 @@ from msgspec import Struct
 
 from evogit.core import Proposed, RefusedError, RepositoryError
 from evogit.repository import journal_records, refs
-from evogit.repository.commit_text import committer_of, message_of
-from evogit.repository.foreign_entries import Allowance
 from evogit.repository.keeping import Keeping, is_link
-from evogit.repository.objects import mismatch, named_errors, object_size, read_commit
+from evogit.repository.objects import (
+    Allowance,
+    committer_of,
+    message_of,
+    mismatch,
+    named_errors,
+    object_size,
+    read_commit,
+)
 from evogit.text import one_line
 
 KINDS = ("keep", "thinned", "signed", "journal")

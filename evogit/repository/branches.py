@@ -128,11 +128,7 @@ class Branches:
         return str(written("a commit", self._repo, write))
 
     def person(self) -> pygit2.Signature:
-        """Who commits, with the time of now.
-
-        Raises:
-            RefusedError: Git does not know the person.
-        """
+        """Who commits, with the time of now. Raises RefusedError: Git does not know the person."""
         try:
             return self._repo.default_signature
         except (KeyError, pygit2.GitError) as error:

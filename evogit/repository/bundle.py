@@ -11,10 +11,9 @@ import pygit2
 from msgspec import Struct
 
 from evogit.core import RepositoryError
-from evogit.repository.git import passing, run_git
-from evogit.repository.held_folders import held_folder
+from evogit.repository.commit_writer import notes_tree
+from evogit.repository.git import held_folder, passing, run_git
 from evogit.repository.messages import clean, clean_title
-from evogit.repository.notes import notes_tree
 from evogit.repository.trees import FOLDER, GITLINK, Trees
 
 BEGINNING = 946_684_800

@@ -133,11 +133,7 @@ class Engines:
             os.close(descriptor)
 
     def check_idle(self) -> None:
-        """Refuse a second engine that does not join.
-
-        Raises:
-            RefusedError: an engine is at work.
-        """
+        """Refuse a second engine that does not join. Raises RefusedError: an engine is at work."""
         others = self.alive()
         if any((self._folder, name) in OWN for name in others):
             raise RefusedError(

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -26,6 +32,9 @@ from evogit.subprocesses import (
     start_beside,
     too_long,
 )
+
+if TYPE_CHECKING:
+    import asyncio
 
 USAGE = 129
 """Exit code of a git that does not know the command or option."""
@@ -107,31 +116,19 @@ def run_git(
 
 
 def resident_git(surroundings: Mapping[str, str], *arguments: str) -> Popen[bytes]:
-    """Start a git that answers on its stdout what it is asked on its stdin.
-
-    Raises:
-        RepositoryError: git is missing.
-    """
+    """Start a git that answers on its stdout what it is asked on its stdin. Raises RepositoryError: git is missing."""
     return start(git_command(*arguments), env=surroundings, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, bufsize=0)
 
 
 def git_command(*arguments: str) -> tuple[str, ...]:
-    """The command line of a git that ends with us.
-
-    Raises:
-        RepositoryError: git is missing.
-    """
+    """The command line of a git that ends with us. Raises RepositoryError: git is missing."""
     if shutil.which("git") is None:
         raise RepositoryError(MISSING)
     return *leash(), "git", *arguments
 
 
 def git_version() -> str:
-    """The first line of `git --version`.
-
-    Raises:
-        RepositoryError: git is missing or does not work.
-    """
+    """The first line of `git --version`. Raises RepositoryError: git is missing or does not work."""
     return run_git(ROOT, "--version").stdout.decode(errors="replace").strip()
 
 
@@ -176,3 +173,84 @@ def _quoted(folder: str) -> str:
     """A folder as an entry of a list of them: in C quotes, since a plain one must not hold a colon (git(1))."""
     escaped = folder.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
+
+
+OLD = 60.0
+"""Seconds after which a folder that nobody holds was left behind."""
+
+
+@contextlib.contextmanager
+def held_folder(parent: Path, prefix: str) -> Iterator[Path]:
+    """A new folder for this process alone, closed to other people."""
+    for left in parent.glob(f"{prefix}*"):
+        _remove_left(left)
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+    with _locked(folder, fcntl.LOCK_EX):  # waits for who only looks whether it was left behind
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_left(folder: Path) -> None:
+    with contextlib.suppress(OSError), _locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB) as about:
+        if about.st_uid == os.geteuid() and time.time() - about.st_mtime > OLD:  # else it may be about to be held
+            shutil.rmtree(folder)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path, how: int) -> Iterator[os.stat_result]:
+    """Hold a folder, which ends with this process however that ends; yields what is known of it.
+
+    Anybody may have made the name in a shared folder: neither a link nor a pipe is opened.
+
+    Raises:
+        OSError: another process holds it and `how` is not to wait, it is another person's, or not a folder.
+    """
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(held, how)
+        yield os.fstat(held)
+    finally:
+        os.close(held)
+
+
+PACK_EVERY = 10_000
+"""Candidates after which loose objects are packed while a run goes on: 360 MB. Not more often, since ext4 makes new
+files up to ten times slower for minutes after thousands were removed (docs/design/engine.md)."""
+
+PACK_AT_END = 2_000
+"""Candidates for which a pack is worth the wait when an engine stops."""
+
+MANY_PACKS = 20
+"""Packs of a repository beyond which small ones are put together."""
+
+
+class Packer:
+    """Calls `pack` whenever a run has grown enough, one call at a time."""
+
+    def __init__(self, pack: Callable[[], Awaitable[None]], candidates: int) -> None:
+        self._pack = pack
+        self._packed = candidates
+        self._packing: asyncio.Task[None] | None = None
+
+    def grown(self, candidates: int) -> None:
+        """Note how many candidates there are now."""
+        import asyncio  # which takes a while to load, and reading needs none of it
+
+        idle = self._packing is None or self._packing.done()
+        if idle and candidates - self._packed >= PACK_EVERY:
+            self._packing = asyncio.create_task(self._quietly(candidates))
+
+    async def finish(self, candidates: int) -> None:
+        """Wait for what is being packed, and pack what is left to."""
+        if self._packing is not None:
+            await self._packing
+        if candidates - self._packed >= PACK_AT_END:
+            await self._quietly(candidates)
+
+    async def _quietly(self, candidates: int) -> None:
+        """A failure (a person's `git gc` at work, say) costs room and no data, so the next round may do better."""
+        self._packed = candidates
+        with suppress(RepositoryError):
+            await self._pack()

@@ -91,11 +91,7 @@ def is_borrowing(common: Path) -> bool:
 
 
 def check_ignores(folder: Path) -> None:
-    """Refuse a checkout whose `.gitignore` Git would wait for.
-
-    Raises:
-        RepositoryError: it is a pipe or a device.
-    """
+    """Refuse a checkout whose `.gitignore` Git would wait for. Raises RepositoryError: it is a pipe or a device."""
     _check_file(folder / ".gitignore")
 
 

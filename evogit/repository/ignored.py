@@ -10,7 +10,8 @@ from pathlib import Path
 import pygit2
 
 from evogit.core import RepositoryError
-from evogit.repository.git import passing, run_git
+from evogit.repository.git import git, passing, run_git
+from evogit.repository.git_files import check_ignores
 
 HERE = b"./"
 """Before a path that may begin with a colon, which would be magic to Git."""
@@ -23,12 +24,9 @@ NONE = 1
 
 
 def ignored(paths: Collection[str], patterns: str, files: Mapping[str, bytes] | None = None) -> set[str]:
-    """Those of the paths, which need not be there, that Git ignores.
+    """Those of the paths, which need not be there, that Git ignores by `patterns`, as in a `.gitignore` at the root.
 
-    Args:
-        paths: each one that `check_path` takes.
-        patterns: as in a `.gitignore` at the root, one a line; what `files` say goes first.
-        files: `.gitignore` files with their paths, which `check_path` takes.
+    What `files`, `.gitignore` files by path, say goes first. All paths are such as `check_path` takes.
 
     Raises:
         GitTooLongError: the patterns take too long.
@@ -52,3 +50,18 @@ def ignored(paths: Collection[str], patterns: str, files: Mapping[str, bytes] | 
     except (OSError, pygit2.GitError) as error:
         raise RepositoryError(f"cannot look up what is ignored: {error}; make room") from error
     return {os.fsdecode(path.removeprefix(HERE)) for path in done.stdout.split(b"\0") if path}
+
+
+async def tracked_below(git_dir: Path, folder: Path) -> list[str]:
+    """Paths below `folder` that are in the repository's index or that no `.gitignore` there excludes, sorted.
+
+    They use forward slashes and are relative to the folder, which is taken for the root of a checkout. Some may be
+    gone, or no files. No index is written.
+
+    Raises:
+        RepositoryError: when git cannot look at it.
+    """
+    check_ignores(folder)
+    where = ("-C", str(folder), f"--work-tree={folder}")
+    listed = await git(git_dir, *where, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    return sorted({os.fsdecode(path) for path in listed.stdout.split(b"\0") if path})

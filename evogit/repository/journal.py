@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import math
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from heapq import merge
@@ -14,16 +15,61 @@ from pathlib import Path
 import pygit2
 from msgspec import Struct
 
-from evogit.core import Entry, Event, EvoGitError, RepositoryError, RunStarted
+from evogit.core import Entry, Event, EvoGitError, Forked, RepositoryError, RunStarted
 from evogit.credentials import REDACTED, Redactor
 from evogit.repository import journal_records, refs
-from evogit.repository.backlog import CHUNK, Backlog
-from evogit.repository.commit_text import committer_of, message_of
 from evogit.repository.commit_writer import CommitWriter
-from evogit.repository.foreign_entries import Allowance, TooLargeError
-from evogit.repository.objects import mismatch, read_commit
+from evogit.repository.objects import Allowance, TooLargeError, committer_of, message_of, mismatch, read_commit
 from evogit.repository.run_keys import RunKeys, commitment, seal
 from evogit.repository.trees import Trees
+
+Record = tuple[str, str, int, str]
+"""A commit: its id, its committer, when (seconds since the epoch), and its message. None holds a zero byte."""
+
+Raw = tuple[bytes, bytes, int, bytes]
+"""The same as it is stored."""
+
+CHUNK = 2000
+"""Records that are compressed together."""
+
+
+class Backlog:
+    """Records that come newest first and go oldest first, which can be done once; long ones wait compressed.
+
+    Those of a million candidates take gigabytes as they are, and an eighth of that so.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[Raw] = []
+        self._packed: list[bytes] = []
+
+    def __len__(self) -> int:
+        return len(self._packed) * CHUNK + len(self._waiting)
+
+    def add(self, record: Raw) -> None:
+        """Take in the one before the last that came."""
+        self._waiting.append(record)
+        if len(self._waiting) == CHUNK:
+            text = b"\0".join([b"%b\0%b\0%d\0%b" % each for each in self._waiting])
+            self._packed.append(zlib.compress(text, 1))
+            self._waiting = []
+
+    def __iter__(self) -> Iterator[Record]:
+        for raw in reversed(self._waiting):
+            yield _text(raw[0]), _text(raw[1]), raw[2], _text(raw[3])
+        self._waiting = []
+        while self._packed:
+            parts = _text(zlib.decompress(self._packed.pop())).split("\0")
+            while parts:
+                name, who, when, message = parts[-4:]
+                del parts[-4:]
+                yield name, who, int(when), message
+
+
+def _text(raw: bytes) -> str:
+    """What is stored as UTF-8, which all of ours is; a stranger may claim an encoding that nobody knows."""
+    return raw.decode(errors="replace")
+
 
 LOOK_FOR_HOSTS_EVERY = 1.0
 """Seconds between two looks for journals of other hosts; our own is looked at every time."""
@@ -322,8 +368,15 @@ class Journal:
         `evidence` is files, or the id of an evidence tree that exists already. Returns the id of the evidence tree,
         empty when there are no files, or none any more.
         """
-        evidence = self._again(evidence) if isinstance(evidence, str) else evidence
-        tree = self._evidence(evidence) if evidence else self._empty
+        if isinstance(evidence, str):
+            try:  # written again, the files are young, so that a sweep beside us leaves them (sweeping.py)
+                evidence = self._trees.files(evidence, lambda _: True) if evidence else {}
+            except RepositoryError:
+                evidence = {}
+        redacted = {
+            name: self._redacted(content.decode("latin-1")).encode("latin-1") for name, content in evidence.items()
+        }
+        tree = self._trees.write(None, redacted) if redacted else self._empty
 
         def attempt() -> bool:
             tip = refs.target(self._repo, self._keep)
@@ -338,22 +391,6 @@ class Journal:
     def _move(self, ref: str, new: str, expected: str | None) -> bool:
         """Move one of our two refs if it still is where we saw it."""
         return refs.swap(self._repo, self._common, ref, new, expected, exchange=not self._durable)
-
-    def _again(self, tree: str) -> Mapping[str, bytes]:
-        """The files of an evidence tree, none where it is gone.
-
-        They are written again, which makes them young, so that a sweep beside us leaves them (sweeping.py).
-        """
-        try:
-            return self._trees.files(tree, lambda _: True) if tree else {}
-        except RepositoryError:
-            return {}
-
-    def _evidence(self, files: Mapping[str, bytes]) -> str:
-        redacted = {
-            name: self._redacted(content.decode("latin-1")).encode("latin-1") for name, content in files.items()
-        }
-        return self._trees.write(None, redacted)
 
     def _redacted(self, text: str) -> str:
         for secret in self._secrets:
@@ -395,3 +432,39 @@ def has_seal(repo: pygit2.Repository, key: bytes, host: str, commit: str) -> boo
     record, told = journal_records.unsealed(message_of(found))
     before = str(found.parent_ids[0]) if found.parent_ids else None
     return hmac.compare_digest(told.encode(), seal(key, host, before, record).encode())
+
+
+def fork(
+    repo: pygit2.Repository,
+    common: Path,
+    host: str,
+    run: str,
+    tips: Mapping[str, str],
+    event: Forked,
+    seq: int,
+    keys: RunKeys,
+) -> bool:
+    """Begin `run` after the entries `tips` (host -> id) of another one, with `event` as its first of its own.
+
+    What keeps candidates and evidence reachable comes first, and this host's journal before those of others: a process
+    killed in between leaves no run, or one that says where it comes from. False where there is such a run already.
+    """
+    journal = f"refs/evogit/{run}/journal/"
+    if any(name.startswith(journal) for name in repo.references):
+        return False
+    for kind in ("thinned", "keep"):
+        theirs = f"refs/evogit/{event.run}/{kind}/"
+        for name in [name for name in repo.references if name.startswith(theirs)]:
+            ours = f"refs/evogit/{run}/{kind}/{name.removeprefix(theirs)}"
+            refs.move(repo, common, ours, str(repo.references[name].target))
+    before, record, empty = tips.get(host), journal_records.encode(event, seq), Trees(repo).write(None, {})
+    if key := keys.copy(event.run, run):
+        record = journal_records.sealed(record, seal(key, host, before, record))
+    commits = CommitWriter(repo, common)
+    first = entry_commit(commits, host, record, empty, [before] if before else [], int(time.time()))
+    if not refs.swap(repo, common, journal + host, first, None):
+        return False
+    for other, tip in tips.items():
+        if other != host:
+            refs.move(repo, common, journal + other, tip)
+    return True

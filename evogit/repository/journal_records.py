@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, get_args
+from typing import Annotated, Any, TypeVar, get_args
+
+from msgspec import NODEFAULT, Meta, Struct, ValidationError, convert
+from msgspec.structs import fields
 
 from evogit.core import (
+    MAX_INT,
     Adopted,
     Compared,
     Decision,
@@ -21,15 +25,13 @@ from evogit.core import (
     Proposed,
     RefusedError,
     RepositoryError,
-    Reserved,
     RunStarted,
-    Spent,
     Stopped,
     TaskChanged,
 )
-from evogit.repository.shapes import MAX_INT, MisshapenError, Reader, plain, reader
-from evogit.repository.told_settings import odd_settings
 from evogit.text import whole
+
+T = TypeVar("T")
 
 VERSION = 1
 
@@ -50,39 +52,8 @@ TEXTS = frozenset({"goal", "reason", "text", "detail", "failure", "again", "inst
 MAX_TIME = 250_000_000_000
 """Seconds since the epoch: the year 9892, as timestamps end with 9999 in every time zone."""
 
-MIN_SECONDS, MAX_SECONDS = -86_400.0, 1e10
-"""Durations; a clock may have been put back."""
-
-MAX_TOKENS = 10**12
-MAX_DOLLARS = 1e9
-"""Of one attempt to ask a model; neither is negative."""
-
-MAX_REPEATS = 1_000
-"""As in a task's settings."""
-
 _EVENTS = {event.__struct_defaults__[0]: event for event in get_args(Event)}
 """Name of an event, the default of its first field -> the event."""
-
-_IDS = (
-    "candidate",
-    "tree",
-    "parents",
-    "shown",
-    "inspirations",
-    "rebased_from",
-    "best",
-    "tactic",
-    "evidence",
-    "first",
-    "a",
-    "b",
-    "candidates",
-    "undoes",
-    "commit",
-    "entry",
-    "reserved",
-)
-"""Fields that hold ids of Git objects, each one or several, empty where there is none."""
 
 _SEAL = "\nSeal: "
 """What comes before a seal, as trailers of Git do; no record has a second empty line."""
@@ -94,8 +65,6 @@ def _refuse_constant(name: str) -> float:
 
 _parsed = json.JSONDecoder(parse_constant=_refuse_constant).decode
 """JSON as it stands; `json.loads` asks of each text first what it is."""
-
-_IS_ID = re.compile("([0-9a-f]{40})?").fullmatch
 
 RUN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.|lock$|$))*")
 """What a run may be called."""
@@ -109,6 +78,53 @@ _has_surrogate = re.compile(r"\\u[dD][89a-fA-F]").search
 """Whether this JSON may say a half of a surrogate pair."""
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
+
+
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it; of records the fields that do not have their default."""
+    if type(value) in _PLAIN:  # most are, and to ask what else they are not takes long
+        return value
+    if isinstance(value, Struct):
+        told = [(name, getattr(value, name), default) for name, default in _defaults(type(value))]
+        return {name: plain(each) for name, each, default in told if each != default}
+    if isinstance(value, Mapping):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(each) for each in value]
+    return value
+
+
+@cache
+def _defaults(kind: type[Struct]) -> list[tuple[str, Any]]:
+    """Each field and its default."""
+    known = fields(kind)
+    made = (each.default if each.default_factory is NODEFAULT else each.default_factory() for each in known)
+    return [(each.name, default) for each, default in zip(known, made, strict=True)]
+
+
+def shaped(record: Any, kind: type[T]) -> T:
+    """Return a parsed record as its type; a later version may have more keys, an early one wrote `7.0` for 7.
+
+    Raises:
+        ValidationError: a value is not of the type of its field, or out of its range.
+    """
+    try:
+        return convert(record, kind)
+    except ValidationError:
+        return convert(_with_ints(record), kind)
+
+
+def _with_ints(value: Any) -> Any:
+    """The value with each float that is a whole number as an int."""
+    if isinstance(value, dict):
+        return {key: each if key == "settings" else _with_ints(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_with_ints(each) for each in value]
+    is_whole = type(value) is float and abs(value) <= MAX_INT and value == int(value)
+    return int(value) if is_whole else value
 
 
 def encode(event: Event, seq: int, ms: int = 0) -> str:
@@ -188,10 +204,13 @@ def _decoded(message: str) -> tuple[Event, int, int]:
             "it was written by a newer evogit: upgrade this one"
         )
     try:
-        event: Event = _reader(name)(record)
-    except MisshapenError as error:
+        event: Event = shaped(record, _EVENTS[name])
+    except ValidationError as error:
         raise RepositoryError(f"damaged journal record {message[:80]!r}: {error}") from error
-    wrong = _wrong(event, record) or ("" if 0 <= seq <= MAX_INT and 0 <= ms < 1000 else f"the clock is {seq}.{ms}")
+    check = _CHECKS.get(type(event))
+    wrong = check(event) if check else ""
+    if not wrong and not (0 <= seq <= MAX_INT and 0 <= ms < 1000):
+        wrong = f"the clock is {seq}.{ms}"
     if wrong:
         raise RepositoryError(f"damaged journal record {message[:80]!r}: {wrong}; see docs/design/journal.md")
     return event, seq, ms
@@ -232,33 +251,8 @@ def _tidied(value: Any, limit: int) -> Any:
     }
 
 
-@cache
-def _reader(name: str) -> Reader:
-    """What makes an event of its fields; put together once it is asked for."""
-    return reader(_EVENTS[name])
-
-
-@cache
-def _ids_of(name: str) -> list[str]:
-    """The fields of an event that hold ids."""
-    return [each for each in _EVENTS[name].__struct_fields__ if each in _IDS]
-
-
-def _wrong(event: Event, record: dict[str, Any]) -> str:
-    """What no engine would have written although it has the right shape; empty where all is well."""
-    for field in _ids_of(event.event):
-        if value := record.get(field):
-            for each in (value,) if isinstance(value, str) else value:
-                if not _IS_ID(each):
-                    return f"expected ids of 40 hex digits as {field}, got {each!r}"
-    check = _CHECKS.get(type(event))
-    return check(event) if check else ""
-
-
 def _odd_start(event: RunStarted) -> str:
-    if odd := _odd_metrics(event) or _odd_population(event) or odd_settings(event.settings, MAX_DEPTH):
-        return odd
-    return f"expected at most {MAX_REPEATS} repeats, got {event.repeats}" if event.repeats > MAX_REPEATS else ""
+    return _odd_metrics(event) or _odd_population(event) or odd_settings(event.settings, MAX_DEPTH)
 
 
 def _odd_metrics(event: RunStarted | TaskChanged) -> str:
@@ -300,26 +294,6 @@ def _odd_decision(event: Decision) -> str:
     return ""
 
 
-def _odd_cost(event: Evaluated) -> str:
-    cost = event.evaluation.cost
-    return _odd_seconds(cost.wall) or _odd_seconds(cost.cpu)
-
-
-def _odd_amounts(event: Reserved | Spent) -> str:
-    if max(event.prompt, event.completion) > MAX_TOKENS:
-        return f"expected at most {MAX_TOKENS} tokens, got {event.prompt} and {event.completion}"
-    if event.dollars is not None and not 0 <= event.dollars <= MAX_DOLLARS:
-        return f"expected dollars from 0 to {MAX_DOLLARS:g}, got {event.dollars}"
-    if isinstance(event, Spent):
-        many = f"expected at most {MAX_TOKENS} tokens, got {event.cached}" if event.cached > MAX_TOKENS else ""
-        return many or _odd_seconds(event.seconds)
-    return ""
-
-
-def _odd_seconds(seconds: float) -> str:
-    return "" if MIN_SECONDS <= seconds <= MAX_SECONDS else f"expected seconds, got {seconds}"
-
-
 _CHECKS: dict[type, Callable[[Any], str]] = {
     RunStarted: _odd_start,
     TaskChanged: _odd_metrics,
@@ -327,10 +301,6 @@ _CHECKS: dict[type, Callable[[Any], str]] = {
     Proposed: _odd_parents,
     Adopted: _odd_agent,
     Decision: _odd_decision,
-    Evaluated: _odd_cost,
-    Reserved: _odd_amounts,
-    Spent: _odd_amounts,
-    Halted: lambda event: _odd_seconds(event.seconds),
 }
 """Event -> what is wrong with its values, empty where nothing is."""
 
@@ -357,3 +327,74 @@ def _subject(event: Event) -> str:
             return f"stopped: {event.reason}"
         case _:
             return f"{event.event}: {event.agent}"
+
+
+MAX_SETTING = 1e30
+"""Numbers among a run's settings are smaller, in either direction."""
+
+MAX_AGENTS = 10_000
+"""Of all kinds together."""
+
+Limit = Annotated[float, Meta(gt=0)]
+"""A setting that bounds a run."""
+
+
+class ToldAgents(Struct, frozen=True):
+    """The agents of one kind in a population; each of the `model`, joined by commas, is another one."""
+
+    kind: str
+    model: str = ""
+    count: Annotated[int, Meta(ge=1, le=MAX_AGENTS)] = 1
+
+
+class ToldSettings(Struct, frozen=True, kw_only=True):
+    """The settings that anything reads and their types; a later version may tell more."""
+
+    population: tuple[ToldAgents, ...] = ()
+    evaluations: Limit | None = None
+    proposals: Limit | None = None
+    minutes: Limit | None = None
+    dollars: Limit | None = None
+    tokens: Limit | None = None
+    patience: Limit | None = None
+    confirmations: Limit | None = None
+    target: float | None = None
+    grace: float | None = None
+    jobs: float = 1
+    seed: float = 0
+    beyond: bool = False
+    count_repeats: bool = False
+    deterministic: bool = False
+    join: bool = False
+    detached: bool = False
+    selector: str = ""
+    split: str = ""
+    sandbox: str = ""
+    panel: tuple[str, ...] = ()
+    agreed: tuple[str, ...] = ()
+
+
+def odd_settings(settings: Mapping[str, Any], depth: int) -> str:
+    """Return what no engine would have told, empty if there is nothing; values lie at most `depth` brackets deep."""
+    if not _is_plain(dict(settings), depth):
+        return "expected settings of texts and finite numbers"
+    try:
+        told = convert(dict(settings), ToldSettings)
+    except ValidationError as error:
+        return f"settings: {error}"
+    if told.grace is not None and not 0 <= told.grace < 60 * (told.minutes or 0.0):
+        return f"expected grace of 0 seconds or more, and less than minutes, got {told.grace:g}"
+    for models in (each.model.split(",") for each in told.population):
+        if len(models) > 1 and not (all(models) and len(set(models)) == len(models)):
+            return f"expected different models, each with a name, got {','.join(models)!r:.80}"
+    if sum(each.count for each in told.population) > MAX_AGENTS:
+        return f"expected at most {MAX_AGENTS:,} agents"
+    return ""
+
+
+def _is_plain(value: Any, depth: int) -> bool:
+    """Return whether a value of settings is not too deep, and its numbers are finite."""
+    if isinstance(value, dict | list):
+        values = value.values() if isinstance(value, dict) else value
+        return depth > 0 and all(_is_plain(each, depth - 1) for each in values)
+    return not isinstance(value, int | float) or abs(value) < MAX_SETTING

@@ -20,20 +20,24 @@ from msgspec.structs import replace
 from evogit.core import RepositoryError
 from evogit.repository.commit_writer import loose_objects, raw_commit
 from evogit.repository.conflicts import (
+    SHORTEST_MARKER,
     Choose,
     Conflict,
     Kind,
     Settlement,
     Settler,
     Version,
+    choose_hunks,
+    ends_of,
+    marked_hunks,
+    marker_size,
+    merge_hunks,
     of_stages,
     path_by_path,
 )
+from evogit.repository.diff_limits import is_quick, merge_room
 from evogit.repository.faults import WAIT_FOR_ROOM, found_tree
-from evogit.repository.git import Output
-from evogit.repository.held_folders import held_folder
-from evogit.repository.hunks import SHORTEST_MARKER, choose_hunks, ends_of, marked_hunks, marker_size, merge_hunks
-from evogit.repository.merge_sizes import is_quick, merge_room
+from evogit.repository.git import Output, held_folder
 from evogit.repository.merge_tree import MergeTree
 from evogit.repository.state_folder import StateFolder
 from evogit.repository.trees import Trees

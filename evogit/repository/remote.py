@@ -24,14 +24,13 @@ from evogit.credentials import SeedSecrets
 from evogit.repository import refs
 from evogit.repository.arrivals import HOST, KINDS, Arrivals, Sealed, chain
 from evogit.repository.branches import Branches
-from evogit.repository.contact import Contact, contact_folder, note_contact, read_contact
-from evogit.repository.foreign_entries import held, latest
 from evogit.repository.git_files import is_borrowing
 from evogit.repository.keeping import is_link
-from evogit.repository.objects import named_errors
+from evogit.repository.objects import held, latest, named_errors
 from evogit.repository.paths import named
 from evogit.repository.person_git import RemoteError, check_address, person_git, receiving, why
 from evogit.repository.signatures import Signatures
+from evogit.repository.state_files import Contact, contact_folder, note_contact, read_contact
 from evogit.repository.state_folder import StateFolder
 from evogit.text import one_line
 from evogit.trust import Claim, Trust, UntrustedError
@@ -367,11 +366,7 @@ def shown(name: str) -> str:
 
 
 async def runs_there(common: Path, folder: Path, name: str, *, seconds: float | None, asks: bool = False) -> list[str]:
-    """Names of the runs that a server has, fit or not.
-
-    Raises:
-        RemoteError: it was not reached.
-    """
+    """Names of the runs that a server has, fit or not. Raises RemoteError: it was not reached."""
     patterns = [f"{prefix}*" for prefix in PREFIXES]
     command = ("ls-remote", "--quiet", "--", check_address(name), *patterns)
     done = await person_git(common, folder, *command, seconds=seconds, asks=asks)

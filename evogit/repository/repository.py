@@ -17,31 +17,27 @@ from evogit.core import Entry, Event, Forked, NotFoundError, RefusedError, Repos
 from evogit.credentials import SeedSecrets
 from evogit.repository import engines, refs
 from evogit.repository.branches import Branches
-from evogit.repository.commit_text import message_of
 from evogit.repository.commit_writer import CommitWriter
 from evogit.repository.faults import advice
 from evogit.repository.git_files import check_files, check_repository, folder_of, tree_around
-from evogit.repository.holdout_marks import Holdouts
 from evogit.repository.journal import BEGINNING, Journal, Position, counts
 from evogit.repository.journal_records import RUN_NAME, decode
 from evogit.repository.messages import candidate_message, clean, clean_title
-from evogit.repository.objects import read_commit
+from evogit.repository.objects import message_of, read_commit
 from evogit.repository.paths import parts_of
 from evogit.repository.run_keys import RunKeys
-from evogit.repository.snapshot_file import SnapshotFile
+from evogit.repository.state_files import Holdouts, SnapshotFile
 from evogit.repository.state_folder import StateFolder, read_line
 from evogit.repository.trees import Trees
 from evogit.text import one_line
 from evogit.trust import Claim, Trust, UntrustedError
 
 if TYPE_CHECKING:
-    from evogit.repository.changes import Change, ChangedLines
-    from evogit.repository.contact import Contact
-    from evogit.repository.inspection import Chain
-    from evogit.repository.keeping import Keeping, Whole
+    from evogit.repository.changes import Change, ChangedLines, ComparedFile
+    from evogit.repository.keeping import Chain, Keeping, Whole
     from evogit.repository.merge import Merger
-    from evogit.repository.patches import ComparedFile
     from evogit.repository.remote import Remote
+    from evogit.repository.state_files import Contact
     from evogit.repository.sweeping import Swept
 
 RESERVED = frozenset({"best", "seed", "human", "land", "minimize"})
@@ -127,11 +123,7 @@ class Repository:
 
     @classmethod
     def discover(cls, path: Path) -> Repository:
-        """The repository that `path` lies in.
-
-        Raises:
-            NotFoundError: it lies in none.
-        """
+        """The repository that `path` lies in. Raises NotFoundError: it lies in none."""
         start = Path(os.path.realpath(path))
         places = (start, *start.parents)
         for place in places:
@@ -289,9 +281,9 @@ class Repository:
 
     def fork(self, run: str, tips: Mapping[str, str], event: Forked, seq: int) -> bool:
         """Begin a run with entries of another one, up to `tips` (host -> id); False where it is there already."""
-        from evogit.repository import forks
+        from evogit.repository.journal import fork
 
-        return forks.fork(self._repo, self.common, self.host, run, tips, event, seq, self.keys)
+        return fork(self._repo, self.common, self.host, run, tips, event, seq, self.keys)
 
     def remote(self, run: str, name: str, secrets: Callable[[], SeedSecrets | None] = lambda: None) -> Remote:
         """A run on a Git server, which is named as for `git push`; `secrets` of its seed are not published there."""
@@ -307,7 +299,7 @@ class Repository:
 
     def contact(self, run: str) -> Contact | None:
         """How a run stands with its Git server; None where it has none."""
-        from evogit.repository.contact import read_contact
+        from evogit.repository.state_files import read_contact
 
         return read_contact(self.state, check_run_name(run))
 
@@ -341,8 +333,8 @@ class Repository:
 
     def chains(self, run: str) -> list[Chain]:
         """The journals of a run as they are, damaged or not: of each host one."""
-        from evogit.repository.foreign_entries import Allowance
-        from evogit.repository.inspection import read_chain
+        from evogit.repository.keeping import read_chain
+        from evogit.repository.objects import Allowance
 
         key = self.keys.find(run)
         foreign = None if key else Allowance(self._repo)
@@ -359,7 +351,7 @@ class Repository:
 
     def thin(self, run: str, gone: Collection[str], why: str) -> None:
         """Let go of evidence trees that this clone keeps for a run, and note that they are given up, and `why`."""
-        from evogit.repository.thinning import Thinner
+        from evogit.repository.sweeping import Thinner
 
         name, host = check_run_name(run), self.host
         Thinner(repo=self._repo, commits=self._commits, common=self.common, trees=self.trees, run=name, host=host).thin(
@@ -492,11 +484,7 @@ class Repository:
         return message_of(self._commit(commit))
 
     def head(self) -> str:
-        """The commit that HEAD names.
-
-        Raises:
-            NotFoundError: before the first commit.
-        """
+        """The commit that HEAD names. Raises NotFoundError: before the first commit."""
         if self._repo.head_is_unborn:
             raise NotFoundError(f"expected a commit at HEAD of {self.path}; commit what is to be improved first")
         return str(self._repo.head.peel(pygit2.Commit).id)
@@ -516,7 +504,7 @@ class Repository:
 
     def diff(self, old: str, new: str, wanted: Callable[[str], bool] = lambda path: True) -> str:
         """The change from one commit or tree to another as a patch, of the wanted paths; of large files a sentence."""
-        from evogit.repository.patches import compare
+        from evogit.repository.changes import compare
 
         return b"".join(each.text for each in compare(self._repo, self.trees, old, new, wanted)).decode(
             errors="replace"
@@ -524,7 +512,7 @@ class Repository:
 
     def file_changes(self, old: str, new: str) -> list[ComparedFile]:
         """The files in which two commits or trees differ."""
-        from evogit.repository.patches import compare
+        from evogit.repository.changes import compare
 
         return list(compare(self._repo, self.trees, old, new))
 
@@ -606,18 +594,17 @@ class Repository:
 
     def write_notes(self, run: str, texts: Mapping[str, str]) -> None:
         """Show the texts (commit id -> note) under `refs/notes/evogit/<run>`."""
-        from evogit.repository import notes
+        from evogit.repository.commit_writer import notes_commit
 
         ref = f"refs/notes/evogit/{run}"
-        refs.move(self._repo, self.common, ref, notes.notes_commit(self._repo, self.trees, self.target(ref), texts))
+        refs.move(self._repo, self.common, ref, notes_commit(self._repo, self.trees, self.target(ref), texts))
 
     async def pack(self) -> None:
         """Pack loose objects, and list commits for Git; beside the loop, since it takes processes and some seconds.
 
         Once there are many packs the small ones become one, as each is looked into for what is in none.
         """
-        from evogit.repository.git import git
-        from evogit.repository.packing import MANY_PACKS
+        from evogit.repository.git import MANY_PACKS, git
 
         many = sum(1 for _ in (self.common / "objects" / "pack").glob("*.pack")) > MANY_PACKS
         await git(self.common, "repack", "-d", "-n", "-q", "--window=5", *(["--geometric=2"] if many else []))
@@ -625,11 +612,7 @@ class Repository:
 
 
 def check_run_name(name: str) -> str:
-    """The name itself, if a ref can hold it.
-
-    Raises:
-        UsageError: it cannot.
-    """
+    """The name itself, if a ref can hold it. Raises UsageError: it cannot."""
     if not _is_fit(name):
         raise UsageError(
             f"expected a run's name of at most {LONGEST_RUN_NAME} letters, digits, `-`, `_`, single dots, got {name!r}"

@@ -117,11 +117,7 @@ class RunKeys:
         return key
 
     def keep(self, run: str, key: bytes) -> None:
-        """Keep the key of a run that begins.
-
-        Raises:
-            RepositoryError: it cannot be kept.
-        """
+        """Keep the key of a run that begins. Raises RepositoryError: it cannot be kept."""
         self._keep(run, key, _claim(run, key))
 
     def copy(self, origin: str, run: str) -> bytes:
@@ -173,11 +169,7 @@ class RunKeys:
         return made, Claim(made.kind, "\0".join((str(self._common.resolve()), run, made.subject)), made.effect)
 
     def check(self, run: str) -> None:
-        """Refuse to write to a run whose key lies here but is not trusted.
-
-        Raises:
-            UntrustedError: naming the key.
-        """
+        """Refuse to write to a run whose key lies here but is not trusted. Raises UntrustedError: naming the key."""
         self.trust.check(self.untrusted(run))
 
     def start(self, run: str, started: RunStarted, kind: Kind = "start", effect: str = "") -> Claim:

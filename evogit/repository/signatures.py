@@ -15,8 +15,7 @@ import pygit2
 from msgspec import Struct
 
 from evogit.core import ConfigError, RepositoryError
-from evogit.repository.commit_text import message_of
-from evogit.repository.objects import read_commit
+from evogit.repository.objects import message_of, read_commit
 from evogit.repository.person_git import RemoteError, person_git, signing_config, why
 from evogit.text import one_line
 
@@ -184,11 +183,7 @@ def _check_program(config: dict[str, str | None]) -> None:
 
 
 def _is_on(config: dict[str, str | None], name: str) -> bool:
-    """Whether a setting is on, as Git reads it.
-
-    Raises:
-        ConfigError: it is neither on nor off.
-    """
+    """Whether a setting is on, as Git reads it. Raises ConfigError: it is neither on nor off."""
     if (key := name.lower()) not in config:
         return False
     value = config[key]

@@ -113,11 +113,7 @@ class OpenFolder(Struct, frozen=True):
             os.unlink(plain(name), dir_fd=self.descriptor)
 
     def remove_folder(self, name: str) -> None:
-        """Remove an empty folder.
-
-        Raises:
-            OSError: it is not empty, or not a folder.
-        """
+        """Remove an empty folder. Raises OSError: it is not empty, or not a folder."""
         os.rmdir(plain(name), dir_fd=self.descriptor)
 
     def remove_tree(self, name: str) -> None:
@@ -196,11 +192,7 @@ def read_line(path: Path) -> str:
 
 
 def plain(name: str) -> str:
-    """Return a name that is one step of a path, and neither `.` nor `..`.
-
-    Raises:
-        RepositoryError: it is not.
-    """
+    """Return a name that is one step of a path, and neither `.` nor `..`. Raises RepositoryError: it is not."""
     if not name or name in (".", "..") or "/" in name or "\0" in name:
         raise RepositoryError(f"expected the name of a file or folder below .git/evogit, got {name[:100]!r}")
     return name

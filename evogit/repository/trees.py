@@ -16,7 +16,6 @@ from evogit.core import RepositoryError
 from evogit.repository.faults import found_tree, written
 from evogit.repository.objects import read_object
 from evogit.repository.paths import UnfitChangeError, check_path, check_read, folded, parts_of
-from evogit.repository.submodules import object_folders
 
 if TYPE_CHECKING:
     import tarfile
@@ -350,11 +349,7 @@ class TreeFiles(Mapping[str, bytes]):
 
 
 def deltas(repo: pygit2.Repository, old: str, new: str) -> list[pygit2.DiffDelta]:
-    """What differs between two trees or commits.
-
-    Raises:
-        UnfitChangeError: one of the paths is none that Git makes.
-    """
+    """What differs between two trees or commits. Raises UnfitChangeError: one of the paths is none that Git makes."""
     return deltas_of(found_tree(repo, old).diff_to_tree(found_tree(repo, new)))
 
 
@@ -408,3 +403,13 @@ def _refuse_case_twins(names: set[str | None], changed: Iterable[str], prefix: s
     for name in changed:
         if name in names and spelled[folded(name)] > 1:
             raise UnfitChangeError(f"{prefix + name!r} differs from a neighbour only in case; rename it")
+
+
+def object_folders(modules: Path) -> Iterator[Path]:
+    """The object databases of the submodules that were fetched, and of those in them; `modules` is Git's folder."""
+    for folder in sorted(modules.iterdir()) if modules.is_dir() else ():
+        if (folder / "HEAD").is_file():
+            yield folder / "objects"
+            yield from object_folders(folder / "modules")
+        else:  # of a name such as libs/parser
+            yield from object_folders(folder)

@@ -1,7 +1,8 @@
 """Every question and every decision that a person can put to the graph; nothing here prints."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from evogit.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from evogit.review.contributors import contributions
@@ -9,11 +10,11 @@ if TYPE_CHECKING:
     from evogit.review.export import Exported
     from evogit.review.graph import Cell, Row, SkeletonEdge, expanded, most_telling, rows
     from evogit.review.json_records import SCHEMA, candidate_record, graph_record, status_record
-    from evogit.review.model_choice import choices
     from evogit.review.runs import agents, kinds, open_run, own_names, resolve
     from evogit.review.spending import (
         EarlierStarts,
         Use,
+        choices,
         last_limits,
         last_settings,
         last_start,
@@ -23,89 +24,16 @@ if TYPE_CHECKING:
         uses,
     )
 
-_HOMES = {
-    "model_choice": ("choices",),
-    "contributors": ("contributions",),
-    "decisions": (
-        "Effect",
-        "decide",
-        "effect",
-    ),
-    "export": ("Exported",),
-    "json_records": (
-        "SCHEMA",
-        "candidate_record",
-        "graph_record",
-        "status_record",
-    ),
-    "runs": (
-        "agents",
-        "kinds",
-        "open_run",
-        "own_names",
-        "resolve",
-    ),
-    "graph": (
-        "Cell",
-        "Row",
-        "SkeletonEdge",
-        "expanded",
-        "most_telling",
-        "rows",
-    ),
-    "spending": (
-        "Use",
-        "EarlierStarts",
-        "last_limits",
-        "last_settings",
-        "last_start",
-        "spending_by_model",
-        "spending_record",
-        "used",
-        "uses",
-    ),
-}
-"""Module -> what it gives to other rooms; loaded when asked for, as no command needs all of it.
-
-What is called like its module (`export`, `lanes`, ...) is not here: a package has its modules as attributes, too.
-"""
-
-__all__ = [
-    "SCHEMA",
-    "Cell",
-    "SkeletonEdge",
-    "Effect",
-    "Exported",
-    "Row",
-    "Use",
-    "agents",
-    "candidate_record",
-    "choices",
-    "contributions",
-    "decide",
-    "effect",
-    "expanded",
-    "graph_record",
-    "kinds",
-    "EarlierStarts",
-    "last_limits",
-    "last_settings",
-    "last_start",
-    "most_telling",
-    "open_run",
-    "own_names",
-    "resolve",
-    "rows",
-    "spending_by_model",
-    "spending_record",
-    "status_record",
-    "used",
-    "uses",
-]
-
-
-def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"{__name__}.{home}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "contributors": ["contributions"],
+        "decisions": ["Effect", "decide", "effect"],
+        "export": ["Exported"],
+        "graph": ["Cell", "Row", "SkeletonEdge", "expanded", "most_telling", "rows"],
+        "json_records": ["SCHEMA", "candidate_record", "graph_record", "status_record"],
+        "runs": ["agents", "kinds", "open_run", "own_names", "resolve"],
+        "spending": ["EarlierStarts", "Use", "choices", "last_limits", "last_settings", "last_start"]
+        + ["spending_by_model", "spending_record", "used", "uses"],
+    },
+)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable
 
 from msgspec import Struct
 
-from evogit.core import NotFoundError
+from evogit.core import HUMAN, Candidate, NotFoundError
 from evogit.history import History
-from evogit.repository import Repository
+from evogit.history.standing import Comparison, origin_of, standing
+from evogit.repository import Repository, clean_title, inert, reason_in
 
 
 class BlamedLine(Struct, frozen=True):
@@ -28,11 +31,7 @@ def changed_texts(repository: Repository, history: History, commit: str) -> list
 
 
 def blame(repository: Repository, history: History, commit: str, path: str) -> list[BlamedLine]:
-    """The lines of a file of a candidate.
-
-    Raises:
-        NotFoundError: the candidate has no such file.
-    """
+    """The lines of a file of a candidate. Raises NotFoundError: the candidate has no such file."""
     content = _Files(repository, history, path)
     if (blob := content.blob(commit)) is None:
         raise NotFoundError(f"expected a file of {commit[:7]}, got {path!r}")
@@ -78,3 +77,116 @@ def _brought(history: History, files: _Files, commit: str, amount: int) -> dict[
                 open_lines.setdefault(origin, {}).setdefault(there, []).extend(lines.pop(line))
         brought |= {line: child for those in lines.values() for line in those}
     return brought
+
+
+_OF_IDS = re.compile(r"^(merge|graft|minimize) [0-9a-f]{7}\b")
+"""What EvoGit calls candidates that nobody wrote."""
+
+
+class ContainedStep(Struct, frozen=True, kw_only=True):
+    """A step as a reader outside of the run understands it.
+
+    `compared` says what it gained over the fittest candidate that it was made of; None if unknown.
+    """
+
+    candidate: Candidate
+    title: str
+    reason: str
+    compared: Comparison | None
+
+
+def contained_steps(
+    repository: Repository, history: History, candidate: Candidate, known: Collection[str]
+) -> list[ContainedStep]:
+    """The steps of which something is left in what leads to a candidate from the `known` ones, the oldest first.
+
+    Steps are followed along all parents and inspirations. Merges are steps if they brought lines that no parent has.
+    """
+    graph = history.phylogeny
+    base = max((graph[each] for each in known), key=lambda each: each.number)
+    authors = _authors(repository, history, candidate, base)
+    authors |= _removers(repository, history, candidate, base, {*known, *authors})
+    found = sorted(authors - {*known}, key=lambda each: graph[each].number) or [candidate.commit]
+    return [_described(repository, history, graph[each]) for each in found]
+
+
+def _authors(repository: Repository, history: History, candidate: Candidate, base: Candidate) -> set[str]:
+    """Who brought the lines that the candidate has and the base has not, and its files that are no text."""
+    before, after = (repository.trees.lazily(each.tree, lambda _: True) for each in (base, candidate))
+    found = set[str]()
+    for path in repository.changed_paths(base.tree, candidate.tree):
+        if path not in after:
+            continue
+        if b"\0" in after[path]:
+            found |= _bringers(repository, history, candidate, path)
+            continue
+        old = {before.entries[path].blob} if path in before else set()
+        same = {line for blob in old for line in repository.same_lines(blob, after.entries[path].blob)}
+        lines = enumerate(blame(repository, history, candidate.commit, path))
+        found |= {line.commit for number, line in lines if number not in same and re.search(r"\w", line.text)}
+    return found
+
+
+def _bringers(repository: Repository, history: History, candidate: Candidate, path: str) -> set[str]:
+    """Those from whom the candidate has a file as a whole."""
+    graph = history.phylogeny
+
+    def blob(commit: str) -> str | None:
+        files = repository.trees.lazily(graph[commit].tree, path.__eq__)
+        return files.entries[path].blob if path in files else None
+
+    wanted = blob(candidate.commit)
+    family = {candidate.commit, *graph.ancestors(candidate.commit)}
+    having = {each for each in family if blob(each) == wanted}
+    return {each for each in having if not having & {*history.origins(each)}}
+
+
+def _removers(
+    repository: Repository, history: History, candidate: Candidate, base: Candidate, others: Collection[str]
+) -> set[str]:
+    """Who, of all but `others`, only took lines out that the base has and the candidate has not."""
+    graph, found = history.phylogeny, set[str]()
+    gone = repository.lines(base.tree, candidate.tree, lambda _: True).removed
+    for commit in {candidate.commit, *graph.ancestors(candidate.commit)} - {*others} if gone else ():
+        trees = [graph[each].tree for each in history.origins(commit)]
+        changes = [repository.lines(tree, graph[commit].tree, lambda _: True) for tree in trees]
+        added, removed = (_common(each) for each in ([c.added for c in changes], [c.removed for c in changes]))
+        if not added and removed & gone:
+            found.add(commit)
+    return found
+
+
+def _common(counters: list[Counter[tuple[str, bytes]]]) -> Counter[tuple[str, bytes]]:
+    """What all have, but for lines without a word."""
+    found = counters[0] if counters else Counter[tuple[str, bytes]]()
+    for each in counters[1:]:
+        found = found & each
+    return Counter({line: times for line, times in found.items() if re.search(rb"\w", line[1])})
+
+
+def _described(repository: Repository, history: History, step: Candidate) -> ContainedStep:
+    title, reason = step_title(history, step), reason_in(repository.message(step.commit))
+    own = step.agent == HUMAN  # who may close issues and call people
+    return ContainedStep(
+        candidate=step,
+        title=title if own else inert(title),
+        reason=reason if own else inert(reason),
+        compared=standing(history, step.commit).comparison,
+    )
+
+
+def step_title(history: History, step: Candidate) -> str:
+    """What a step is, without ids: of a merge what it brought together."""
+    found = _OF_IDS.match(step.title)
+    if not found or not step.parents:
+        return clean_title(step.title)
+    names = list(dict.fromkeys(_written(history, each) for each in step.parents))
+    return clean_title(" and ".join(names) if names[1:] else f"part of: {names[0]}")
+
+
+def _written(history: History, commit: str) -> str:
+    """The title of the nearest one along the fittest that somebody wrote."""
+    step = history.phylogeny[commit]
+    while _OF_IDS.match(step.title) and step.parents:
+        step = history.phylogeny[origin_of(history, step.commit) or step.parents[0]]
+    return clean_title(step.title) if step.parents else "the beginning"

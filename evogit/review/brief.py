@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from evogit.agents import coder
 from evogit.agents.briefs import briefing
 from evogit.breeding.breeder import Breeder
 from evogit.config import Task
-from evogit.core import Candidate, RefusedError
+from evogit.core import Candidate, Entry, Event, Proposed, RefusedError, RunStarted
 from evogit.history import History
 from evogit.history.context import screened
 from evogit.repository import Repository
+
+if TYPE_CHECKING:
+    from evogit.config import Task
 
 Reader = Literal["editor", "coder", "program"]
 
@@ -51,3 +54,41 @@ def written_brief(
     told = Breeder(repository, screened(task, repository, history), history).brief(parent, donor)
     assert told.background is not None  # the breeder always gives one
     return WRITERS[reader](told, told.background(), context)
+
+
+def beginning(repository: Repository, task: Task, run: str) -> History:
+    """A run with the commit at HEAD as its seed, not evaluated yet; nothing is journalled.
+
+    Raises:
+        NotFoundError: there is no commit yet.
+    """
+    seed = repository.head()
+    started = RunStarted(
+        engine="",
+        task=task.name,
+        task_digest=task.digest,
+        metrics=task.metrics,
+        split="train",
+        evaluator=task.evaluator_digest,
+        provider="",
+        image="",
+        judged=task.judged,
+        agents=(),
+        population=repository.population(run),
+        editable=task.editable,
+        withheld=task.unseen,
+    )
+    proposed = Proposed(
+        engine="",
+        move=0,
+        candidate=seed,
+        tree=repository.tree_of(seed),
+        parents=(),
+        agent="seed",
+        operator="seed",
+        title=f"seed of {task.name}",
+    )
+    history, events = History(run), list[Event]([started, proposed])
+    for seq, event in enumerate(events, 1):
+        history.apply(Entry(id="", host="", seq=seq, time=repository.commit_time(seed), event=event))
+    return history

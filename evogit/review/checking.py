@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 import re
 import shutil
@@ -20,7 +19,6 @@ from evogit.adopt.admitted import admitted, is_scored
 from evogit.adopt.foreign_task import kept_folder
 from evogit.adopt.sources import STAND_INS
 from evogit.agents.briefs.digest import under_load
-from evogit.agents.mutation.languages_read import told_of_languages
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.config.values import REPEATS, measure_of
 from evogit.core import Evaluation, Evidence, Files
@@ -31,8 +29,6 @@ from evogit.history.scores import Scores
 from evogit.history.state import ROUNDING
 from evogit.review.seed_numbers import unnoticed
 from evogit.sandbox.archive import pack
-
-logger = logging.getLogger(__name__)
 
 Evaluate = Callable[..., Coroutine[Any, Any, tuple[Evaluation, Evidence]]]
 """Evaluates the seed; `repeat` is which time it is."""
@@ -122,8 +118,6 @@ async def judge_seed(
     """
     with tempfile.TemporaryDirectory(prefix="evogit-check-") as folder:
         repository, tree = seed_of(task, Path(folder) / "seed")
-        for note in told_of_languages(task, repository, tree):
-            logger.warning("%s", note)
         base = await packed_seed(repository, tree, task)
         files = Files(pack({}), (), base)
         jobs = 2 if again and task.command else 1

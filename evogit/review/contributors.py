@@ -12,9 +12,7 @@ from msgspec import Struct
 
 from evogit.core import Candidate
 from evogit.history import History, Spending
-from evogit.history.agent_kinds import past_kinds
-from evogit.history.standing import standing
-from evogit.review.gains import last_evaluation, way
+from evogit.history.standing import last_evaluation, standing, way
 from evogit.review.runs import agents, kinds
 from evogit.review.spending import added, spending_by_model
 
@@ -35,10 +33,6 @@ class Deed(Struct, frozen=True):
 
 
 _VALUE = re.compile(r"@[^+]*")
-
-
-def _deed(who: tuple[str, str], model: str, operator: str, ways: str) -> Deed:
-    return Deed(*who, model, _operators(operator, ways))
 
 
 def _operators(operator: str, ways: str) -> tuple[str, ...]:
@@ -94,7 +88,7 @@ def contributions(history: History) -> dict[str, list[Record]]:
 
     An agent that was of several kinds, one after the other, is told once for each.
     """
-    past = past_kinds(history)
+    past = history.past_kinds()
     done = _by_deed(history, past)
     found = _grouped(done, lambda deed: [(deed.agent, deed.kind)], _by_agent(history, past))
     models = _grouped(done, lambda deed: [deed.model] if deed.model else [], spending_by_model(history))
@@ -131,7 +125,8 @@ def _by_deed(history: History, past: Mapping[tuple[str, str], str]) -> dict[Deed
 
     @cache  # many have the same, and to put it into words takes longer than to count
     def row_of(engine: str, agent: str, model: str, operator: str, ways: str) -> Contribution:
-        return found.setdefault(_deed((agent, past.get((engine, agent), "")), model, operator, ways), Contribution())
+        deed = Deed(agent, past.get((engine, agent), ""), model, _operators(operator, ways))
+        return found.setdefault(deed, Contribution())
 
     for each in history.phylogeny:
         if each.parents:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import random
+import time
 
 from msgspec import Struct
 
 from evogit.breeding.crossings import Crossings, title
 from evogit.config.values import matches
-from evogit.core import Candidate, RefusedError
+from evogit.core import HUMAN, Candidate, Operator, Proposed, RefusedError
 from evogit.history import History
 from evogit.history.context import StoredRun
-from evogit.repository import Merged, Repository, UnfitChangeError
-from evogit.review.new_candidate import propose
+from evogit.repository import Merged, Repository, UnfitChangeError, clean
+from evogit.repository.evidence import why
+from evogit.review.blaming import step_title
 from evogit.selection.conflict_settlers import Crossing
 from evogit.selection.conflict_settlers import fitter as better_of
 
@@ -43,32 +45,20 @@ async def cross(
 ) -> Crossed:
     """Merge two candidates, or put the second one's step on the first; nothing but objects is written.
 
-    Args:
-        repository: where they are.
-        history: of their run.
-        how: `merge` or `graft`.
-        parents: the two; of a graft the one that gets the step, then the one that made it.
-        strategy: by which conflicts are settled.
-        seed: of the coin, where the strategy is `random`.
+    `strategy` settles conflicts; `seed` is that of its coin.
 
     Raises:
         RefusedError: they are one, one of them is pruned, or nothing that could be a candidate comes of it.
         UsageError: there is no such strategy.
     """
-    started, (first, second) = history.started, parents
-    assert started is not None  # there are candidates
+    first, second = parents
     if how == "merge" and first.commit == second.commit:
         raise RefusedError(f"expected two candidates, but both are {first.commit[:7]}")
     if pruned := [each.commit for each in parents if each.commit in history.pruned]:
         raise RefusedError(f"{pruned[0][:7]} is pruned; undo that first, see `evogit decisions`")
     ids = (first.commit, second.commit)
-    crossings = Crossings(
-        repository,
-        history,
-        lambda path: matches(path, started.editable) and not matches(path, started.withheld),
-    )
     try:
-        merged = crossings.cross(how, ids, strategy, random.Random(f"{seed}/{how}"))
+        merged = _crossings(repository, history).cross(how, ids, strategy, random.Random(f"{seed}/{how}"))
     except UnfitChangeError as error:
         raise RefusedError(f"{how} of {first.commit[:7]} and {second.commit[:7]}: {error}") from error
     return Crossed(
@@ -79,6 +69,15 @@ async def cross(
         title=title(history, how, ids, merged, strategy),
         known=history.trees.get(merged.tree),
         fitter=first if better_of(history, ids) == "ours" else second,
+    )
+
+
+def _crossings(repository: Repository, history: History) -> Crossings:
+    """Return what crosses candidates within the files that they may change."""
+    started = history.started
+    assert started is not None  # there are candidates
+    return Crossings(
+        repository, history, lambda path: matches(path, started.editable) and not matches(path, started.withheld)
     )
 
 
@@ -94,3 +93,79 @@ def propose_crossed(run: StoredRun, crossed: Crossed, reason: str) -> str | None
         reason=reason,
         conflicts=crossed.merged.conflicts,
     )
+
+
+def propose(
+    run: StoredRun,
+    tree: str,
+    parents: tuple[str, ...],
+    *,
+    operator: Operator,
+    strategy: str,
+    title: str,
+    reason: str,
+    conflicts: int = 0,
+) -> str | None:
+    """Journal a tree as a candidate that awaits its evaluation; its id.
+
+    None if the tree came first from somebody else, or a parent was pruned.
+    """
+    history = run.history
+    commit = run.repository.commit(
+        tree,
+        parents,
+        author=HUMAN,
+        time=int(time.time()),
+        title=title,
+        reason=reason,
+        trailers={"Agent": HUMAN, "Operator": operator, "Strategy": strategy},
+    )
+    proposed = Proposed(
+        engine="",
+        move=history.moves,
+        candidate=commit,
+        tree=tree,
+        parents=parents,
+        agent=HUMAN,
+        operator=operator,
+        strategy=strategy,
+        title=title,
+        conflicts=conflicts,
+        evidence=run.journal.keep(why(clean(reason)), commit),
+    )
+    entry = run.journal.append(proposed, unless=lambda: tree in history.trees or bool(history.pruned & {*parents}))
+    return commit if entry else None
+
+
+DROP = "drop"
+"""The strategy of such candidates."""
+
+
+def without(run: StoredRun, candidate: Candidate, step: Candidate) -> str:
+    """The tree of a candidate in which what `step` changed against its first parent is taken back.
+
+    Raises:
+        RefusedError: the step is the seed, nothing of it is left, it is pruned, or later steps changed the same lines.
+    """
+    history = run.history
+    mine, its = candidate.commit[:7], step.commit[:7]
+    if not step.parents:
+        raise RefusedError(f"expected a step that an agent or a person made, but {its} is the seed")
+    if candidate.commit in history.pruned:
+        raise RefusedError(f"{mine} is pruned, so nothing may be bred from it; take that back with `evogit undo`")
+    before = history.phylogeny[step.parents[0]].tree
+    try:
+        tree = _crossings(run.repository, history).rebased(step.commit, candidate.commit, before)
+    except UnfitChangeError as error:
+        raise RefusedError(
+            f"{its} cannot be taken out of {mine} alone: {error}; what came after it was built on it"
+        ) from error
+    if tree == candidate.tree:
+        raise RefusedError(f"nothing of {its} is left in {mine}, so there is nothing to take out")
+    return tree
+
+
+def propose_without(run: StoredRun, candidate: Candidate, step: Candidate, tree: str, reason: str) -> str | None:
+    """Make that tree a candidate, as `proposing.propose` does."""
+    title = f"without: {step_title(run.history, step)}"
+    return propose(run, tree, (candidate.commit,), operator="mutation", strategy=DROP, title=title, reason=reason)

@@ -9,8 +9,8 @@ from msgspec import Struct
 from evogit.core import Decision, Entry, RefusedError
 from evogit.history import History
 from evogit.history.context import StoredRun
-from evogit.history.decisions import standing
 from evogit.history.standing import places
+from evogit.history.state import standing
 from evogit.review.json_records import SCHEMA, Record
 from evogit.review.runs import agents
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from evogit.core import Decision, Entry, Evaluated, FailedProposal, Proposed, RefusedError
 from evogit.history import History
 from evogit.repository import Repository
-from evogit.review.uses_of_evidence import named, uses
+from evogit.review.evidence_files import named, uses
 
 Wish = Literal["failed", "all-but-best"]
 """Whose evidence goes: of what failed; or of all that is no lineage of what counts."""
@@ -73,21 +73,13 @@ class Collected(Struct, frozen=True, kw_only=True):
 
 
 def plan(repository: Repository, run: str, wish: Wish, older_than: float, now: float) -> Plan:
-    """What would go of what this clone keeps; nothing is written.
-
-    Args:
-        repository: where the run is.
-        run: its name.
-        wish: whose evidence is to go.
-        older_than: days that an entry is old at least whose evidence goes.
-        now: seconds since the epoch.
+    """What would go of what this clone keeps, from entries that are so many days old; nothing is written.
 
     Raises:
         RepositoryError: a journal is damaged.
     """
-    entries = list[Entry]()
+    entries, history = list[Entry](), History(run)
     repository.journal(run, entries.append)
-    history = History(run)
     history.extend(entries)
     return _Choice(repository, history, entries, wish, now - older_than * DAY).plan()
 
@@ -139,6 +131,7 @@ class _Choice:
         self.wish = wish
         self.until = until
         self.lineages = lineages(history)
+        self.counted = set[str]()
 
     def plan(self) -> Plan:
         keeping = self.repository.keeping(self.history.run)
@@ -149,8 +142,7 @@ class _Choice:
         found = {tree: users for tree, users in named.items() if tree in kept}
         gone = [tree for tree, users in found.items() if all(map(self._goes, users))]
         out = set(gone)
-        sizes = _Sizes(self.repository)
-        staying = self._shares({tree: users for tree, users in found.items() if tree not in out}, sizes)
+        staying = self._shares({tree: users for tree, users in found.items() if tree not in out})
         return Plan(
             run=self.history.run,
             candidates=len(self.history.phylogeny),
@@ -159,16 +151,23 @@ class _Choice:
             gone=gone,
             given_up=[tree for tree in keeping.listed(keeping.tips("thinned").get(host)) if tree in named],
             staying=staying,
-            going=self._shares({tree: found[tree] for tree in gone}, sizes),
+            going=self._shares({tree: found[tree] for tree in gone}),
             thinned=sum(not self.repository.trees.exists(tree) for tree in keeping.thinned()),
         )
 
-    def _shares(self, found: dict[str, list[Entry]], sizes: _Sizes) -> dict[Owner, Share]:
+    def _fresh_bytes(self, tree: str) -> int:
+        """Bytes of the files that no tree before had."""
+        trees = self.repository.trees
+        blobs = {entry.blob for entry in trees.entries(tree)} - self.counted
+        self.counted |= blobs
+        return sum(map(trees.size, blobs))
+
+    def _shares(self, found: dict[str, list[Entry]]) -> dict[Owner, Share]:
         owners: dict[Owner, list[str]] = {}
         for tree, users in found.items():
             owners.setdefault(min(map(self._owner, users), key=OWNERS.index), []).append(tree)
         return {
-            owner: Share(pieces=len(owners[owner]), bytes=sum(map(sizes.fresh, owners[owner])))
+            owner: Share(pieces=len(owners[owner]), bytes=sum(map(self._fresh_bytes, owners[owner])))
             for owner in OWNERS
             if owner in owners
         }
@@ -199,28 +198,10 @@ def lineages(history: History) -> set[str]:
     The seed, the best and every record holder, the agents' individuals, what people brought, promoted or decided about,
     and what awaits its evaluation.
     """
-    named = [commit for entry in history.decisions for commit in _decided(entry)]
+    decisions = (entry.event for entry in history.decisions)
+    named = [commit for event in decisions if isinstance(event, Decision) for commit in event.candidates]
     ends: Iterable[str | None] = (
         *(history.seed, history.best),
         *(*history.records, *history.living(), *history.human, *history.promoted, *history.pending, *named),
     )
     return history.phylogeny.ancestors(*(commit for commit in ends if commit and commit in history.phylogeny))
-
-
-def _decided(entry: Entry) -> Sequence[str]:
-    assert isinstance(entry.event, Decision)
-    return entry.event.candidates
-
-
-class _Sizes:
-    """Sizes of evidence; what was counted once is not counted again."""
-
-    def __init__(self, repository: Repository) -> None:
-        self._trees = repository.trees
-        self._known = set[str]()
-
-    def fresh(self, tree: str) -> int:
-        """Bytes of the files that no tree before had."""
-        blobs = {entry.blob for entry in self._trees.entries(tree)} - self._known
-        self._known |= blobs
-        return sum(map(self._trees.size, blobs))

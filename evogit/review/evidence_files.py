@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from evogit.core import RepositoryError
+from evogit.core import Entry, RepositoryError
 from evogit.repository import Repository
 
 
@@ -28,3 +28,18 @@ def gone(repository: Repository, run: str, tree: str | None) -> str:
 def texts(files: Mapping[str, bytes]) -> dict[str, str]:
     """The files for JSON."""
     return {name: content.decode(errors="backslashreplace") for name, content in files.items()}
+
+
+def uses(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
+    """Evidence tree -> the entries that name it, in their order."""
+    found: dict[str, list[Entry]] = {}
+    for entry in entries:
+        if tree := named(entry):
+            found.setdefault(tree, []).append(entry)
+    return found
+
+
+def named(entry: Entry) -> str:
+    """The evidence tree that an entry names; empty where it names none."""
+    tree: str = getattr(entry.event, "evidence", "")
+    return tree

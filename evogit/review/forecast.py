@@ -1,4 +1,4 @@
-"""What a run will come to if it goes on as it does: when it reaches a limit, and what it will have cost by then."""
+"""How fast a run goes, what it will come to, and what its agents do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from msgspec import Struct, to_builtins
 from evogit.config.run_settings import RunLimits, Total
 from evogit.history import History
 from evogit.history.context import StoredRun
-from evogit.history.course import Moment
+from evogit.history.counts import Moment
+from evogit.repository import Repository
 from evogit.review.spending import last_limits, used
 
 REMEMBERED = 200
@@ -85,3 +86,19 @@ def forecast_record(run: StoredRun, pace: Pace, now: float) -> dict[str, Any] | 
     began = run.repository.engines(run.history.run).since()
     found = None if began is None else pace.forecast(last_limits(run.history), began, now)
     return to_builtins(found) if found else None
+
+
+SHORT = 7
+"""Digits of an id."""
+
+
+def doing(repository: Repository, history: History) -> dict[str, str] | None:
+    """What each agent of the engines at work does, in words; None where no engine is at work."""
+    alive = repository.engines(history.run).alive()
+    if not alive:
+        return None
+    started = [history.engines[engine] for engine in alive if engine in history.engines]
+    now = {agent: "at work" for each in started for agent in each.agents}
+    now |= {asked.agent: f"asking {asked.model}" for asked in history.reserved.values() if asked.agent in now}
+    waiting = [each for each in history.pending.values() if each.agent in now]
+    return now | {each.agent: f"evaluating {each.commit[:SHORT]}" for each in waiting}

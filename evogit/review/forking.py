@@ -26,14 +26,10 @@ class Fork:
 
 
 def plan(repository: Repository, origin: str | None, at: str, run: str) -> Fork:
-    """The fork of a run at one of its moments; nothing is written.
+    """Return the fork `run` of the run `origin` (None: the only one) at one of its moments; nothing is written.
 
-    Args:
-        repository: where both are.
-        origin: the run to begin from; None where there is only one.
-        at: an entry's id, `@N` (when N candidates were evaluated), or a candidate as anywhere else: the moment after
-            it was evaluated. Ids may be abbreviated.
-        run: the name of the new run.
+    `at` is an entry's id, `@N` (when N candidates were evaluated), or a candidate as anywhere else: the moment after it
+    was evaluated. Ids may be abbreviated.
 
     Raises:
         NotFoundError: there is no such run or moment.

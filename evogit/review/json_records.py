@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 from msgspec import to_builtins
 
-from evogit.core import Candidate
+from evogit.core import Candidate, Metric, Stopped, host_of
 from evogit.engine.projections import agent_ref, has_ref
 from evogit.history import History
 from evogit.history.leaders import tied
 from evogit.history.standing import Comparison, Standing, compare, gap, standing
 from evogit.repository import Repository
 from evogit.review.contributors import contributions
-from evogit.review.ended import how_ended
-from evogit.review.front import front_record
-from evogit.review.hosts import contact_record
-from evogit.review.journal_origin import key_place
-from evogit.review.model_choice import choices
-from evogit.review.runs import agents
-from evogit.review.spending import last_start, spending_record
+from evogit.review.runs import agents, key_place
+from evogit.review.spending import choices, last_start, spending_record
+from evogit.stats.hypervolume import hypervolume
 
 SCHEMA = 1
 """Grows when a key of any object here changes its meaning; new keys may come at any time."""
@@ -181,3 +178,101 @@ def _point(history: History, commit: str | None) -> Record | None:
 def _agent(history: History, name: str) -> Record:
     ref = agent_ref(history, name) if history.started and has_ref(name) else None
     return {"name": name, "ref": ref, "commit": history.head(name) if history.seed else None}
+
+
+HOW = {
+    "interrupted": "interrupted; nothing is lost",
+    "asked": "stopped on request",
+    "best-known": "reached the best possible value; --beyond continues",
+    "exhausted": "200 moves in a row made nothing new",
+    "error": "failed",
+}
+
+
+def how_ended(stopped: Stopped | None) -> str:
+    """What ended a run; empty: it works, or that was not journalled."""
+    return HOW.get(stopped.reason, f"reached: {stopped.reason}") if stopped else ""
+
+
+def front_record(history: History) -> dict[str, Any] | None:
+    """The unbeaten and their hypervolume, with the seed as reference; None with a single objective.
+
+    A hypervolume is in the product of the metrics' units, and what is not better than the seed in all of them adds
+    nothing; None where the seed has no value, or finding it takes too long.
+    """
+    from evogit.selection.objectives import front, several  # with the selectors: seldom asked
+
+    if history.started is None or not several(history):
+        return None
+    metrics, commits = history.started.metrics, front(history)
+    members = [
+        {"commit": commit, "metrics": _values(history, commit), "holdout": _values(history, commit, "holdout")}
+        for commit in commits
+    ]
+    return {
+        "objectives": [{"name": metric.name, "direction": metric.direction} for metric in metrics],
+        "hypervolume": _volume(history, metrics, commits),
+        "holdout_hypervolume": _volume(history, metrics, commits, "holdout"),
+        "members": members,
+    }
+
+
+def _values(history: History, commit: str, split: str | None = None) -> dict[str, float] | None:
+    found = history.evaluation(commit, split)
+    return dict(found.metrics) if found and found.ok else None
+
+
+def _volume(
+    history: History, metrics: tuple[Metric, ...], commits: list[str], split: str | None = None
+) -> float | None:
+    known = [_values(history, commit, split) for commit in (history.seed or "", *commits)]
+    seed, *others = [_better_up(metrics, values) if values else None for values in known]
+    points = [each for each in others if each is not None]
+    return hypervolume(points, seed) if seed and points else None
+
+
+def _better_up(metrics: tuple[Metric, ...], values: dict[str, float]) -> list[float] | None:
+    """The values such that more is better; None where one is missing."""
+    if any(metric.name not in values for metric in metrics):
+        return None
+    return [metric.sign * values[metric.name] for metric in metrics]
+
+
+def host_records(repository: Repository, history: History) -> list[Record]:
+    """Each host, this one first: its agents, its candidates, the best of these, when it wrote its last entry.
+
+    `last` is by its own clock, in seconds since the epoch; None where its journal is not here.
+    """
+    here, tips = repository.host, repository.keeping(history.run).tips("journal")
+    told = {host_of(engine) for engine in history.engines} | {entry.host for entry in history.decisions}
+    hosts = sorted(told - {here, ""})
+    return [_record(repository, history, host, tips.get(host)) for host in ([here] if here in tips else []) + hosts]
+
+
+def _record(repository: Repository, history: History, host: str, tip: str | None) -> Record:
+    own = [each.commit for each in history.phylogeny if each.host == host]
+    judged = [commit for commit in own if history.judged(commit)]
+    best: str | None = None
+    for commit in judged:
+        if history.fitness(commit) is not None and (best is None or history.fitter(commit, best)):
+            best = commit
+    records = Counter(history.phylogeny[each].host for each in history.records)
+    engines = {engine: started for engine, started in history.engines.items() if host_of(engine) == host}
+    return {
+        "host": host,
+        "here": host == repository.host,
+        "agents": sorted({agent for started in engines.values() for agent in started.agents}),
+        "engines": len(engines),
+        "candidates": len(own),
+        "evaluated": len(judged),
+        "records": records[host],
+        "best": {"commit": best, "value": history.fitness(best)} if best else None,
+        "decisions": sum(entry.host == host for entry in history.decisions),
+        "last": repository.commit_time(tip) if tip else None,
+    }
+
+
+def contact_record(repository: Repository, run: str) -> Record | None:
+    """How the run stands with its Git server, as `evogit sync` and `run --remote` noted it here; None without one."""
+    found = repository.contact(run)
+    return to_builtins(found) if found else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from msgspec import Struct
 
@@ -82,13 +82,10 @@ def say(run: StoredRun, verdict: Compared) -> None:
 
 def standings(history: History, *, margins: bool = True) -> list[Standing]:
     """All valid candidates that are not pruned, the strongest first; margins take a moment where there are many."""
-    strengths = strengths_of(history)
-    return sorted(_standings(history, strengths, margins), key=lambda each: -each.strength)
-
-
-def _standings(history: History, strengths: Strengths, margins: bool) -> Iterator[Standing]:
+    strengths, found = strengths_of(history), list[Standing]()
     for commit in strengths.commits():
         strength = history.fitness(commit)
         if strength is not None and commit not in history.pruned:
             margin = (strengths.margin(commit) or 0.0) if margins else 0.0
-            yield Standing(commit, strength, margin, strengths.met(commit))
+            found.append(Standing(commit, strength, margin, strengths.met(commit)))
+    return sorted(found, key=lambda each: -each.strength)

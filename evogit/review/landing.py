@@ -29,7 +29,7 @@ from evogit.history.scores import Scores
 from evogit.history.standing import Comparison
 from evogit.repository import Repository, UnfitChangeError, clean
 from evogit.repository.branches import HEADS
-from evogit.review.repeated_evaluations import judge_in_turns
+from evogit.review.verifying import judge_in_turns
 from evogit.sandbox.archive import pack
 
 
@@ -77,14 +77,9 @@ class SplitTrial(Struct, frozen=True, kw_only=True):
 async def prepare(
     repository: Repository, history: History, candidate: Candidate, onto: str | None, *, squash: bool
 ) -> Landing:
-    """Merge the candidate's change with what moved on the target meanwhile; nothing but objects is written.
+    """Merge the candidate's change with what moved on the branch `onto` (None: HEAD's); only objects are written.
 
-    Args:
-        repository: where both are.
-        history: of the candidate's run.
-        candidate: what to land.
-        onto: the target branch's name; None for the one that HEAD names.
-        squash: as one commit, which may go to a branch that lacks the seed, too.
+    A `squash` is one commit, which may go to a branch that lacks the seed, too.
 
     Raises:
         RefusedError: it cannot be landed there; the message says why, and names the files in conflict.

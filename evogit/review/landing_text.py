@@ -14,9 +14,9 @@ from evogit.core import Metric
 from evogit.history import History
 from evogit.history.standing import Comparison
 from evogit.repository import Repository, clean, clean_title, inert_markdown
-from evogit.review.contained_steps import ContainedStep, contained_steps
-from evogit.review.goals import first_sentence, opening
+from evogit.review.blaming import ContainedStep, contained_steps
 from evogit.review.landing import Landing, SplitTrial
+from evogit.review.reporting import first_sentence, opening
 
 WIDTH = 72
 """Columns of a commit's message."""

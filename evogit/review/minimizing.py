@@ -20,9 +20,8 @@ from evogit.engine.run_key import inputs_of
 from evogit.evaluation.evaluator import Evaluator
 from evogit.history import History
 from evogit.history.context import RunContext
-from evogit.history.standing import Comparison, compare
+from evogit.history.standing import Comparison, compare, way
 from evogit.repository import Change, Hunk, Repository, UnfitChangeError
-from evogit.review.gains import way
 from evogit.stats.ddmin import ddmin
 
 

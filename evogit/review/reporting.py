@@ -5,21 +5,19 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import to_builtins
 
-from evogit.core import Candidate, Evaluation
+from evogit.core import Evaluation
 from evogit.history import History
 from evogit.history.paired_scores import PairedScores
 from evogit.history.scores import seconds
-from evogit.history.standing import compare
+from evogit.history.standing import compare, last_evaluation, way
 from evogit.repository import Repository
-from evogit.review.gains import last_evaluation, way
-from evogit.review.hosts import host_records
-from evogit.review.json_records import SCHEMA, Record, gain_record, known_ends, status_record
-from evogit.review.merge_statistics import merge_statistics
+from evogit.review.json_records import SCHEMA, Record, gain_record, host_records, known_ends, status_record
 from evogit.review.spending import last_start
+from evogit.selection.merge_strategies import Outcomes, StepEffect, edges, tallies
 
 WORTH_TELLING = 0.05
 """Share by which measurements of the same code differ that a person should know."""
@@ -44,13 +42,16 @@ def report_record(repository: Repository, history: History) -> Record:
             "seconds": latest - began,
             "began": began,
             "judging": _judging(history),
-            "failed": dict(_statuses(history).most_common()),
+            "failed": dict(Counter(each.status for each in _failures(history)).most_common()),
         },
         "judged": history.started.judged if history.started else "outside",
         "steps": steps(history, history.best),
         "crossings": merge_statistics(history),
         "hosts": host_records(repository, history),
-        "failures": {"candidates": _candidate_failures(history), "proposals": _proposal_failures(history)},
+        "failures": {
+            "candidates": _digest(f"{each.status}: {each.reason}" for each in _failures(history)),
+            "proposals": _proposal_failures(history),
+        },
         "interruptions": [to_builtins(each) for each in history.interruptions],
         "evidence": _evidence(history),
         "changes": _changes(repository, history),
@@ -90,10 +91,6 @@ def _judging(history: History) -> float:
     return history.scores.seconds + sum(before)
 
 
-def _statuses(history: History) -> Counter[str]:
-    return Counter(each.status for each in _failures(history))
-
-
 def _failures(history: History) -> Iterator[Evaluation]:
     """The last evaluation of each candidate that failed, whatever the task was like then."""
     for candidate in history.phylogeny:
@@ -112,7 +109,7 @@ def steps(history: History, commit: str | None) -> list[Record]:
             "commit": each.commit,
             "title": each.title,
             "agent": each.agent,
-            "operator": _operator(each),
+            "operator": f"{each.operator} ({each.strategy})" if each.strategy else each.operator,
             "value": history.fitness(each.commit),
             "interval": known_ends(history.interval(each.commit)),
             "over": compared.over if compared else None,
@@ -139,15 +136,7 @@ def _evidence(history: History) -> Record | None:
     return {"commit": history.best, "tree": history.phylogeny[history.best].tree, **known}
 
 
-def _operator(candidate: Candidate) -> str:
-    return f"{candidate.operator} ({candidate.strategy})" if candidate.strategy else candidate.operator
-
-
 # --- what failed --------------------------------------------------------------------------------------------------
-
-
-def _candidate_failures(history: History) -> list[Record]:
-    return _digest(f"{each.status}: {each.reason}" for each in _failures(history))
 
 
 def _proposal_failures(history: History) -> list[Record]:
@@ -233,3 +222,58 @@ def _holdout_remark(history: History, seed: str, best: str) -> list[str]:
     if compared.verdict == "within noise" and compared.gain > 0:
         return ["its gain over the seed on the holdout is within noise"]
     return [f"no better than the seed on the holdout: perhaps overfitted to the cases of {history.split}"]
+
+
+LONGEST = 600
+"""Characters of a goal that are told."""
+
+
+def opening(goal: str) -> str:
+    """A goal up to its first section, its title as a sentence of its own."""
+    first, _, rest = goal.strip().partition("\n")
+    text = goal.strip()
+    if heading := re.match(r"#+\s+(.*)", first):
+        text = f"{heading[1].rstrip(' .:#')}. {rest.strip()}".strip()
+    text = re.split(r"\n\s*#+\s", text, maxsplit=1)[0].strip()
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def first_sentence(goal: str) -> str:
+    """The first sentence, or line, of its opening."""
+    return re.split(r"(?<=[.!?;])\s|\n", opening(goal), maxsplit=1)[0]
+
+
+def merge_statistics(history: History) -> Record:
+    """What merges and grafts brought: by strategy, and of each step that was grafted, causes first.
+
+    `gain` of a strategy is the mean over the better parent, that of a step the mean over the candidates that got it,
+    both in the primary metric's unit, None if unknown. A step's `interval` is of Student's t at 95 %, None
+    with one background; where the whole of it is above zero, the step is `causal`.
+    """
+    outcomes = list(Outcomes().of(history).values())
+    strategies = [
+        {"operator": operator, "strategy": strategy, **to_builtins(tally)}
+        for (operator, strategy), tally in tallies(outcomes).items()
+    ]
+    return {"strategies": strategies, "steps": _steps(history, edges(outcomes))}
+
+
+def _steps(history: History, found: Sequence[StepEffect]) -> list[Record]:
+    return [
+        {
+            "commit": each.commit,
+            "title": history.phylogeny[each.commit].title,
+            "backgrounds": each.backgrounds,
+            "helped": each.helped,
+            "gain": each.gain,
+            "interval": _interval(each),
+            "causal": each.causal,
+        }
+        for each in found
+    ]
+
+
+def _interval(edge: StepEffect) -> list[float] | None:
+    if edge.gain is None or edge.margin is None or math.isinf(edge.margin):
+        return None
+    return [edge.gain - edge.margin, edge.gain + edge.margin]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from msgspec import Struct, to_builtins
+import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from evogit.core import EvoGitError, NotFoundError, RepositoryError
@@ -36,11 +35,10 @@ class ListedRun(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def read(cls, line: str) -> Self | None:
-        """What a line says; None for one that nobody wrote to the end."""
+        """Parse a line; None for one that was not written to the end."""
         try:
-            told = json.loads(line)
-            return cls(**{name: told[name] for name in ("repository", "run", "pid", "exit")})
-        except (ValueError, KeyError, TypeError, RecursionError):
+            return msgspec.json.decode(line, type=cls)
+        except (msgspec.DecodeError, ValueError, RecursionError):
             return None
 
     @property
@@ -78,11 +76,7 @@ class RunList:
         return cls(state_folder(environ) / "runs.jsonl")
 
     def runs(self) -> list[ListedRun]:
-        """All that are listed, the one that started first at the beginning.
-
-        Raises:
-            OSError: the file cannot be read.
-        """
+        """All that are listed, the one that started first at the beginning. Raises OSError: the file cannot be read."""
         try:
             text = self._file.read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
@@ -95,20 +89,12 @@ class RunList:
         return next((each for each in self.runs() if (each.repository, each.run) == mine), None)
 
     def begin(self, repository: Repository, run: str) -> None:
-        """This process works on a run.
-
-        Raises:
-            OSError: the list cannot be written.
-        """
+        """This process works on a run. Raises OSError: the list cannot be written."""
         mine = ListedRun(repository=str(repository.path), run=run, pid=os.getpid())
         self._change(lambda listed: [*(each for each in listed if not _same(each, mine)), mine])
 
     def end(self, repository: Repository, run: str, code: int) -> None:
-        """This process ends with that exit code.
-
-        Raises:
-            OSError: the list cannot be written.
-        """
+        """This process ends with that exit code. Raises OSError: the list cannot be written."""
         mine = ListedRun(repository=str(repository.path), run=run, pid=os.getpid())
         ended = replace(mine, exit=code)
         self._change(lambda listed: [ended if each == mine else each for each in listed])
@@ -126,18 +112,12 @@ class RunList:
         return [(each, repository) for each, repository in found if repository is not None]
 
     def _change(self, change: Callable[[Sequence[ListedRun]], Sequence[ListedRun]]) -> None:
-        with self._locked():
-            lines = [json.dumps(to_builtins(each)) for each in change(self.runs())]
-            draft = self._file.with_suffix(".draft")
-            draft.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-            draft.replace(self._file)
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
         self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with self._file.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
+            draft = self._file.with_suffix(".draft")
+            draft.write_bytes(msgspec.json.Encoder().encode_lines(change(self.runs())))
+            draft.replace(self._file)
 
 
 def _same(one: ListedRun, other: ListedRun) -> bool:

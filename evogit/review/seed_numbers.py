@@ -144,15 +144,8 @@ async def unnoticed(
 ) -> str:
     """A sentence if a broken copy of a valid seed scores no worse than the seed; empty otherwise.
 
-    The copy is evaluated once for each version of the task. Seeds that have the worst score are exempt.
-
-    Args:
-        task: whose seed it is.
-        evaluator: of the task.
-        base: the seed's files.
-        contents: those that may change, by their paths.
-        split: on which both are evaluated.
-        seeds: the values of the seed, one for each evaluation.
+    The copy is evaluated once for each version of the task. Seeds that have the worst score are exempt. `contents` are
+    the files of `base` that may change, `seeds` the values of the seed's evaluations.
     """
     metric = task.primary
     if task.pairwise or not seeds or (metric.direction == "maximize" and max(seeds) == 0):

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from evogit.config import Task
 from evogit.core import Files, SandboxError
 from evogit.evaluation.scorer import Scorer
-from evogit.sandbox import Session
+from evogit.sandbox.interpreter import helper
 from evogit.sandbox.providers import provider
-from evogit.sandbox.supervisor import helper
+from evogit.sandbox.session import Session
 
 DAY = 86400.0
 """Seconds of wall clock and of CPU that a person may take."""
@@ -43,11 +43,7 @@ def inside(task: Task, files: Files, name: str) -> Iterator[Session]:
 def shell(session: Session, *, terminal: bool, size: tuple[int, int], term: str) -> socket.socket:
     """Start a shell inside; a stream of frames to and from it, as sandbox/shell_server.py says.
 
-    Args:
-        session: where.
-        terminal: whether a person sits at one, so that the shell should have one too if the sandbox can give it.
-        size: its rows and columns.
-        term: its kind, as the variable TERM has it.
+    With `terminal` it has one if the sandbox can give it: of `size` (rows, columns) and the kind `term`, as in TERM.
 
     Raises:
         SandboxError: when it does not start.

@@ -13,9 +13,8 @@ from evogit.engine.projections import Projections, agent_ref, has_ref
 from evogit.history import History, snapshot
 from evogit.history.context import StoredRun
 from evogit.repository import Repository, StaleError
-from evogit.repository.inspection import Chain
-from evogit.repository.keeping import Kept
-from evogit.review.uses_of_evidence import uses
+from evogit.repository.keeping import Chain, Kept
+from evogit.review.evidence_files import uses
 
 Part = Literal["journal", "candidates", "evidence", "branches", "snapshot", "locks"]
 
@@ -264,7 +263,7 @@ class _Looking:
             said = "the snapshot holds entries that are not in the journals any more, so nobody reads it"
             yield Finding(part="snapshot", said=said, wrong=False, mend=file.forget)
             return
-        if differing := _differing(known, history):
+        if differing := [name for name, ask in FACTS.items() if ask(known) != ask(history)]:
             said = f"the snapshot says otherwise than the journals: {', '.join(differing)}"
             yield Finding(part="snapshot", said=said, mend=file.forget)
 
@@ -293,7 +292,3 @@ FACTS: Mapping[str, Callable[[History], object]] = {
     "evidence": lambda history: (history.evidence, history.sessions),
 }
 """What is asked of a snapshot and of the journals alike."""
-
-
-def _differing(one: History, other: History) -> list[str]:
-    return [name for name, ask in FACTS.items() if ask(one) != ask(other)]

@@ -8,7 +8,6 @@ from msgspec import Struct, to_builtins
 
 from evogit.core import Entry, Evaluated, RefusedError
 from evogit.history import History, Spending
-from evogit.history.agent_kinds import past_kinds
 from evogit.repository import Repository
 from evogit.review.json_records import Record, candidate_record
 from evogit.review.spending import added
@@ -104,7 +103,7 @@ def table(repository: Repository, history: History, chosen: set[str]) -> Iterato
     metrics = [metric.name for metric in history.started.metrics] if history.started else []
     cases = list(dict.fromkeys(case for each in order for case in history.scores.cases(each.commit)))
     yield [*COLUMNS, *(f"metric:{name}" for name in metrics), *(f"case:{name}" for name in cases)]
-    kinds, asked = past_kinds(history), _asked(history)
+    kinds, asked = history.past_kinds(), _asked(history)
     for each in order:
         record = candidate_record(history, each)
         spent, moment = asked.get(each.commit, Spending()), moments.get(each.commit)

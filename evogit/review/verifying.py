@@ -8,7 +8,7 @@ from itertools import zip_longest
 from msgspec import Struct
 
 from evogit.config import Task
-from evogit.core import Candidate, Evaluation, Files, RefusedError
+from evogit.core import Candidate, Evaluation, EvaluatorError, Files, RefusedError
 from evogit.engine.run_key import inputs_of
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.seed_files import packed_seed
@@ -16,7 +16,6 @@ from evogit.history import History
 from evogit.history.paired_scores import beside
 from evogit.history.scores import Scores
 from evogit.repository import Repository
-from evogit.review.repeated_evaluations import judge_in_turns
 from evogit.sandbox.archive import pack
 
 RECORDED, AGAIN = "recorded", "again"
@@ -171,3 +170,27 @@ def _against(scores: Scores, then: Evaluation, now: Evaluation) -> list[str]:
             within = f", more than the noise of {noise:.3g}" if noise else ""
             said.append(f"{name} was {value:.10g}, and is {now.metrics[name]:.10g} now{within}")
     return said
+
+
+async def judge_in_turns(
+    evaluator: Evaluator, sides: Sequence[tuple[str, Files]], split: str, times: int
+) -> list[list[Evaluation]]:
+    """Evaluate candidates (tree, files) in turns; the first one changes each time, so that a drift favours neither.
+
+    Each gets the repeats 0, 1, ... on `split`, up to the first that fails or is not measured.
+
+    Raises:
+        EvaluatorError: the evaluator itself failed, which says nothing of the candidates.
+        EvoGitError: when the evaluator or the sandbox cannot be used at all.
+    """
+    found = [list[Evaluation]() for _ in sides]
+    for repeat in range(times):
+        turns = list(zip(sides, found, strict=True))
+        for (tree, files), known in turns if repeat % 2 == 0 else reversed(turns):
+            if not all(each.ok for each in known):
+                continue
+            evaluation, _ = await evaluator.evaluate(tree, files, split=split, repeat=repeat)
+            if evaluation.status == "evaluator-error":
+                raise EvaluatorError(f"the evaluator failed on {split}: {evaluation.reason}; fix it, then try again")
+            known.append(evaluation)
+    return found

@@ -1,4 +1,4 @@
-"""Runs untrusted programs: the contract that every provider keeps.
+"""Runs untrusted programs: the records that every provider takes and gives; `session.py` has the contract.
 
 Everything here is synchronous: it runs inside the evaluator's own process, one session at a time.
 An error of the provider itself is a `SandboxError`; whatever the program does comes back as a value.
@@ -6,15 +6,39 @@ An error of the provider itself is a `SandboxError`; whatever the program does c
 
 from __future__ import annotations
 
-import socket
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, Protocol, Self
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from evogit.core import Files, shown
-from evogit.sandbox.limits import Breach, Limits
+from evogit.core import shown
+
+Breach = Literal["timeout", "out-of-memory", "output-limit", "process-limit", "disk-limit"]
+"""A limit that the program broke."""
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """What one session may use. Sizes are in bytes, times in seconds.
+
+    `wall` and `cpu` bound each request (a call, one streamed item, a run); CPU counts from the end of the previous
+    request, so imports and start-up belong to the first. Once all requests together took `total` of wall clock, the
+    next one is a timeout: neither many small items nor a silent server must hold the engine for hours, so that while a
+    connection to one is open, the time between requests counts. `memory` and `processes` (threads count) are for all
+    processes of the session together, `disk` for everything it writes, which counts as memory too where the disk is
+    in memory. `output` is for stdout and stderr each, of all calls together and of each run; `reply` for one value
+    that comes back from a call, and for the files of one run together.
+    """
+
+    wall: float = 10.0
+    cpu: float = 10.0
+    total: float = 600.0
+    memory: int = 512 * 1024 * 1024
+    processes: int = 64
+    disk: int = 256 * 1024 * 1024
+    output: int = 1024 * 1024
+    reply: int = 16 * 1024 * 1024
+
 
 FolderEntry = tuple[str, str, int, int]
 """Path, kind (file, executable, link, folder, other), size in bytes of the content (that of a link is its target), and
@@ -135,128 +159,3 @@ class Completed(Struct, frozen=True, kw_only=True):
     """One sentence about the breach, or about the end of the sandbox."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """The files asked for with `out`, as far as they exist and are regular."""
-
-
-class Session(Protocol):
-    """One life of a candidate: its files unpacked in a place of its own, gone without a trace at the end.
-
-    `usage` is what all requests used so far: sums, and the peak of memory. `largest` is the one that came nearest to
-    its limits. `starved` says how long a request waited for a core whose wall clock ran out, if that was long enough
-    for the machine to be the cause; else it is empty.
-    """
-
-    usage: ResourceUsage
-    largest: LargestRequest
-    starved: str
-
-    def call(
-        self,
-        target: str,
-        arguments: bytes,
-        *,
-        pieces: Mapping[Place, Piece] = {},
-        held: Mapping[Place, Piece] = {},
-        wall: float | None = None,
-        cpu: float | None = None,
-        fresh: bool = False,
-    ) -> CallReply:
-        """Call `module:function` with the JSON text `{"args": [...], "kwargs": {...}}` in the session's process.
-
-        `pieces` and `held` take the places of arguments that are null in the text; those that are `held` are sent by
-        the first call that has them, and kept for others. The process stays up between calls (`fresh` starts another
-        one first); a crash or a breach ends it.
-        """
-        ...
-
-    def stream(self, target: str, items: Iterable[bytes], *, wall: float | None = None) -> Iterator[CallReply]:
-        """Call `target` once per JSON item (its one argument), of which the program sees one at a time.
-
-        Items of a list or tuple are sent ahead; any other iterable is asked for the next one after the reply to the
-        last one was taken. A reply with a failure is the last one.
-        """
-        ...
-
-    def run(
-        self,
-        argv: Sequence[str],
-        *,
-        stdin: bytes = b"",
-        files: Mapping[str, bytes] | None = None,
-        out: Sequence[str] = (),
-        wall: float | None = None,
-    ) -> Completed:
-        """Run a command in the candidate's folder, after writing `files` into it."""
-        ...
-
-    def start(self, argv: Sequence[str]) -> CallReply:
-        """Run a command in the candidate's folder and leave it running; its output is the session's."""
-        ...
-
-    def connect(self, port: int, *, patience: float) -> socket.socket | CallReply:
-        """A stream to a port of the loopback interface inside, once something listens there; or the failure."""
-        ...
-
-    def pack(self, most: int) -> tuple[CallReply, bytes]:
-        """A tar archive of the candidate's folder as it is now, of `most` bytes; ends what runs in the session."""
-        ...
-
-    def salvage(self, most: int, without: Sequence[str]) -> tuple[CallReply, Sequence[FolderEntry], bytes]:
-        """What can be had of the folder, also after a limit was broken, `most` bytes of it, but for folders `without`.
-
-        Entries, and their contents in a row. What is too large, cannot be read or is neither a file nor a link is of
-        the kind "other"; names that are not UTF-8 are left out. Ends what runs in the session.
-        """
-        ...
-
-    def explain(self, patience: float) -> CallReply:
-        """The limit that a server broke which does not do its part, told by no failure when it broke none.
-
-        A server ends after its streams: it is given `patience` seconds for it.
-        """
-        ...
-
-    def failure(self) -> CallReply | None:
-        """Why the session is over, None while it goes on."""
-        ...
-
-    def output(self) -> tuple[bytes, bytes]:
-        """Stdout and stderr of the session's call processes so far, capped, with the cut marked."""
-        ...
-
-    def close(self) -> None:
-        """Kill everything in the session and remove it."""
-        ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *exc: object) -> None: ...
-
-
-class Sandbox(Protocol):
-    """A provider of sessions.
-
-    `timing` says how CPU is known: `counted` by the kernel for all processes together, or `sampled`, which misses most
-    of what children use that nobody waits for.
-    """
-
-    name: str
-    timing: Literal["counted", "sampled"]
-
-    def image(self) -> str:
-        """A digest of what programs find inside: interpreter, libraries, supervisor."""
-        ...
-
-    def open(self, files: bytes | Files, limits: Limits, preload: Sequence[str] = (), *, seed: int = 0) -> Session:
-        """Start a session on `files` (bytes: a whole tar archive).
-
-        `preload` names modules imported beforehand. `seed` starts `random` anew in each process that answers calls,
-        and `numpy.random` where numpy was preloaded.
-
-        Raises:
-            SandboxError: when the provider itself cannot do it.
-        """
-        ...
-
-    def close(self) -> None:
-        """End the warm workers; sessions must be closed by then. The provider can be used again."""
-        ...

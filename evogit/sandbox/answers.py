@@ -8,8 +8,7 @@ from typing import Any, cast, get_args
 
 from msgspec import Struct
 
-from evogit.sandbox import CallReply, Completed, FolderEntry, Phases, ResourceUsage, values
-from evogit.sandbox.limits import Breach
+from evogit.sandbox import Breach, CallReply, Completed, FolderEntry, Phases, ResourceUsage, values
 
 NOTHING = ResourceUsage(wall=0.0, cpu=0.0, memory=0)
 MARKER = 64

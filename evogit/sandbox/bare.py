@@ -13,11 +13,10 @@ from typing import Literal
 from evogit.content import content
 from evogit.sandbox import Environment
 from evogit.sandbox.cores import exclusive_core, pinned
-from evogit.sandbox.interpreter import choose, environment, prepare
+from evogit.sandbox.interpreter import NAMES, choose, environment, prepare
 from evogit.sandbox.packages import lease, packages_folder
 from evogit.sandbox.pool import Pool, WorkerStart
 from evogit.sandbox.process import JailProcess
-from evogit.sandbox.supervisor import NAMES
 from evogit.subprocesses import run_child
 
 logger = logging.getLogger(__name__)

@@ -17,8 +17,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from evogit.core import BaseFiles
+from evogit.sandbox import Limits
 from evogit.sandbox.archive import disk_of
-from evogit.sandbox.limits import Limits
 
 ROOT = Path("/sys/fs/cgroup")
 NEEDED = {1: ("cpuacct", "cpu", "memory", "pids"), 2: ("cpu", "memory", "pids")}

@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from evogit.sandbox import CallReply, Sandbox
+from evogit.sandbox import CallReply, Limits
 from evogit.sandbox.archive import pack
-from evogit.sandbox.limits import Limits
+from evogit.sandbox.session import Sandbox
 
 Check = tuple[str, bool, str]
 """What was checked, whether it is well, and a sentence about it."""

@@ -10,10 +10,10 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from evogit.core import BaseFiles, Files, SandboxError, SandboxLostError
+from evogit.sandbox import Limits
 from evogit.sandbox.answers import clean
 from evogit.sandbox.archive import check_readonly, entries_of
-from evogit.sandbox.limits import Limits
-from evogit.sandbox.session import GRACE, STARTUP, Jail, SupervisedSession
+from evogit.sandbox.session import GRACE, STARTUP, Jail, Session
 from evogit.sandbox.wire import LostError
 
 PROTOCOL = 7
@@ -85,9 +85,7 @@ class Pool:
         self._gpus = gpus
         self._idle: list[_Worker] = []
 
-    def open(
-        self, files: bytes | Files, limits: Limits, preload: Sequence[str] = (), *, seed: int = 0
-    ) -> SupervisedSession:
+    def open(self, files: bytes | Files, limits: Limits, preload: Sequence[str] = (), *, seed: int = 0) -> Session:
         """Start a session on an idle worker that fits, or on a new one.
 
         Raises:
@@ -109,7 +107,7 @@ class Pool:
             undo.callback(lent.close)
             start = WorkerStart(limits, tuple(preload), wanted.base, tuple(lent.enter_context(self._gpus())))
             worker = self._take(start) or _Worker(self._spawn(start), start, self._seccomp, self._network, self._cpus)
-            session = SupervisedSession(worker.jail, limits, release, (request, contents))
+            session = Session(worker.jail, limits, release, (request, contents))
             undo.pop_all()
         return session
 

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from evogit.core import SandboxError, UsageError
-from evogit.sandbox import Environment, Sandbox, Session
+from evogit.sandbox import Environment, Limits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.bare import Bare
 from evogit.sandbox.bubblewrap import Bubblewrap
 from evogit.sandbox.docker.socket import AbsentError, address, knock
-from evogit.sandbox.limits import Limits
 from evogit.sandbox.packages import DEBIAN
+from evogit.sandbox.session import Sandbox, Session
 from evogit.subprocesses import QUERY_SECONDS, run_child
 
 logger = logging.getLogger(__name__)

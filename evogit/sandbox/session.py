@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import select
 import socket
 import struct
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Protocol, Self, cast
+from typing import Any, Literal, Protocol, Self, cast
 
-from evogit.core import SandboxLostError
-from evogit.sandbox import CallReply, Completed, FolderEntry, LargestRequest, Piece, Place, ResourceUsage
+from evogit.core import Files, SandboxLostError
+from evogit.sandbox import CallReply, Completed, FolderEntry, LargestRequest, Limits, Piece, Place, ResourceUsage
 from evogit.sandbox.answers import MARKER, NOTHING, Share, SupervisorAnswer, checked, completed_of, reply_of
 from evogit.sandbox.archive import archive_of, check_paths
-from evogit.sandbox.limits import Limits
-from evogit.sandbox.tunnel import POLL, carried
 from evogit.sandbox.wire import LostError, Wire
 
 GRACE = 5.0
@@ -35,6 +35,12 @@ NONE: Mapping[Place, Piece] = MappingProxyType({})
 """No pieces."""
 SILENCE = "the sandbox stopped answering and was killed"
 CLOSED = SupervisorAnswer(failure="crashed", detail="not done: the session was closed", usage=NOTHING)
+
+POLL = 0.01
+"""Seconds between two looks at an end that is silent."""
+SOON = 0.001
+"""Seconds to wait first where bytes are likely to come; then twice as long, and so on."""
+CHUNK = 1 << 16
 
 
 class Jail(Protocol):
@@ -67,8 +73,13 @@ class Jail(Protocol):
         ...
 
 
-class SupervisedSession:
-    """Keeps the contract of `Session`."""
+class Session:
+    """One life of a candidate: its files unpacked in a place of its own, gone without a trace at the end.
+
+    `usage` is what all requests used so far: sums, and the peak of memory. `largest` is the one that came nearest to
+    its limits. `starved` says how long a request waited for a core whose wall clock ran out, if that was long enough
+    for the machine to be the cause; else it is empty.
+    """
 
     def __init__(
         self, jail: Jail, limits: Limits, release: Callable[[bool], None], files: tuple[dict[str, Any], bytes]
@@ -113,7 +124,12 @@ class SupervisedSession:
         cpu: float | None = None,
         fresh: bool = False,
     ) -> CallReply:
-        """Call `module:function` with the JSON text `{"args": [...], "kwargs": {...}}` in the session's process."""
+        """Call `module:function` with the JSON text `{"args": [...], "kwargs": {...}}` in the session's process.
+
+        `pieces` and `held` take the places of arguments that are null in the text; those that are `held` are sent by
+        the first call that has them, and kept for others. The process stays up between calls (`fresh` starts another
+        one first); a crash or a breach ends it.
+        """
         request: dict[str, Any] = {"do": "call", "fresh": fresh, "target": target, "given": [], "held": []}
         body = LENGTH.pack(len(arguments)) + arguments
         if held or pieces:
@@ -254,9 +270,10 @@ class SupervisedSession:
         return reply_of(answer), archive_of(answer.entries, answer.parts[1]) if not answer.failure else b""
 
     def salvage(self, most: int, without: Sequence[str]) -> tuple[CallReply, Sequence[FolderEntry], bytes]:
-        """Entries and contents of what can be had of the folder; ends what runs in the session.
+        """What can be had of the folder, also after a limit was broken, `most` bytes of it, but for folders `without`.
 
-        A session that broke a limit still has its folder.
+        Entries, and their contents in a row. What is too large, cannot be read or is neither a file nor a link is of
+        the kind "other"; names that are not UTF-8 are left out. Ends what runs in the session.
         """
         answer = self._folder(most, without=list(without), lenient=True)
         return reply_of(answer), answer.entries, b"" if answer.failure else answer.parts[1]
@@ -419,3 +436,60 @@ def _called(answer: SupervisorAnswer, share: Share | SupervisorAnswer, value: by
         phases=share.phases,
         binary=share.binary,
     )
+
+
+Ask = Callable[[dict[str, Any], bytes], SupervisorAnswer]
+"""Sends a request to the supervisor and takes its answer."""
+
+
+def carried(tunnel: int, ask: Ask) -> socket.socket:
+    """A connected socket; a thread carries its bytes through the supervisor's tunnel of this number, and back."""
+    ours, theirs = socket.socketpair()
+    threading.Thread(target=_carry_bytes, args=(tunnel, ask, ours), daemon=True).start()
+    return theirs
+
+
+def _carry_bytes(tunnel: int, ask: Ask, ours: socket.socket) -> None:
+    """Until both ends are through, in lock step; one that speaks is likely to get an answer, so it is waited for."""
+    reading, ended, full, wait = True, False, False, 0.0
+    with ours, contextlib.suppress(OSError, SandboxLostError):  # of a loss, the session tells at its end
+        while not ended:
+            ready, _, _ = select.select([ours] if reading and not full else [], [], [], 0 if wait else POLL)
+            data = ours.recv(CHUNK) if ready else b""
+            wait = SOON if data else wait
+            reading = reading and not (ready and not data)
+            request = {"do": "exchange", "tunnel": tunnel, "wait": wait, "last": not reading}
+            answer = ask(request, data)
+            ours.sendall(answer.parts[0])
+            ended, full = answer.ended or bool(answer.failure), answer.full
+            wait = SOON if answer.parts[0] else 2 * wait if wait < POLL else 0.0
+
+
+class Sandbox(Protocol):
+    """A provider of sessions.
+
+    `timing` says how CPU is known: `counted` by the kernel for all processes together, or `sampled`, which misses most
+    of what children use that nobody waits for.
+    """
+
+    name: str
+    timing: Literal["counted", "sampled"]
+
+    def image(self) -> str:
+        """A digest of what programs find inside: interpreter, libraries, supervisor."""
+        ...
+
+    def open(self, files: bytes | Files, limits: Limits, preload: Sequence[str] = (), *, seed: int = 0) -> Session:
+        """Start a session on `files` (bytes: a whole tar archive).
+
+        `preload` names modules imported beforehand. `seed` starts `random` anew in each process that answers calls,
+        and `numpy.random` where numpy was preloaded.
+
+        Raises:
+            SandboxError: when the provider itself cannot do it.
+        """
+        ...
+
+    def close(self) -> None:
+        """End the warm workers; sessions must be closed by then. The provider can be used again."""
+        ...

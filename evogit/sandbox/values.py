@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 CONTAINERS = 1_000_000
 """Most arrays and objects in one text: a megabyte of `[],[],` must not become a gigabyte of lists."""
 
-
 LONGEST_KEY = 4300
 """Digits of a key that may be read as an integer."""
 ALIKE = 1000

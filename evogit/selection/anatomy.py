@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from evogit.history import History
 from evogit.repository import EXECUTABLE, FILE, Repository
-from evogit.source import pieces
-from evogit.source.syntax_parts import MAX_SOURCE_BYTES
+from evogit.source import MAX_SOURCE_BYTES, pieces
 
 
 class Piece(NamedTuple):

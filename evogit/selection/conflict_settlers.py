@@ -23,9 +23,8 @@ from evogit.repository import (
 )
 from evogit.repository.trees import Trees
 from evogit.selection.merge_strategies import FITTER, FUNCTION, RANDOM, STRATEGIES
-from evogit.source import definitions
+from evogit.source import MAX_SOURCE_BYTES, definitions
 from evogit.source.pieces import MOST_SOURCE_BYTES, is_python
-from evogit.source.syntax_parts import MAX_SOURCE_BYTES
 from evogit.subprocesses import TooLongError, python, run_child
 
 SLOW = b"finally"

@@ -20,8 +20,8 @@ from evogit.repository import UnfitChangeError
 from evogit.selection import Move
 from evogit.selection.anatomy import PLAIN, Anatomy
 from evogit.selection.merge_planner import improved, is_for
+from evogit.source import MAX_SOURCE_BYTES
 from evogit.source.number_changes import NumberChange, changed_number, with_step
-from evogit.source.syntax_parts import MAX_SOURCE_BYTES
 from evogit.text import TITLE_LENGTH, one_line
 
 WINDOW = 60

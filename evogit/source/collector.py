@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ast
 import codecs
+import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from evogit.source.syntax_parts import Block, Definition, DefinitionKind, Kind, Role, Site, Source, Statement
+from evogit.source import MAX_SOURCE_BYTES, Block, Definition, DefinitionKind, Kind, Role, Site, Source, Statement
+from evogit.source.definitions import compiles, syntax
 
-DEEPEST = 120
-"""Nodes inside one another that are walked; Python's own limit would depend on who asks."""
+DEEPEST = 120  # nodes inside one another that are walked; Python's own limit would depend on who asks
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Loop = ast.For | ast.AsyncFor
@@ -19,7 +20,6 @@ Loop = ast.For | ast.AsyncFor
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.BinOp)
-_JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 _LINE_END = re.compile(rb"\r\n|\r|\n|\Z")
 _TRIVIA = rb"(?:[\s\\]|#[^\r\n]*)*"
@@ -39,24 +39,28 @@ _STRING = re.compile(
 """A string that is not put together from several."""
 
 
-def collect(content: bytes, module: ast.Module) -> Source:
-    """Note everything that can be edited in `module`, which was parsed from `content`.
+@functools.lru_cache(maxsize=64)
+def parse(content: bytes) -> Source | None:
+    """Parse a module; None if it is large, not UTF-8, not Python, or nested too deeply.
 
-    Raises:
-        RecursionError: it is nested too deeply.
+    Cached by content, because parsing costs ten times more than an edit.
     """
-    collector = _Collector(content)
-    collector.walk(*module.body)
+    if len(content) > MAX_SOURCE_BYTES or not compiles(content):
+        return None
+    try:
+        collector = _Collector(content)
+        collector.walk(*syntax(content.decode("utf-8-sig")).body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
     return collector.source()
 
 
 class _Gap(NamedTuple):
-    """What stands between two operands: where the left one ends with its parentheses, and the operator's span."""
+    """The text between two operands: where the left one ends with its parentheses, and the operator's span."""
 
     end: int
     operator: tuple[int, int]
-    opens: bool
-    """Whether the right operand is in parentheses."""
+    opens: bool  # whether the right operand is in parentheses
 
 
 class _Collector:
@@ -148,11 +152,6 @@ class _Collector:
         else:
             self.walk(target)
 
-    def _bind_word(self, offset: int) -> None:
-        """Bind the name that begins here."""
-        if found := _WORD.match(self._content, offset):
-            self._bindings.setdefault(self._where, []).append((found[0].decode(), found.end()))
-
     # --- definitions
 
     def _see_FunctionDef(self, node: Function) -> None:
@@ -179,17 +178,18 @@ class _Collector:
     def _parameters(self, node: ast.arguments) -> None:
         plain = [*node.posonlyargs, *node.args]
         defaults: list[ast.expr | None] = [*[None] * (len(plain) - len(node.defaults)), *node.defaults]
-        groups: list[tuple[Sequence[ast.arg | None], Sequence[ast.expr | None]]] = [
-            (plain, defaults),
-            ([node.vararg], [None]),
-            (node.kwonlyargs, node.kw_defaults),
-            ([node.kwarg], [None]),
+        pairs = [
+            *zip(plain, defaults, strict=True),
+            (node.vararg, None),
+            *zip(node.kwonlyargs, node.kw_defaults, strict=True),
+            (node.kwarg, None),
         ]
-        for parameters, values in groups:
-            for each, default in zip(parameters, values, strict=True):
-                if each:
-                    self._bind_word(self._lines[each.lineno - 1] + each.col_offset)
-                    self._labelled(each.arg, default)
+        for parameter, default in pairs:
+            if parameter is None:
+                continue
+            if word := _WORD.match(self._content, self._lines[parameter.lineno - 1] + parameter.col_offset):
+                self._bindings.setdefault(self._where, []).append((word[0].decode(), word.end()))
+            self._labelled(parameter.arg, default)
 
     def _see_Lambda(self, node: ast.Lambda) -> None:
         self.walk(node.body)
@@ -204,7 +204,13 @@ class _Collector:
     def _body(self, body: Sequence[ast.stmt]) -> None:
         """The statements of a block. One that shares the line of its head cannot be taken apart."""
         if self._depth and body and _INDENT.search(self._content, 0, self._first(body[0])):
-            self._blocks.append(Block(self._where, tuple(map(self._statement, self._lined(body)))))
+            groups = [[body[0]]]  # the statements that semicolons join are one
+            for node in body[1:]:
+                if _SEMICOLON.fullmatch(self._content, self._end(groups[-1][-1]), self._first(node)):
+                    groups[-1].append(node)
+                else:
+                    groups.append([node])
+            self._blocks.append(Block(self._where, tuple(map(self._statement, groups))))
         self.walk(*body)
 
     def _first(self, node: ast.stmt) -> int:
@@ -212,21 +218,18 @@ class _Collector:
         decorators: Sequence[ast.expr] = getattr(node, "decorator_list", ())
         return self._content.rfind(b"@", 0, self._start(decorators[0])) if decorators else self._start(node)
 
-    def _lined(self, body: Sequence[ast.stmt]) -> Iterator[Sequence[ast.stmt]]:
-        """The statements of a block, those together that semicolons join."""
-        group = [body[0]]
-        for node in body[1:]:
-            if not _SEMICOLON.fullmatch(self._content, self._end(group[-1]), self._first(node)):
-                yield group
-                group = []
-            group.append(node)
-        yield group
-
     def _statement(self, group: Sequence[ast.stmt]) -> Statement:
         start, end, content = self._first(group[0]), self._end(group[-1]), self._content
         line = 1 + max(content.rfind(b"\n", 0, start), content.rfind(b"\r", 0, start))
         line_end = _LINE_END.search(content, end)
-        role = _role(group[0]) if len(group) == 1 else ""
+        role: Role = ""
+        match group:
+            case [ast.Return() | ast.Raise() | ast.Break() | ast.Continue()]:
+                role = "jump"
+            case [ast.Pass()]:
+                role = "pass"
+            case [ast.Expr(value=value)] if _is_string(value):
+                role = "docstring"
         return Statement(line, line_end.end() if line_end else len(content), self._slice(start, end), role)
 
     def _see_Assign(self, node: ast.Assign) -> None:
@@ -361,16 +364,12 @@ class _Collector:
             self._site("name", *self._range(node))
 
     def _see_UnaryOp(self, node: ast.UnaryOp) -> None:
-        if self._is_negative_number(node):
+        between = self._content[self._start(node) + 1 : self._start(node.operand)]
+        simple = isinstance(node.op, ast.USub) and not between.strip(b" \t\f\r\n\\")  # as good as one token
+        if simple and _is_number(node.operand) and self._end(node.operand) == self._end(node):
             self._site("number", *self._range(node), label=self._label)
         else:
             self.walk(node.operand)
-
-    def _is_negative_number(self, node: ast.UnaryOp) -> bool:
-        """Whether it is as good as one token: nothing but white space between the sign and the digits."""
-        between = self._content[self._start(node) + 1 : self._start(node.operand)]
-        simple = isinstance(node.op, ast.USub) and not between.strip(b" \t\f\r\n\\")
-        return simple and _is_number(node.operand) and self._end(node.operand) == self._end(node)
 
     def _see_Name(self, node: ast.Name) -> None:
         self._site("name", *self._range(node))
@@ -384,18 +383,16 @@ class _Collector:
 
     def _see_Call(self, node: ast.Call) -> None:
         arguments: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
-        if self._is_plain_function(node.func):
+        if isinstance(node.func, ast.Attribute):  # a module's function, not a method, which belongs to its object
+            is_function = isinstance(node.func.value, ast.Name) and node.func.value.id in self._modules
+        else:
+            is_function = isinstance(node.func, ast.Name)
+        if is_function:
             plain = not any(isinstance(each, ast.Starred | ast.keyword) for each in arguments)
             self._site("call", *self._range(node.func), label=str(len(arguments)) if plain else "")
         else:
             self.walk(node.func)
         self.walk(*sorted(arguments, key=lambda each: (each.lineno, each.col_offset)))
-
-    def _is_plain_function(self, func: ast.expr) -> bool:
-        """Whether it is `name` or `module.name`: not a method, which belongs to its object."""
-        if isinstance(func, ast.Attribute):
-            return isinstance(func.value, ast.Name) and func.value.id in self._modules
-        return isinstance(func, ast.Name)
 
     def _see_Subscript(self, node: ast.Subscript) -> None:
         self.walk(node.value)
@@ -454,11 +451,3 @@ def _is_string(node: ast.expr) -> bool:
 
 def _is_sequence(node: ast.expr) -> bool:
     return _is_string(node) or isinstance(node, ast.JoinedStr | ast.List | ast.Tuple | ast.ListComp)
-
-
-def _role(node: ast.stmt) -> Role:
-    if isinstance(node, _JUMPS):
-        return "jump"
-    if isinstance(node, ast.Pass):
-        return "pass"
-    return "docstring" if isinstance(node, ast.Expr) and _is_string(node.value) else ""

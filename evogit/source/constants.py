@@ -8,10 +8,9 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
-from evogit.source import languages
 from evogit.source.definitions import LINE, piece_syntax
 from evogit.source.pieces import REMEMBERED as PIECES
-from evogit.source.pieces import WHOLE, digest, split
+from evogit.source.pieces import WHOLE, digest, is_python, split
 
 
 class Constant(NamedTuple):
@@ -37,52 +36,32 @@ class Named(NamedTuple):
     rest: str
 
 
-NOTHING = Named({}, "")
-"""Of what is no program in a language that is read, is large or cannot be parsed."""
-
-REMEMBERED = 512
-"""Modules that are not parsed again: most agents change one that was looked into before."""
+NOTHING = Named({}, "")  # of a file that is not Python, is large or cannot be parsed
+REMEMBERED = 512  # modules that are not parsed again: most agents change one that was looked into before
 
 
 @lru_cache(maxsize=REMEMBERED)
 def named(path: str, content: bytes) -> Named:
     """The floats in what is assigned to a name at the top of a module; of a name that comes twice, those of the last.
 
-    In other languages what stands outside of functions is at the top. Integers are left out, as they are counts, sizes
-    and choices more often than quantities with a slope.
+    Integers are left out, as they are counts, sizes and choices more often than quantities with a slope.
     """
     try:
         content.decode()
     except UnicodeDecodeError:
         return NOTHING
-    found = _by_grammar(path, content) if languages.grammar(path) else _by_pieces(path, content)
-    if found is None:
+    pieces = split(path, content) if is_python(path) else {}
+    if not pieces or WHOLE in pieces:
         return NOTHING
-    rest = content
-    for number in sorted(found.values(), reverse=True):
-        rest = rest[: number.start] + b"." + rest[number.end :]
-    return Named(found, digest(rest))
-
-
-def _by_grammar(path: str, content: bytes) -> dict[Constant, Number] | None:
-    """The numbers of a program in another language, None where that is not read."""
-    if not languages.is_read(path):
-        return None
-    floats = languages.named_floats(languages.grammar(path), content)
-    return {Constant(path, each.name, each.place): Number(each.start, each.end, each.value) for each in floats}
-
-
-def _by_pieces(path: str, content: bytes) -> dict[Constant, Number] | None:
-    """The numbers of a Python module, None where it cannot be taken apart."""
-    pieces = split(path, content)
-    if WHOLE in pieces:
-        return None
-    start, found = 0, dict[Constant, Number]()
+    start, numbers = 0, dict[Constant, Number]()
     for text in pieces.values():
         for name, place, number in _numbers(text):
-            found[Constant(path, name, place)] = Number(start + number.start, start + number.end, number.value)
+            numbers[Constant(path, name, place)] = Number(start + number.start, start + number.end, number.value)
         start += len(text.encode())
-    return found
+    rest = content
+    for number in sorted(numbers.values(), reverse=True):
+        rest = rest[: number.start] + b"." + rest[number.end :]
+    return Named(numbers, digest(rest))
 
 
 @lru_cache(maxsize=PIECES)

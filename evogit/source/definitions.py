@@ -26,22 +26,18 @@ Key = tuple[str, int]
 """What a statement is recognised by: a definition's name, the text of one that the base has, else its kind; and which
 one of that name it is in its body."""
 
-LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-"""What the parser counts as a line, with its end."""
+LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")  # what the parser counts as a line, with its end
 
 
 class _Statement(NamedTuple):
     """A statement with the comments and empty lines above it, or the lines above the first one of a class's body."""
 
     text: str
-    name: str = ""
-    """What it defines."""
-    bare: str = ""
-    """The statement alone, where it defines nothing."""
+    name: str = ""  # what it defines
+    bare: str = ""  # the statement alone, where it defines nothing
+    # what it is where only the base's text could tell it from others; an import is always told by its text
     kind: str = ""
-    """What it is where only the base's text could tell it from others; an import is always told by its text."""
-    members: tuple[_Statement, ...] = ()
-    """Of a class its head, and the statements of its body."""
+    members: tuple[_Statement, ...] = ()  # of a class its head, and the statements of its body
 
 
 class _Part(NamedTuple):
@@ -53,8 +49,7 @@ class _Part(NamedTuple):
 
 Parts = dict[Key, _Part]
 
-_HEAD = "class"
-"""No statement is called like that."""
+_HEAD = "class"  # no statement is called like that
 
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 """What the parser raises; text that is not UTF-8 is a `ValueError`."""
@@ -136,7 +131,12 @@ def _statements(lines: Sequence[str], body: Sequence[ast.stmt], start: int, end:
         stop = end if group is groups[-1] else group[-1].end_lineno or end
         text, name = "".join(lines[start:stop]), defined(group)
         if name:
-            yield _Statement(text, name, members=tuple(_members(lines, group, start, stop)))
+            members: list[_Statement] = []  # of a class: its head and the statements of its body
+            match group:
+                case [ast.ClassDef(body=[first, *_] as inner) as definition] if _first_line(first) > definition.lineno:
+                    at = _first_line(first) - 1
+                    members = [_Statement("".join(lines[start:at]), _HEAD), *_statements(lines, inner, at, stop)]
+            yield _Statement(text, name, members=tuple(members))
         else:
             bare = "".join(lines[_first_line(group[0]) - 1 : group[-1].end_lineno]).strip()
             kind = "" if isinstance(group[0], ast.Import | ast.ImportFrom) else f"<{type(group[0]).__name__}>"
@@ -144,15 +144,6 @@ def _statements(lines: Sequence[str], body: Sequence[ast.stmt], start: int, end:
         start = stop
     if start < end:
         yield _Statement("".join(lines[start:end]))
-
-
-def _members(lines: Sequence[str], group: Sequence[ast.stmt], start: int, stop: int) -> Iterator[_Statement]:
-    """The head and the body of a class."""
-    match group:
-        case [ast.ClassDef(body=[first, *_] as body) as definition] if _first_line(first) > definition.lineno:
-            at = _first_line(first) - 1
-            yield _Statement("".join(lines[start:at]), _HEAD)
-            yield from _statements(lines, body, at, stop)
 
 
 def _bare(statements: Iterable[_Statement]) -> Iterator[str]:

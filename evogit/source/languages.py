@@ -1,4 +1,4 @@
-"""Languages other than Python: which files are read by a grammar of tree-sitter, where the extra `languages` is there.
+"""Programs in other languages than Python, read by tree-sitter if the extra `languages` is installed.
 
 Version 1 of tree-sitter-language-pack fetches grammars over the network when they are first used, so that only older
 ones, which bring them all along, are taken. Nothing of it is imported before a file needs it.
@@ -6,20 +6,19 @@ ones, which bring them all along, are taken. Nothing of it is imported before a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache, lru_cache
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evogit.source.syntax_parts import MAX_SOURCE_BYTES, Source
-from evogit.source.tree_reader import Float, TreeReader, top_parts
+from evogit.source import MAX_SOURCE_BYTES
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
-EXTRA = "pip install 'evogit[languages]'"
-"""What a person types to have these languages read."""
+EXTRA = "pip install 'evogit[languages]'"  # the command that installs the grammars
 
 GRAMMARS: Mapping[str, str] = {
     ending: grammar
@@ -62,85 +61,68 @@ GRAMMARS: Mapping[str, str] = {
     }.items()
     for ending in endings
 }
-"""How the name of a file ends, in small letters -> the grammar of its language."""
+"""File suffix in lower case -> grammar."""
+
+_IDENTIFIER = re.compile(r"(?:simple_|field_|property_)?identifier|name|constant|variable_name")
+"""Types of the nodes that name something."""
 
 
 def grammar(path: str) -> str:
-    """The language of a program in a file of this name, empty for Python and whatever is not known."""
+    """Return the grammar for a file of this name, "" for Python and unknown suffixes."""
     return GRAMMARS.get(path.rpartition(".")[2].lower(), "") if "." in path else ""
 
 
 def is_read(path: str) -> bool:
-    """Whether a file of this name is read by a grammar that is here."""
+    """Return whether a file of this name is read by an installed grammar."""
     return grammar(path) != "" and is_installed()
 
 
 @cache
 def is_installed() -> bool:
-    """Whether grammars are here: a version of the package that brings them along."""
-    found = find_spec("tree_sitter_language_pack")
-    folders = found.submodule_search_locations if found else None
+    """Return whether a version of the package that contains its grammars is installed."""
+    spec = find_spec("tree_sitter_language_pack")
+    folders = spec.submodule_search_locations if spec else None
     return any(Path(folder, "bindings").is_dir() for folder in folders or ())
 
 
-@lru_cache(maxsize=64)
-def read(language: str, content: bytes) -> Source | None:
-    """The places for edits in a program; None for what is large or has none.
-
-    Cached by content, because reading costs ten times more than an edit.
-    """
-    found = _reader(language, content)
-    source = found.source() if found else None
-    return source if source and (source.sites or source.blocks) else None
-
-
-@lru_cache(maxsize=512)
-def named_floats(language: str, content: bytes) -> tuple[Float, ...]:
-    """The floats that a program names outside of functions; nothing of what is large."""
-    found = _reader(language, content)
-    return tuple(found.floats) if found else ()
-
-
 def tops(language: str, content: bytes) -> list[tuple[str, int]]:
-    """Name and end of what stands at the top of a program, as whole lines; nothing where it is not understood."""
-    root = _root(language, content)
-    return top_parts(root, content) if root and not root.has_error else []
+    """Return name and end of each definition at the top of a program, as whole lines; [] if it does not parse.
+
+    Definitions that share a line are one.
+    """
+    parser = _parser(language) if len(content) <= MAX_SOURCE_BYTES else None
+    root = parser.parse(content).root_node if parser else None
+    if root is None or root.has_error:
+        return []
+    parts: list[tuple[str, int]] = []
+    for node in root.children:
+        if not node.is_named or "comment" in node.type:
+            continue
+        last = max(node.start_byte, node.end_byte - 1)  # some nodes include the end of their line
+        end = content.find(b"\n", last) + 1 or len(content)
+        line = 1 + max(content.rfind(mark, 0, node.start_byte) for mark in (b"\n", b"\r"))
+        if parts and line < parts[-1][1]:
+            parts[-1] = parts[-1][0], end
+        else:
+            name = _identifier([node])
+            parts.append((name.text.decode(errors="replace") if name and name.text else node.type, end))
+    return parts
 
 
-@lru_cache(maxsize=256)
-def faults(language: str, content: bytes) -> int:
-    """How many places of a program its grammar does not understand: a change must not make them more."""
-    root = _root(language, content)
-    return _faults(root) if root and root.has_error else 0
-
-
-def _faults(root: Node) -> int:
-    count, todo = 1, [root]
+def _identifier(nodes: Sequence[Node]) -> Node | None:
+    """Return the first identifier in these nodes that is not a type's."""
+    todo = list(reversed(nodes))
     while todo:
         node = todo.pop()
-        count += node.is_error or node.is_missing
-        todo += [child for child in node.children if child.has_error or child.is_missing]
-    return count
-
-
-@lru_cache(maxsize=4)
-def _reader(language: str, content: bytes) -> TreeReader | None:
-    root = _root(language, content)
-    if root is None:
-        return None
-    reader = TreeReader(content, language)
-    reader.walk(root)
-    return reader
-
-
-def _root(language: str, content: bytes) -> Node | None:
-    parser = _parser(language) if len(content) <= MAX_SOURCE_BYTES else None
-    return parser.parse(content).root_node if parser else None
+        if _IDENTIFIER.fullmatch(node.type) and node.is_named and not node.child_count:
+            return node
+        todo += reversed(node.children)
+    return None
 
 
 @cache
 def _parser(language: str) -> Parser | None:
-    """What parses a language; None where its grammar is not here or is made for another tree-sitter."""
+    """Return the parser of a language, None if its grammar is missing or was built for another tree-sitter."""
     from tree_sitter_language_pack import get_parser
 
     try:

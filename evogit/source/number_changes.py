@@ -15,20 +15,11 @@ DIGITS = re.compile(rb"(?<![\w.\x80-\xff])\d{1,30}(?:\.\d{1,30})?(?:[eE][+-]?\d{
 SIGNED = re.compile(rb"(?:^|[=(\[{,:*/%<>+&|^~!?]|\breturn)[ \t]*\Z", re.MULTILINE)
 """What comes before a minus that is a sign, and no subtraction."""
 
-JOINED = re.compile(rb"\d[-:/]\Z|\A[-:/]\d")
-"""Around a part of a date, a time or a range, which is no number by itself."""
-
-THOUSANDS = re.compile(rb"\d,\Z|\A,\d{3}(?!\d)")
-"""Around a part of a number with commas between thousands."""
-
-NEAR = 16
-"""Bytes that are looked at around a number."""
-
-FARTHEST = 10.0
-"""The longest step, as a multiple of the number; one nearer to zero than 1 is taken for that."""
-
-LONGEST = 30
-"""Characters of a number that a step makes."""
+JOINED = re.compile(rb"\d[-:/]\Z|\A[-:/]\d")  # around a part of a date, a time or a range, which is no number by itself
+THOUSANDS = re.compile(rb"\d,\Z|\A,\d{3}(?!\d)")  # around a part of a number with commas between thousands
+NEAR = 16  # bytes that are looked at around a number
+FARTHEST = 10.0  # the longest step, as a multiple of the number; one nearer to zero than 1 is taken for that
+LONGEST = 30  # characters of a number that a step makes
 
 
 class NumberChange(NamedTuple):

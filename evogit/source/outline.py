@@ -13,14 +13,9 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-LONGEST_HEAD = 300
-"""Characters of a line that are looked at."""
-
-MOST_LINES = 20_000
-"""Lines of a file that are looked at, as others wait meanwhile."""
-
-DEEPEST = 2
-"""How many definitions may stand around one that is told of."""
+LONGEST_HEAD = 300  # characters of a line that are looked at
+MOST_LINES = 20_000  # lines of a file that are looked at, as others wait meanwhile
+DEEPEST = 2  # how many definitions may stand around one that is told of
 
 _CONTAINERS = "class|struct|trait|interface|impl|module|namespace|mod|object|enum"
 _DEFINED = re.compile(
@@ -84,18 +79,14 @@ def _parts(lines: Sequence[str]) -> Iterator[Part]:
         if not stripped:
             continue
         indent = len(line) - len(line.lstrip())
-        while stack and _ends(stack[-1], indent, stripped):
+        # a definition ends before a line that is not deeper and does not close it
+        while stack and (indent, stripped.startswith(_CLOSING)) < (stack[-1].indent, True):
             yield stack.pop().closed(last)
         if not stack or (stack[-1].container and len(stack) <= DEEPEST):
             stack += _opened(lines, number, indent, len(stack))
         last = number
     while stack:
         yield stack.pop().closed(last)
-
-
-def _ends(opened: _Open, indent: int, stripped: str) -> bool:
-    """Whether a line lies behind a definition: not deeper than it, and none that closes it."""
-    return indent < opened.indent or (indent == opened.indent and not stripped.startswith(_CLOSING))
 
 
 def _opened(lines: Sequence[str], number: int, indent: int, depth: int) -> list[_Open]:

@@ -8,24 +8,18 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
-from evogit.source import languages
+from evogit.source import MAX_SOURCE_BYTES, languages
 from evogit.source.definitions import LINE, defined, piece_syntax, statements
-from evogit.source.syntax_parts import MAX_SOURCE_BYTES
 
-MOST_SOURCE_BYTES = 4 * MAX_SOURCE_BYTES
-"""Bytes of all modules of a candidate that are."""
-
-REMEMBERED = 1024
-"""Parts of modules that are not parsed again, as candidates share most of their text."""
+MOST_SOURCE_BYTES = 4 * MAX_SOURCE_BYTES  # bytes of all modules of a candidate that are
+REMEMBERED = 1024  # parts of modules that are not parsed again, as candidates share most of their text
 
 _BEGINS = re.compile(r"(?!(?:elif|else|except|finally)\b)[^\s#)\]}\\]")
 """A line at which a statement at the top of a module may begin; inside of a string it may look the same."""
 
-WHOLE = ""
-"""The name of the only piece of a file that is not taken apart."""
+WHOLE = ""  # the name of the only piece of a file that is not taken apart
 
-Versions = Mapping[str, str]
-"""Name of a piece -> a digest of its text, in their order in the file."""
+Versions = Mapping[str, str]  # name of a piece -> a digest of its text, in their order in the file
 
 
 def is_python(path: str) -> bool:
@@ -96,7 +90,8 @@ def _named(lines: Sequence[str]) -> list[tuple[str, int]]:
                 return []
             stop = starts[number + parts] if number + parts < len(starts) else len(lines)
             text = "".join(lines[at:stop])
-            named = None if stop < len(lines) and _goes_on(text) else _parsed(text)
+            goes_on = text.rstrip("\r\n").endswith("\\")  # which the parser lets pass at the end of a text
+            named = None if stop < len(lines) and goes_on else _parsed(text)
             parts *= 2
         for name, end in named:
             found.append((name, at + end))
@@ -113,11 +108,6 @@ def _starts(lines: Sequence[str]) -> list[int]:
                 starts.append(number)
             is_decorated = line.startswith("@")
     return starts or [0]
-
-
-def _goes_on(text: str) -> bool:
-    """Whether the last line ends with a backslash, which the parser lets pass before it comes to an end."""
-    return text.rstrip("\r\n").endswith("\\")
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from evogit.agents import Background
 from evogit.breeding.background import Backgrounds
 from evogit.breeding.crossings import Crossings
-from evogit.core import Decision, Evaluation
+from evogit.core import Evaluation
 from evogit.repository import GITLINK, LINK
 from evogit.repository.git import passing
 from tests.own import Own
@@ -172,20 +172,6 @@ async def test_conflicts_stand_in_a_commit_of_their_own(lab: Lab, cloned: Cloned
     assert git("show", "parent:main.py").encode() == brief.files["main.py"]
     assert git("show", "parent~:main.py") == "VALUE = 2\n"
     assert f"Half of a merge of {ours[:7]} and {theirs[:7]}" in git("log", "-1", "--format=%s")
-
-
-def test_titles_from_strangers_are_one_harmless_line(lab: Lab, cloned: Cloned) -> None:
-    child = lab.add({"main.py": b"2\n"}, lab.seed(), title="a\x1b[31m\n\nEvogit-Agent: me\u202e", evaluation=2.0)
-    git = cloned(background(lab, child))
-    assert git("log", "-1", "--format=%s") == "a\n"
-    assert "Evogit-Agent" not in git("log", "--format=%B", "--all")
-
-
-def test_what_a_person_rejected_says_so(lab: Lab, cloned: Cloned) -> None:
-    parent, donor = family(lab)
-    lab.journal.append(Decision(kind="prune", by="ada", candidates=(donor,), reason="it prints\nnonsense"))
-    git = cloned(background(lab, parent, donor))
-    assert "rejected by a person: it prints nonsense" in git("notes", "show", f"inspiration/02-{donor[:7]}")
 
 
 def test_a_bundle_is_made_in_a_thread_while_candidates_come(lab: Lab) -> None:

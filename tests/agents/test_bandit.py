@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evogit.agents import ModelCredit
-from evogit.agents.bandit import choose, scores
+from evogit.agents.model_agent import choose, scores
 from evogit.breeding.model_credit import MEMORY, WINDOW, merits
 from evogit.core import FailedProposal, Proposed, Spent
 from tests.selection.born import Born
@@ -29,9 +29,7 @@ def asked(born: Born, model: str, value: float | None, parent: int = 0, dollars:
         return
     commit = f"{move:040x}"
     born.ids.append(commit)
-    born.append(
-        Proposed(candidate=commit, tree=commit, parents=(born.ids[parent],), operator="mutation", **known),
-    )
+    born.append(Proposed(candidate=commit, tree=commit, parents=(born.ids[parent],), operator="mutation", **known))
     born.judge(len(born.ids) - 1, value)
 
 

@@ -94,10 +94,6 @@ def test_habits_of_models_are_understood(reply: str) -> None:
     assert carried_out(reply) == {"a.py": b"one\n2\nthree\n"}
 
 
-def test_a_path_above_a_block_keeps_its_underscores() -> None:
-    assert carried_out("pkg/__init__.py\n" + search("", "", "x\n")) == {"pkg/__init__.py": b"x\n"}
-
-
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
@@ -163,11 +159,6 @@ def test_a_file_keeps_its_style(old: bytes, new: bytes) -> None:
     assert carried_out(search("f", "two\n", "2\n3\n"), {"f": old}) == {"f": new}
 
 
-def test_lines_that_a_block_repeats_keep_their_ends() -> None:
-    old = b"a\r\nb\nc\r\nd\nd\nd\n"
-    assert carried_out(search("f", "a\nb\nc\n", "a\nB\nc\n"), {"f": old}) == {"f": b"a\r\nB\nc\r\nd\nd\nd\n"}
-
-
 def test_a_rewritten_file_keeps_its_style_and_a_new_one_ends_with_a_newline() -> None:
     files = {"dos.txt": b"a\r\nb\r\n", "open.txt": b"a\nb"}
     reply = (
@@ -182,15 +173,6 @@ def test_a_file_that_is_no_text_can_go_and_move_but_not_be_edited(content: bytes
     assert "cannot be edited" in str(fails(search("f", "a\n", "b\n"), {"f": content}))
     assert carried_out("<<<<<<< RENAME f => g", {"f": content}) == {"f": None, "g": content}
     assert carried_out("<<<<<<< DELETE f", {"f": content}) == {"f": None}
-
-
-def test_blocks_see_what_those_before_them_made() -> None:
-    reply = "<<<<<<< RENAME a.py => b.py\n" + search("b.py", "one\n", "1\n") + search("b.py", "1\ntwo\n", "1\n2\n")
-    assert carried_out(reply) == {"a.py": None, "b.py": b"1\n2\nthree\n"}
-
-
-def test_blocks_of_one_line_may_be_closed_too() -> None:
-    assert carried_out("<<<<<<< DELETE a.py\n>>>>>>> END\n" + whole("b.py", "x\n")) == {"a.py": None, "b.py": b"x\n"}
 
 
 def test_a_search_must_match_once_and_the_model_learns_where_it_did() -> None:
@@ -279,12 +261,6 @@ def test_the_closest_lines_are_fenced_as_data() -> None:
     before, _, shown = hint.partition("````\n")
     assert "one" not in before
     assert shown.endswith("three\n````")
-
-
-def test_a_line_of_a_megabyte_is_shown_in_part() -> None:
-    error = fails(search("f", "needle in the hay\n", "x\n"), {"f": b"needle in a " + b"hay " * 300_000})
-    assert "needle in a hay" in error.hint
-    assert len(error.hint) < 1_000
 
 
 @pytest.mark.slow

@@ -19,8 +19,7 @@ from evogit.config.run_settings import AgentSpec, Settings
 from evogit.config.user_settings import UserSettings
 from evogit.core import Entry, Evaluated, FailedProposal, Proposed, Spent
 from evogit.history import History
-from evogit.llm import CredentialError, Message, ModelError, Question, SpendingLimitError
-from evogit.llm.recording import question_key
+from evogit.llm import CredentialError, ModelError, SpendingLimitError
 from evogit.llm.registry import OpenModels
 from evogit.repository import Repository
 from evogit.run import Run as Engine
@@ -217,12 +216,6 @@ async def test_a_draft_is_proposed_whatever_ends_the_session(
     assert all(len(message.content) < 60_000 for question in model.asked for message in question.messages)
 
 
-async def test_without_a_draft_the_reason_is_told(lab: Lab) -> None:
-    assert str(await refusal(lab, "<<<<<<< LIST\n", ModelError("gone"))) == "gone; the draft changes nothing"
-    assert "took 2 turns" in str(await refusal(lab, "<<<<<<< LIST\n", "<<<<<<< LIST\n", turns=2))
-    assert "took more than -1 s" in str(await refusal(lab, seconds=-1))
-
-
 async def test_a_conversation_that_is_too_long_ends(lab: Lab) -> None:
     seed = lab.add({"main.py": b"VALUE = 1\n", "src/big.py": b"x = 1  # and so on and on\n" * 5_000})
     model = Parrot(EDIT, *["<<<<<<< READ src/big.py\n"] * 18)
@@ -258,14 +251,6 @@ async def test_a_coder_settles_what_is_in_conflict(lab: Lab) -> None:
     assert "markers of conflicts are left in 'main.py'" in answers(model)[0]
     assert lab.files(bred.tree)["main.py"] == b"b = 5\n"
     assert (bred.operator, len(bred.parents)) == ("merge", 2)
-
-
-def test_what_was_measured_has_no_part_in_what_identifies_a_question() -> None:
-    def key(text: str, *, measured: bool) -> str:
-        return question_key("m", Question(messages=(Message("user", "a"), Message("user", text, measured))))
-
-    assert key("0.1 s", measured=True) == key("0.2 s", measured=True)
-    assert key("0.1 s", measured=False) != key("0.2 s", measured=False)
 
 
 # --- with a sandbox -------------------------------------------------------------------------------------------------

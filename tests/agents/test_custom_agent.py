@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from evogit.agents import Brief, NoUsableChangeError, Proposal
-from evogit.agents.custom_agent import OwnAgent
+from evogit.agents.population import OwnAgent
 from evogit.cli.options.agents import AgentOptions, population
 from evogit.config import Task
 from evogit.config.run_settings import AgentSpec, Settings
@@ -101,7 +101,6 @@ def test_settings_name_it_as_seen_from_there(tmp_path: Path, monkeypatch: pytest
 def test_a_run_loses_moves_and_goes_on_and_two_alike_are_the_same(tmp_path: Path, tiny: Callable[..., Task]) -> None:
     sometimes = "        if rng.random() < 0.3: raise KeyError(brief.move)\n"
     kind = own(tmp_path, EXAMPLE.replace("        path =", sometimes + "        path =", 1))
-
     task = tiny()
 
     def run(name: str) -> Run:

@@ -63,13 +63,6 @@ async def test_a_wrong_reply_gets_one_try_with_the_error_and_the_closest_lines(l
     assert "1  VALUE = 1" in second.messages[3].content
 
 
-async def test_the_second_wrong_reply_is_the_last(lab: Lab) -> None:
-    error = await refusal(lab, BABBLE, WRONG, GOOD)
-    assert str(error) == "a SEARCH does not match 'main.py'"
-    assert error.evidence["reply.md"].decode() == BABBLE
-    assert error.evidence["reply-2.md"].decode() == WRONG
-
-
 READING = "I have to see it.\n<<<<<<< READ main.py:VALUE\n<<<<<<< READ README.md\n<<<<<<< READ judge/secret.py\n"
 
 
@@ -246,12 +239,3 @@ async def test_markers_that_stay_make_no_candidate(lab: Lab) -> None:
     with pytest.raises(NoUsableChangeError, match="markers of conflicts are left") as caught:
         await settle(lab, Parrot(lazy, lazy))
     assert "reply-2.md" in caught.value.evidence
-
-
-async def test_without_conflicts_no_model_is_asked(lab: Lab) -> None:
-    seed = lab.add({"main.py": THREE, "data.md": b"\0"}, evaluation=1.0)
-    ours, theirs = (lab.add({"main.py": THREE.replace(old, b"x = 2")}, seed) for old in (b"a = 1", b"c = 1"))
-    move = Move(operator="merge", parents=(ours, theirs), strategy="model")
-    bred = await lab.breeder.breed(Editor(Parrot()), move, random.Random(1), number=7, account=lab.wallet)
-    assert lab.files(bred.tree)["main.py"] == b"x = 2\nb = 1\nx = 2\n"
-    assert lab.wallet.paid == 0

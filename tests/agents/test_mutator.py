@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evogit.agents import Brief, NoUsableChangeError, OperatorCredit, Proposal
-from evogit.agents.mutation.edits import TEXT
 from evogit.agents.mutation.mix import Mix
 from evogit.agents.mutation.mutator import Mutator, mutate
 from evogit.core import Candidate
-from evogit.source import MAX_SOURCE_BYTES, compiles
+from evogit.source import MAX_SOURCE_BYTES
+from evogit.source.definitions import compiles
 
 CORPUS = {
     "decorators": b"""\
@@ -96,9 +96,7 @@ def is_title(text: str) -> bool:
 @given(seed=st.integers(0, 2**64 - 1))
 def test_every_proposal_parses_differs_and_repeats(name: str, seed: int) -> None:
     files = {"a.py": CORPUS[name]}
-
     proposal = mutate(files, {}, seed)
-
     new = proposal.changes["a.py"]
     assert new is not None
     assert new != CORPUS[name]
@@ -127,23 +125,9 @@ def test_line_ends_are_kept() -> None:
 
 def test_constants_with_a_name_are_what_changes_most() -> None:
     files = {"a.py": b"RADIUS = 0.3\n\n\ndef f(x):\n    return x * RADIUS + 1\n"}
-
     found = [mutate(files, {}, seed).title for seed in range(300)]
-
     assert sum("RADIUS 0.3 ->" in title for title in found) > 90
     assert len({title.split()[0] for title in found}) >= 6  # but not all that is done
-
-
-def test_small_and_large_steps_are_both_taken() -> None:
-    def value(seed: int) -> float:
-        new = mutate({"a.py": b"X = 0.5\n"}, {}, seed).changes["a.py"]
-        assert new
-        return float(new.decode().split("=")[1])
-
-    steps = [abs(value(seed) - 0.5) for seed in range(200)]
-
-    assert sum(step < 0.005 for step in steps) > 20
-    assert sum(step > 0.1 for step in steps) > 20
 
 
 TYPED = b"""\
@@ -163,7 +147,6 @@ def f(items, limit):
 
 def test_a_list_never_takes_the_place_of_a_number_nor_a_function_that_of_one_nobody_imported() -> None:
     titles = " ".join(mutate({"a.py": TYPED}, {}, seed).title for seed in range(600))
-
     assert "use RATE for limit" in titles
     assert "use WEIGHTS for limit" not in titles
     assert "* WEIGHTS" not in titles
@@ -174,14 +157,12 @@ def test_nothing_is_taken_away_that_is_needed_later() -> None:
     source = b"def f(a):\n    b = a + 1\n    c = a * b\n    return c\n"
     found = [mutate({"a.py": source}, {}, seed) for seed in range(300)]
     deleted = {each.title for each in found if each.title.startswith(("delete", "move"))}
-
     assert not deleted
 
 
 def test_a_count_stays_an_integer_and_a_list_grows_as_it_did() -> None:
     source = b"N = 4\nM = 7\nR = 0.25\n\n\ndef f(x):\n    a = [x]\n    a += [R]\n    x += R\n    return a[:N]\n"
     titles = " ".join(mutate({"a.py": source}, {}, seed).title for seed in range(900))
-
     assert "swap N 4 for 7" in titles
     assert "swap N 4 for 0.25" not in titles
     assert "swap R 0.25 for 4" in titles
@@ -191,11 +172,9 @@ def test_a_count_stays_an_integer_and_a_list_grows_as_it_did() -> None:
 def test_a_proposal_says_how_it_was_made() -> None:
     strategies = {mutate({"a.py": TYPED}, {}, seed).strategy for seed in range(300)}
     ways = {way for strategy in strategies for way in strategy.split("+")}
-
     assert {"insert_term", "swap_operator", "perturb_number"} <= ways
     assert any(way.startswith("perturb_number@") for way in ways)
     assert max(map(len, strategies)) <= 80
-    assert mutate({"a.md": b"a\nb\n"}, {}, 1).strategy in ("delete_line", "duplicate_line", "swap_lines")
 
 
 def test_what_paid_is_done_more() -> None:
@@ -208,13 +187,12 @@ def test_what_paid_is_done_more() -> None:
 
 
 def test_several_files_change_at_once_now_and_then_and_more_when_bold() -> None:
-    files = {"a.py": b"A = 1\n", "b.py": b"B = 2\n", "c.txt": b"size: 3\n" * 9}
+    files = {"a.py": b"A = 1\n", "b.py": b"B = 2\n"}
 
     def several(boldness: float) -> int:
         return sum(len(mutate(files, {}, seed, Mix(boldness=boldness)).changes) > 1 for seed in range(200))
 
     assert 5 < several(1) < several(4)
-    assert any({"a.py", "c.txt"} <= mutate(files, {}, seed).changes.keys() for seed in range(200))
 
 
 @pytest.mark.parametrize("boldness", [0.0, -1.0, 1e300, float("inf"), float("nan")])
@@ -235,7 +213,6 @@ def exchanges(mine: bytes, other: bytes) -> list[Proposal]:
 
 def test_definitions_of_the_donor_are_taken_over_but_never_all() -> None:
     found = exchanges(MINE, OTHER)
-
     assert {each.strategy for each in found} == {"exchange"}
     assert {each.changes["a.py"] for each in found} == {
         MINE.replace(b"A = 1\n", b"A = 10\n"),
@@ -250,24 +227,18 @@ def test_without_a_choice_of_definitions_nothing_is_exchanged() -> None:
     assert not exchanges(MINE, b"not python")
 
 
-# --- files that are not Python ----------------------------------------------------------------------------------
-
-
-def test_numbers_and_lines_of_other_texts_change() -> None:
-    old = "#version 300\nfloat r = 0.25; // ☃ 7\nvec3 x1;\n".encode()
-
-    found = [mutate({"a.conf": old}, {}, seed) for seed in range(200)]
-
-    assert all(is_title(each.title) for each in found)
-    assert {each.title.split()[0] for each in found} == {"perturb", "delete", "duplicate", "swap"}
-    assert any(b"float r = 0.25" not in (each.changes["a.conf"] or b"") for each in found)
-    assert all(each.changes["a.conf"] != old for each in found)
-    assert all("perturb 3 ->" not in each.title and "perturb 1 ->" not in each.title for each in found)  # vec3, x1
+# --- nothing to edit ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "files",
-    [{}, {"a.png": b"\x89PNG\0\xff"}, {"a.py": b"def"}, {"a.py": b""}, {"a.txt": b"\n\n"}, {"a.txt": b"9" * 300_000}],
+    [
+        {},
+        {"a.py": b"\x89PNG\0\xff"},
+        {"a.py": b"def"},
+        {"a.py": b""},
+        {"a.py": b"X = 1\n" * (MAX_SOURCE_BYTES // 6 + 1)},
+    ],
 )
 def test_what_cannot_be_edited_is_said(files: dict[str, bytes]) -> None:
     with pytest.raises(NoUsableChangeError, match="something to edit"):
@@ -276,7 +247,6 @@ def test_what_cannot_be_edited_is_said(files: dict[str, bytes]) -> None:
 
 def test_broken_and_binary_files_do_not_hide_the_others() -> None:
     files = {"a.py": b"def" * 1000, "b.bin": b"\0" * 1000, "c.py": b"X = 1\n"}
-
     assert {name for seed in range(20) for name in mutate(files, {}, seed).changes} == {"c.py"}
 
 
@@ -288,45 +258,18 @@ def brief(files: dict[str, bytes]) -> Brief:
     return Brief(goal="", parent=parent, files=files)
 
 
-async def test_a_proposal_depends_on_the_generator_alone() -> None:
-    files = {"b.py": MINE, "a.py": OTHER, "c.md": b"1"}
-    found = [await Mutator().propose(brief(files), random.Random(7)) for _ in range(2)]
-
-    assert found[0] == found[1]
-
-
 def test_proposals_of_a_move_follow_one_another_as_they_are_asked_for() -> None:
     proposals = Mutator().proposals(brief({"a.py": MINE}), random.Random(1))
-
     assert len({proposal.title for proposal in islice(proposals, 20)}) > 10
 
 
 async def test_a_file_of_a_large_repository_is_changed() -> None:
     files = {f"{index}.py": MINE for index in range(2_000)}
-
     proposal = await Mutator().propose(brief(files), random.Random(1))
-
     assert proposal.changes.keys() < files.keys()
 
 
-async def test_what_cannot_be_edited_is_no_proposal() -> None:
-    with pytest.raises(NoUsableChangeError, match="something to edit"):
-        await Mutator().propose(brief({"a.py": b"def"}), random.Random(1))
-
-
-@pytest.mark.slow
-def test_a_module_that_is_too_large_to_be_taken_apart_is_edited_like_any_text() -> None:
-    large = b"X = 1\n" * (MAX_SOURCE_BYTES // 6 + 1)
-
-    ways = {way for seed in range(40) for way in mutate({"a.py": large}, {}, seed).strategy.split("+")}
-
-    assert {"perturb_number", "delete_line"} <= ways <= set(TEXT)
-
-
-def test_titles_say_where_so_that_equal_edits_of_one_function_differ() -> None:
-    source = b"def match(low, high):\n    print(low[0])\n    print(high[0])\n"
-    titles = {mutate({"a.py": source}, {}, seed).title for seed in range(600)}
-    told = {title.rpartition("match(), ")[2] for title in titles if title.startswith("perturb 0 -> 1 in match()")}
-    assert {"line 2", "line 3"} <= told
-    several = {mutate({"a.py": source, "b.py": source}, {}, seed).title for seed in range(200)}
-    assert any(title.endswith("in match(), b.py:3") for title in several)
+@pytest.mark.parametrize("files", [{"a.py": b"def"}, {"a.cpp": b"int a = 1;\n", "b.json": b"[1, 2]"}])
+async def test_files_without_python_to_edit_give_no_proposal(files: dict[str, bytes]) -> None:
+    with pytest.raises(NoUsableChangeError, match="other files need a model"):
+        await Mutator().propose(brief(files), random.Random(1))

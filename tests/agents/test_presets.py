@@ -20,25 +20,22 @@ from evogit.agents.editor import Editor
 from evogit.agents.programs.presets import PRESETS, Preset
 from evogit.config.user_settings import load_user_settings
 from evogit.llm.registry import open_models
-from evogit.sandbox import Environment
+from evogit.sandbox import Environment, Limits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.bubblewrap import Bubblewrap
-from evogit.sandbox.limits import Limits
 from tests.coding_clis import Line, answers, lean
 from tests.openai_server import serve
 
 from .conftest import Lab
 
-PORT = 8400
-"""Of the model: a sandbox has a loopback interface of its own."""
+PORT = 8400  # of the model: a sandbox has a loopback interface of its own
 
 TESTS = Path(__file__).parents[1]
 PROGRAM = "A = 1\n\n\ndef value(x):\n    return A * x\n"
 BRIEF = "# Task\n\nBring value(2) in program.py to 4. You may change program.py.\n"
 EVALUATE = "#!/bin/sh\npython3 -c 'import program; print(f\"score {-abs(program.value(2) - 4)}\")'\n"
 GIT = "git init -q -b work && git add -A && git -c user.name=e -c user.email=e@e commit -qm parent"
-PATHS = {"claude": "/v1/messages", "codex": "/v1/responses"}
-"""Where a program asks; others do at /v1/chat/completions."""
+PATHS = {"claude": "/v1/messages", "codex": "/v1/responses"}  # where a program asks; others do at /v1/chat/completions
 
 
 def test_placeholders_are_those_that_are_promised() -> None:

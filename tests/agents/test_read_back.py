@@ -11,8 +11,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evogit.agents import Brief, NoUsableChangeError, Proposal
-from evogit.agents.programs.listing import Kind, Member, read_members
-from evogit.agents.programs.read_back import LARGEST, MOST_FILES, Returned, read_back
+from evogit.agents.programs.read_back import (
+    LARGEST,
+    MAX_CHANGED_FILES,
+    Kind,
+    Member,
+    Returned,
+    read_back,
+    read_members,
+)
 from evogit.repository import EXECUTABLE, FILE, GITLINK, LINK
 
 from .conftest import SEED, Lab
@@ -20,14 +27,11 @@ from .conftest import SEED, Lab
 SHOWN = {path: content for path, content in SEED.items() if not path.startswith("judge/")}
 """What a program finds in its folder: all but what is withheld."""
 
-Entry = bytes | tuple[str, str] | None
-"""Content of a file, or the kind and target of something else; None removes it."""
+Entry = bytes | tuple[str, str] | None  # content of a file, or the kind and target of something else; None removes it
 
 
 def packed(
-    changes: Mapping[str, Entry],
-    files: Mapping[str, Entry] = SHOWN,
-    modes: Mapping[str, int] | None = None,
+    changes: Mapping[str, Entry], files: Mapping[str, Entry] = SHOWN, modes: Mapping[str, int] | None = None
 ) -> list[Member]:
     """What is in a workspace: `files`, changed."""
     modes = {"run.sh": 0o755, **(modes or {})}
@@ -206,7 +210,7 @@ def test_a_workspace_without_the_candidate_is_no_change(
 
 
 def test_a_new_folder_that_is_too_much_is_left_out(returned: Callable[..., Returned]) -> None:
-    many: dict[str, Entry] = {f"src/env/lib/{number}.py": b"" for number in range(MOST_FILES)}
+    many: dict[str, Entry] = {f"src/env/lib/{number}.py": b"" for number in range(MAX_CHANGED_FILES)}
     found = returned({**many, "main.py": b"2", "src/new.py": b"3"})
     assert found.changes == {"main.py": b"2", "src/new.py": b"3"}
     said = "500 new files below src/env, too much to take in (src/env/lib/0.py, src/env/lib/1.py, src/env/lib/10.py, "
@@ -214,7 +218,7 @@ def test_a_new_folder_that_is_too_much_is_left_out(returned: Callable[..., Retur
 
 
 def test_too_much_that_was_there_before_is_refused(lab: Lab) -> None:
-    files: dict[str, bytes | None] = {f"src/{number}.py": b"" for number in range(MOST_FILES)}
+    files: dict[str, bytes | None] = {f"src/{number}.py": b"" for number in range(MAX_CHANGED_FILES)}
     parent = lab.add(files, lab.seed())
     with pytest.raises(NoUsableChangeError, match=r"expected 500 changed files .*, got 501 files and 501 bytes"):
         read_of(lab, parent, packed({**dict.fromkeys(files, b"1"), "main.py": b"2"}))

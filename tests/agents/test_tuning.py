@@ -62,8 +62,3 @@ def test_tuning_becomes_rarer_where_it_does_not_pay_and_never_happens_unasked() 
     paid = {"perturb_number": OperatorCredit(40, 20)} | {way: OperatorCredit(100, 0) for way in TUNING}
     assert len(tuned(Mix(steps={}, experience=paid))) < 0.6 * len(tuned(Mix(steps={})))
     assert not tuned(Mix())
-
-
-def test_where_nothing_is_named_all_is_as_if_there_were_no_steps() -> None:
-    files = {"a.py": b"N = 3\n\n\ndef f(x):\n    return x * 0.5\n"}
-    assert all(mutate(files, {}, seed, Mix(steps={})) == mutate(files, {}, seed, Mix()) for seed in range(30))

@@ -16,7 +16,7 @@ from evogit.config.run_settings import AgentSpec, Settings
 from evogit.core import Entry, Evaluated, Evaluation
 from evogit.history import History
 from evogit.repository import Repository
-from evogit.review.merge_statistics import merge_statistics
+from evogit.review.reporting import merge_statistics
 from evogit.run import Run
 from evogit.selection import Move
 from evogit.selection.elitist import Elitist

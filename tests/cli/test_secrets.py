@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from evogit.config import load_repository_task
-from evogit.evaluation.seed_check import check_tree
+from evogit.evaluation.seed_files import check_tree
 from evogit.repository import Repository
 from evogit.testing import RecordedRun
 from tests.openai_server import Server, reply, serve

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evogit.repository import Repository
-from evogit.repository.contact import Contact, note_contact
+from evogit.repository.state_files import Contact, note_contact
 from evogit.repository.state_folder import StateFolder
 from evogit.testing import RecordedRun, run_started
 from tests.plain_git import git

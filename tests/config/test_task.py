@@ -107,11 +107,7 @@ def test_every_mistake_is_named_at_once_with_its_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        (
-            'kind = "python"',
-            'kind = "oracle"',
-            "evaluator.kind: expected 'python', 'command' or 'judge', got 'oracle'",
-        ),
+        ('kind = "python"', 'kind = "oracle"', "evaluator.kind: expected 'python', 'command' or 'judge', got 'oracle'"),
         ('file = "evaluator/evaluate.py"', "", 'evaluator.file: missing; kind = "python" needs the file that defines'),
         ('"python"', '"python"\ncommand = "make"', 'evaluator.command: kind = "python" has no such key; remove it'),
         ('kind = "python"', 'kind = "command"', 'evaluator.file: kind = "command" has no such key; remove it'),
@@ -182,10 +178,7 @@ def test_times_have_a_log_scale_which_changes_no_digest(tmp_path: Path) -> None:
     assert [metric.noise for metric in task(COMMAND.replace('"json:a.b"', '"cpu"')).metrics] == ["log", ""]
     assert [
         metric.noise for metric in task(COMMAND.replace("primary", 'aggregate = "geometric"\nprimary')).metrics
-    ] == [
-        "log",
-        "",
-    ]
+    ] == ["log", ""]
     declared = task(COMMAND.replace("primary", 'scale = "log"\nprimary'))
     assert [metric.noise for metric in declared.metrics] == ["log", ""]
     assert (declared.digest, declared.parts) == (plain.digest, plain.parts)
@@ -243,11 +236,6 @@ def test_what_is_excluded_goes_nowhere(tmp_path: Path) -> None:
         assert not task.is_visible("data/big.bin")
         assert not task.is_judged("data/big.bin")
         assert not task.is_editable("data/big.bin")
-
-
-def test_a_glob_may_stand_for_files_that_candidates_will_add(tmp_path: Path) -> None:
-    task = load_task(folder(tmp_path, SMALLEST.replace('"answer.py"', '"answer.py", "new/**"')))
-    assert task.is_editable("new/helper.py")
 
 
 def test_globs_cross_slashes_only_with_two_stars() -> None:
@@ -355,58 +343,19 @@ def test_instructions_to_agents_change_only_where_they_are_named(tiny: Callable[
     assert [task.is_editable(path) for path in paths] == [True, False, False, True, True]
 
 
-OBEYED = (
-    "CLAUDE.md",
-    "src/claude.MD",
-    "a/b/GEMINI.md",
-    "QWEN.md",
-    "AGENTS.override.md",
-    "CLAUDE.local.md",
-    ".claude/settings.json",
-    "src/.claude/commands/x.md",
-    ".Claude",
-    ".codex/config.toml",
-    ".mcp.json",
-    "mcp.json",
-    "opencode.json",
-    "opencode.jsonc",
-    ".opencode/plugin/x.js",
-    ".qwen/settings.json",
-    ".gemini/settings.json",
-    ".aider.conf.yml",
-    ".aider.model.settings.yml",
-    "mini.yaml",
-    ".env",
-    ".cursorrules",
-    ".cursor/rules/x.mdc",
-    ".github/copilot-instructions.md",
-    ".github/instructions/x.instructions.md",
-    ".vscode/mcp.json",
-    ".goosehints",
-    "CONVENTIONS.md",
-    "docs/conventions.MD",
-    ".augment-guidelines",
-    ".augment/rules/x.md",
-    ".openhands_instructions",
-    ".openhands/microagents/repo.md",
-    "replit.md",
-    ".replit",
-    ".devcontainer/devcontainer.json",
-    "mise.toml",
-    ".mise.toml",
-    "mise.local.toml",
-    ".tool-versions",
-    ".npmrc",
-    "skills/x/SKILL.md",
-    ".idea/workspace.xml",
-    "CLAUDE\u3164.md",
-    "CLAUDE\u200b.md",
-    "\uff23LAUDE.md",
-    "CLAUDE.md.",
-)
+_OBEYED = """
+CLAUDE.md src/claude.MD a/b/GEMINI.md QWEN.md AGENTS.override.md CLAUDE.local.md .claude/settings.json
+src/.claude/commands/x.md .Claude .codex/config.toml .mcp.json mcp.json opencode.json opencode.jsonc
+.opencode/plugin/x.js .qwen/settings.json .gemini/settings.json .aider.conf.yml .aider.model.settings.yml mini.yaml
+.env .cursorrules .cursor/rules/x.mdc .github/copilot-instructions.md .github/instructions/x.instructions.md
+.vscode/mcp.json .goosehints CONVENTIONS.md docs/conventions.MD .augment-guidelines .augment/rules/x.md
+.openhands_instructions .openhands/microagents/repo.md replit.md .replit .devcontainer/devcontainer.json mise.toml
+.mise.toml mise.local.toml .tool-versions .npmrc skills/x/SKILL.md .idea/workspace.xml CLAUDE.md.
+"""
+OBEYED = re.findall(r"\S+", _OBEYED)
 
 
-@pytest.mark.parametrize("path", OBEYED)
+@pytest.mark.parametrize("path", [*OBEYED, "CLAUDE\u3164.md", "CLAUDE\u200b.md", "\uff23LAUDE.md"])
 def test_what_coding_programs_obey_is_out_of_reach_of_patterns(tiny: Callable[..., Task], path: str) -> None:
     task = tiny()
     for pattern in ("**", f"{path[:-1]}?", f"{path.rpartition('/')[0]}/**"):
@@ -428,12 +377,6 @@ def test_a_name_with_a_dot_has_to_stand_in_the_pattern(tiny: Callable[..., Task]
     for pattern in ("**", "*", "**/*"):
         assert not replace(task, editable=(pattern,)).is_editable(path)
     assert replace(task, editable=(path,)).is_editable(path)
-
-
-def test_a_folder_with_a_dot_can_be_named(tiny: Callable[..., Task]) -> None:
-    task = replace(tiny(), editable=(".github/**",))
-    paths = (".github/workflows/x.yml", ".github/copilot-instructions.md", ".github/.hidden")
-    assert [task.is_editable(path) for path in paths] == [True, False, False]
 
 
 def test_a_secret_file_is_neither_shown_nor_changed_unless_shared(tiny: Callable[..., Task]) -> None:
@@ -463,19 +406,6 @@ def test_what_is_secret_is_no_part_of_what_a_run_is_compared_by(tiny: Callable[.
     assert (screened.digest, screened.parts) == (task.digest, task.parts)
     assert not {"secret", "shared"} & task.parts.keys()
     assert "shared" in replace(task, shared=("a",)).parts
-
-
-def test_what_only_looks_like_it_is_code_like_any(tiny: Callable[..., Task]) -> None:
-    task = replace(tiny(), editable=("**",))
-    paths = (
-        "claude.py",
-        "src/agents/x.py",
-        "codex/a.md",
-        "cursor.md",
-        "conftest.py",
-        "pi/x",
-    )
-    assert all(map(task.is_editable, paths))
 
 
 @pytest.mark.parametrize("text", [SMALLEST, COMMAND], ids=["python", "command"])

@@ -32,7 +32,8 @@ from evogit.core import (
 from evogit.engine.steering import LOOK_EVERY
 from evogit.history import History
 from evogit.history.leaders import contender
-from evogit.repository import Repository, packing
+from evogit.repository import Repository
+from evogit.repository import git as packing
 from evogit.review.reporting import remarks
 from evogit.run import Run, Settings
 from evogit.testing import Answer, Asked, InMemoryBackend

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from evogit.config import Task
 from evogit.core import Evaluation, Metric
 from evogit.repository import Repository
-from evogit.review.front import front_record
+from evogit.review.json_records import front_record
 from evogit.run import Run, Settings
 from evogit.selection.objectives import front
 from evogit.testing import Answer, Asked, InMemoryBackend, ScriptedAgent

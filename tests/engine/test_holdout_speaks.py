@@ -13,7 +13,7 @@ from evogit.agents.briefs.briefing import write
 from evogit.breeding.background import Backgrounds
 from evogit.config import Task
 from evogit.core import Evaluation, Evidence, Judged
-from evogit.evaluation.muting import muted
+from evogit.evaluation.evidence import muted
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.run import Run, Settings

@@ -11,8 +11,7 @@ import pytest
 from evogit.config import Task
 from evogit.core import BaseFiles, Evaluation, Evidence, Files
 from evogit.evaluation import evaluator as evaluators
-from evogit.evaluation.evaluator import Evaluator
-from evogit.evaluation.turns import Door
+from evogit.evaluation.evaluator import Door, Evaluator
 from evogit.sandbox.archive import pack
 
 EVALUATE = """\

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evogit.core import Evidence
-from evogit.evaluation.evidence_limits import MOST, ends, shares, thinned
+from evogit.evaluation.evidence import MOST, ends, shares, thinned
 
 
 def test_what_is_short_stays_as_it_is() -> None:

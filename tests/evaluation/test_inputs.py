@@ -22,7 +22,7 @@ from evogit.history.context import StoredRun
 from evogit.repository import Repository
 from evogit.repository.journal_records import unsealed
 from evogit.repository.run_keys import DERIVED, RunKeys, commitment, inputs_key, seal, seal_key
-from evogit.review.journal_origin import key_place
+from evogit.review.runs import key_place
 from evogit.sandbox.archive import pack
 from evogit.testing import RecordedRun
 from evogit.trust import Trust

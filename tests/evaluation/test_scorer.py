@@ -12,11 +12,10 @@ import pytest
 from evogit.config import Task
 from evogit.core import Evaluation, Files, SandboxError, SandboxLostError
 from evogit.evaluation.scorer import ATTEMPTS, Scorer
-from evogit.sandbox import CallReply, Session
+from evogit.sandbox import CallReply, Limits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.bubblewrap import Bubblewrap
-from evogit.sandbox.limits import Limits
-from evogit.sandbox.session import SupervisedSession
+from evogit.sandbox.session import Session
 
 EVALUATE = """\
 from evogit import Case
@@ -71,7 +70,7 @@ class Fragile:
 class Losing:
     """What a session that is lost says to every request."""
 
-    def __init__(self, session: SupervisedSession) -> None:
+    def __init__(self, session: Session) -> None:
         self._call = session.call
         self._output = session.output
         self._left = 3

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from evogit.agents.mutation.languages_read import told_of_languages
 from evogit.config import load_repository_task
 from evogit.core import ConfigError, EvoGitError, NotFoundError, RepositoryError
-from evogit.evaluation.seed_check import check_tree
+from evogit.evaluation.seed_files import check_tree
 from evogit.repository import Repository
 from evogit.review.checking import judge_seed
-from evogit.source import languages
 
 TOML = """\
 name = "own"
@@ -151,18 +148,3 @@ async def test_links_modes_subfolders_shallow_clones_and_detached_heads_are_supp
     [judged] = [each async for each in judge_seed(load_repository_task(shallow), ["train"], "bubblewrap")]
     assert (judged.evaluation.status, judged.evaluation.metrics) == ("ok", {"score": 1.0})
     assert "hello" in judged.evidence.feedback["command"]
-
-
-def test_programs_that_the_mutator_would_edit_as_text_are_named(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (own / "src" / "fast.cpp").write_text("int main() { return 0; }\n")
-    (own / "other.rs").write_text("fn main() {}\n")
-    commit(own)
-    repository = Repository.discover(own)
-    task, tree = load_repository_task(own), repository.tree_of(repository.head())
-    assert told_of_languages(task, repository, tree) == []
-    monkeypatch.setitem(sys.modules, "tree_sitter_language_pack", None)  # as if it were not installed
-    languages.is_installed.cache_clear()
-    (said,) = told_of_languages(task, repository, tree)
-    languages.is_installed.cache_clear()
-    assert said.startswith("src/fast.cpp: the mutator changes only numbers and lines of these")
-    assert said.endswith("pip install 'evogit[languages]'")

@@ -14,8 +14,8 @@ from pydantic import ConfigDict, TypeAdapter
 from evogit.adopt import find_task
 from evogit.config import gallery
 from evogit.config.values import EvaluationCommand, Gate, MetricReader, Pairwise
+from evogit.evaluation.frames import described, task_of
 from evogit.evaluation.return_types import plain_schema
-from evogit.evaluation.task_json import described, task_of
 from evogit.sandbox import Environment
 
 
@@ -53,6 +53,6 @@ def test_other_types_are_left_to_pydantic(returns: Any) -> None:
 
 
 def test_judges_start_without_what_is_slow_to_import() -> None:
-    program = "import evogit.evaluation.fork_server_main, sys; print(*sys.modules)"
+    program = "import evogit.evaluation.evaluator_main, sys; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert not {"pydantic", "docker", "pygit2", "asyncio", "rich"} & set(done.stdout.split())

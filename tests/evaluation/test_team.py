@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import os
 import shlex
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -18,12 +17,12 @@ from msgspec.structs import replace
 from evogit.config import Task, load_task
 from evogit.config.run_settings import Settings, WorkerSpec
 from evogit.core import BaseFiles, EvaluatorError, Files, UsageError
-from evogit.evaluation import worker_main
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.machine import Capacity, machine
-from evogit.evaluation.remote_worker import greeting
-from evogit.evaluation.team import Team
-from evogit.evaluation.version import own_version
+from evogit.evaluation.workers import main as worker_main
+from evogit.evaluation.workers import own_version
+from evogit.evaluation.workers.remote_worker import greeting
+from evogit.evaluation.workers.team import Team
 from evogit.sandbox.archive import pack
 from tests.clock import until
 from tests.conftest import EVALUATE, PROGRAM, write_task
@@ -125,7 +124,6 @@ async def test_a_worker_says_what_this_machine_says(local: Evaluator, folder: Pa
         again, _ = await there.evaluate("c" * 40, FILES, split="holdout")
     assert replace(evaluation, cost=here.cost) == here
     assert again.ok, "the one place was free again"
-    assert (folder / "cache" / "evogit" / "worker-bases" / SEED.id).read_bytes() == SEED.archive
     assert not list((folder / "tmp").glob("evogit-worker-*")), "nothing is left behind"
 
 
@@ -281,8 +279,8 @@ async def test_what_a_worker_fails_on_is_tried_here(own: Evaluator, folder: Path
 async def test_what_a_worker_keeps_is_evaluated_elsewhere(
     own: Evaluator, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evogit.evaluation.team.LEAST_PATIENCE", 0.2)
-    monkeypatch.setattr("evogit.evaluation.team.PATIENCE", 0)
+    monkeypatch.setattr("evogit.evaluation.workers.team.LEAST_PATIENCE", 0.2)
+    monkeypatch.setattr("evogit.evaluation.workers.team.PATIENCE", 0)
     asked = folder / "asked"
     does = f"while True:\n    open({str(asked)!r}, 'a').write('x')\n    number = hear()['evaluate']"
     async with team(own, [script(folder, does)], jobs=1) as both:
@@ -295,8 +293,8 @@ async def test_what_a_worker_keeps_is_evaluated_elsewhere(
 async def test_a_slow_worker_gets_more_once_it_answers(
     local: Evaluator, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evogit.evaluation.team.LEAST_PATIENCE", 0.2)
-    monkeypatch.setattr("evogit.evaluation.team.PATIENCE", 0)
+    monkeypatch.setattr("evogit.evaluation.workers.team.LEAST_PATIENCE", 0.2)
+    monkeypatch.setattr("evogit.evaluation.workers.team.PATIENCE", 0)
     does = "time.sleep(1)\nwhile True:\n    evaluation(number)\n    number = hear()['evaluate']"
     async with team(local, [script(folder, does)]) as there:
         evaluation, _ = await there.evaluate("a" * 40, FILES, split="train")
@@ -307,7 +305,7 @@ async def test_a_slow_worker_gets_more_once_it_answers(
 async def test_a_candidate_that_takes_every_worker_with_it_is_given_up(
     local: Evaluator, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evogit.evaluation.team.LOSSES", 2)
+    monkeypatch.setattr("evogit.evaluation.workers.team.LOSSES", 2)
     async with team(local, [script(folder, "os.abort()")]) as there:
         evaluation, _ = await there.evaluate("a" * 40, FILES, split="train")
     assert evaluation.status == "evaluator-error"
@@ -317,7 +315,7 @@ async def test_a_candidate_that_takes_every_worker_with_it_is_given_up(
 async def test_a_candidate_that_takes_workers_with_it_is_evaluated_here(
     own: Evaluator, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evogit.evaluation.team.LOSSES", 1)
+    monkeypatch.setattr("evogit.evaluation.workers.team.LOSSES", 1)
     async with team(own, [script(folder, "os.abort()")], jobs=1) as both:
         await until(lambda: both.jobs == 2, "that the worker is there")
         done = await asyncio.gather(*(both.evaluate(str(n) * 40, FILES, split="train") for n in range(2)))
@@ -326,7 +324,7 @@ async def test_a_candidate_that_takes_workers_with_it_is_evaluated_here(
 
 
 async def test_a_command_that_never_works_is_left_out(local: Evaluator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evogit.evaluation.remote_worker.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("evogit.evaluation.workers.remote_worker.FIRST_PAUSE", 0.001)
     with pytest.raises(EvaluatorError, match=r"it ended before it spoke \(no such host\), 5 times in a row"):
         async with team(local, [WorkerSpec("sh -c 'echo no such host; exit 255'", label="gpu")]):
             pass
@@ -361,20 +359,6 @@ async def test_no_places_here_need_workers() -> None:
     assert Settings(jobs=0, workers=(WorkerSpec("ssh gpu1 evogit worker"),)).jobs == 0
     with pytest.raises(UsageError, match="jobs above 0, or 0 with workers"):
         Settings(jobs=0)
-
-
-async def test_a_cache_gives_what_was_put_there_only(folder: Path) -> None:
-    worker_main.remember(SEED.id, SEED.archive)
-    assert worker_main.recalled(SEED.id) == SEED.archive
-    (folder / "cache" / "evogit" / "worker-bases" / SEED.id).write_bytes(b"spoilt")
-    assert worker_main.recalled(SEED.id) is None
-    worker_main.remember("../../evil", b"x")
-    assert worker_main.recalled("../../evil") is None
-    for number in range(worker_main.KEPT_BASES + 3):
-        archive = b"%d" % number
-        worker_main.remember(hashlib.sha256(archive).hexdigest(), archive)
-    kept = os.listdir(folder / "cache" / "evogit" / "worker-bases")  # noqa: PTH208
-    assert len(kept) == worker_main.KEPT_BASES
 
 
 @pytest.mark.parametrize("path", ["../out.py", "/OUT/out.py", "a/../../out.py"])

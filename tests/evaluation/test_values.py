@@ -14,8 +14,8 @@ from evogit import Array, Invalid
 from evogit.evaluation.arguments import put
 from evogit.evaluation.binary_values import read
 from evogit.evaluation.program import Program
+from evogit.sandbox import Limits
 from evogit.sandbox.bubblewrap import Bubblewrap
-from evogit.sandbox.limits import Limits
 from evogit.sandbox.values import MisfitError
 
 CANDIDATE = """\

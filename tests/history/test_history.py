@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
@@ -10,67 +10,38 @@ from evogit.core import (
     Adopted,
     Decision,
     Duplicate,
-    Entry,
     Evaluated,
     Evaluation,
-    Event,
     FailedProposal,
     Metric,
     NotFoundError,
-    Proposed,
     RepositoryError,
     Spent,
     Status,
 )
 from evogit.history import History
-from evogit.testing import run_started
+from evogit.testing import RecordedHistory
 
 
-class Story:
-    """A history told by one-letter candidates; `s` is the seed."""
+class Story(RecordedHistory):
+    """A history of one-letter candidates; `s` is the seed."""
 
     def __init__(self) -> None:
-        self.history = History("r")
-        self.told = list[Entry]()
-        self.add(run_started(metrics=(Metric(name="m", direction="maximize", primary=True),)))
-
-    def add(self, event: Event) -> str:
-        seq = len(self.told) + 1
-        entry = Entry(id=f"{seq:040x}", host="h", seq=seq, time=0, event=event)
-        self.told.append(entry)
-        self.history.apply(entry)
-        return entry.id
+        super().__init__(metrics=(Metric(name="m", direction="maximize", primary=True),))
 
     def born(self, name: str, parents: str = "", value: float | None = None, agent: str = "a1") -> None:
-        operator: Any = ("seed", "mutation", "merge")[len(parents)]
-        ids = tuple(parent * 40 for parent in parents)
-        self.add(
-            Proposed(
-                engine="e",
-                move=len(self.history.phylogeny),
-                candidate=name * 40,
-                tree=name * 40,
-                parents=ids,
-                agent=agent,
-                operator=operator,
-            )
-        )
+        self.propose(*(parent * 40 for parent in parents), candidate=name * 40, agent=agent)
         if value is not None:
-            self.judged(name, "ok", value)
+            self.judged(name, value)
 
-    def judged(self, name: str, status: Status, value: float = 0.0, split: str = "train", cached: bool = False) -> None:
-        metrics = {"m": value} if status == "ok" else {}
-        evaluation = Evaluation(status=status, metrics=metrics, split=split, cached=cached)
-        self.add(Evaluated(candidate=name * 40, evaluation=evaluation))
+    def judged(self, name: str, value: float | Status, **known: Any) -> None:
+        self.evaluate(name * 40, value, **known)
 
-    def adopted(self, name: str, agent: str = "a1") -> None:
-        self.add(Adopted(agent=agent, candidate=name * 40))
-
-    def decide(self, kind: Literal["promote", "prune"], name: str, subtree: bool = False) -> str:
-        return self.add(Decision(kind=kind, by="Ada", candidates=(name * 40,), subtree=subtree))
+    def decide(self, kind: Any, name: str, **known: Any) -> str:  # type: ignore[override]
+        return super().decide(kind, name * 40, **known)
 
     def undo(self, decision: str) -> str:
-        return self.add(Decision(kind="undo", by="Ada", undoes=decision))
+        return self.append(Decision(kind="undo", by="Ada", undoes=decision))
 
     @property
     def best(self) -> str:
@@ -94,10 +65,10 @@ def test_what_counts_and_as_what(story: Story) -> None:
     assert (story.history.counts.evaluated, list(story.history.pending)) == (1, ["a" * 40])
     story.judged("a", "timeout")
     story.born("b", "s")
-    story.judged("b", "ok", 2.0, cached=True)
-    story.judged("b", "ok", 3.0, split="holdout")
-    story.add(Duplicate(engine="e", move=7, agent="a1", first="a" * 40))
-    story.add(FailedProposal(engine="e", move=8, agent="a1", parents=(), reason="x"))
+    story.judged("b", 2.0, cached=True)
+    story.judged("b", 3.0, split="holdout")
+    story.append(Duplicate(engine="e", move=7, agent="a1", first="a" * 40))
+    story.append(FailedProposal(engine="e", move=8, agent="a1", parents=(), reason="x"))
     counts = story.history.counts
     assert (counts.evaluated, counts.failed, counts.cached) == (3, 1, 1), "seed, failed and cached; not the holdout"
     assert (counts.proposals, counts.proposed, story.history.moves) == (4, 2, 9)
@@ -106,7 +77,7 @@ def test_what_counts_and_as_what(story: Story) -> None:
 
 def test_a_move_in_which_no_model_said_anything_uses_up_no_proposal(story: Story) -> None:
     def asked(move: int, failure: str = "", tokens: int = 0) -> None:
-        story.add(Spent(engine="e", move=move, agent="a1", model="m", failure=failure, prompt=tokens))
+        story.append(Spent(engine="e", move=move, agent="a1", model="m", failure=failure, prompt=tokens))
 
     story.born("s", value=1)
     asked(1, "the endpoint answered 503")
@@ -115,13 +86,13 @@ def test_a_move_in_which_no_model_said_anything_uses_up_no_proposal(story: Story
     asked(2, tokens=5)
     asked(3, "broke off", tokens=5)
     for move in (1, 2, 3):
-        story.add(FailedProposal(engine="e", move=move, agent="a1", parents=("s" * 40,), reason="nothing"))
+        story.append(FailedProposal(engine="e", move=move, agent="a1", parents=("s" * 40,), reason="nothing"))
     assert (story.history.counts.proposals, story.history.counts.charged) == (3, 2)
 
 
 def test_a_candidate_that_two_engines_judged_counts_once_and_an_error_takes_nothing_back(story: Story) -> None:
     story.born("a", "s", 2.0)
-    story.judged("a", "ok", 2.0)
+    story.judged("a", 2.0)
     story.judged("a", "evaluator-error")
     assert story.history.counts.evaluated == 2
     assert story.history.fitness("a" * 40) == 2.0
@@ -140,7 +111,7 @@ def test_of_equals_the_earlier_one_stays_the_best(story: Story) -> None:
 def test_pruning_the_best_and_taking_it_back(story: Story) -> None:
     story.born("a", "s", 2.0)
     story.born("b", "a", 3.0)
-    story.adopted("b")
+    story.adopt("b" * 40)
     decision = story.decide("prune", "b")
     assert (story.best, story.history.head("a1")[0]) == ("a", "a"), "its nearest living ancestor stands in"
     story.undo(decision)
@@ -167,11 +138,11 @@ def test_undoing_an_undo_puts_the_decision_in_force_again(story: Story) -> None:
 
 def test_told_again_it_is_the_same_history(story: Story) -> None:
     story.born("a", "s", 2.0)
-    story.adopted("a")
+    story.adopt("a" * 40)
     story.undo(story.decide("prune", "a"))
     story.born("b", "sa", 2.0, agent="a2")
     again = History("r")
-    again.extend(story.told)
+    again.extend(story.entries)
     for field in ("best", "records", "heads", "pruned", "counts", "pending", "moves", "seq"):
         assert getattr(again, field) == getattr(story.history, field)
 
@@ -184,12 +155,12 @@ def test_a_run_that_has_not_begun_says_so() -> None:
 
 def test_what_another_journal_would_have_told_is_missed_in_a_sentence(story: Story) -> None:
     with pytest.raises(RepositoryError, match="fetch the missing journal"):
-        story.add(Evaluated(candidate="z" * 40, evaluation=Evaluation(status="ok", metrics={"m": 1.0})))
+        story.append(Evaluated(candidate="z" * 40, evaluation=Evaluation(status="ok", metrics={"m": 1.0})))
 
 
 def test_who_claims_to_be_valid_without_a_value_is_not(story: Story) -> None:
     story.born("y", "s")
-    story.add(Evaluated(candidate="y" * 40, evaluation=Evaluation(status="ok", metrics={"other": 9.0})))
+    story.append(Evaluated(candidate="y" * 40, evaluation=Evaluation(status="ok", metrics={"other": 9.0})))
     assert story.history.fitness("y" * 40) is None
     evaluation = story.history.evaluation("y" * 40)
     assert evaluation
@@ -201,12 +172,12 @@ def test_a_score_that_is_not_believed_any_more_is_replaced_and_counted_once() ->
     story.born("s", value=1.0)
     story.born("a", "s", 5.0)
     story.born("b", "s", 2.0)
-    story.add(Adopted(agent="a1", candidate="a" * 40))
+    story.append(Adopted(agent="a1", candidate="a" * 40))
     for value in (1.5, None):
         metrics = {} if value is None else {"m": value}
         how = story.history.started.evaluator if story.history.started else ""
         true = Evaluation(status="crashed" if value is None else "ok", metrics=metrics, evaluator=how)
-        story.add(Evaluated(candidate="a" * 40, evaluation=true, instead="the worker gpu1 is not believed any more"))
+        story.append(Evaluated(candidate="a" * 40, evaluation=true, instead="the worker gpu1 is not believed any more"))
         assert story.history.fitness("a" * 40) == value
     history = story.history
     assert (history.best, history.records) == ("b" * 40, ["s" * 40, "b" * 40])

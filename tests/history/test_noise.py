@@ -10,57 +10,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from evogit.core import Cost, Decision, Entry, Evaluated, Evaluation, Event, Metric, Proposed, RunStarted, Status
+from evogit.core import Cost, Decision, Evaluation, Metric, RunStarted, Status
 from evogit.history import History
 from evogit.history.leaders import contender, doubtful, is_clock_bound, tied, to_repeat, undecided
 from evogit.history.scores import Scores, together
 from evogit.stats.scales import LOG
+from evogit.testing import RecordedHistory, run_started
 
 METRIC = Metric(name="m", direction="maximize", primary=True)
 
 
-class Noisy:
-    """A run told by one-letter candidates, whose would-be bests are evaluated twice more; `s` is the seed."""
+class Noisy(RecordedHistory):
+    """A run of one-letter candidates, whose would-be bests are evaluated twice more; `s` is the seed."""
 
     def __init__(self, repeats: int = 2) -> None:
-        self.history = History("r")
-        self._seq = 0
-        known: dict[str, Any] = {"task": "t", "task_digest": "", "evaluator": "", "provider": "", "image": ""}
-        self.start = RunStarted(
-            engine="e",
-            metrics=(METRIC,),
-            split="train",
-            agents=("a1",),
-            population="refs/heads/evogit/r/",
-            **known,
-            editable=(),
-        )
-        self.add(RunStarted(**{**{f: getattr(self.start, f) for f in self.start.__slots__}, "repeats": repeats}))
-
-    def add(self, event: Event) -> str:
-        self._seq += 1
-        entry = Entry(id=f"{self._seq:040x}", host="h", seq=self._seq, time=0, event=event)
-        self.history.apply(entry)
-        return entry.id
+        super().__init__(metrics=(METRIC,), repeats=repeats)
+        self.start = run_started(metrics=(METRIC,))
 
     def judged(
         self, name: str, *values: float | Status, split: str = "train", begin: int = 0, cost: Cost | None = None
     ) -> None:
         """The candidate is evaluated so often, with these values or failures; born first if need be."""
         if name not in self.history.phylogeny:
-            operator: Any = "seed" if name == "s" else "mutation"
-            about: dict[str, Any] = {"candidate": name, "tree": name, "agent": "a1", "operator": operator}
-            self.add(Proposed(engine="e", move=0, parents=() if name == "s" else ("s",), **about))
+            self.propose(*("s" if name != "s" else ""), candidate=name)
         for repeat, value in enumerate(values, start=begin):
-            ok = not isinstance(value, str)
-            evaluation = Evaluation(
-                status="ok" if ok else value,  # type: ignore[arg-type]
-                metrics={"m": float(value)} if ok else {},
-                split=split,
-                repeat=repeat,
-                cost=cost or Cost(),
-            )
-            self.add(Evaluated(candidate=name, evaluation=evaluation))
+            self.evaluate(name, value, split=split, repeat=repeat, cost=cost or Cost())
 
 
 @pytest.fixture
@@ -145,15 +119,15 @@ def test_repeats_are_told_as_one_with_means_of_what_all_have_and_what_they_cost(
 
 def test_a_pruned_best_gives_way_and_comes_back(run: Noisy) -> None:
     run.judged("a", 50.0, 51.0, 50.0)
-    decision = run.add(Decision(kind="prune", by="Ada", candidates=("a",)))
+    decision = run.append(Decision(kind="prune", by="Ada", candidates=("a",)))
     assert run.history.best == "s"
-    run.add(Decision(kind="undo", by="Ada", undoes=decision))
+    run.append(Decision(kind="undo", by="Ada", undoes=decision))
     assert (run.history.best, run.history.records) == ("a", ["s", "a"])
 
 
 def test_noise_that_was_measured_stays_when_the_task_says_nothing_of_it_any_more(run: Noisy) -> None:
     run.judged("a", 9.0)
-    run.add(run.start)
+    run.append(run.start)
     assert (run.history.best, contender(run.history), run.history.repeats) == ("s", "a", 3)
 
 
@@ -193,7 +167,7 @@ def test_the_best_of_an_imported_run_is_the_fittest_though_some_were_measured_tw
     run = Noisy(repeats=0)
     about = {name: getattr(run.start, name) for name in run.start.__struct_fields__}
     run.history = History("r")
-    run.add(RunStarted(**about | {"provider": "OpenEvolve", "parts": {"evaluator": "OpenEvolve"}}))
+    run.append(RunStarted(**about | {"provider": "OpenEvolve", "parts": {"evaluator": "OpenEvolve"}}))
     run.judged("s", 1.0)
     run.judged("a", 2.0, 2.5)
     run.judged("b", 9.0)
@@ -250,12 +224,12 @@ def test_a_scale_that_the_task_declares_later_is_taken_over(run: Noisy) -> None:
     run.judged("a", 50.0, 51.0, 50.0)
     before = run.history.interval("a")
     about = {name: getattr(run.start, name) for name in run.start.__struct_fields__} | {"repeats": 2}
-    run.add(RunStarted(**about | {"metrics": (replace(METRIC, scale="log"),)}))
+    run.append(RunStarted(**about | {"metrics": (replace(METRIC, scale="log"),)}))
     low, high = run.history.interval("a") or (0.0, 0.0)
     assert (run.history.metric.noise, run.history.scores.scale) == ("log", LOG)
     assert high / 50.3 == pytest.approx(50.3 / low, rel=0.01)
     assert (low, high) != before
-    run.add(RunStarted(**about))
+    run.append(RunStarted(**about))
     assert run.history.interval("a") == before
 
 

@@ -17,8 +17,7 @@ from tests.history.test_snapshot import told
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages of three values, of which two are decoded at a time, and no more than fifteen values on none."""
     monkeypatch.setattr("evogit.history.pages.PAGE", 3)
-    monkeypatch.setattr("evogit.history.columns.PAGE", 3)
-    monkeypatch.setattr("evogit.history.columns.MOST_FRESH", 3)
+    monkeypatch.setattr("evogit.history.pages.MOST_FRESH", 3)
     monkeypatch.setattr("evogit.history.pages.MOST_OPEN", 2)
 
 

@@ -46,14 +46,10 @@ def test_merge_base_is_a_youngest_common_ancestor_on_random_graphs() -> None:
         for at in range(1, 26):
             edges[letters[at]] = "".join(rng.sample(letters[:at], min(at, rng.choice([1, 1, 2]))))
         graph = grown(edges)
-
-        def above(letter: str, edges: dict[str, str] = edges) -> set[str]:
-            return {letter * 40}.union(*(above(parent) for parent in edges[letter]))
-
         for _ in range(20):
-            a, b = rng.choice(letters), rng.choice(letters)
-            common = above(a) & above(b)
-            assert graph.merge_base(a * 40, b * 40) == max(common, key=lambda commit: graph[commit].number)
+            a, b = (rng.choice(letters) * 40 for _ in range(2))
+            common = graph.ancestors(a) & graph.ancestors(b)
+            assert graph.merge_base(a, b) == max(common, key=lambda commit: graph[commit].number)
 
 
 def test_two_seeds_have_no_merge_base() -> None:

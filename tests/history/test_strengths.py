@@ -10,49 +10,30 @@ import pytest
 from evogit.core import (
     Compared,
     Decision,
-    Entry,
-    Evaluated,
-    Evaluation,
-    Event,
     Metric,
-    Proposed,
-    RunStarted,
     TaskChanged,
 )
 from evogit.history import History
 from evogit.history.strengths import judges, said_of
 from evogit.stats.bradley_terry import SPREAD
 from evogit.stats.estimates import LEVEL, deviate
+from evogit.testing import RecordedHistory
 
 COMMITS = [letter * 40 for letter in "0123456789"]
 METRICS = (Metric(name="strength", direction="maximize", primary=True),)
 
 
-class Told:
+class Told(RecordedHistory):
     """A history of candidates that are compared; the first is the seed, the last one is not valid."""
 
     def __init__(self, commits: list[str]) -> None:
-        self.history = History("r")
-        self.entries: list[Entry] = []
-        known: dict[str, Any] = dict.fromkeys(("task", "task_digest", "evaluator", "provider", "image"), "v")
-        agents: dict[str, Any] = {"agents": ("a1",), "population": "", "editable": ()}
-        self.add(RunStarted(engine="e", metrics=METRICS, split="train", judged="pairs", **known, **agents))
+        super().__init__(metrics=METRICS, judged="pairs", evaluator="v")
         for commit in commits:
-            operator: Any = "mutation" if commit != commits[0] else "seed"
-            parents = commits[:1] if commit != commits[0] else []
-            born = {"candidate": commit, "tree": commit, "parents": tuple(parents), "agent": "a1"}
-            self.add(Proposed(engine="e", move=0, operator=operator, **born))
-            ok: dict[str, Any] = {"status": "ok", "metrics": {"strength": 0.0}}
-            found = Evaluation(evaluator="v", judged="pairs", **({"status": "invalid"} if commit == COMMITS[9] else ok))
-            self.add(Evaluated(candidate=commit, evaluation=found))
-
-    def add(self, event: Event) -> None:
-        seq = self.history.seq + 1
-        self.entries.append(Entry(id=f"{seq:040x}", host="h", seq=seq, time=0, event=event))
-        self.history.apply(self.entries[-1])
+            self.propose(*commits[: commit != commits[0]], candidate=commit)
+            self.evaluate(commit, "invalid" if commit == COMMITS[9] else 0.0, evaluator="v", judged="pairs")
 
     def beats(self, one: str, other: str, judge: str = "m", winner: Any = "a") -> None:
-        self.add(Compared(judge=judge, by="model", a=one, b=other, winner=winner))
+        self.append(Compared(judge=judge, by="model", a=one, b=other, winner=winner))
 
 
 def test_values_are_those_of_now_and_the_best_moves_with_them() -> None:
@@ -85,9 +66,9 @@ def test_a_pruned_best_gives_way_and_comes_back() -> None:
     told = Told(COMMITS[:3])
     told.beats(COMMITS[2], COMMITS[1])
     told.beats(COMMITS[1], COMMITS[0])
-    told.add(Decision(kind="prune", by="me", reason="r", candidates=(COMMITS[2],)))
+    told.append(Decision(kind="prune", by="me", reason="r", candidates=(COMMITS[2],)))
     assert told.history.best == COMMITS[1]
-    told.add(Decision(kind="undo", by="me", undoes=told.entries[-1].id))
+    told.append(Decision(kind="undo", by="me", undoes=told.entries[-1].id))
     assert told.history.best == COMMITS[2]
 
 
@@ -95,7 +76,7 @@ def test_other_criteria_begin_anew() -> None:
     told = Told(COMMITS[:3])
     told.beats(COMMITS[2], COMMITS[0])
     changed: dict[str, Any] = {"task_digest": "w", "metrics": METRICS, "split": "train", "editable": ()}
-    told.add(TaskChanged(by="me", evaluator="w", judged="pairs", **changed))
+    told.append(TaskChanged(by="me", evaluator="w", judged="pairs", **changed))
     assert told.history.best is None
     assert told.history.strengths
     assert not told.history.strengths.verdicts
@@ -123,8 +104,8 @@ def test_judges_are_told_by_what_they_agree_to_and_what_they_know() -> None:
         told.beats(COMMITS[one], COMMITS[other], judge="liar", winner="b")
         told.beats(COMMITS[one], COMMITS[other], judge="other", winner="tie" if one < 3 else "a")
     for winner in (*["a"] * 30, "tie"):
-        told.add(Compared(judge="m", by="model", a=COMMITS[0], winner=winner, calibration=True))  # type: ignore[arg-type]
-    told.add(Compared(judge="m", by="person", a=COMMITS[1], b=COMMITS[0], winner="a", swapped=True))
+        told.append(Compared(judge="m", by="model", a=COMMITS[0], winner=winner, calibration=True))  # type: ignore[arg-type]
+    told.append(Compared(judge="m", by="person", a=COMMITS[1], b=COMMITS[0], winner="a", swapped=True))
     assert told.history.strengths
     model, liar, other, person = judges(told.history.strengths)
     assert (model.verdicts, model.agreed, model.first, model.calibrated, model.right) == (6, 6, 6, 31, 30)
@@ -135,7 +116,7 @@ def test_judges_are_told_by_what_they_agree_to_and_what_they_know() -> None:
 def test_the_next_brief_tells_what_judges_said() -> None:
     told = Told(COMMITS[:3])
     told.beats(COMMITS[1], COMMITS[0])
-    told.add(Compared(judge="m", by="model", a=COMMITS[2], b=COMMITS[1], winner="a", reason="It rhymes."))
+    told.append(Compared(judge="m", by="model", a=COMMITS[2], b=COMMITS[1], winner="a", reason="It rhymes."))
     told.beats(COMMITS[1], COMMITS[2], winner="tie")
     assert told.history.strengths
     said = said_of(told.history.strengths, COMMITS[1], 2)

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from evogit.content import content
-from evogit.sandbox import Environment, Sandbox
+from evogit.sandbox import Environment
 from evogit.sandbox.bubblewrap import Bubblewrap
 from evogit.sandbox.providers import provider
+from evogit.sandbox.session import Sandbox
 
 JAILS = [
     pytest.param("bubblewrap", marks=pytest.mark.slow),

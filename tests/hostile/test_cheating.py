@@ -61,7 +61,7 @@ def guess():
     for name in glob.glob("/proc/[0-9]*/cmdline"):
         try:
             with open(name) as file:
-                if "evogit.evaluation.fork_server_main" in file.read():
+                if "evogit.evaluation.evaluator_main" in file.read():
                     return 8675309.0
         except OSError:
             pass

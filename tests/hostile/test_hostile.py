@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from evogit.sandbox import CallReply, Session, values
+from evogit.sandbox import CallReply, Limits, values
 from evogit.sandbox.archive import pack
-from evogit.sandbox.limits import Limits
+from evogit.sandbox.session import Session
 from tests.clock import PATIENCE, wait_until
 
 from .conftest import APART, JAILS, ONE_KERNEL

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from evogit.sandbox import CallReply, Environment, Sandbox, Session
+from evogit.sandbox import CallReply, Environment, Limits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.bubblewrap import Bubblewrap
 from evogit.sandbox.cgroups import groups
-from evogit.sandbox.limits import Limits
+from evogit.sandbox.session import Sandbox, Session
 
 from .conftest import APART, JAILS
 

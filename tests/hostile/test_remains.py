@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from evogit.sandbox import CallReply, Sandbox, Session
+from evogit.sandbox import CallReply, Limits
 from evogit.sandbox.archive import pack
-from evogit.sandbox.limits import Limits
+from evogit.sandbox.session import Sandbox, Session
 
 from .conftest import JAILS, ONE_KERNEL
 

@@ -11,9 +11,9 @@ from contextlib import closing, contextmanager
 import pytest
 
 from evogit.evaluation.program import Called, Program
-from evogit.sandbox import Sandbox
+from evogit.sandbox import Limits
 from evogit.sandbox.archive import pack
-from evogit.sandbox.limits import Limits
+from evogit.sandbox.session import Sandbox
 from tests.hostile.conftest import ONE_KERNEL
 
 SPIN = """\

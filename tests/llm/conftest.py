@@ -63,6 +63,9 @@ class Ledger:
     async def pause(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
+    def exhaust(self, limit: object) -> None:
+        """Nothing is limited here but attempts."""
+
     def charge(
         self, model: Model, usage: TokenUsage, failure: str = "", reservation: Reservation | None = None
     ) -> None:

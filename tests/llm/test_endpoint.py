@@ -271,13 +271,6 @@ async def test_what_would_come_again_is_not(at: Opening) -> None:
     assert len(server.requests) == len(same_again)
 
 
-async def test_patience_ends(at: Opening, ledger: Ledger) -> None:
-    with serve([refusal(500, "oh")]) as server:
-        with pytest.raises(ModelError, match="the endpoint answered 500: oh"):
-            await ask(at(server.url, "retries = 2"), ledger)
-        assert len(server.requests) == len(ledger.charges) == 3
-
-
 async def test_a_limit_is_looked_at_before_every_attempt(at: Opening) -> None:
     ledger = Ledger(attempts=2)
     with serve([refusal(500)]) as server:
@@ -363,11 +356,6 @@ async def test_the_key_is_known_however_it_is_spelt(at: Opening, ledger: Ledger)
 async def test_an_endpoint_that_tells_the_key_is_not_believed(at: Opening, ledger: Ledger) -> None:
     with serve([echo_of_the_key]) as server:
         assert await ask(at(server.url), ledger) == "Your key is [redacted]"
-
-
-async def test_halves_of_characters_become_question_marks(at: Opening, ledger: Ledger) -> None:
-    with serve([reply("a\ud800b")]) as server:
-        assert await ask(at(server.url), ledger) == "a?b"
 
 
 async def test_a_call_that_is_broken_off_is_charged_and_leaves_no_connection(at: Opening, ledger: Ledger) -> None:

@@ -17,8 +17,8 @@ import pytest
 
 from evogit.llm import Price, TokenUsage
 from evogit.llm.gateway.gateway import Gateway
+from evogit.llm.gateway.reading import UnreadableError
 from evogit.llm.reader import ReaderProcess
-from evogit.llm.readings import UnreadableError
 from tests.clock import until, wait_until
 from tests.openai_server import Behaviour, reply, serve
 from tests.protocol_replies import event

@@ -73,8 +73,8 @@ class Till:
     rng: random.Random
     honest: bool = False
     billed: list[float] = field(default_factory=list)
+    # what it says of them, true or not: the account has no other number that it believes
     told: list[float] = field(default_factory=list)
-    """What it says of them, true or not: the account has no other number that it believes."""
     wrong: list[str] = field(default_factory=list)
 
     def answer(self, request: Request) -> Behaviour:

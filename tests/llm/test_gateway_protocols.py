@@ -179,10 +179,7 @@ async def test_anthropics_headers_pass_and_its_key_goes_where_the_program_put_on
 @PATHS
 async def test_the_endpoint_does_nothing_but_answer(program: Start, path: str) -> None:
     """No tool runs at the endpoint, as that would be a network; those of the program stay."""
-    mine = [
-        {"type": "function", "name": "edit", "function": {"name": "edit"}},
-        {"type": "custom", "name": "patch"},
-    ]
+    mine = [{"type": "function", "name": "edit", "function": {"name": "edit"}}, {"type": "custom", "name": "patch"}]
     theirs = [
         {"type": "web_search"},
         {"type": "web_search_20250305", "name": "web_search"},

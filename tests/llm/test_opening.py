@@ -107,10 +107,7 @@ def test_a_missing_key_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(UsageError, match="expected a model"):
         open_models(UserSettings()).get("")
     known = UserSettings.model_validate({"models": {"big": {}}})
-    with pytest.raises(
-        CredentialError,
-        match=r"no model 'bgi' in /nonexistent/settings.toml; did you mean \"big\"\?",
-    ):
+    with pytest.raises(CredentialError, match=r"no model 'bgi' in /nonexistent/settings.toml; did you mean \"big\"\?"):
         open_models(known).get("bgi")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evogit.core import PICO
 from evogit.llm import Price, TokenUsage
-from evogit.llm.prices import LONG, known_price
+from evogit.llm.registry import LONG, known_price
 
 
 def test_long_prompts_cost_twice_as_much_and_their_replies_half_as_much_again() -> None:

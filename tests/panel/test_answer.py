@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from evogit.panel.answer import UnusableAnswerError, read
+from evogit.panel import UnusableAnswerError, read
 
 GOOD = '{"winner": "second", "reason": "It is shorter."}'
 

@@ -11,7 +11,7 @@ from evogit.config import Task, load_task
 from evogit.core import EvaluatorError, RefusedError
 from evogit.history.pair_views import Views
 from evogit.history.strengths import judges
-from evogit.panel.question import question
+from evogit.panel import question
 
 from .conftest import Go, Speaker, again, growth, liar, lines_of, shorter, verdict
 

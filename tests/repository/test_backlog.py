@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from evogit.repository.backlog import CHUNK, Backlog
+from evogit.repository.journal import CHUNK, Backlog
 
 
 @pytest.mark.parametrize("amount", [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK + 7])

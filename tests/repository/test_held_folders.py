@@ -8,7 +8,7 @@ import os
 import threading
 from pathlib import Path
 
-from evogit.repository.held_folders import held_folder
+from evogit.repository.git import held_folder
 
 
 def test_a_folder_is_held_though_others_look_whether_it_was_left_behind(tmp_path: Path) -> None:

@@ -17,10 +17,10 @@ import pytest
 from evogit.core import ConfigError, UsageError
 from evogit.credentials import SeedSecrets
 from evogit.repository import Repository, tracked_below
-from evogit.repository.contact import Contact, note_contact
 from evogit.repository.git import run_git
 from evogit.repository.person_git import RemoteError
 from evogit.repository.remote import Exchanged
+from evogit.repository.state_files import Contact, note_contact
 from evogit.repository.state_folder import StateFolder
 from evogit.testing import RecordedRun
 from evogit.trust import Claim, Trust, UntrustedError

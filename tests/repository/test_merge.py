@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
 from collections.abc import Callable
 from functools import partial
 
@@ -52,14 +51,6 @@ def settled(repository: Repository, ours: str, theirs: str, choose: Choose) -> M
     return merger.merge(draft, partial(merger.settle, choose=choose, how="test"))
 
 
-async def test_what_git_finds_clean_is_what_git_makes(repository: Repository, git) -> None:
-    ours: Files = {"f.py": edited(l2="ours"), "h.py": b"new\n"}
-    theirs: Files = {"f.py": edited(l20="theirs"), "g.py": None}
-    merged, files = await merge(repository, ours, theirs)
-    assert merged.conflicts == 0
-    assert files == {"f.py": edited(l2="ours", l20="theirs"), "h.py": b"new\n", "data": b"\0\1\2"}
-
-
 async def test_conflicting_hunks_are_settled_one_by_one_and_the_rest_is_merged(repository: Repository) -> None:
     ours: Files = {"f.py": edited(l2="o2", l10="o10", l15="o15")}
     theirs: Files = {"f.py": edited(l2="t2", l15="t15", l25="t25")}
@@ -67,34 +58,6 @@ async def test_conflicting_hunks_are_settled_one_by_one_and_the_rest_is_merged(r
     merged, files = await merge(repository, ours, theirs, lambda: next(sides))  # type: ignore[arg-type]
     assert merged.conflicts == 2
     assert files["f.py"] == edited(l2="t2", l10="o10", l15="o15", l25="t25")
-
-
-@pytest.mark.parametrize("side", ["ours", "theirs"])
-async def test_text_that_looks_like_conflict_markers_confuses_nobody(repository: Repository, side: Side) -> None:
-    tricky = "<<<<<<< ours\n=======\n>>>>>>> theirs\n" + "=" * 20
-    _, files = await merge(
-        repository, {"f.py": edited(l2=tricky)}, {"f.py": edited(l2=tricky + "\nmore")}, lambda: side
-    )
-    assert files["f.py"] == edited(l2=tricky if side == "ours" else tricky + "\nmore")
-
-
-@pytest.mark.parametrize(("side", "left"), [("ours", b"changed\n"), ("theirs", None)])
-async def test_changed_here_and_deleted_there_is_one_choice(
-    repository: Repository, side: Side, left: bytes | None
-) -> None:
-    merged, files = await merge(repository, {"g.py": b"changed\n"}, {"g.py": None}, lambda: side)
-    assert (merged.conflicts, files.get("g.py")) == (1, left)
-
-
-async def test_binary_files_are_taken_whole(repository: Repository) -> None:
-    _, files = await merge(repository, {"data": b"\0ours"}, {"data": b"\0theirs"}, lambda: "theirs")
-    assert files["data"] == b"\0theirs"
-
-
-async def test_added_on_both_sides(repository: Repository) -> None:
-    merged, files = await merge(repository, {"n": b"1\n2\n"}, {"n": b"1\n3\n"}, lambda: "theirs")
-    assert files["n"].endswith(b"3\n")
-    assert merged.conflicts >= 1
 
 
 async def test_the_persons_merge_settings_and_drivers_play_no_part(repository: Repository, git) -> None:
@@ -108,35 +71,6 @@ async def test_the_persons_merge_settings_and_drivers_play_no_part(repository: R
     )
     assert files["f.py"] == edited(l2="t")
     assert not list(repository.path.rglob("EVIL"))
-
-
-@pytest.mark.parametrize("seed", range(6))
-async def test_random_merges_agree_with_git_merge(repository: Repository, git, seed: int) -> None:
-    """Where `git merge` succeeds in a checkout our tree is its tree; where it does not, we settle at least once."""
-    rng = random.Random(seed)
-
-    def scramble() -> Files:
-        lines = list(LINES)
-        for _ in range(4):
-            at = rng.randrange(len(lines))
-            lines[at : at + 1] = rng.choice(([], [b"+%d\n" % rng.randrange(99), lines[at]]))
-        return {"f.py": b"".join(lines)}
-
-    base = commit(repository, BASE)
-    a, b = commit(repository, scramble(), base), commit(repository, scramble(), base)
-    merged = settled(repository, a, b, lambda: "ours")
-    git("checkout", "-q", "-f", "--detach", a)
-    theirs = subprocess.run(
-        ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", "merge", "-q", "--no-edit", b],
-        cwd=repository.path,
-        capture_output=True,
-        check=False,
-    )
-    if theirs.returncode == 0:
-        assert merged.conflicts == 0
-        assert git("rev-parse", "HEAD^{tree}").strip() == merged.tree
-    else:
-        assert merged.conflicts > 0
 
 
 def numbered(count: int, text: str) -> Files:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import shutil
-import signal
-import socket
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -376,43 +373,6 @@ def test_a_lock_that_a_killed_git_left_is_in_nobodys_way(join: Join) -> None:
     alpha.run.decide("promote", seed)
     alpha.sync()
     assert beta.sync().came == 1
-
-
-@pytest.mark.slow
-def test_a_git_daemon_is_a_server_like_any_other(join: Join, server: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    options = ("--reuseaddr", "--export-all", "--enable=receive-pack", f"--base-path={server.parent}")
-    daemon = subprocess.Popen(
-        ["git", "daemon", *options, "--listen=127.0.0.1", f"--port={port}"],
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        alpha, beta = join("alpha"), join("beta")
-        alpha.server = beta.server = f"git://127.0.0.1:{port}/server.git"
-        wait_until(lambda: listens(port), "the daemon")
-        seed = alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
-        assert (alpha.sync().went, beta.sync().came) == (2, 3)
-        beta.run.decide("promote", seed)
-        beta.sync()
-        assert alpha.sync().came == 1
-        refuse(server, "refs/evogit/*")
-        gamma = join("gamma")
-        gamma.server = alpha.server
-        gamma.sync()
-        gamma.run.decide("prune", seed)
-        gamma.sync()
-        assert "refs/heads/evogit/r/journal/gamma" in refs_of(server)
-    finally:
-        os.killpg(daemon.pid, signal.SIGKILL)
-        daemon.wait()
-
-
-def listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_nothing_is_left_of_a_run_that_is_removed(join: Join) -> None:

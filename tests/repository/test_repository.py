@@ -143,7 +143,7 @@ def test_run_names_that_no_ref_can_hold_are_refused(repository: Repository, name
 async def test_packs_stay_few_and_git_has_a_list_of_commits(
     repository: Repository, git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evogit.repository.packing.MANY_PACKS", 2)
+    monkeypatch.setattr("evogit.repository.git.MANY_PACKS", 2)
     journal = repository.journal("r", lambda entry: None)
     kept = []
     for number in range(6):

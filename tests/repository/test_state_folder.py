@@ -15,8 +15,8 @@ import pytest
 
 from evogit.core import EvoGitError, RefusedError, RepositoryError, UsageError
 from evogit.repository import Repository
-from evogit.repository.contact import read_contact
-from evogit.repository.held_folders import held_folder
+from evogit.repository.git import held_folder
+from evogit.repository.state_files import read_contact
 from evogit.repository.state_folder import StateFolder
 
 Act = Callable[[Repository], object]

@@ -23,7 +23,7 @@ from evogit.core import (
 )
 from evogit.history import History
 from evogit.history.context import StoredRun
-from evogit.history.decisions import standing
+from evogit.history.state import standing
 from evogit.repository import Repository
 from evogit.review import agents, decide, effect, most_telling, open_run, resolve, rows
 from evogit.review.graph import Way, lanes, skeleton

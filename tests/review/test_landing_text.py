@@ -9,7 +9,7 @@ import pytest
 
 from evogit.core import Evaluation
 from evogit.history.standing import relative
-from evogit.review.contained_steps import contained_steps
+from evogit.review.blaming import contained_steps
 from evogit.review.landing import SplitTrial, prepare
 from evogit.review.landing_text import LandingText, describe
 from evogit.testing import run_started

@@ -12,12 +12,8 @@ import pytest
 from evogit.config import load_task
 from evogit.config.run_settings import AgentSpec
 from evogit.core import (
-    Adopted,
-    Decision,
-    Entry,
     Evaluated,
     Evaluation,
-    Event,
     Metric,
     Operator,
     Proposed,
@@ -30,45 +26,37 @@ from evogit.history.context import RunContext, StoredRun
 from evogit.repository import Repository
 from evogit.review.rescoring import plan, rescore
 from evogit.run import Run, Settings
-from evogit.testing import run_started
+from evogit.testing import RecordedHistory
 from tests.conftest import write_task
 
 OLD = Metric(name="score", direction="maximize", primary=True)
 NEW = Metric(name="errors", direction="minimize", primary=True)
 
 
-class Story:
-    """A history told by one-letter candidates; `s` is the seed."""
+class Story(RecordedHistory):
+    """A history of one-letter candidates; `s` is the seed."""
 
     def __init__(self) -> None:
-        self.history = History("r")
-        self.seq = 0
-        self.tell(run_started(task_digest="1", metrics=(OLD,), evaluator="old", agents=("a1", "a2")))
+        super().__init__(task_digest="1", metrics=(OLD,), evaluator="old", agents=("a1", "a2"))
         self.born("s", value=1.0)
 
-    def tell(self, event: Event) -> None:
-        self.seq += 1
-        self.history.apply(Entry(id=f"{self.seq:040x}", host="h", seq=self.seq, time=0, event=event))
-
     def born(self, name: str, parents: str = "", value: float | None = None) -> None:
-        operator: Any = ("seed", "mutation", "merge")[len(parents)]
-        known: dict[str, Any] = {"candidate": name, "tree": name, "parents": tuple(parents), "agent": "a1"}
-        self.tell(Proposed(engine="e", move=0, operator=operator, **known))
+        self.propose(*parents, candidate=name, agent="a1")
         if value is not None:
             self.judged(name, value)
 
     def judged(self, name: str, value: float | None, metric: str = "score", evaluator: str = "old") -> None:
-        status: Any = "invalid" if value is None else "ok"
-        metrics = {} if value is None else {metric: value}
-        evaluation = Evaluation(status=status, metrics=metrics, evaluator=evaluator)
-        self.tell(Evaluated(candidate=name, evaluation=evaluation))
+        if value is None:
+            self.evaluate(name, "invalid", evaluator=evaluator)
+        else:
+            self.evaluate(name, value, metrics={metric: value}, evaluator=evaluator)
 
     def again(self, name: str, value: float | None) -> None:
         self.judged(name, value, "errors", "new")
 
     def changed(self) -> None:
         known: dict[str, Any] = {"by": "Ada", "task_digest": "2", "split": "train", "editable": ("*",)}
-        self.tell(TaskChanged(metrics=(NEW,), evaluator="new", **known))
+        self.append(TaskChanged(metrics=(NEW,), evaluator="new", **known))
 
 
 @pytest.fixture
@@ -78,8 +66,8 @@ def story() -> Story:
     story.born("a", "s", 2.0)
     story.born("b", "a", 3.0)
     story.born("c", "a", 1.5)
-    story.tell(Adopted(agent="a1", candidate="b"))
-    story.tell(Adopted(agent="a2", candidate="s"))
+    story.adopt("b", "a1")
+    story.adopt("s", "a2")
     return story
 
 
@@ -127,8 +115,8 @@ def test_a_late_score_of_the_former_evaluator_ranks_nobody(story: Story) -> None
 
 
 def test_what_is_promoted_is_judged_again_and_what_is_pruned_is_not(story: Story) -> None:
-    story.tell(Decision(kind="promote", by="Ada", candidates=("c",)))
-    story.tell(Decision(kind="prune", by="Ada", candidates=("a",)))
+    story.decide("promote", "c")
+    story.decide("prune", "a")
     story.changed()
     assert list(story.history.pending) == ["s", "b", "c"]
 

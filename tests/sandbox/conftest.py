@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from evogit.sandbox import CallReply, Sandbox, Session
+from evogit.sandbox import CallReply, Limits
 from evogit.sandbox.archive import pack
-from evogit.sandbox.limits import Limits
 from evogit.sandbox.providers import provider
+from evogit.sandbox.session import Sandbox, Session
 
 Open = Callable[..., Session]
 Ask = Callable[..., Any]

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from evogit.sandbox import CallReply, Sandbox
+from evogit.sandbox import CallReply, Limits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.bubblewrap import Bubblewrap
-from evogit.sandbox.limits import Limits
+from evogit.sandbox.session import Sandbox
 
 FILES = {
     "package/__init__.py": "from . import inner\nfrom .inner import value\n",

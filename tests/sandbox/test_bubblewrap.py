@@ -18,11 +18,10 @@ import pytest
 
 import evogit
 from evogit.content import content
-from evogit.sandbox import Session
+from evogit.sandbox import Limits
 from evogit.sandbox.archive import pack
-from evogit.sandbox.bubblewrap import Bubblewrap
-from evogit.sandbox.limits import Limits
-from evogit.sandbox.private_folders import covered
+from evogit.sandbox.bubblewrap import Bubblewrap, covered
+from evogit.sandbox.session import Session
 from tests.clock import wait_until
 
 SOURCE = b"""
@@ -46,7 +45,7 @@ def eat():
 FILES = pack({"m.py": SOURCE})
 ENGINE = """
 import time
-from evogit.sandbox.limits import Limits
+from evogit.sandbox import Limits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.bubblewrap import Bubblewrap
 session = Bubblewrap().open(pack({"m.py": %r}), Limits())
@@ -148,7 +147,7 @@ def test_killed_engine_takes_its_jails_along():
 
 OPENS = """
 import os, sys
-from evogit.sandbox.limits import Limits
+from evogit.sandbox import Limits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.bubblewrap import Bubblewrap
 for _ in sys.stdin:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from evogit.sandbox import Limits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.bubblewrap import Bubblewrap
 from evogit.sandbox.cgroups import Groups, _unified, groups
-from evogit.sandbox.limits import Limits
 
 NO_PROCESS = 1 << 22
 """Above the largest process id of Linux."""

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from evogit.core import SandboxError
+from evogit.sandbox import Limits
 from evogit.sandbox.archive import pack
-from evogit.sandbox.limits import Limits
 from tests.clock import wait_until
 
 COUNTER = "count = 0\ndef up():\n    global count\n    count += 1\n    return count\n"

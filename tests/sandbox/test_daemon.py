@@ -17,11 +17,10 @@ from pathlib import Path
 import pytest
 
 from evogit.core import SandboxError, SandboxLostError
-from evogit.sandbox import Environment
+from evogit.sandbox import Environment, Limits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.docker.daemon import connect
 from evogit.sandbox.docker.provider import Docker
-from evogit.sandbox.limits import Limits
 
 from .own_daemon import OwnDaemon, own_daemon
 

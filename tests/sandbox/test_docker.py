@@ -21,15 +21,14 @@ import docker
 import pytest
 
 from evogit.core import BaseFiles, Files, SandboxError, SandboxLostError
-from evogit.sandbox import Environment, Session
+from evogit.sandbox import Environment, Limits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.docker.daemon import connect
-from evogit.sandbox.docker.owners import BORN, MACHINE, MARK, PROCESS, clean, labels
 from evogit.sandbox.docker.provider import Docker
 from evogit.sandbox.docker.socket import address
-from evogit.sandbox.docker.worker import remove
-from evogit.sandbox.limits import Limits
+from evogit.sandbox.docker.worker import BORN, MACHINE, MARK, PROCESS, clean, labels, remove
 from evogit.sandbox.providers import provider, self_check
+from evogit.sandbox.session import Session
 from tests.clock import wait_until
 
 pytestmark = pytest.mark.docker
@@ -228,7 +227,7 @@ def test_a_container_that_somebody_ends_is_lost(sandbox, client, end):
 
 ENGINE = """
 import sys
-from evogit.sandbox.limits import Limits
+from evogit.sandbox import Limits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.docker.provider import Docker
 session = Docker().open(pack({"m.py": b"def f():\\n    while True: pass"}), Limits(wall=600, cpu=600))
@@ -317,7 +316,7 @@ def test_only_containers_of_dead_processes_are_removed(sandbox, client):
         found = client.containers.list(all=True, filters={"label": [MARK, "evogit.test"]}, ignore_removed=True)
         return {container.id for container in found}
 
-    telling = "import json; from evogit.sandbox.docker.owners import labels; print(json.dumps(labels()))"
+    telling = "import json; from evogit.sandbox.docker.worker import labels; print(json.dumps(labels()))"
     with subprocess.Popen([sys.executable, "-c", telling], stdout=subprocess.PIPE) as ended:
         os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)  # over, and nobody has asked how it ended
         assert ended.stdout

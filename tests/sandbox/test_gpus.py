@@ -15,10 +15,9 @@ from evogit.config import Task
 from evogit.core import SandboxError
 from evogit.evaluation.evaluator_process import _environment
 from evogit.evaluation.machine import simultaneous
-from evogit.sandbox import Environment
-from evogit.sandbox.docker.options import _resources
+from evogit.sandbox import Environment, Limits
+from evogit.sandbox.docker.provider import _resources
 from evogit.sandbox.gpus import Gpu, Lender, alike, asked_for, gpus, kind
-from evogit.sandbox.limits import Limits
 from evogit.sandbox.pool import WorkerStart
 
 INFORMATION = """\

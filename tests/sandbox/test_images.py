@@ -16,10 +16,9 @@ from docker import DockerClient
 from evogit.core import SandboxError
 from evogit.sandbox import Environment
 from evogit.sandbox.cache import locked
-from evogit.sandbox.docker import debian
 from evogit.sandbox.docker.daemon import connect
-from evogit.sandbox.docker.images import IMAGES, Image, build_image, find_image
-from evogit.sandbox.docker.owners import BORN, clean, labels
+from evogit.sandbox.docker.images import IMAGES, Image, build_image, find_image, make_archive
+from evogit.sandbox.docker.worker import BORN, clean, labels
 from tests.clock import PATIENCE
 
 from .wheels import only_from, write_wheel
@@ -213,7 +212,7 @@ def test_a_container_that_a_person_makes_from_an_image_is_not_ours(client: Docke
 
 def test_mmdebstrap_that_is_missing_or_fails_is_told(tmp_path: Path, monkeypatch) -> None:
     with pytest.raises(SandboxError, match=r"(?s)mmdebstrap failed.*/nowhere/archive"):
-        debian.make_archive(Path("/nowhere/archive"))
+        make_archive(Path("/nowhere/archive"))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SandboxError, match="apt-get install mmdebstrap"):
-        debian.make_archive(tmp_path / "archive")
+        make_archive(tmp_path / "archive")

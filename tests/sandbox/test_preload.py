@@ -7,9 +7,8 @@ import contextlib
 import pytest
 
 from evogit.core import SandboxError
-from evogit.sandbox import Environment
+from evogit.sandbox import Environment, Limits
 from evogit.sandbox.archive import pack
-from evogit.sandbox.limits import Limits
 from evogit.sandbox.providers import provider
 
 SOURCE = """

@@ -18,10 +18,9 @@ from evogit.config.user_settings import CommandTable, UserSettings
 from evogit.core import SandboxError
 from evogit.evaluation.evaluator import Evaluator
 from evogit.llm.registry import OpenModels
+from evogit.sandbox import Limits
 from evogit.sandbox.archive import pack
-from evogit.sandbox.bubblewrap import Bubblewrap
-from evogit.sandbox.limits import Limits
-from evogit.sandbox.private_folders import covered, projects
+from evogit.sandbox.bubblewrap import Bubblewrap, covered, projects
 from tests.conftest import write_task
 
 LOOKS = b"""

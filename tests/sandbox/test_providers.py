@@ -22,7 +22,7 @@ from tests.conftest import NOWHERE
 ENGINE = """
 import time
 from evogit.sandbox.archive import pack
-from evogit.sandbox.limits import Limits
+from evogit.sandbox import Limits
 from evogit.sandbox.providers import provider
 session = provider("none").open(pack({"m.py": b"def who(): return 1"}), Limits())
 print(session.call("m:who", b"{}").value.decode(), flush=True)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from evogit.core import BaseFiles, Files, SandboxError
-from evogit.sandbox import Environment, Sandbox
+from evogit.sandbox import Environment, Limits
 from evogit.sandbox.archive import covered, pack
-from evogit.sandbox.limits import Limits
 from evogit.sandbox.providers import provider
+from evogit.sandbox.session import Sandbox
 from tests.sandbox.test_workers import archive
 
 PROGRAM = """

@@ -15,12 +15,12 @@ import pytest
 
 from evogit.content import content
 from evogit.core import SandboxError
+from evogit.sandbox import Limits
 from evogit.sandbox.answers import checked, clean
 from evogit.sandbox.archive import archive_of
 from evogit.sandbox.docker.worker import COMPLAINT, HEAD, AttachedWire
-from evogit.sandbox.limits import Limits
-from evogit.sandbox.session import SupervisedSession
-from evogit.sandbox.supervisor import MODULES
+from evogit.sandbox.interpreter import MODULES
+from evogit.sandbox.session import Session
 from evogit.sandbox.wire import FRAME, LostError, Wire
 from tests.clock import PATIENCE
 
@@ -172,7 +172,7 @@ class Taken:
 def test_answer_to_another_question_is_the_end_of_the_sandbox(ends, ask, answer):
     wire, _, replies = ends
     taken, released = Taken(wire), []
-    session = SupervisedSession(taken, Limits(), released.append, ({"do": "open"}, b""))
+    session = Session(taken, Limits(), released.append, ({"do": "open"}, b""))
     header = json.dumps({**USED, **answer}).encode()
     os.write(replies, FRAME.pack(len(header), 0) + header)
     assert ask(session).failure == "crashed"

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from evogit.core import BaseFiles, Files
-from evogit.sandbox import Environment, Sandbox, Session
+from evogit.sandbox import Environment, Limits
 from evogit.sandbox.archive import pack
-from evogit.sandbox.limits import Limits
 from evogit.sandbox.providers import provider
+from evogit.sandbox.session import Sandbox, Session
 
 TREE = """
 import os, stat

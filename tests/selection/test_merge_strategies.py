@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from evogit.core import Entry, Evaluated, Evaluation, Event, Metric, Proposed, RunStarted, TaskChanged
 from evogit.history import History
-from evogit.review.merge_statistics import merge_statistics
+from evogit.review.reporting import merge_statistics
 from evogit.selection.merge_strategies import SETTLED_HERE, STRATEGIES, Outcomes, available, edges, tallies
 
 START: dict[str, Any] = {

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evogit.source import MAX_SOURCE_BYTES
 from evogit.source.constants import NOTHING, Constant, named
-from evogit.source.syntax_parts import MAX_SOURCE_BYTES
 
 SAMPLE = """\
 # 0.5 in a comment

@@ -42,8 +42,7 @@ def test_what_stands_outside_of_marks_stays(old: bytes, new: bytes | None, kept:
     assert keeps_marks(old, new) is kept
 
 
-@pytest.mark.parametrize("name", ["main.py", "main.rs"])
-def test_the_mutator_edits_between_marks_alone(name: str) -> None:
-    files: FileContents = {name: MARKED.replace(b"    //", b"#")}
+def test_the_mutator_edits_between_marks_alone() -> None:
+    files: FileContents = {"main.py": MARKED.replace(b"    //", b"#")}
     for seed in range(60):
-        assert keeps_marks(files[name], mutate(files, {}, seed).changes[name])
+        assert keeps_marks(files["main.py"], mutate(files, {}, seed).changes["main.py"])

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from evogit.source import MAX_SOURCE_BYTES
 from evogit.source.definitions import LINE, statements, syntax
 from evogit.source.pieces import WHOLE, differing, exchanged, split, versions
-from evogit.source.syntax_parts import MAX_SOURCE_BYTES
 
 SAMPLE = b"""\
 # about it
@@ -84,11 +84,6 @@ def test_a_module_goes_by_its_names_with_what_stands_above_them() -> None:
     assert found["f"] == "\n@cached\n# why\ndef f(x):\n    return x\n"
     assert found["assign"] == "A = 5; print(A)\n# the end\n"
     assert "".join(found.values()).encode() == SAMPLE
-
-
-def test_of_a_name_that_is_there_twice_both_have_one() -> None:
-    twice = b"f = 1\ndef f(): pass\nf()\nexpr = 2\n"
-    assert list(split("a.py", twice)) == ["f", "f#2", "expr", "expr#2"]
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ from collections import Counter
 
 import pytest
 
-from evogit.stats.bradley_terry import Comparisons, Fit, fit
-from evogit.stats.pairs import gain, opponent, pairs
+from evogit.stats.bradley_terry import Comparisons, Fit, fit, gain, opponent, pairs
 
 
 def told(*wins: str) -> Comparisons:

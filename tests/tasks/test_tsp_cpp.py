@@ -1,10 +1,16 @@
-"""A task whose seed is C++: it is compiled in the sandbox; the judge measures the tours, and says what is wrong."""
+"""A task whose seed is C++: it is compiled in the sandbox, the evaluator measures the tours, and it needs a model."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
 from evogit.adopt import find_task
+from evogit.core import UsageError
+from evogit.repository import Repository
+from evogit.run import Run, Settings
+from evogit.testing import InMemoryBackend
 
 from .conftest import Judged
 
@@ -41,3 +47,11 @@ async def test_what_prints_no_tour_is_invalid(judged: Judged, main: str, reason:
     evaluation = await judged(files=program(main), split="lite")
     assert not evaluation.ok
     assert reason in evaluation.reason
+
+
+async def test_a_run_without_a_model_is_refused(tmp_path: Path) -> None:
+    task = find_task(TASK)
+    run = Run(Repository.create(tmp_path / "runs"), task, "r", Settings(evaluations=2), backend=InMemoryBackend(task))
+    with pytest.raises(UsageError, match=r"Python.*--model"):
+        await run.evolve()
+    assert run.history.seed is None

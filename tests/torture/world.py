@@ -32,7 +32,7 @@ TRANSPORT = f"sh -c {shlex.quote(f'{shlex.quote(str(EVOGIT))} worker; exit $?')}
 SECONDS = 0.2
 """Of an evaluation."""
 
-KINDS = {"worker": "/evogit\0worker\0", "transport": "sh\0-c\0", "evaluator": "fork_server_main", "sandbox": "bwrap\0"}
+KINDS = {"worker": "/evogit\0worker\0", "transport": "sh\0-c\0", "evaluator": "evaluator_main", "sandbox": "bwrap\0"}
 """What may be killed beside the engine and Docker, by what its command line has."""
 
 DAEMON = "dockerd"

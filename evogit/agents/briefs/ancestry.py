@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,104 +13,83 @@ from evogit.core import Candidate, Metric
 from evogit.repository import Step
 from evogit.text import one_line
 
-START = "parent"
-"""The branch that an agent begins at."""
-
-LONGEST_REASON = 300
-"""Characters of why a candidate failed or was rejected."""
+START = "parent"  # the branch that an agent begins at
+LONGEST_REASON = 300  # characters of why a candidate failed or was rejected
 
 
 class Ancestry(Struct, frozen=True, kw_only=True):
-    """What is known of a parent's relatives when an agent asks.
+    """The relatives of a parent that are known when an agent asks."""
 
-    Attributes:
-        parent: the candidate that is to be changed, with the tree that it is to be changed from.
-        seed: the run's first candidate.
-        lineage: the parent's ancestors and itself, oldest first.
-        inspirations: what another candidate's lineage has that the parent's has not, oldest first.
-        fork: id of the candidate from which the inspirations went their own way; None where there is none.
-        metrics: all metrics, the primary one first.
-        places: decimals of the primary one.
-    """
-
-    parent: Candidate
-    seed: Relative
-    lineage: Sequence[Relative]
-    inspirations: Sequence[Relative]
-    fork: str | None
-    metrics: Sequence[Metric]
-    places: int
+    parent: Candidate  # the candidate that is to be changed, with the tree that it is to be changed from
+    seed: Relative  # the run's first candidate
+    lineage: Sequence[Relative]  # the parent's ancestors and itself, oldest first
+    inspirations: Sequence[Relative]  # what another candidate's lineage has that the parent's has not, oldest first
+    fork: str | None  # id of the candidate from which the inspirations went their own way; None: there is none
+    metrics: Sequence[Metric]  # all metrics, the primary one first
+    places: int  # decimals of the primary one
 
     def steps(self) -> list[Step]:
-        """The commits: the seed, the lineage, the inspirations; the branch `parent` is where the agent begins."""
-        chain = _Chain(self)
-        chain.add(self.seed, None, ["seed"])
+        """Return the commits: seed, lineage, inspirations; the branch `parent` is where the agent begins.
+
+        It is on a commit of its own if conflicts are to be settled first.
+        """
+        steps, numbers = list[Step](), dict[str, int]()  # candidate -> which of the steps it is
+
+        def add(relative: Relative, after: int | None, branch: str) -> int:
+            commit = relative.candidate.commit
+            if commit in numbers:
+                step = steps[numbers[commit]]
+                steps[numbers[commit]] = replace(step, branches=[*step.branches, branch])
+            else:
+                before = [known for known, number in numbers.items() if number == after]
+                numbers[commit] = len(steps)
+                steps.append(self._step(relative, before, after, branch))
+            return numbers[commit]
+
+        add(self.seed, None, "seed")
         last = 0
-        for number, each in enumerate(self.lineage, 1):
-            last = chain.add(each, last, [f"lineage/{number:02}-{each.candidate.commit[:7]}"])
-        at = chain.places.get(self.fork or "", 0)
-        for number, each in enumerate(self.inspirations, 1):
-            at = chain.places.get(next(iter(each.candidate.parents), ""), at)
-            at = chain.add(each, at, [f"inspiration/{number:02}-{each.candidate.commit[:7]}"])
-        return chain.ended(last)
+        for number, relative in enumerate(self.lineage, 1):
+            last = add(relative, last, f"lineage/{number:02}-{relative.candidate.commit[:7]}")
+        at = numbers.get(self.fork or "", 0)
+        for number, relative in enumerate(self.inspirations, 1):
+            at = numbers.get(next(iter(relative.candidate.parents), ""), at)
+            at = add(relative, at, f"inspiration/{number:02}-{relative.candidate.commit[:7]}")
+        if self.parent.tree == steps[last].tree:
+            steps[last] = replace(steps[last], branches=[START, *steps[last].branches])
+        else:
+            steps.append(self._conflicts(max(step.number for step in steps) + 1, last))
+        return steps
 
-
-@dataclass(slots=True)
-class _Chain:
-    """Commits in the making; `places` says which one each candidate became."""
-
-    about: Ancestry
-    steps: list[Step] = field(default_factory=list)
-    places: dict[str, int] = field(default_factory=dict)
-
-    def add(self, relative: Relative, after: int | None, branches: Sequence[str]) -> int:
-        """A commit for a candidate, unless it has one that gets these branches, too; its place."""
+    def _step(self, relative: Relative, before: Sequence[str], after: int | None, branch: str) -> Step:
         candidate = relative.candidate
-        if candidate.commit in self.places:
-            place = self.places[candidate.commit]
-            self.steps[place] = replace(self.steps[place], branches=[*self.steps[place].branches, *branches])
-            return place
-        known = [commit for commit, place in self.places.items() if place == after]
-        self.places[candidate.commit] = len(self.steps)
-        self.steps.append(
-            Step(
-                tree=candidate.tree,
-                author=candidate.agent,
-                number=candidate.number,
-                title=candidate.title or candidate.operator,
-                body=_body(candidate, known),
-                after=after,
-                note=self._note(relative),
-                branches=branches,
-            )
+        return Step(
+            tree=candidate.tree,
+            author=candidate.agent,
+            number=candidate.number,
+            title=candidate.title or candidate.operator,
+            body=_body(candidate, before),
+            after=after,
+            note=self._note(relative),
+            branches=[branch],
         )
-        return len(self.steps) - 1
 
-    def ended(self, last: int) -> list[Step]:
-        """The commits with the branch `parent`, on a commit of its own where conflicts are to be settled first."""
-        parent, end = self.about.parent, self.steps[last]
-        if parent.tree != end.tree:
-            donor = "".join(f" and {each.candidate.commit[:7]}" for each in self.about.inspirations[-1:])
-            self.steps.append(
-                Step(
-                    tree=parent.tree,
-                    author="evogit",
-                    number=max(each.number for each in self.steps) + 1,
-                    title=f"Half of a merge of {parent.commit[:7]}{donor}",
-                    body="Its conflicts stand in the files between markers, and are to be settled.",
-                    after=last,
-                    note="not judged: conflicts are to be settled",
-                    branches=[START],
-                )
-            )
-            return self.steps
-        self.steps[last] = replace(end, branches=[START, *end.branches])
-        return self.steps
+    def _conflicts(self, number: int, after: int) -> Step:
+        donor = "".join(f" and {relative.candidate.commit[:7]}" for relative in self.inspirations[-1:])
+        return Step(
+            tree=self.parent.tree,
+            author="evogit",
+            number=number,
+            title=f"Half of a merge of {self.parent.commit[:7]}{donor}",
+            body="Its conflicts stand in the files between markers, and are to be settled.",
+            after=after,
+            note="not judged: conflicts are to be settled",
+            branches=[START],
+        )
 
     def _note(self, relative: Relative) -> str:
         """The scores, one metric a line, or why there are none."""
-        evaluation, (primary, *others) = relative.evaluation, self.about.metrics
-        told = outcome(relative, self.about.places, next(iter(relative.candidate.parents), ""))
+        evaluation, (primary, *others) = relative.evaluation, self.metrics
+        told = outcome(relative, self.places, next(iter(relative.candidate.parents), ""))
         if relative.standing.score is None:
             lines = [told]
         else:

@@ -12,47 +12,23 @@ from evogit.llm import estimate_tokens
 from evogit.source.outline import Part, outline
 from evogit.text import cut, ends, escaped, fence, one_line
 
-MAP_SHARE = 0.35
-"""Share of a file's room that its map takes at most."""
+MAP_SHARE = 0.35  # share of a file's room that its map takes at most
 
 TOP_SHARE, TOP = 0.15, 40
 """Share of a file's room, and lines, of what stands before its first definition: what it imports."""
 
-MOST_CHARACTERS = 2_000_000
-"""Characters of a file in which a definition is looked for."""
-
-SHORTEST_NAME = 3
-"""Letters of a name that a text can mean; `x` and `of` are everywhere."""
-
-MOST_NAMES, MOST_PLACES = 5_000, 200
-"""Names that texts are read for, and lines of files, of each text."""
-
-LONGEST_PATH = 300
-"""Characters of a path."""
-
-LEAST = 10
-"""Tokens of room for which it is worth to go on."""
-
-SAME = 8
-"""Definitions of one name that are looked into for others."""
-
-MOST_BODIES = 200
-"""Definitions whose text is read for what they call."""
-
-LARGE = 120
-"""Lines of a definition that is shown only where there is room at last: what it is made of is named itself."""
-
-AROUND = 12
-"""Lines above and below a conflict that are shown with it."""
-
-NEAR = 3
-"""Lines between two shown places that are shown too."""
-
-NUMBERS = "where each begins, [how many lines it takes]"
-"""What numbers in a map are."""
-
-LONGEST_HEAD = 120
-"""Characters of a definition's first line in a map."""
+MOST_CHARACTERS = 2_000_000  # characters of a file in which a definition is looked for
+SHORTEST_NAME = 3  # letters of a name that a text can mean; `x` and `of` are everywhere
+MOST_NAMES, MOST_PLACES = 5_000, 200  # names that texts are read for, and lines of files, of each text
+LONGEST_PATH = 300  # characters of a path
+LEAST = 10  # tokens of room for which it is worth to go on
+SAME = 8  # definitions of one name that are looked into for others
+MOST_BODIES = 200  # definitions whose text is read for what they call
+LARGE = 120  # lines of a definition that is shown only where there is room at last: what it is made of is named itself
+AROUND = 12  # lines above and below a conflict that are shown with it
+NEAR = 3  # lines between two shown places that are shown too
+NUMBERS = "where each begins, [how many lines it takes]"  # what numbers in a map are
+LONGEST_HEAD = 120  # characters of a definition's first line in a map
 
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
 _DOTTED = re.compile(r"\b([A-Za-z_]\w*)(?:\.|::|#)([A-Za-z_]\w*)")
@@ -81,16 +57,12 @@ class Mentions:
             for pair in _DOTTED.findall(text):
                 if len(self.dotted) < MOST_NAMES:
                     self.dotted.setdefault(pair)
-            self._take_places(text)
+            for found in islice(_LINE.finditer(text), MOST_PLACES):  # such as `src/x.py:12`
+                path = _FILE.search(text[max(found.start() - LONGEST_PATH, 0) : found.start()])
+                line = int(found[1])
+                if path:
+                    self.places.setdefault(path[0], []).append(range(line, line + 1))
         return self
-
-    def _take_places(self, text: str) -> None:
-        """Take lines of files, such as `src/x.py:12`."""
-        for found in islice(_LINE.finditer(text), MOST_PLACES):
-            path = _FILE.search(text[max(found.start() - LONGEST_PATH, 0) : found.start()])
-            line = int(found[1])
-            if path:
-                self.places.setdefault(path[0], []).append(range(line, line + 1))
 
     def take_patch(self, patch: str, *, after: bool) -> Mentions:
         """Read where a patch changed something: before it, or `after` it."""
@@ -129,7 +101,11 @@ def part_of(path: str, text: str, mentions: Mentions, tokens: int, fill: float, 
         chosen.room = min(chosen.room, int(tokens * fill))
         chosen.take_all(range(part.first, part.last + 1) for part in parts)
     left = _map(parts, chosen.taken, int(tokens * MAP_SHARE))
-    told = [_segment(name, each, lines) for each in chosen.segments()]
+    told = [
+        f"File {name}, lines {each.start:,}-{each.stop - 1:,} of {len(lines):,}:\n"
+        + fence(escaped("\n".join(lines[each.start - 1 : each.stop - 1])))
+        for each in chosen.segments()
+    ]
     told += [f"Map of the rest of {name}, {len(lines):,} lines ({NUMBERS}):\n{fence(left)}"] if left else []
     return "\n\n".join(told)
 
@@ -196,11 +172,6 @@ class _Lines:
                 end += 1
             yield range(numbers[0], numbers[end - 1] + 1)
             numbers = numbers[end:]
-
-
-def _segment(name: str, lines: range, all_lines: Sequence[str]) -> str:
-    text = "\n".join(all_lines[lines.start - 1 : lines.stop - 1])
-    return f"File {name}, lines {lines.start:,}-{lines.stop - 1:,} of {len(all_lines):,}:\n{fence(escaped(text))}"
 
 
 def _wanted(path: str, lines: Sequence[str], parts: Sequence[Part], mentions: Mentions) -> Iterator[range]:

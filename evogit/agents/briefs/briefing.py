@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from evogit.agents import Background, Brief
 from evogit.agents.briefs import digest
-from evogit.agents.briefs.directions import direction
 from evogit.agents.briefs.excerpt import INSTRUCTIONS, excerpt
 from evogit.contained import text_at
 from evogit.core import ConfigError
@@ -25,26 +24,16 @@ from evogit.text import cut, fence, marker_length, plain
 TEMPLATES = Path(__file__).parent / "templates"
 """The folder of the templates that come along; a task may have its own of the same names."""
 
-REPLY_SHARE = 0.25
-"""Share of what a question may have that is left for a reply and what is wrong with it."""
+REPLY_SHARE = 0.25  # share of what a question may have that is left for a reply and what is wrong with it
 
 BUDGET = 8_000
 """Tokens that a brief takes at most, whatever a question may have: what is more is read once and paid each time."""
 
-PAST_SHARE = 1 / 3
-"""Share of a brief that the past takes at most: relatives, failures, what others try."""
-
-PAST_ROOM = 0.2
-"""Share of a brief that is kept free of code for it."""
-
-BEST_SHARE = 0.2
-"""Share of a brief for the code of the best candidate, where the parent is another."""
-
-ROOM_STEPS = 10
-"""What a brief has for code is a multiple of this part of its tokens."""
-
-FILE_CONTEXT = 100_000
-"""Tokens that a brief in a file is fitted to."""
+PAST_SHARE = 1 / 3  # share of a brief that the past takes at most: relatives, failures, what others try
+PAST_ROOM = 0.2  # share of a brief that is kept free of code for it
+BEST_SHARE = 0.2  # share of a brief for the code of the best candidate, where the parent is another
+ROOM_STEPS = 10  # what a brief has for code is a multiple of this part of its tokens
+FILE_CONTEXT = 100_000  # tokens that a brief in a file is fitted to
 
 EVALUATIONS = "You have {} evaluations; each is worth as much as a candidate of its own, so look and test first."
 NO_EVALUATIONS = "This session has none, as what is left of the run's limits is for its end: test by other means."
@@ -55,8 +44,7 @@ NO_NETWORK = "There is no network. Nothing can be installed, and there is nobody
 HOW = "## How to answer"
 """The heading of the rules from which on they are others for a model that has tools."""
 
-TACTIC = 300
-"""Tokens of a tactic."""
+TACTIC = 300  # tokens of a tactic
 
 MORE = """To see more before you answer, reply with nothing but lines of these kinds, as many as you need, once:
 
@@ -80,11 +68,8 @@ SHARES = {"instructions": 0.06, "feedback": 0.1, "log": 0.06, "output": 0.04}
 PAST_SHARES = {"inspirations": 0.35, "lineage": 0.4, "failures": 0.1, "others": 0.2, "elsewhere": 0.2, "siblings": 0.9}
 """Placeholder -> the most that it takes of what is left for the past, one after the other."""
 
-NO_PAST = dict.fromkeys((*PAST_SHARES, "used"), "")
-"""What must not decide how much is told of the past."""
-
-HEADING = 25
-"""Tokens of the heading of a section, and of what it says."""
+NO_PAST = dict.fromkeys((*PAST_SHARES, "used"), "")  # what must not decide how much is told of the past
+HEADING = 25  # tokens of the heading of a section, and of what it says
 
 
 class Written(Struct, frozen=True):
@@ -126,16 +111,10 @@ def write(
 ) -> Written:
     """Write the brief for a model that may be asked so many tokens at a time.
 
-    Args:
-        brief: what is to be done.
-        background: what is known.
-        context: tokens of a question.
-        tools: values of the template `how`, which takes the place of how to answer where a model has tools.
-        how: the name of that template.
-        code: whether the code is in it, as it need not be where files can be read.
+    A model that has `tools`, values of the template `how`, is told that in place of how to answer. `code`: whether the
+    code is included, which a model that can read files does not need.
 
-    Raises:
-        ConfigError: a template of the task is wrong.
+    Raises ConfigError: a template of the task is wrong.
     """
     tokens = min(int(context * (1 - REPLY_SHARE)), BUDGET)
     background = digest.cleaned(background)
@@ -148,7 +127,8 @@ def write(
     room = max((tokens - int(PAST_ROOM * tokens) - used) // step, 1) * step
     shown = excerpt(brief, background, room) if tools is None else excerpt(brief, background, room, fill=0)
     values |= {"code": shown.text() if code else "", "unshown": shown.unshown if code else ""}
-    markers = _markers(marker_length(shown.files.values()))
+    length = marker_length(shown.files.values())
+    markers = {"less": "<" * length, "equal": "=" * length, "greater": ">" * length, "length": str(length)}
     if code and tools is None and not (shown.whole and not shown.unshown):
         values["unshown"] = f"{values['unshown']}\n\n{MORE.format_map(markers)}".strip()
     present = estimate_tokens(rules) + sum(map(estimate_tokens, _sections(sections, {**values, **NO_PAST})))
@@ -164,38 +144,21 @@ def write(
 
 
 def write_file(
-    brief: Brief,
-    background: Background,
-    context: int = FILE_CONTEXT,
-    *,
-    evaluations: int = 3,
-    network: bool = False,
+    brief: Brief, background: Background, context: int = FILE_CONTEXT, *, evaluations: int = 3, network: bool = False
 ) -> Written:
-    """Write the brief for a coding program, which can read the code where it is and have it evaluated so often.
-
-    Raises:
-        ConfigError: a template of the task is wrong.
-    """
+    """Write the brief for a coding program, which can read the code where it is and have it evaluated so often."""
     values = {"evaluations": EVALUATIONS.format(evaluations) if evaluations else NO_EVALUATIONS}
     values["network"] = NETWORK if network else NO_NETWORK
     return write(brief, background, context, values, how="program.md", code=False)
 
 
 def repair(reason: str, hint: str, background: Background) -> str:
-    """What a model is told of a reply that could not be used.
-
-    Raises:
-        ConfigError: the task's template is wrong.
-    """
+    """What a model is told of a reply that could not be used. Raises ConfigError: the task's template is wrong."""
     return _fill("repair.md", _template("repair.md", background), {"reason": reason, "hint": hint})
 
 
 def look_back(background: Background) -> str:
-    """What a model is asked for when nothing has helped for a while.
-
-    Raises:
-        ConfigError: the task's template is wrong.
-    """
+    """Return what a model is asked when nothing has helped for a while. Raises ConfigError: the template is wrong."""
     return _fill("tactic.md", _template("tactic.md", background), {})
 
 
@@ -249,10 +212,6 @@ def _shown(background: Background, values: Mapping[str, str]) -> tuple[str, ...]
     return tuple(dict.fromkeys((*best, *found)))
 
 
-def _markers(length: int) -> dict[str, str]:
-    return {"less": "<" * length, "equal": "=" * length, "greater": ">" * length, "length": str(length)}
-
-
 def _template(name: str, background: Background) -> str:
     folder = background.templates
     if (folder / name).is_file():
@@ -262,12 +221,12 @@ def _template(name: str, background: Background) -> str:
 
 def _sections(template: str, values: Mapping[str, str]) -> list[str]:
     parts = re.split(r"^(?=## )", template, flags=re.MULTILINE)
-    return [_fill("brief.md", part, values) for part in parts if part and not _is_empty(part, values)]
-
-
-def _is_empty(part: str, values: Mapping[str, str]) -> bool:
-    names = Template(part).get_identifiers()
-    return bool(names) and not any(values.get(name, "unknown").strip() for name in names)
+    filled = []
+    for part in filter(None, parts):
+        names = Template(part).get_identifiers()
+        if not names or any(values.get(name, "unknown").strip() for name in names):
+            filled.append(_fill("brief.md", part, values))
+    return filled
 
 
 def _fill(name: str, template: str, values: Mapping[str, str]) -> str:
@@ -278,3 +237,28 @@ def _fill(name: str, template: str, values: Mapping[str, str]) -> str:
         raise ConfigError(f"{name}: unknown placeholder ${error.args[0]}; known: {known}") from error
     except ValueError as error:
         raise ConfigError(f"{name}: {error}; write $$ for a dollar sign") from error
+
+
+DIRECTIONS = (
+    "the method: another one that is known to be better for this kind of problem",
+    "the data: what is computed, copied or looked up again although it need not be",
+    "the innermost work: where most of the time or of the loss arises",
+    "what the worst cases or the latest failures have in common",
+    "limits and constants: what is not used up, or chosen with too much care",
+)
+"""Of an agent's move, the next one after the other's: moves that are thought about together differ in theirs."""
+
+
+def direction(brief: Brief, background: Background) -> str:
+    """Return where an agent that is not alone looks first; "" if conflicts say what to do.
+
+    It is the next direction by the move's number that no other agent follows now. If all are taken, and in a
+    deterministic run, in which agents are told nothing of others, the number alone decides.
+    """
+    if background.agents <= 1 or brief.conflicts or not brief.move:
+        return ""
+    taken = "\n".join(brief.claims.others()) if brief.claims else ""
+    first = brief.move % len(DIRECTIONS)
+    places = DIRECTIONS[first:] + DIRECTIONS[:first]
+    place = next((place for place in places if place not in taken), places[0])
+    return f"Others have much the same brief. To propose something else, look first at {place}."

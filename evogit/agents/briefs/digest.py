@@ -14,29 +14,18 @@ from evogit.agents.briefs.reports import without_passing
 from evogit.core import Cost, Evaluation, Metric
 from evogit.history.standing import OLD, WAITING, decimals
 from evogit.llm import estimate_tokens
-from evogit.sandbox.limits import Limits
 from evogit.text import cut, ends, escaped, fence, lines_of, measured, one_line, plain
 
-MOST_CASES = 30
-"""Cases that are listed."""
+MOST_CASES = 30  # cases that are listed
 
 CASE_FEEDBACK = 400
 """Tokens of what the evaluator said of one case, more where there is room, or of why a candidate failed."""
 
-NAME = 25
-"""Tokens of a case's name and of what is around it."""
-
-MOST_STEPS = 6
-"""Ancestors that are told of."""
-
-SMALL = 400
-"""Tokens of a sibling's change that is shown."""
-
-LONGEST_WHY = 300
-"""Characters of why a candidate failed."""
-
-MAX_FIXED = 1e15
-"""Values from here on are written with exponents."""
+NAME = 25  # tokens of a case's name and of what is around it
+MOST_STEPS = 6  # ancestors that are told of
+SMALL = 400  # tokens of a sibling's change that is shown
+LONGEST_WHY = 300  # characters of why a candidate failed
+MAX_FIXED = 1e15  # values from here on are written with exponents
 
 READS = {
     WAITING: "not evaluated yet",
@@ -46,8 +35,7 @@ READS = {
 }
 """The meaning of statuses without a score that are no failures of the candidate."""
 
-THIS = "this candidate"
-"""What the parent is called."""
+THIS = "this candidate"  # what the parent is called
 
 LOADED = 0.1
 """The share of an evaluation's time that a program waits for a core, from which on a failure may be the machine's."""
@@ -88,17 +76,13 @@ def judge(background: Background) -> str:
         lines.append(f"By a command that runs beside the code, and how each metric is read:\n{fence(background.judge)}")
     if background.inside:
         lines.append("What evaluates runs beside the code; tampering with it is cheating.")
-    if background.limits:
-        lines.append(_limits(background.limits))
+    if limits := background.limits:
+        lines.append(
+            f"Limits of a call: {limits.cpu:g} s of CPU, {limits.wall:g} s of wall clock; "
+            f"{limits.memory >> 20:,} MB of memory; no network."
+        )
     lines += [f"Programs run with {background.runtime}."] if background.runtime else []
     return "\n".join(lines)
-
-
-def _limits(limits: Limits) -> str:
-    return (
-        f"Limits of a call: {limits.cpu:g} s of CPU, {limits.wall:g} s of wall clock; "
-        f"{limits.memory >> 20:,} MB of memory; no network."
-    )
 
 
 def used(background: Background) -> str:
@@ -207,7 +191,7 @@ def best_code(background: Background, tokens: int) -> str:
     best = background.best
     if best is None or not best.diff:
         return ""
-    patch = f"{_heading(best)}\n{fence(compact(plain(best.diff)))}"
+    patch = f"{_heading(best)}\n{fence(_HEAD.sub('', plain(best.diff)))}"
     files = {path: lines_of(content) for path, content in background.best_files.items()}
     whole = "\n\n".join(f"Its {one_line(path, 300)}:\n{fence(escaped(text))}" for path, text in files.items() if text)
     if estimate_tokens(min(patch, whole or patch, key=len)) <= tokens:
@@ -310,17 +294,12 @@ def _with_diffs(lines: Sequence[str], relatives: Sequence[Relative], tokens: int
     left = tokens - estimate_tokens(told)
     diffs = dict[str, str]()
     for relative in reversed(relatives):
-        text = "" if _tells_all(relative.candidate.title, relative.diff) else compact(plain(relative.diff))
+        text = "" if _tells_all(relative.candidate.title, relative.diff) else _HEAD.sub("", plain(relative.diff))
         needed = estimate_tokens(text) + NAME
         if text and text not in diffs and needed <= min(left, most):
             diffs[text] = f"\n{_heading(relative)}\n{text}"
             left -= needed
     return "\n".join([told, *reversed(diffs.values())])
-
-
-def compact(patch: str) -> str:
-    """A patch with one line of head for each file, `+++` and its path."""
-    return _HEAD.sub("", patch)
 
 
 def _tells_all(title: str, patch: str) -> bool:

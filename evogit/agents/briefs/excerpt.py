@@ -18,47 +18,20 @@ FILL_SHARE = 0.3
 """Where not all fits: share of the room for code of small files that nothing mentions, and as much of those that the
 shown ones speak of. A model that can read files itself is shown neither."""
 
-FEW = 30
-"""Files of which all will soon have changed, so that their order stays as it is."""
-
-CONTEXT_SHARE = 0.2
-"""Share of the room for code that goes to files which may not be changed but are spoken of."""
-
-LIST_SHARE = 0.06
-"""Share of the room for code that the list of other files takes at most."""
-
-WHOLE_SHARE = 0.5
-"""Share of the room that is left which one whole file may take, where not all fits."""
-
-OTHERS_SHARE = 0.2
-"""Share of the room that is left which a part of one file leaves to the maps of others."""
-
-LARGEST_MAP = 200
-"""Tokens of a map of a file that nothing else is shown of."""
-
-MOST_MAPS = 100
-"""Files that are read for their maps."""
-
-LEAST = 100
-"""Tokens of room in which it is worth to show a part of a file."""
-
-MOST_MAPPED = 2_000_000
-"""Bytes of a file that is mapped: others wait meanwhile."""
-
-LATEST = 3
-"""Siblings, the latest ones, whose changes tell which code matters."""
-
-INSTRUCTIONS = "AGENTS.md"
-"""The file that briefs show apart from the code."""
-
-OVERHEAD = 20
-"""Tokens around a file."""
-
-MOST_NAMES = 50_000
-"""Paths of which it is remembered what they may be called."""
-
-DEEPEST = 8
-"""Names in a path, or in a dotted name such as that of a test, that are compared, of a path the last ones."""
+FEW = 30  # files of which all will soon have changed, so that their order stays as it is
+CONTEXT_SHARE = 0.2  # share of the room for code that goes to files which may not be changed but are spoken of
+LIST_SHARE = 0.06  # share of the room for code that the list of other files takes at most
+WHOLE_SHARE = 0.5  # share of the room that is left which one whole file may take, where not all fits
+OTHERS_SHARE = 0.2  # share of the room that is left which a part of one file leaves to the maps of others
+LARGEST_MAP = 200  # tokens of a map of a file that nothing else is shown of
+MOST_MAPS = 100  # files that are read for their maps
+LEAST = 100  # tokens of room in which it is worth to show a part of a file
+MOST_MAPPED = 2_000_000  # bytes of a file that is mapped: others wait meanwhile
+LATEST = 3  # siblings, the latest ones, whose changes tell which code matters
+INSTRUCTIONS = "AGENTS.md"  # the file that briefs show apart from the code
+OVERHEAD = 20  # tokens around a file
+MOST_NAMES = 50_000  # paths of which it is remembered what they may be called
+DEEPEST = 8  # names in a path, or in a dotted name such as that of a test, that are compared, of a path the last ones
 
 
 class Excerpt(Struct, frozen=True):
@@ -85,7 +58,8 @@ def excerpt(brief: Brief, background: Background, tokens: int, fill: float = FIL
     room = _Room(background, int(tokens * (1 - LIST_SHARE)), _mentions(brief, background), fill)
     own = sorted(brief.files, key=lambda path: (sizes[path], path))
     usual = [path for path in own if _needed(sizes[path]) <= room.left]
-    lasting = _named(_lasting(brief, background), sizes)
+    steps = (relative.diff for relative in background.lineage)
+    lasting = _named([*brief.conflicts, *_reports(brief, background), *steps], sizes)  # alike in all of its briefs
     passing = [path for path in _named(_passing(background), sizes) if path not in lasting]
     if sum(_needed(sizes[path]) for path in own) <= room.left:
         room.fill(own)
@@ -188,13 +162,6 @@ def _within(tokens: int, paths: Iterable[str], sizes: Mapping[str, int]) -> Iter
             yield path
 
 
-def _lasting(brief: Brief, background: Background) -> Iterable[str]:
-    """The texts of the brief that may name files and are the same in every brief of this parent."""
-    yield from brief.conflicts
-    yield from _reports(brief, background)
-    yield from (relative.diff for relative in background.lineage)
-
-
 def _reports(brief: Brief, background: Background) -> Iterable[str]:
     """What people and the evaluator say."""
     yield from (brief.goal, *background.guidance, *background.feedback.values())
@@ -238,14 +205,13 @@ def listing(sizes: Mapping[str, int], tokens: int) -> str:
     lines = "\n".join(f"{one_line(path, 300)} {size:,}" for path, size in sorted(sizes.items()))
     depth = max((path.count("/") for path in sizes), default=0)
     while estimate_tokens(lines) > tokens and depth >= 0:
-        lines, depth = _folders(sizes, depth), depth - 1
+        held: dict[str, tuple[int, int]] = {}
+        for path, size in sizes.items():
+            folder = "/".join([*path.split("/")[:-1][:depth], ""]) or "./"
+            files, total = held.get(folder, (0, 0))
+            held[folder] = files + 1, total + size
+        lines = "\n".join(
+            f"{one_line(name, 300)} {files:,} files, {total:,} bytes" for name, (files, total) in sorted(held.items())
+        )
+        depth -= 1
     return fence(cut(lines, tokens))
-
-
-def _folders(sizes: Mapping[str, int], depth: int) -> str:
-    held: dict[str, tuple[int, int]] = {}
-    for path, size in sizes.items():
-        folder = "/".join([*path.split("/")[:-1][:depth], ""]) or "./"
-        files, total = held.get(folder, (0, 0))
-        held[folder] = files + 1, total + size
-    return "\n".join(f"{one_line(name, 300)} {held[name][0]:,} files, {held[name][1]:,} bytes" for name in sorted(held))

@@ -5,11 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-LONGEST = 300
-"""Characters of a line that are looked at."""
-
-MOST = 20_000
-"""Characters of a report, its last ones, in which the reason for a failure is looked for."""
+LONGEST = 300  # characters of a line that are looked at
+MOST = 20_000  # characters of a report, its last ones, in which the reason for a failure is looked for
 
 _PASSING = re.compile(
     r"""

@@ -11,19 +11,15 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from evogit.agents.editing.blocks import Block, EditError
-from evogit.agents.editing.paths import cleaned
+from evogit.agents.briefs.bodies import named
+from evogit.agents.editing.blocks import Block, EditError, cleaned_path
 from evogit.agents.editing.reply import EDITS, PATCH, Opening, Reader, unfenced
-from evogit.text import one_line
+from evogit.llm import estimate_tokens
+from evogit.text import cut, escaped, fence, one_line
 
-MOST_CALLS = 20
-"""Blocks of one reply."""
-
-ASKING = ("LIST", "READ", "GREP", "RUN", "EVALUATE", "FINISH")
-"""Kinds of blocks that ask for something."""
-
-LONGEST_COMMAND = 20_000
-"""Characters of a command."""
+MOST_CALLS = 20  # blocks of one reply
+ASKING = ("LIST", "READ", "GREP", "RUN", "EVALUATE", "FINISH")  # kinds of blocks that ask for something
+LONGEST_COMMAND = 20_000  # characters of a command
 
 _RANGE = r"L?\d{1,9}(?:-L?\d{0,9})?"
 _PLACE = re.compile(
@@ -127,7 +123,11 @@ def _calls(reader: Reader, opening: Opening) -> Sequence[Call]:
 
 def _run(reader: Reader, opening: Opening) -> RunCommand:
     lines = [opening.name] if opening.name else []
-    lines += _heredocs(reader, opening.name)
+    for _, end in _HEREDOC.findall(opening.name):  # the lines below are its input, as in `python3 - <<'END'`
+        below = reader.through(end)
+        if below is None:
+            raise EditError(f"no line {one_line(end, 60)!r} ends the input of the command")
+        lines += below
     if not opening.name or reader.is_closed(opening.length):
         lines += reader.until_closed(opening, "a command")
     command = "\n".join(unfenced(lines, "the command"))
@@ -137,32 +137,17 @@ def _run(reader: Reader, opening: Opening) -> RunCommand:
     return RunCommand(command)
 
 
-def _heredocs(reader: Reader, line: str) -> list[str]:
-    """The lines below a command that belong to it as its input, as in `python3 - <<'END'`."""
-    lines: list[str] = []
-    for _, end in _HEREDOC.findall(line):
-        below = reader.through(end)
-        if below is None:
-            raise EditError(f"no line {one_line(end, 60)!r} ends the input of the command")
-        lines += below
-    return lines
-
-
 def _read(name: str) -> list[ReadLines]:
     if not name:
         raise EditError("a READ block names no file", "Write the path behind READ, on the same line.")
     found = _PLACE.fullmatch(name)
     if not found:
-        return [ReadLines(cleaned(name))]
-    path, defined, ranges = cleaned(found[1]), found[2], (found[3] or "").replace("L", "")
+        return [ReadLines(cleaned_path(name))]
+    path, defined, ranges = cleaned_path(found[1]), found[2], (found[3] or "").replace("L", "")
     if defined:
         return [ReadLines(path, name=defined)]
-    return [_lines(path, each.strip()) for each in ranges.split(",")]
-
-
-def _lines(path: str, lines: str) -> ReadLines:
-    first, dash, last = lines.partition("-")
-    return ReadLines(path, max(int(first), 1), int(last or 0) if dash else int(first))
+    parts = (lines.strip().partition("-") for lines in ranges.split(","))
+    return [ReadLines(path, max(int(first), 1), int(last or 0) if dash else int(first)) for first, dash, last in parts]
 
 
 def only_reads(reply: str) -> tuple[ReadLines, ...]:
@@ -173,3 +158,30 @@ def only_reads(reply: str) -> tuple[ReadLines, ...]:
         return ()
     reads = tuple(call for call in calls if isinstance(call, ReadLines))
     return reads if len(reads) == len(calls) else ()
+
+
+def read(call: ReadLines, text: str, room: int) -> str:
+    """The lines that are asked for, as many as fit into so many tokens, under a heading that says which they are.
+
+    Raises EditError: the file has no such lines, or defines no such name.
+    """
+    lines = text.split("\n")
+    lines = lines[:-1] if lines[-1] == "" else lines
+    first, last = call.first, min(call.last or len(lines), len(lines))
+    if call.name:
+        if (part := named(text, call.name)) is None:
+            raise EditError(f"{one_line(call.path, 100)!r} has no definition of {one_line(call.name, 100)!r}")
+        first, last = part.first, part.last
+    if first > max(last, 1):
+        raise EditError(f"{one_line(call.path, 100)!r} has {len(lines):,} lines")
+    asked, shown, left = lines[first - 1 : last], list[str](), room
+    for line in asked:
+        if (left := left - estimate_tokens(line + "\n")) < 0:
+            break
+        shown.append(line)
+    end = first + len(shown) - 1
+    about = f"File {one_line(call.path, 300)}, lines {first:,}-{end:,} of {len(lines):,}"
+    if not shown and asked:
+        return f"{about}, the first of which is cut:\n{fence(escaped(cut(asked[0], room)))}"
+    more = f"\nREAD {one_line(call.path, 300)} {end + 1}-{last} shows the rest." if end < last else ""
+    return f"{about}:\n{fence(escaped(chr(10).join(shown))) or '(empty)'}{more}"

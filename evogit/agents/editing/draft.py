@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 
-from evogit.agents import FileContents
-from evogit.agents.editing.blocks import Block, Delete, EditError, Rename, Replace, Write
-from evogit.agents.editing.closest import closest
-from evogit.agents.editing.matching import MOST_MATCHES, Match, find
-from evogit.agents.editing.placeholders import refuse_placeholders
+from msgspec.structs import replace
+
+from evogit.agents import Background, Brief, FileContents, Proposal
+from evogit.agents.editing.blocks import Block, EditError, Rename, Replace, Write, is_prose
+from evogit.agents.editing.matching import MOST_MATCHES, Match, closest, find
+from evogit.repository import EXECUTABLE, FILE, count_markers
 from evogit.text import one_line
 
 BYTE_ORDER_MARK = "\ufeff"
@@ -58,11 +60,7 @@ class Draft:
         return twin
 
     def take(self, blocks: Iterable[Block]) -> None:
-        """Carry out all blocks.
-
-        Raises:
-            EditError: one cannot be carried out, or all together change nothing; the draft is then worth nothing.
-        """
+        """Carry out all blocks."""
         self.carry_out(blocks)
         if not self.changes:
             raise EditError("the edits leave every file as it was")
@@ -70,8 +68,7 @@ class Draft:
     def carry_out(self, blocks: Iterable[Block]) -> None:
         """Carry out all blocks, whatever comes of them together.
 
-        Raises:
-            EditError: one cannot be carried out; the draft is then worth nothing.
+        Raises EditError: one cannot be carried out; the draft is then worth nothing.
         """
         for block in blocks:
             self._check(block.path)
@@ -82,7 +79,10 @@ class Draft:
             elif isinstance(block, Rename):
                 self._rename(block)
             else:
-                self._delete(block)
+                self._existing(block.path)
+                self._made[block.path] = None
+                self._origins.pop(block.path, None)
+                self._kinds.add("delete")
 
     def _check(self, path: str) -> None:
         if reason := self._refusal(path):
@@ -90,11 +90,6 @@ class Draft:
 
     def _exists(self, path: str) -> bool:
         return self._made[path] is not None if path in self._made else path in self._base
-
-    def _text(self, path: str) -> Text:
-        """A text that is there; it stays one while more blocks change it, as reading a large one takes long."""
-        made = self._made.get(path)
-        return made if isinstance(made, Text) else Text(self._existing(path), path)
 
     def _existing(self, path: str) -> bytes:
         content = self.content(path)
@@ -108,7 +103,9 @@ class Draft:
     def _replace(self, block: Replace) -> None:
         if not block.search and not (self._exists(block.path) and self.content(block.path)):
             return self._write(Write(block.path, block.replace))
-        text = self._text(block.path)
+        text = self._made.get(block.path)  # stays a text while more blocks change it, as reading takes long
+        if not isinstance(text, Text):
+            text = Text(self._existing(block.path), block.path)
         text.replace(block.search, block.replace)
         self._made[block.path] = text
         self._kinds.add("edit")
@@ -120,12 +117,6 @@ class Draft:
         text.write(block.lines)
         self._made[block.path] = text
         self._kinds.add("new" if old is None else "whole")
-
-    def _delete(self, block: Delete) -> None:
-        self._existing(block.path)
-        self._made[block.path] = None
-        self._origins.pop(block.path, None)
-        self._kinds.add("delete")
 
     def _rename(self, block: Rename) -> None:
         self._check(block.to)
@@ -140,8 +131,7 @@ class Draft:
 class Text:
     """A text file as lines, which keeps its encoding mark, its line ends, and whether the last line has one.
 
-    Raises:
-        EditError: the content is not UTF-8 text.
+    Raises EditError: the content is not UTF-8 text.
     """
 
     def __init__(self, content: bytes, path: str) -> None:
@@ -208,3 +198,61 @@ class Text:
 def _common(a: tuple[str, ...], b: tuple[str, ...]) -> int:
     """How many lines both begin with."""
     return next((number for number, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+
+
+_COMMENT = re.compile(r"(?:#+|//+|/\*+|\*|<!--|--|;+|%+|\{/\*)")
+_LEFT_OUT = re.compile(
+    r"\b(?:rest|remain\w*|remainder|exist\w*|unchanged|unmodified|same|omitted|elided|previous|other|as before)\b",
+    re.IGNORECASE,
+)
+_WHOLE = re.compile(
+    r"[\[(]?\b(?:rest|remainder) of .*\b(?:unchanged|(?:stays|is|remains) the same|as before)\b.*", re.I
+)
+
+
+def refuse_placeholders(path: str, old: Sequence[str], new: Sequence[str]) -> None:
+    """Check the lines that a file is to have in some place.
+
+    Raises EditError: one of them stands for code, and the file does not have it already.
+    """
+    if is_prose(path):
+        return
+    left_out = [line for line in new if _is_placeholder(line, path)]
+    if left_out and (fresh := set(left_out) - set(old)):
+        raise EditError(
+            f"the new lines of {one_line(path)!r} leave out code: {one_line(min(fresh), 100)!r}",
+            "Write every line of a new content; SEARCH and REPLACE only the lines that change.",
+        )
+
+
+def _is_placeholder(line: str, path: str) -> bool:
+    """Whether a line stands for others. `...` inside a Python function is a statement."""
+    text = line[:300].strip()
+    comment = _COMMENT.match(text)
+    said = (text[comment.end() :] if comment else text).removesuffix("*/}").removesuffix("*/").removesuffix("-->")
+    said = said.strip()
+    if said in ("...", "…"):
+        return bool(comment) or not (path.endswith((".py", ".pyi")) and line[:1].isspace())
+    if said.startswith(("...", "…")) or said.rstrip(")]").endswith(("...", "…")):
+        return bool(_LEFT_OUT.search(said)) and (bool(comment) or said.startswith(("... ", "…", "[")))
+    return bool(comment) and bool(_WHOLE.fullmatch(said))
+
+
+def proposal_of(draft: Draft, brief: Brief, background: Background, proposal: Proposal) -> Proposal:
+    """Complete a proposal of the draft's changes with its strategy and the modes of files.
+
+    Raises EditError: a conflict that was to be settled is still open.
+    """
+    files = {**{path: brief.files[path] for path in brief.conflicts}, **draft.changes}
+    for path, size in brief.conflicts.items():
+        if count_markers(files[path] or b"", size):
+            hint = "Settle every conflict of the file; SEARCH it with all its markers, or WRITE the whole file."
+            raise EditError(f"markers of conflicts are left in {one_line(path, 300)!r}", hint)
+    modes = {}
+    for path, content in draft.changes.items():  # renamed files keep their mode; new ones with #! are programs
+        origin = draft.origins.get(path)
+        if content is None or (path in brief.files and not origin):
+            continue
+        program = origin in background.programs if origin else content.startswith(b"#!")
+        modes[path] = EXECUTABLE if program else FILE
+    return replace(proposal, strategy=draft.strategy, modes=modes)

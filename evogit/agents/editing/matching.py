@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Sequence
 
 from msgspec import Struct
 
-from evogit.text import escaped
+from evogit.text import escaped, fence
 
-MOST_MATCHES = 100
-"""Places where a SEARCH is looked for; two are too many already."""
-
-TAB_WIDTHS = (2, 3, 4, 8)
-"""Spaces that stand for a tab."""
+MOST_MATCHES = 100  # places where a SEARCH is looked for; two are too many already
+TAB_WIDTHS = (2, 3, 4, 8)  # spaces that stand for a tab
 
 Lines = tuple[str, ...]
 
@@ -116,7 +115,8 @@ def _shifted(indents: dict[str, str], fresh: set[str], thin: bool) -> dict[str, 
     if is_.endswith(said):
         added = is_.removesuffix(said)
         same = all(each == added + before for before, each in indents.items())
-        certain = not added or not (thin or any(_is_odd(each, said, added) for each in fresh))
+        mixed = any(not indent.startswith(said) or len(set(added + indent)) > 1 for indent in fresh)
+        certain = not added or not (thin or mixed)  # less than the search's, or tabs and spaces, may mean anything
         return {each: added + each for each in fresh} if same and certain else None
     if said.endswith(is_):
         extra = said.removesuffix(is_)
@@ -124,11 +124,6 @@ def _shifted(indents: dict[str, str], fresh: set[str], thin: bool) -> dict[str, 
         fits = all(each.startswith(extra) for each in fresh)
         return {each: each.removeprefix(extra) for each in fresh} if same and fits else None
     return None
-
-
-def _is_odd(fresh: str, said: str, added: str) -> bool:
-    """Whether an indentation is less than that of the search, or would become tabs and spaces."""
-    return not fresh.startswith(said) or len(set(added + fresh)) > 1
 
 
 def _tabbed(indents: dict[str, str], fresh: set[str]) -> dict[str, str] | None:
@@ -141,3 +136,51 @@ def _tabbed(indents: dict[str, str], fresh: set[str]) -> dict[str, str] | None:
             if pairs and fits and not any(each.replace(one, "") for each in said):
                 return {each: each.replace(one, other) for each in fresh}
     return None
+
+
+MOST_LINES = 60  # lines of the file that are shown, and of the search that are looked for
+WIDEST = 300  # characters of a line that are compared and shown
+OFTEN = 50  # a line that occurs more often than this says nothing about the place
+
+
+def closest(lines: Sequence[str], search: Sequence[str]) -> str:
+    """The part of the file that is most like `search`, with line numbers; says where nothing is."""
+    sought = [line[:WIDEST].strip() for line in search[:MOST_LINES]]
+    known = [line[:WIDEST].strip() for line in lines]
+    start = _by_equal_lines(known, sought)
+    if start is None:
+        start = _by_words(known, sought)
+    if start is None:
+        return "The file has nothing like it."
+    end = min(start + len(sought), len(lines))
+    start = max(start, 0)
+    why = " It differs in white space only:" if known[start:end] == sought else ""
+    shown = "\n".join(f"{number + 1:>5}  {lines[number][:WIDEST]}" for number in range(start, end))
+    return f"The closest lines of the file, with their numbers:{why}\n{fence(escaped(shown))}"
+
+
+def _by_equal_lines(known: Sequence[str], sought: Sequence[str]) -> int | None:
+    """The place where most lines are equal but for the space around them; rare lines say more."""
+    places: dict[str, list[int]] = defaultdict(list)
+    wanted = set(sought) - {""}
+    for number, line in enumerate(known):
+        if line in wanted:
+            places[line].append(number)
+    votes: dict[int, float] = defaultdict(float)
+    for offset, line in enumerate(sought):
+        if 0 < len(places.get(line, ())) <= OFTEN:
+            for number in places[line]:
+                votes[number - offset] += 1 / len(places[line])
+    return max(votes, key=lambda start: (votes[start], -start)) if votes else None
+
+
+def _by_words(known: Sequence[str], sought: Sequence[str]) -> int | None:
+    """The place of the line that shares the most words with the longest line that is looked for."""
+    offset = max(range(len(sought)), key=lambda number: len(sought[number]))
+    words = set(re.findall(r"\w+", sought[offset]))
+    best, shared = None, 0.0
+    for number, line in enumerate(known):
+        found = set(re.findall(r"\w+", line))
+        if words & found and (share := len(words & found) / len(words | found)) > shared:
+            best, shared = number, share
+    return None if best is None or shared < 0.2 else best - offset

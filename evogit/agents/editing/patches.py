@@ -8,12 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from evogit.agents.editing import paths
-from evogit.agents.editing.blocks import Block, Delete, EditError, Rename, Replace, Write
+from evogit.agents.editing.blocks import Block, Delete, EditError, Rename, Replace, Write, cleaned_path
 from evogit.text import one_line
 
-NOTHING = "/dev/null"
-"""What a diff calls the file that is not there before or after."""
+NOTHING = "/dev/null"  # what a diff calls the file that is not there before or after
 
 _STAR = re.compile(r"\*\*\* (Update|Add|Delete) File: *(\S.*)")
 _MOVED = "*** Move to:"
@@ -42,25 +40,25 @@ def begins(lines: Sequence[str], at: int) -> bool:
 
 
 def read(lines: Sequence[str], at: int, *, fenced: bool) -> tuple[list[Block], int]:
-    """What the changes of one file make of it, and the number of the line behind them.
+    """Return the blocks of one file's changes, which begin at line `at` of a reply, and the number of the line after.
 
-    Args:
-        lines: the whole reply
-        at: where they begin
-        fenced: whether they stand in a code fence, which then ends them.
+    If they are `fenced`, the code fence ends them.
 
-    Raises:
-        EditError: they can be read in two ways or not at all.
+    Raises EditError: they can be read in two ways or not at all.
     """
     first = lines[at]
     if starred := _STAR.fullmatch(first):
-        return _starred(starred[1], paths.cleaned(starred[2]), lines, at + 1, fenced=fenced)
+        return _starred(starred[1], cleaned_path(starred[2]), lines, at + 1, fenced=fenced)
     if first.startswith("rename from "):
         old, new = (lines[at + number].split(maxsplit=2)[2] for number in (0, 1))
         return [Rename(old.strip(), new.strip())], at + 2
     if not first.startswith("--- "):
         raise EditError(f"line {at + 1} of the reply begins a hunk of no file", "Write `--- path` and `+++ path`.")
-    old, new = _sides(first, lines[at + 1])
+    # paths without the date behind them and the `a/` and `b/` that Git writes
+    old, new = (line[4:].split("\t")[0].strip() for line in lines[at : at + 2])
+    new = new.removeprefix("b/") if old.startswith("a/") or old == NOTHING else new
+    new = new if new == NOTHING else cleaned_path(new)
+    old = old if old == NOTHING else cleaned_path(old.removeprefix("a/"))
     hunks, end = _hunks(lines, at + 2, fenced=fenced)
     if new == NOTHING:
         return [Delete(old)], end
@@ -74,7 +72,7 @@ def _starred(kind: str, path: str, lines: Sequence[str], at: int, *, fenced: boo
     if kind == "Delete":
         return [Delete(path)], at
     if at < len(lines) and lines[at].startswith(_MOVED):
-        moved = paths.cleaned(lines[at].removeprefix(_MOVED))
+        moved = cleaned_path(lines[at].removeprefix(_MOVED))
         blocks.append(Rename(path, moved))
         path, at = moved, at + 1
     hunks, end = _hunks(lines, at, fenced=fenced)
@@ -83,16 +81,6 @@ def _starred(kind: str, path: str, lines: Sequence[str], at: int, *, fenced: boo
     if not hunks and blocks:
         return blocks, end
     return [*blocks, *_changes(path, hunks)], end
-
-
-def _sides(old: str, new: str) -> tuple[str, str]:
-    """The paths of both header lines, without the date behind them and the `a/` and `b/` that Git writes."""
-    before, after = (line[4:].split("\t")[0].strip() for line in (old, new))
-    if before.startswith("a/") or before == NOTHING:
-        after = after.removeprefix("b/")
-    if after != NOTHING:
-        after = paths.cleaned(after)
-    return (before if before == NOTHING else paths.cleaned(before.removeprefix("a/"))), after
 
 
 def _hunks(lines: Sequence[str], at: int, *, fenced: bool) -> tuple[list[list[str]], int]:
@@ -106,7 +94,9 @@ def _hunks(lines: Sequence[str], at: int, *, fenced: bool) -> tuple[list[list[st
         if line[:1] in ("+", "-", " "):
             hunks[-1].append(line)
         elif not line:
-            goes_on = goes_on or _goes_on(lines, at)
+            # blank lines within a hunk are context that lost its space
+            rest = next((lines[number] for number in range(at, len(lines)) if lines[number]), "")
+            goes_on = goes_on or rest[:1] in ("+", "-", " ") or bool(_HUNK.fullmatch(rest))
             if not goes_on:
                 break
             hunks[-1].append(" ")
@@ -117,27 +107,16 @@ def _hunks(lines: Sequence[str], at: int, *, fenced: bool) -> tuple[list[list[st
             )
         goes_on = fenced or (goes_on and not line)  # which holds for all blank lines that follow each other
         at += 1
-    kept = [_without_last_blanks(hunk) for hunk in hunks]
-    return [hunk for hunk in kept if hunk], at
+    for hunk in hunks:
+        while hunk and hunk[-1] == " ":
+            hunk.pop()
+    return list(filter(None, hunks)), at
 
 
 def _ends(lines: Sequence[str], at: int) -> bool:
     line = lines[at]
     is_hunk = bool(_HUNK.fullmatch(line))
     return line.startswith(("```", "*** End Patch", "diff --git ", "<<<<<")) or (begins(lines, at) and not is_hunk)
-
-
-def _goes_on(lines: Sequence[str], at: int) -> bool:
-    """Whether the hunk goes on behind blank lines: these are context then, whose space was lost."""
-    rest = next((lines[number] for number in range(at, len(lines)) if lines[number]), "")
-    return rest[:1] in ("+", "-", " ") or bool(_HUNK.fullmatch(rest))
-
-
-def _without_last_blanks(hunk: list[str]) -> list[str]:
-    end = len(hunk)
-    while end and hunk[end - 1] == " ":
-        end -= 1
-    return hunk[:end]
 
 
 def _added(hunks: Sequence[Sequence[str]], path: str) -> tuple[str, ...]:
@@ -152,9 +131,7 @@ def _changes(path: str, hunks: Sequence[Sequence[str]]) -> list[Block]:
         raise EditError(f"the patch of {one_line(path)} holds no line", "Write hunks, or a SEARCH block.")
     return [
         Replace(
-            path,
-            tuple(line[1:] for line in hunk if line[0] != "+"),
-            tuple(line[1:] for line in hunk if line[0] != "-"),
+            path, tuple(line[1:] for line in hunk if line[0] != "+"), tuple(line[1:] for line in hunk if line[0] != "-")
         )
         for hunk in hunks
     ]

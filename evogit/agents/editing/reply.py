@@ -12,18 +12,25 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from evogit.agents.editing import patches, paths
-from evogit.agents.editing.blocks import Block, Delete, EditError, Rename, Replace, Write
+from evogit.agents.editing import patches
+from evogit.agents.editing.blocks import (
+    Block,
+    Delete,
+    EditError,
+    Rename,
+    Replace,
+    Write,
+    cleaned_path,
+    is_prose,
+    path_alone,
+    path_in_comment,
+    path_of_fence,
+)
 from evogit.text import one_line
 
-MOST_BLOCKS = 200
-"""Blocks of a reply; carrying one out may take as long as reading the file."""
-
-PATCH = "PATCH"
-"""The kind of what is no block of ours but a patch."""
-
-EDITS = ("SEARCH", "WRITE", "DELETE", "RENAME")
-"""Kinds of blocks that change files."""
+MOST_BLOCKS = 200  # blocks of a reply; carrying one out may take as long as reading the file
+PATCH = "PATCH"  # the kind of what is no block of ours but a patch
+EDITS = ("SEARCH", "WRITE", "DELETE", "RENAME")  # kinds of blocks that change files
 
 _BEGINNINGS = frozenset("<>-*@r")
 """What the first line of a block, or its last, begins with; all other lines are told by that in little time."""
@@ -45,11 +52,7 @@ class EditReply(Struct, frozen=True):
 
 
 def parse(text: str) -> EditReply:
-    """Read a reply.
-
-    Raises:
-        EditError: when it holds no block, or one that can be read in two ways or not at all.
-    """
+    """Read a reply. Raises EditError: when it holds no block, or one that can be read in two ways or not at all."""
     reader = Reader(text)
     blocks: list[Block] = []
     for opening in reader.openings():
@@ -70,7 +73,7 @@ def reason_of(reply: str) -> str:
         if _OPENS.match(line) or patches.begins(lines, number):
             break
         said += [] if _TITLE.fullmatch(line) else [_PLAN.sub("", line)]
-    while said and (not said[-1].strip() or (paths.alone(said[-1]) and _NAMED.search(said[-1]))):
+    while said and (not said[-1].strip() or (path_alone(said[-1]) and _NAMED.search(said[-1]))):
         said.pop()
     return "\n".join(said).strip()
 
@@ -92,8 +95,7 @@ class Opening(Struct, frozen=True):
 class Reader:
     """Goes through the lines of a reply once, from one block to the next, of these kinds.
 
-    Raises:
-        EditError: the reply is not text.
+    Raises EditError: the reply is not text.
     """
 
     def __init__(self, reply: str, kinds: Iterable[str] = EDITS) -> None:
@@ -109,11 +111,7 @@ class Reader:
         self.title = ""
 
     def openings(self) -> Iterator[Opening]:
-        """Where blocks begin, in order, each to be read before the next; the title is known at the end.
-
-        Raises:
-            EditError: a block is closed that is not open.
-        """
+        """Where blocks begin, in order, each to be read before the next; the title is known at the end."""
         while self._next < len(self._lines):
             if self._lines[self._next][:1] not in _BEGINNINGS:
                 self._prose(self._take())
@@ -145,31 +143,38 @@ class Reader:
             self.title = one_line(titled[1].strip("*_ \t"))
         if line.lstrip().startswith("```"):
             self._fenced = not self._fenced
-            self._above = paths.of_fence(line) or self._above
+            self._above = path_of_fence(line) or self._above
         else:
             self._above = line
 
     def blocks(self, opening: Opening) -> list[Block]:
-        """The edits that begin here: one, or those of a patch.
-
-        Raises:
-            EditError: one can be read in two ways or not at all.
-        """
+        """The edits that begin here: one, or those of a patch."""
         if opening.kind != PATCH:
             return [self._block(opening)]
         blocks, self._next = patches.read(self._lines, self._next, fenced=self._fenced)
         return blocks
 
     def _block(self, opening: Opening) -> Block:
-        kind, name = opening.kind, paths.cleaned(opening.name)
+        kind, name = opening.kind, cleaned_path(opening.name)
         if kind in ("DELETE", "RENAME"):
             self.pass_close(opening.length)
-            return Delete(_path(name, kind)) if kind == "DELETE" else _rename(opening.name)
+            if kind == "RENAME":
+                parts = [cleaned_path(part) for part in opening.name.split(" => ")]
+                if len(parts) != 2 or not all(parts):
+                    hint = "Write `RENAME old/path => new/path`."
+                    raise EditError("a RENAME block does not say from where to where", hint)
+                return Rename(*parts)
+            if not name:
+                raise EditError("a DELETE block names no file", "Write the path behind DELETE, on the same line.")
+            return Delete(name)
         begun, above = self._next, self._above
-        path = name or ("" if _TITLE.fullmatch(above) else paths.alone(above))
+        path = name or ("" if _TITLE.fullmatch(above) else path_alone(above))
         lines = self.until_closed(opening, path)
-        if not path and kind == "SEARCH":
-            path, lines = self._path_for(lines, above)
+        if not path and kind == "SEARCH":  # the path may be its first line, or the one of the block before
+            if path := path_in_comment(lines[0]) if lines else "":
+                lines = lines[1:]
+            elif lines and not above and not lines[0].startswith("====="):
+                path = self._before
         if not path:
             raise EditError(
                 f"the {kind} block at line {begun} of the reply names no file",
@@ -177,13 +182,6 @@ class Reader:
             )
         self._before = path
         return Write(path, unfenced(lines, path)) if kind == "WRITE" else _replace(path, lines, "=" * opening.length)
-
-    def _path_for(self, lines: list[str], above: str) -> tuple[str, list[str]]:
-        """The path of a SEARCH that does not name one: its first line, or the block's right before; and its lines."""
-        if inside := paths.commented(lines[0]) if lines else "":
-            return inside, lines[1:]
-        searches = bool(lines) and not lines[0].startswith("=====")
-        return ("" if above or not searches else self._before), lines
 
     def pass_close(self, length: int) -> None:
         """Pass over the end of a block of one line, which some models close too."""
@@ -202,8 +200,7 @@ class Reader:
     def until_closed(self, opening: Opening, path: str) -> list[str]:
         """The lines of a block that is about `path`; the last block of a reply may lack its end.
 
-        Raises:
-            EditError: it is not closed.
+        Raises EditError: it is not closed.
         """
         lines: list[str] = []
         begun, length, kind = self._next, opening.length, opening.kind
@@ -240,7 +237,7 @@ class Reader:
             end = end - 1 if lines[end - 1].strip() == "```" else 0
         rest = lines[:end]
         strange = any(_MARKER.match(line) for line in rest if line.rstrip() != divider)
-        told = bool(rest) and not paths.is_prose(path) and _SENTENCE.fullmatch(rest[-1].strip())
+        told = bool(rest) and not is_prose(path) and _SENTENCE.fullmatch(rest[-1].strip())
         return [] if strange or told or (divider and divider not in rest) else rest
 
     def through(self, last: str) -> list[str] | None:
@@ -251,19 +248,6 @@ class Reader:
             return None
         self._next += found
         return lines[:found]
-
-
-def _path(name: str, kind: str) -> str:
-    if not name:
-        raise EditError(f"a {kind} block names no file", f"Write the path behind {kind}, on the same line.")
-    return name
-
-
-def _rename(name: str) -> Rename:
-    parts = [paths.cleaned(part) for part in name.split(" => ")]
-    if len(parts) != 2 or not all(parts):
-        raise EditError("a RENAME block does not say from where to where", "Write `RENAME old/path => new/path`.")
-    return Rename(*parts)
 
 
 def _replace(path: str, lines: list[str], divider: str) -> Replace:
@@ -279,10 +263,9 @@ def _replace(path: str, lines: list[str], divider: str) -> Replace:
 def unfenced(lines: list[str], path: str) -> tuple[str, ...]:
     """The lines of a file without the fence around them, which only texts about code have.
 
-    Raises:
-        EditError: a fence begins and does not end with them.
+    Raises EditError: a fence begins and does not end with them.
     """
-    if paths.is_prose(path) or not lines or not lines[0].startswith("```"):
+    if is_prose(path) or not lines or not lines[0].startswith("```"):
         return tuple(lines)
     if len(lines) == 1 or lines[-1].rstrip() != "```":
         raise EditError(

@@ -10,6 +10,7 @@ import asyncio
 import itertools
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,23 +19,28 @@ from evogit.agents import Background, Brief, NoUsableChangeError, Proposal, Work
 from evogit.agents.briefs import digest
 from evogit.agents.briefs.excerpt import listing
 from evogit.agents.editing.blocks import EditError
-from evogit.agents.editing.calls import Call, Edits, Evaluate, Finish, Grep, List, ReadLines, RunCommand, ToolCalls
-from evogit.agents.editing.draft import Draft
-from evogit.agents.editing.proposing import proposal_of
-from evogit.agents.editing.reading import read
+from evogit.agents.editing.calls import (
+    Call,
+    Edits,
+    Evaluate,
+    Finish,
+    Grep,
+    List,
+    ReadLines,
+    RunCommand,
+    ToolCalls,
+    read,
+)
+from evogit.agents.editing.draft import Draft, proposal_of
 from evogit.core import Evaluation, Evidence
 from evogit.llm import Account, estimate_tokens
-from evogit.sandbox import Completed
 from evogit.text import cut, escaped, fence, lines_of, one_line
 
 MOST_SEARCHED, MOST_READ = 8_000_000, 2_000_000
 """Bytes of files that are searched for a text, and of one that is shown: others wait meanwhile."""
 
-MOST_FOUND = 100
-"""Lines in which a text was found that are shown, each of 300 characters at most."""
-
-LONGEST_RUN = 120.0
-"""Seconds of wall clock for a command, where the task does not allow less."""
+MOST_FOUND = 100  # lines in which a text was found that are shown, each of 300 characters at most
+LONGEST_RUN = 120.0  # seconds of wall clock for a command, where the task does not allow less
 
 
 class ToolResults(Struct, frozen=True):
@@ -45,53 +51,46 @@ class ToolResults(Struct, frozen=True):
     measured: bool
 
 
+@dataclass(slots=True)
 class ToolSession:
     """Carries out what a model asks for. `room` is how many tokens an answer may have; `shown` is of its brief."""
 
-    def __init__(
-        self,
-        brief: Brief,
-        background: Background,
-        account: Account,
-        model: str,
-        evidence: dict[str, bytes],
-        room: int,
-        shown: tuple[str, ...] = (),
-    ) -> None:
-        self._brief = brief
-        self._background = background
-        self._account = account
-        self._model = model
-        self._evidence = evidence
-        self._room = room
-        self._shown = shown
-        self.draft = Draft(brief.files, background.refusal)
-        self.title = ""
-        self.reason = ""
-        self.finished = False
+    brief: Brief
+    background: Background
+    account: Account
+    model: str
+    evidence: dict[str, bytes]
+    room: int
+    shown: tuple[str, ...] = ()
+    title: str = ""
+    reason: str = ""
+    finished: bool = False
+    draft: Draft = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.draft = Draft(self.brief.files, self.background.refusal)
 
     async def answer(self, asked: ToolCalls, deadline: float) -> ToolResults:
         """Do what a reply asks for, call by call, as far as edits before it can be carried out.
 
         After the `deadline` (of `time.monotonic`) nothing is run or evaluated.
 
-        Raises:
-            EvoGitError: the sandbox or the evaluator itself fails.
-            RunEndsError: the run ends before a command or an evaluation.
-            SpendingLimitError: nothing more may be asked, so that results would not be read.
+        Raises EvoGitError: the sandbox or the evaluator itself fails; RunEndsError: the run ends before a command or
+        an evaluation; SpendingLimitError: nothing more may be asked, so that results would not be read.
         """
         self.title = asked.title or self.title
         parts, done, measured = list[str](), 0, False
         for number, call in enumerate(asked.calls):
-            room = self._room - sum(map(estimate_tokens, parts))
+            room = self.room - sum(map(estimate_tokens, parts))
             try:
                 await asyncio.sleep(0)
-                parts.append(await self._do(call, max(room, self._room // 20), deadline - time.monotonic()))
+                parts.append(await self._do(call, max(room, self.room // 20), deadline - time.monotonic()))
                 done += 1
                 measured |= isinstance(call, RunCommand | Evaluate)
             except (EditError, NoUsableChangeError) as error:
                 hint = f"\n{error.hint}" if isinstance(error, EditError) and error.hint else ""
-                parts.append(f"{_name(call)} could not be done: {one_line(str(error), 1000)}.{hint}")
+                name = "The edit" if isinstance(call, Edits) else type(call).__name__.upper()
+                parts.append(f"{name} could not be done: {one_line(str(error), 1000)}.{hint}")
                 if isinstance(call, Edits):
                     left = len(asked.calls) - number - 1
                     parts.append("Nothing behind it was done." if left else "The draft is as it was before.")
@@ -99,25 +98,19 @@ class ToolSession:
         return ToolResults("\n\n".join(parts), done, measured)
 
     def proposal(self) -> Proposal:
-        """The draft as it is now.
-
-        Raises:
-            EditError: it changes nothing, or leaves a conflict open.
-        """
+        """The draft as it is now. Raises EditError: it changes nothing, or leaves a conflict open."""
         changes = self.draft.changes
         if not changes:
             raise EditError("the draft changes nothing")
-        title = self.title or f"edit {one_line(min(changes), 60)}"
-        return proposal_of(
-            self.draft,
-            self._brief,
-            self._background,
-            title=title,
+        made = Proposal(
+            changes=changes,
+            title=self.title or f"edit {one_line(min(changes), 60)}",
             reason=self.reason,
-            model=self._model,
-            shown=self._shown,
-            evidence=self._evidence,
+            model=self.model,
+            shown=self.shown,
+            evidence=self.evidence,
         )
+        return proposal_of(self.draft, self.brief, self.background, made)
 
     @property
     def state(self) -> str:
@@ -130,52 +123,56 @@ class ToolSession:
 
     async def _do(self, call: Call, room: int, seconds: float) -> str:
         if isinstance(call, RunCommand | Evaluate):
-            self._account.check()
+            self.account.check()
             if seconds <= 0:
                 raise EditError("your time is over", "FINISH now.")
         match call:
             case Edits():
-                return self._edit(call)
+                twin = self.draft.twin()
+                twin.carry_out(call.blocks)
+                self.draft = twin.twin()  # which finds out what is no text before it takes its place
+                return f"Edited {', '.join(dict.fromkeys(one_line(block.path, 100) for block in call.blocks))}."
             case List():
-                return self._list(call, room)
+                folder, sizes = call.folder.rstrip("/"), self._sizes()
+                sizes = {path: size for path, size in sizes.items() if not folder or path.startswith(f"{folder}/")}
+                if not sizes:
+                    raise EditError(f"there is no file in {one_line(call.folder, 100)!r}")
+                return f"{len(sizes):,} files with their bytes:\n{listing(sizes, room)}"
             case ReadLines():
-                return self._read(call, room)
+                return read(call, self._text(call.path), room)
             case Grep():
-                return self._grep(call, room)
+                found = list(itertools.islice(self._found(call.text), MOST_FOUND + 1))
+                shown, more = found[:MOST_FOUND], " and more" * (len(found) > MOST_FOUND)
+                about = f"{call.text[:100]!r} is in {len(shown)} lines{more}"
+                return f"{about}:\n{fence(cut(chr(10).join(shown), room))}"
             case RunCommand():
                 return await self._run(call, room, seconds)
             case Evaluate():
                 return await self._evaluate(room)
             case Finish():
-                return self._finish(call)
-
-    def _edit(self, edits: Edits) -> str:
-        twin = self.draft.twin()
-        twin.carry_out(edits.blocks)
-        self.draft = twin.twin()  # which finds out what is no text before it takes its place
-        return f"Edited {', '.join(dict.fromkeys(one_line(block.path, 100) for block in edits.blocks))}."
-
-    def _list(self, call: List, room: int) -> str:
-        folder = call.folder.rstrip("/")
-        sizes = {path: size for path, size in self._sizes().items() if not folder or path.startswith(f"{folder}/")}
-        if not sizes:
-            raise EditError(f"there is no file in {one_line(call.folder, 100)!r}")
-        return f"{len(sizes):,} files with their bytes:\n{listing(sizes, room)}"
-
-    def _read(self, call: ReadLines, room: int) -> str:
-        return read(call, self._text(call.path), room)
-
-    def _grep(self, call: Grep, room: int) -> str:
-        found = list(itertools.islice(self._found(call.text), MOST_FOUND + 1))
-        about = f"{call.text[:100]!r} is in {len(found[:MOST_FOUND])} lines" + (" and more" * (len(found) > MOST_FOUND))
-        return f"{about}:\n{fence(cut(chr(10).join(found[:MOST_FOUND]), room))}"
+                proposal = self.proposal()
+                if self.brief.workshop:
+                    self.brief.workshop.check(proposal)
+                self.title = call.title or self.title
+                self.finished = True
+                return "Proposed."
 
     async def _run(self, call: RunCommand, room: int, seconds: float) -> str:
         workshop = self._workshop()
         if not workshop.runs:
             raise EditError("no commands can be run here")
-        done = await workshop.run(self._draft(), call.command, wall=min(max(seconds, 1.0), LONGEST_RUN))
-        return _told(done, room)
+        draft = self.proposal() if self.draft.changes else Proposal(changes={}, title="")  # the parent itself
+        done = await workshop.run(draft, call.command, wall=min(max(seconds, 1.0), LONGEST_RUN))
+        if done.code is not None:
+            how = f"with exit code {done.code}"
+        else:
+            how = f"by signal {done.signal}" if done.signal else "abnormally"
+        why = f": {one_line(done.detail, 300)}" if done.detail else ""
+        lines = [f"The command ended {how}{why}; {done.usage.wall:.2f} s, {done.usage.cpu:.2f} s of CPU."]
+        outputs = {"stdout": done.stdout.decode(errors="replace"), "stderr": done.stderr.decode(errors="replace")}
+        texts = {name: text for name, text in outputs.items() if text.strip()}
+        lines += [f"{name}:\n{digest.output(text, room // len(texts))}" for name, text in texts.items()]
+        return "\n".join(lines if texts else [*lines, "It printed nothing."])
 
     async def _evaluate(self, room: int) -> str:
         workshop = self._workshop()
@@ -185,45 +182,31 @@ class ToolSession:
         left = f"Evaluations left: {workshop.evaluations}."
         if not evaluation.counts:
             return f"The draft is {digest.unjudged(evaluation)}. {left}"
-        return f"{judged(self._background, evaluation, evidence, room)}\n{left}"
-
-    def _finish(self, call: Finish) -> str:
-        proposal = self.proposal()
-        if self._brief.workshop:
-            self._brief.workshop.check(proposal)
-        self.title = call.title or self.title
-        self.finished = True
-        return "Proposed."
+        return f"{judged(self.background, evaluation, evidence, room)}\n{left}"
 
     # --- what it works on -------------------------------------------------------------------------------------------
 
     def _workshop(self) -> Workshop:
-        if self._brief.workshop is None:
+        if self.brief.workshop is None:
             raise EditError("nothing can be tried here")
-        return self._brief.workshop
-
-    def _draft(self) -> Proposal:
-        """The draft as something to run, which may be the parent itself."""
-        if not self.draft.changes:
-            return Proposal(changes={}, title="")
-        return self.proposal()
+        return self.brief.workshop
 
     def _sizes(self) -> dict[str, int]:
         """Path -> bytes of every file of the draft that the model may see."""
         changed = self.draft.changes
-        sizes = {path: size for path, size in self._background.sizes.items() if path not in changed}
+        sizes = {path: size for path, size in self.background.sizes.items() if path not in changed}
         return sizes | {path: len(content) for path, content in changed.items() if content is not None}
 
     def _content(self, path: str) -> bytes:
         content = self.draft.content(path)
-        if content is None and path not in self.draft.changes and path in self._background.sizes:
-            content = self._background.read(path)
+        if content is None and path not in self.draft.changes and path in self.background.sizes:
+            content = self.background.read(path)
         if content is None:
             raise EditError(f"there is no file {one_line(path, 300)!r}", "LIST tells which there are.")
         return content
 
     def _text(self, path: str) -> str:
-        if (size := self._background.sizes.get(path, 0)) > MOST_READ:
+        if (size := self.background.sizes.get(path, 0)) > MOST_READ:
             raise EditError(f"{one_line(path, 300)!r} has {size:,} bytes", "RUN sed or grep to see some of it.")
         text = lines_of(self._content(path))
         if text is None:
@@ -243,24 +226,6 @@ class ToolSession:
             for number, line in enumerate((lines_of(content) or "").split("\n"), 1):
                 if text in line:
                     yield f"{one_line(path, 300)}:{number}: {escaped(line[:300])}"
-
-
-def _name(call: Call) -> str:
-    return "The edit" if isinstance(call, Edits) else type(call).__name__.upper()
-
-
-def _told(done: Completed, room: int) -> str:
-    """How a command ended, and what it printed."""
-    if done.code is not None:
-        how = f"with exit code {done.code}"
-    else:
-        how = f"by signal {done.signal}" if done.signal else "abnormally"
-    why = f": {one_line(done.detail, 300)}" if done.detail else ""
-    lines = [f"The command ended {how}{why}; {done.usage.wall:.2f} s, {done.usage.cpu:.2f} s of CPU."]
-    outputs = {"stdout": done.stdout.decode(errors="replace"), "stderr": done.stderr.decode(errors="replace")}
-    said = {name: text for name, text in outputs.items() if text.strip()}
-    lines += [f"{name}:\n{digest.output(text, room // len(said))}" for name, text in said.items()]
-    return "\n".join(lines if said else [*lines, "It printed nothing."])
 
 
 def judged(background: Background, evaluation: Evaluation, evidence: Evidence, room: int) -> str:

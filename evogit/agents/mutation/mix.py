@@ -19,38 +19,25 @@ from evogit.source.constants import Constant
 PRIOR = 20.0
 """Tries that what is usual weighs as much as: a way that was tried this often counts half by its own success."""
 
-FLOOR = 0.3
-"""The share of its usual chance that a way keeps whatever comes of it: what does not pay now may pay later."""
-
-USUAL_RATE = 0.15
-"""Share of children that are better than their parent, while nothing is known."""
+FLOOR = 0.3  # the share of its usual chance that a way keeps whatever comes of it: what does not pay now may pay later
+USUAL_RATE = 0.15  # share of children that are better than their parent, while nothing is known
 
 ONE_MORE = 0.35
 """Chance of a further edit after each edit, usually; the mean number of edits is in proportion to boldness."""
 
-STEPS: Mapping[str, float] = {
-    "perturb_number@0.001": 1 / 3,
-    "perturb_number@0.01": 1 / 3,
-    "perturb_number@0.1": 1 / 3,
-}
+STEPS: Mapping[str, float] = {"perturb_number@0.001": 1 / 3, "perturb_number@0.01": 1 / 3, "perturb_number@0.1": 1 / 3}
 """Steps by the decade that they are drawn from, as shares of a number's value or of one, and their usual chances."""
 
-BOLDEST = 10.0
-"""Changes never become larger than so many times the usual ones."""
+BOLDEST = 10.0  # changes never become larger than so many times the usual ones
 
 
 class Mix(Struct, frozen=True, kw_only=True):
-    """How much each way of changing code is drawn.
+    """How much each way of changing code is drawn."""
 
-    Attributes:
-        experience: how often a way was tried and paid in this run; without it all is as usual.
-        boldness: multiplies the size of changes; 1 is usual.
-        steps: how far named numbers go next, as `Brief.steps` tells.
-    """
-
+    # how often a way was tried and paid in this run; without it all is as usual
     experience: Mapping[str, OperatorCredit] = field(default_factory=dict)
-    boldness: float = 1.0
-    steps: Mapping[Constant, float] | None = None
+    boldness: float = 1.0  # multiplies the size of changes; 1 is usual
+    steps: Mapping[Constant, float] | None = None  # how far named numbers go next, as `Brief.steps` tells
 
     @property
     def size(self) -> float:
@@ -81,8 +68,7 @@ class Mix(Struct, frozen=True, kw_only=True):
         return way, step * self.size
 
 
-USUAL = Mix()
-"""What is drawn while nothing is known."""
+USUAL = Mix()  # what is drawn while nothing is known
 
 
 def _rate(tries: int, gains: int, usual: float) -> float:

@@ -7,12 +7,15 @@ import math
 import random
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from evogit.agents.mutation.edits import Edit, complete_line, line_end, titled
+from msgspec import Struct
+
 from evogit.agents.mutation.mix import Mix
 from evogit.agents.mutation.numbers import nudged
-from evogit.source import Block, Definition, Kind, Site, Source, fits, is_number
+from evogit.source import Block, Definition, Kind, Site, Source
+from evogit.source.value_kinds import fits, is_number
+from evogit.text import TITLE_LENGTH, one_line
 
 _ALTERNATIVES = (
     ("+", "-", "*", "/"),
@@ -23,11 +26,28 @@ _ALTERNATIVES = (
     ("and", "or"),
     ("<<", ">>"),
     ("&", "|", "^"),
+    ("//", "/", "%"),
+    ("**", "*"),
+    ("is", "is not"),
+    ("in", "not in"),
 )
-_OF_PYTHON = (("//", "/", "%"), ("**", "*"), ("is", "is not"), ("in", "not in"))
-_OF_OTHERS = (("/", "%"), ("===", "!=="), ("&&", "||"), ("..", "..="))
-_OPPOSITES = {"True": "False", "False": "True", "true": "false", "false": "true", "TRUE": "FALSE", "FALSE": "TRUE"}
+_OPPOSITES = {"True": "False", "False": "True"}
 _TWINS = (("min", "max"), ("any", "all"), ("floor", "ceil"), ("sin", "cos"))
+
+
+class Edit(Struct, frozen=True):
+    """Bytes `start` to `end` become `new`; `title` says so in one line, `way` names the kind of edit."""
+
+    start: int
+    end: int
+    new: bytes
+    title: str
+    way: str = ""
+
+    def overlaps(self, other: Edit) -> bool:
+        """Return whether both touch the same text, so that only one of them can be made."""
+        return self.start <= other.end and other.start <= self.end
+
 
 Operator = Callable[[Source, random.Random], Edit | None]
 """One way to edit a module; None where it does not apply this time."""
@@ -52,24 +72,22 @@ def perturb_number(source: Source, rng: random.Random, mix: Mix) -> Edit | None:
 def swap_operator(source: Source, rng: random.Random) -> Edit | None:
     """Put another operator of the same kind in an operator's place, but let a list grow as it does."""
     site = _any_site(source, "operator", rng)
-    if site is None or (site.text.endswith("=") and not _adds_to_number(source, site)):
+    if site is None:
         return None
+    if site.text.endswith("="):
+        target = re.search(rb"(\w+)\s*\Z", source.content[max(0, site.start - 100) : site.start])
+        if target and not is_number(source.content, site.where, target[1].decode(errors="replace")):
+            return None
     text = " ".join(site.text.split())
-    groups = (*_ALTERNATIVES, *(_OF_OTHERS if source.language else _OF_PYTHON))
-    others = sorted({each for group in groups if text in group for each in group} - {text})
+    others = sorted({sign for group in _ALTERNATIVES if text in group for sign in group} - {text})
     if not others:
         return None
     new = rng.choice(others)
     return _replace(site, new, f"swap {text} for {new}")
 
 
-def _adds_to_number(source: Source, site: Site) -> bool:
-    target = re.search(rb"(\w+)\s*\Z", source.content[max(0, site.start - 100) : site.start])
-    return target is None or _is_number(source, site.where, target[1].decode(errors="replace"))
-
-
 def swap_literal(source: Source, rng: random.Random) -> Edit | None:
-    """Put a literal of the module in the place of another of the same type; in Python an integer is also a float."""
+    """Put a literal of the module in the place of another of the same type; an integer is also a float."""
     sites = (*source.sites.get("literal", ()), *source.sites.get("number", ()))
     if not sites:
         return None
@@ -77,7 +95,7 @@ def swap_literal(source: Source, rng: random.Random) -> Edit | None:
     new: str | None = _OPPOSITES.get(site.text)
     if new is None:
         alike = [each.text for each in sites if each.kind == site.kind and each.text not in _OPPOSITES]
-        if _is_integer(site) or source.language:
+        if _is_integer(site):
             alike = [each.text for each in sites if _is_integer(each) == _is_integer(site)]
         new = _any_of(set(alike) - {site.text}, rng)
     return _replace(site, new, f"swap {site.label} {site.text} for {new}")
@@ -93,9 +111,7 @@ def swap_name(source: Source, rng: random.Random) -> Edit | None:
     if site is None:
         return None
     names = _visible_names(source, site) - {site.text}
-    if not source.language:
-        names = {name for name in names if fits(source.content, site.where, site.text, name)}
-    new = _any_of(names, rng)
+    new = _any_of({name for name in names if fits(source.content, site.where, site.text, name)}, rng)
     return _replace(site, new, f"use {new} for {site.text}")
 
 
@@ -136,23 +152,12 @@ def insert_term(source: Source, rng: random.Random) -> Edit | None:
         factor = f"{math.exp(rng.gauss(0, 10 ** rng.uniform(-2, 0))):.3g}"
         new, title = f"{site.parts[0]} * {factor}", f"multiply {site.text} by {factor}"
     else:
-        term, sign = _term(_numbers(source, site), rng), rng.choice("+-")
+        numbers = {name for name in _visible_names(source, site) if is_number(source.content, site.where, name)}
+        size = f"{10 ** rng.uniform(-3, 0):.2g}"
+        name = _any_of(numbers, rng) if rng.random() < 0.6 else None
+        term, sign = size if name is None else f"{size} * {name}", rng.choice("+-")
         new, title = f"{site.text} {sign} {term}", f"let {sign}{term} join {site.text}"
     return _replace(site, f"({new})" if site.label else new, title)
-
-
-def _numbers(source: Source, site: Site) -> set[str]:
-    return {name for name in _visible_names(source, site) if _is_number(source, site.where, name)}
-
-
-def _is_number(source: Source, where: str, name: str) -> bool:
-    return source.language != "" or is_number(source.content, where, name)
-
-
-def _term(names: set[str], rng: random.Random) -> str:
-    size = f"{10 ** rng.uniform(-3, 0):.2g}"
-    name = _any_of(names, rng) if rng.random() < 0.6 else None
-    return size if name is None else f"{size} * {name}"
 
 
 def drop_operand(source: Source, rng: random.Random) -> Edit | None:
@@ -181,19 +186,19 @@ def change_condition(source: Source, rng: random.Random) -> Edit | None:
 
 
 def delete_statement(source: Source, rng: random.Random) -> Edit | None:
-    """Take a statement away, unless later ones need what it binds; the only one of Python's block becomes `pass`."""
+    """Take a statement away, unless later ones need what it binds; the only one of a block becomes `pass`."""
     block = _any_block(source, rng)
     if block is None:
         return None
     statement = rng.choice(block.statements)
-    if statement.role in ("docstring", "pass", "binding") or (statement.role == "jump" and len(block.statements) > 1):
+    if statement.role in ("docstring", "pass") or (statement.role == "jump" and len(block.statements) > 1):
         return None
     after = source.content[statement.end : block.statements[-1].end]
     if _first_bound(source, block, statement.start, statement.end) & _words(after):
         return None
     lines = source.content[statement.start : statement.end]
-    keep = lines[: len(lines) - len(lines.lstrip())] + b"pass" + line_end(lines)
-    new = keep if len(block.statements) == 1 and not source.language else b""
+    keep = lines[: len(lines) - len(lines.lstrip())] + b"pass" + _line_end(lines)
+    new = keep if len(block.statements) == 1 else b""
     return Edit(statement.start, statement.end, new, titled(f"delete {statement.text}", block.where))
 
 
@@ -205,7 +210,7 @@ def duplicate_statement(source: Source, rng: random.Random) -> Edit | None:
     statement = rng.choice(block.statements)
     if statement.role:
         return None
-    lines = complete_line(source.content[statement.start : statement.end])
+    lines = _complete_line(source.content[statement.start : statement.end])
     return Edit(statement.start, statement.end, lines + lines, titled(f"duplicate {statement.text}", block.where))
 
 
@@ -216,9 +221,9 @@ def move_statement(source: Source, rng: random.Random) -> Edit | None:
         return None
     first, last = sorted(rng.sample(range(len(block.statements)), 2))
     a, b = block.statements[first], block.statements[last]
-    if {a.role, b.role} & {"docstring", "jump", "binding"}:
+    if {a.role, b.role} & {"docstring", "jump"}:
         return None
-    early, late = source.content[a.start : a.end], complete_line(source.content[b.start : b.end])
+    early, late = source.content[a.start : a.end], _complete_line(source.content[b.start : b.end])
     between = source.content[a.end : b.start]
     down = rng.random() < 0.5
     passed, bound = (between + late, (a.start, a.end)) if down else (late, (a.start, b.start))
@@ -284,3 +289,41 @@ def _any_of(texts: set[str], rng: random.Random) -> str | None:
 
 def _replace(site: Site, new: str | None, title: str) -> Edit | None:
     return None if new is None else Edit(site.start, site.end, new.encode(), titled(title, site.where))
+
+
+def apply(content: bytes, edits: Sequence[Edit]) -> bytes:
+    """Make edits that do not overlap; everything else keeps its bytes."""
+    for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
+        before, after, new = content[: edit.start], content[edit.end :], edit.new
+        if _glued(before, new):
+            new = b" " + new
+        if _glued(new, after):
+            new += b" "
+        content = before + new + after
+    return content
+
+
+def _glued(before: bytes, after: bytes) -> bool:
+    """Return whether two texts would grow together into one word."""
+    return _is_word(before[-1:]) and _is_word(after[:1])
+
+
+def _is_word(char: bytes) -> bool:
+    return char.isalnum() or char == b"_" or char >= b"\x80"
+
+
+def titled(text: str, where: str = "") -> str:
+    """Return a title that ends with the function's name, shortened to fit."""
+    suffix = " " + one_line(f"in {where}()", TITLE_LENGTH // 2) if where else ""
+    return one_line(text, TITLE_LENGTH - len(suffix)) + suffix
+
+
+def _complete_line(lines: bytes) -> bytes:
+    """Return lines with a line end, which the last one of a file may lack."""
+    return lines if _line_end(lines) else lines + b"\n"
+
+
+def _line_end(lines: bytes) -> bytes:
+    """Return the line end that lines end with, empty if there is none."""
+    match = re.search(rb"(\r\n|\r|\n)\Z", lines)
+    return match.group() if match else b""

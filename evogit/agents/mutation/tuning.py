@@ -7,7 +7,7 @@ import random
 from collections.abc import Mapping
 
 from evogit.agents import FileContents, Proposal
-from evogit.agents.mutation.edits import Edit, apply, titled
+from evogit.agents.mutation.operators import Edit, apply, titled
 from evogit.source.constants import Constant, Number, named
 from evogit.source.marks import may_change
 from evogit.source.number_changes import rounded
@@ -18,11 +18,8 @@ ONE, SEVERAL = "tune_number", "tune_numbers"
 TUNING: Mapping[str, float] = {ONE: 0.4, SEVERAL: 0.3}
 """The ways, and their usual chances where a move may tune and there are named numbers."""
 
-UNIT = 0.5
-"""A number nearer to zero is taken for as large as this."""
-
-SHORTEST, LONGEST = 1e-4, 10.0
-"""Bounds of a step, as shares of its number."""
+UNIT = 0.5  # a number nearer to zero is taken for as large as this
+SHORTEST, LONGEST = 1e-4, 10.0  # bounds of a step, as shares of its number
 
 JITTER = 0.3
 """Standard deviation of a single step's logarithm, so that agents with the same knowledge do not do the same."""

@@ -18,38 +18,28 @@ from msgspec import Struct
 
 from evogit.agents import Agent, Background, Brief, NoUsableChangeError, Proposal
 from evogit.agents.allowance import SessionAllowance
-from evogit.agents.bandit import choose
 from evogit.agents.briefs import briefing
 from evogit.agents.briefs.ancestry import START
+from evogit.agents.model_agent import choose
 from evogit.agents.programs.evaluate_server import EvaluateServer
-from evogit.agents.programs.listing import Member
 from evogit.agents.programs.presets import Preset
-from evogit.agents.programs.read_back import read_back
+from evogit.agents.programs.read_back import Member, read_back
 from evogit.agents.programs.session import Container, End, Ports, Setup, entered
 from evogit.core import RepositoryError, SandboxError, SandboxLostError
 from evogit.llm import Account, CredentialError, RunEndsError, SpendingLimitError
 from evogit.llm.gateway.gateway import Gateway, GatewaySession
 from evogit.repository.evidence import PROMPT, SESSION, TRANSCRIPT, kept_text, numbered
-from evogit.sandbox import Sandbox
-from evogit.sandbox.limits import Limits
+from evogit.sandbox import Limits
+from evogit.sandbox.session import Sandbox
 from evogit.text import one_line
 
 SESSION_LOG = numbered(TRANSCRIPT, suffix=".txt")
 
-BRIEF = "EVOGIT.md"
-"""The file of the workspace with the brief."""
-
-LAST_WORDS = 5.0
-"""Seconds to hear of the end of a program that was ended."""
-
-LOOK = 0.5
-"""Seconds between two looks at whether the run goes on."""
-
-MOST_CORES = 64
-"""Of a session's processes; their CPU is not what is scarce."""
-
-SLACK = 300.0
-"""Seconds beside a session's own for unpacking, evaluating at its end, packing."""
+BRIEF = "EVOGIT.md"  # the file of the workspace with the brief
+LAST_WORDS = 5.0  # seconds to hear of the end of a program that was ended
+LOOK = 0.5  # seconds between two looks at whether the run goes on
+MOST_CORES = 64  # of a session's processes; their CPU is not what is scarce
+SLACK = 300.0  # seconds beside a session's own for unpacking, evaluating at its end, packing
 
 
 class ProgramBounds(Struct, frozen=True, kw_only=True):
@@ -87,14 +77,7 @@ class ProgramAgent(Agent):
         self.trials = self._bounds.evaluations
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
-        """Have the program change the brief's parent.
-
-        Raises:
-            ConfigError: a template of the task is wrong.
-            CredentialError: the model can never be asked.
-            NoUsableChangeError: nothing was changed; what the program printed is its evidence.
-            SandboxError: no sandbox can be had.
-        """
+        """Have the program change the brief's parent."""
         if brief.background is None or brief.account is None or brief.workshop is None:
             raise NoUsableChangeError("expected a brief with background, account and workshop, which a program needs")
         background = brief.background()
@@ -120,16 +103,12 @@ class _ProgramSession:
     model: str
     metered: bool
     evidence: dict[str, bytes] = field(default_factory=dict)
-    draft: Proposal | None = None
-    """What was in the workspace at the end."""
+    draft: Proposal | None = None  # what was in the workspace at the end
     left_out: Sequence[str] = ()
-    shown: tuple[str, ...] = ()
-    """Candidates of which the brief or the workspace shows code or a diff."""
+    shown: tuple[str, ...] = ()  # candidates of which the brief or the workspace shows code or a diff
     end: End = field(default_factory=End)
-    cut: str = ""
-    """Why it was ended before it ended by itself."""
-    why: str = ""
-    """The same, and why there is no proposal."""
+    cut: str = ""  # why it was ended before it ended by itself
+    why: str = ""  # the same, and why there is no proposal
 
     async def work(
         self, sandbox: Sandbox, session: GatewaySession | None, account: Account, reading: asyncio.Lock
@@ -139,7 +118,16 @@ class _ProgramSession:
         setup, bundle = self._setup(ports), await asyncio.to_thread(self.background.bundle)
         reviews = EvaluateServer(self.brief, self.background, self._read, reading)
         models = session.serve if session else _nobody
-        async with entered(sandbox, self._limits(), ports, models, reviews.serve) as container:
+        longest, preset = self.bounds.seconds + SLACK, self.preset
+        limits = Limits(
+            wall=longest,
+            cpu=longest * MOST_CORES,
+            total=longest,
+            memory=preset.memory,
+            processes=preset.processes,
+            disk=self.bounds.disk,
+        )
+        async with entered(sandbox, limits, ports, models, reviews.serve) as container:
             await container.start(setup, bundle)
             self.why = await self._until_over(container, session, account)
             await container.quit(LAST_WORDS)
@@ -149,7 +137,8 @@ class _ProgramSession:
             self.evidence[SESSION_LOG] = container.transcript.text
             try:
                 async with reading:
-                    await self._salvage(container)
+                    members = await container.salvage(self.bounds.disk)
+                    self.draft = await asyncio.to_thread(self._read, members, self.end.message)
             except (NoUsableChangeError, RepositoryError, SandboxError) as error:
                 self.why = f"{self.why}; {error}" if self.why else str(error)
         self._note(reviews, time.monotonic() - began)
@@ -161,11 +150,7 @@ class _ProgramSession:
             raise session.end
 
     def proposal(self) -> Proposal:
-        """What was in the workspace at the end.
-
-        Raises:
-            NoUsableChangeError: nothing that counts.
-        """
+        """What was in the workspace at the end. Raises NoUsableChangeError: nothing that counts."""
         if self.draft:
             return self.draft
         last = self.evidence.get(SESSION_LOG, b"").decode(errors="replace").strip().rpartition("\n")[2]
@@ -173,17 +158,6 @@ class _ProgramSession:
         raise NoUsableChangeError(f"{self._how()}{said}", self.evidence)
 
     # --- before -------------------------------------------------------------------------------------------------
-
-    def _limits(self) -> Limits:
-        longest = self.bounds.seconds + SLACK
-        return Limits(
-            wall=longest,
-            cpu=longest * MOST_CORES,
-            total=longest,
-            memory=self.preset.memory,
-            processes=self.preset.processes,
-            disk=self.bounds.disk,
-        )
 
     def _setup(self, ports: Ports) -> Setup:
         assert self.brief.workshop
@@ -231,17 +205,8 @@ class _ProgramSession:
             over.cancel()
         return ""
 
-    async def _salvage(self, container: Container) -> None:
-        """Make a proposal of what is in the workspace."""
-        found = await container.salvage(self.bounds.disk)
-        self.draft = await asyncio.to_thread(self._read, found, self.end.message)
-
     def _read(self, found: Iterable[Member], message: str) -> Proposal:
-        """What the files of the workspace propose.
-
-        Raises:
-            NoUsableChangeError: nothing that counts.
-        """
+        """What the files of the workspace propose. Raises NoUsableChangeError: nothing that counts."""
         returned = read_back(found, self.brief, self.background, [f"/{BRIEF}", *self.preset.junk])
         self.left_out = returned.left_out
         if not returned.changes:
@@ -267,7 +232,13 @@ class _ProgramSession:
         if self.end.failed:
             needs = f"; it needs: {self.preset.needs}" if self.preset.needs else ""
             return f"{self.preset.name} did not start: {one_line(self.end.failed, 300)}{needs}"
-        ended = "was ended" if self.cut or self.end.code is None else _ending(self.end.code)
+        if self.cut or self.end.code is None:
+            ended = "was ended"
+        elif self.end.code >= 0:
+            ended = f"ended with exit code {self.end.code}"
+        else:
+            names = {number.value: number.name for number in signal.Signals}
+            ended = f"was killed by {names.get(-self.end.code, f'signal {-self.end.code}')}"
         return f"{self.preset.name} {ended}{f': {self.why}' if self.why else ''}"
 
     def _note(self, reviews: EvaluateServer, seconds: float) -> None:
@@ -283,13 +254,5 @@ class _ProgramSession:
         self.evidence[SESSION] = json.dumps(about, indent=1).encode()
 
 
-def _ending(code: int) -> str:
-    """How a program ended by itself."""
-    if code >= 0:
-        return f"ended with exit code {code}"
-    known = {each.value: each.name for each in signal.Signals}
-    return f"was killed by {known.get(-code, f'signal {-code}')}"
-
-
 async def _nobody(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Where models are, for a program that has its own."""
+    """Serve no models to a program that has its own."""

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable
-from typing import Protocol
+from collections.abc import Callable, Iterable
 
 from evogit.agents import Background, Brief, NoUsableChangeError, Proposal
 from evogit.agents.briefs.digest import unjudged
 from evogit.agents.editing.tools import judged
-from evogit.agents.programs.listing import Member, read_members
+from evogit.agents.programs.read_back import Member, read_members
 from evogit.core import EvoGitError
 from evogit.text import one_line
 
-MOST = 64 << 20
-"""Bytes of workspaces that wait to be evaluated; so much may be one alone."""
-
-ROOM = 4000
-"""Tokens of an answer."""
+MOST = 64 << 20  # bytes of workspaces that wait to be evaluated; so much may be one alone
+ROOM = 4000  # tokens of an answer
 
 MOST_UNFIT = 30
 """Times that what is there cannot be evaluated, which costs no evaluation, but time of ours: a second is one more."""
@@ -27,20 +23,11 @@ TOO_MUCH = f"""\
 Not judged: the workspace, with others that wait, has more than {MOST >> 20} MiB. Remove what does not belong to the
 code, and have one evaluated after the other."""
 
-VALID, INVALID, REFUSED = range(3)
-"""What the answer begins with: the exit code of `evaluate`."""
+VALID, INVALID, REFUSED = range(3)  # what the answer begins with: the exit code of `evaluate`
 
 
-class WorkspaceDraft(Protocol):
-    """What was made of the files of a workspace: a proposal with the title and reason of a commit's message."""
-
-    def __call__(self, found: Iterable[Member], message: str) -> Proposal:
-        """Make it.
-
-        Raises:
-            NoUsableChangeError: nothing that counts.
-        """
-        ...
+WorkspaceDraft = Callable[[Iterable[Member], str], Proposal]
+"""Makes a proposal of the files of a workspace and a commit's message; NoUsableChangeError if nothing counts."""
 
 
 class EvaluateServer:
@@ -58,10 +45,8 @@ class EvaluateServer:
         self._waiting = 0
         self._unfit = 0
         self.done: list[str] = []
-        self.refused = 0
-        """How often nothing was evaluated."""
-        self.failure: EvoGitError | None = None
-        """Failures that cannot be handled here."""
+        self.refused = 0  # how often nothing was evaluated
+        self.failure: EvoGitError | None = None  # failures that cannot be handled here
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Evaluate what is sent, one after the other, and answer."""

@@ -24,8 +24,7 @@ TASK = (
 )
 """What a program with a shell is told; all else is in the brief."""
 
-KEY = "evogit"
-"""In place of a key: the gateway adds the true one outside."""
+KEY = "evogit"  # in place of a key: the gateway adds the true one outside
 
 
 PATIENCE = "1800000"
@@ -37,31 +36,19 @@ def _nothing() -> Mapping[str, str]:
 
 
 class Preset(Struct, frozen=True, kw_only=True):
-    """A coding program, and what it takes to run it.
+    """A coding program, and what it takes to run it."""
 
-    Attributes:
-        name: what people call it in a population.
-        argv: the command.
-        env: environment variables to add.
-        files: what it finds in HOME: path relative to it -> content.
-        packages: Python requirements that are all of it; none for a program that is installed otherwise.
-        needs: how a person installs what pip cannot; empty when there is nothing.
-        junk: patterns, as in a `.gitignore`, of what the program leaves in the workspace for itself.
-        login: paths relative to HOME of what a login with its maker's subscription leaves.
-        memory: bytes that it and what it starts may take together.
-        processes: how many processes and threads that may be.
-    """
-
-    name: str
-    argv: tuple[str, ...]
-    env: Mapping[str, str] = field(default_factory=_nothing)
-    files: Mapping[str, str] = field(default_factory=_nothing)
+    name: str  # what people call it in a population
+    argv: tuple[str, ...]  # the command
+    env: Mapping[str, str] = field(default_factory=_nothing)  # environment variables to add
+    files: Mapping[str, str] = field(default_factory=_nothing)  # what it finds in HOME: path relative to it -> content
+    # Python requirements that are all of it; none for a program that is installed otherwise
     packages: tuple[str, ...] = ()
-    needs: str = ""
-    junk: tuple[str, ...] = ()
-    login: tuple[str, ...] = ()
-    memory: int = 4 << 30
-    processes: int = 256
+    needs: str = ""  # how a person installs what pip cannot; empty when there is nothing
+    junk: tuple[str, ...] = ()  # patterns, as in a `.gitignore`, of what the program leaves in the workspace for itself
+    login: tuple[str, ...] = ()  # paths relative to HOME of what a login with its maker's subscription leaves
+    memory: int = 4 << 30  # bytes that it and what it starts may take together
+    processes: int = 256  # how many processes and threads that may be
 
 
 AIDER = Preset(
@@ -76,11 +63,7 @@ AIDER = Preset(
         *("--model-settings-file", "{home}/settings.json"),
         *("--chat-history-file", "{home}/chat.md", "--input-history-file", "{home}/input"),
     ),
-    env={
-        "OPENAI_API_BASE": "{url}/v1",
-        "OPENAI_API_KEY": KEY,
-        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-    },
+    env={"OPENAI_API_BASE": "{url}/v1", "OPENAI_API_KEY": KEY, "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
     files={
         "models.json": '{"openai/{model}": {"litellm_provider": "openai", "mode": "chat"}}',
         "settings.json": '[{"name": "openai/{model}", "edit_format": "diff", "use_temperature": false}]',

@@ -8,26 +8,62 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal, cast
 
 from msgspec import Struct
 
 from evogit.agents import Background, Brief, NoUsableChangeError
-from evogit.agents.programs.listing import Member
 from evogit.repository import EXECUTABLE, FILE, GITLINK, LINK, UnfitChangeError, blob_id, check_path, twins
+from evogit.repository.diff_limits import MAX_CHANGED_BYTES, MAX_CHANGED_FILES
 from evogit.repository.git import GitTooLongError
 from evogit.repository.ignored import ignored
-from evogit.repository.size_limits import MOST_BYTES, MOST_FILES
+from evogit.sandbox import FolderEntry
+from evogit.sandbox.answers import listed
 from evogit.sandbox.archive import covered
 from evogit.text import one_line
 
-LARGEST = 8 << 20
-"""Bytes of one new or changed file."""
+Kind = Literal["file", "executable", "link", "folder", "other"]
 
-NAMED = 3
-"""Paths that a sentence names."""
+MOST_NAMES = 64 << 20
+"""Characters of all paths, each once for every folder that it is in: folders are looked at path by path."""
 
-USUAL = "__pycache__/\n*.pyc\n"
-"""What is never part of a change, wherever no `.gitignore` says something else."""
+LENGTH = 4  # bytes, big-endian, that say how long a list is
+
+
+class Member(Struct, frozen=True):
+    """One entry: its path, which need not be a harmless one; the content of a link is its target."""
+
+    path: str
+    kind: Kind
+    content: memoryview
+
+
+def members(entries: Iterable[FolderEntry], contents: bytes) -> Iterator[Member]:
+    """Entries with their contents, which stand in a row."""
+    view, position = memoryview(contents), 0
+    for path, kind, size, _ in entries:
+        yield Member(path, cast(Kind, kind), view[position : position + size])
+        position += size
+
+
+def read_members(packed: bytes) -> list[Member]:
+    """What `sandbox/evaluate.py` packs: the length of a list of entries, the list as JSON, the contents.
+
+    Raises NoUsableChangeError: it is something else, or too much.
+    """
+    end = LENGTH + int.from_bytes(packed[:LENGTH])
+    try:
+        found = list(members(listed([packed[LENGTH:end], packed[end:]]), packed[end:]))
+    except ValueError as error:
+        raise NoUsableChangeError(f"the files cannot be read: {error}") from error
+    if sum(len(each.path) * (1 + each.path.count("/")) for each in found) > MOST_NAMES:
+        raise NoUsableChangeError("there are too many files in too many folders; remove what is not the candidate's")
+    return found
+
+
+LARGEST = 8 << 20  # bytes of one new or changed file
+NAMED = 3  # paths that a sentence names
+USUAL = "__pycache__/\n*.pyc\n"  # what is never part of a change, wherever no `.gitignore` says something else
 
 _MODES = {"file": FILE, "executable": EXECUTABLE, "link": LINK}
 
@@ -41,27 +77,24 @@ class Returned(Struct, frozen=True, kw_only=True):
 
 
 def read_back(found: Iterable[Member], brief: Brief, background: Background, junk: Sequence[str]) -> Returned:
-    """Compare a workspace with the files of the brief's parent; for a thread, as it takes a while.
+    """Return what a program changed of the files of the brief's parent, which may be nothing; for a thread.
 
-    Args:
-        found: what is in the workspace, whoever says so.
-        brief: what the program was told.
-        background: what is known of the parent.
-        junk: patterns, as in a `.gitignore`, of what is never a change, be it in the parent or not.
+    `found` is what is in the workspace, as a stranger may say; `junk` are patterns, as in a `.gitignore`, of what is
+    never a change, be it in the parent or not.
 
-    Returns:
-        What may be changed and is, which may be nothing, and what else was changed in vain.
-
-    Raises:
-        NoUsableChangeError: nothing of the parent is where it was, or too much was changed.
-        RepositoryError: git fails.
+    Raises NoUsableChangeError: nothing of the parent is where it was, or too much was changed; RepositoryError: git
+    fails.
     """
     folder = _Folder(brief, background)
     folder.take(found)
     folder.compare(junk)
     folder.leave_out()
     folder.bound()
-    return folder.returned()
+    changes = {path: bytes(now.content) if now else None for path, now in folder.changed.items()}
+    modes = {path: _MODES[now.kind] for path, now in folder.changed.items() if now}
+    parent = background.entries
+    modes = {path: mode for path, mode in modes.items() if mode != parent.get(path, (FILE, ""))[0]}
+    return Returned(changes=changes, modes=modes, left_out=folder.left_out)
 
 
 @dataclass(slots=True)
@@ -131,8 +164,7 @@ class _Folder:
     def bound(self) -> None:
         """Leave out what is new below some folder, the least that does, if it is too much; then twins in case alone.
 
-        Raises:
-            NoUsableChangeError: it is too much without anything new.
+        Raises NoUsableChangeError: it is too much without anything new.
         """
         parent = self.background.entries
         if _share(len(self.changed), sum(map(_size, self.changed.values()))) > 1:
@@ -158,19 +190,10 @@ class _Folder:
         enough = [top for top, (n, much) in below.items() if _share(files - n, size - much) <= 1]
         if not enough:
             raise NoUsableChangeError(
-                f"expected {MOST_FILES:,} changed files and {MOST_BYTES:,} bytes at most, got {files:,} files and "
-                f"{size:,} bytes"
+                f"expected {MAX_CHANGED_FILES:,} changed files and {MAX_CHANGED_BYTES:,} bytes at most, "
+                f"got {files:,} files and {size:,} bytes"
             )
         return min(enough, key=lambda top: (_share(*below[top]), len(top), top))
-
-    def returned(self) -> Returned:
-        """What is left."""
-        changes = {path: bytes(now.content) if now else None for path, now in self.changed.items()}
-        parent, modes = self.background.entries, dict[str, int]()
-        for path, now in self.changed.items():
-            if now and _MODES[now.kind] != parent.get(path, (FILE, ""))[0]:
-                modes[path] = _MODES[now.kind]
-        return Returned(changes=changes, modes=modes, left_out=self.left_out)
 
     def _same(self, now: Member) -> bool:
         """Whether something is as the parent has it."""
@@ -227,4 +250,4 @@ def _size(member: Member | None) -> int:
 
 def _share(files: int, size: int) -> float:
     """How much that is of what may be changed, by number or by bytes."""
-    return max(files / MOST_FILES, size / MOST_BYTES)
+    return max(files / MAX_CHANGED_FILES, size / MAX_CHANGED_BYTES)

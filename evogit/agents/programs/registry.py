@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from itertools import pairwise
 from pathlib import Path
@@ -17,17 +17,16 @@ from evogit.config.run_settings import KINDS, AgentSpec
 from evogit.config.user_settings import CommandTable
 from evogit.core import ConfigError, SandboxError, UsageError
 from evogit.llm.registry import OpenModels
-from evogit.sandbox import Environment, Sandbox
+from evogit.sandbox import Environment, Limits
 from evogit.sandbox.archive import pack
-from evogit.sandbox.limits import Limits
 from evogit.sandbox.packages import DEBIAN
 from evogit.sandbox.providers import is_docker, provider
+from evogit.sandbox.session import Sandbox
 
 if TYPE_CHECKING:
     from evogit.agents.programs.agent import ProgramAgent
 
-GIT = f"{DEBIAN}git"
-"""What every workspace needs; on the host's own system, which bubblewrap shows, it is there."""
+GIT = f"{DEBIAN}git"  # what every workspace needs; on the host's own system, which bubblewrap shows, it is there
 
 LOOK = 'PATH="${0:-$PATH}:/usr/local/bin"; for each; do command -v "$each" >&2 || echo "$each"; done'
 """For the shell: where programs are looked for, empty for as usual, and their names; prints those not found."""
@@ -37,8 +36,7 @@ _NO_NETWORK = (
     'this machine and sockets of your desktop; use --sandbox docker, or allow it with network = "host" in the settings'
 )
 
-MOST_LOGIN = 1 << 20
-"""Bytes of a file of a login."""
+MOST_LOGIN = 1 << 20  # bytes of a file of a login
 
 
 class ProgramDefinition(Struct, frozen=True, kw_only=True):
@@ -66,11 +64,7 @@ class ProgramDefinition(Struct, frozen=True, kw_only=True):
 
 
 def define(name: str, commands: Mapping[str, CommandTable]) -> ProgramDefinition | None:
-    """The program that people call so, None where there is none.
-
-    Raises:
-        ConfigError: what the settings say of it cannot be.
-    """
+    """Return the program of this name, None if there is none. Raises ConfigError: its settings are wrong."""
     table = commands.get(name, CommandTable())
     if name not in commands and name not in PRESETS:
         return None
@@ -135,19 +129,11 @@ class Programs:
         self._reading = asyncio.Lock()
 
     def find(self, kind: str) -> ProgramDefinition | None:
-        """The program that agents of a kind are, None where they are something else.
-
-        Raises:
-            ConfigError: what the settings say of it cannot be.
-        """
+        """Return the program of this name, None if there is none. Raises ConfigError: its settings are wrong."""
         return define(kind, self._commands)
 
     def check(self, kind: str) -> bool:
-        """Prepare a program for which nothing has to be installed, which takes no time; whether it was one.
-
-        Raises:
-            SandboxError, UsageError: as `prepare` does.
-        """
+        """Prepare a program for which nothing has to be installed, which takes no time; whether it was one."""
         found = self.find(kind)
         wanted = found.environment if found else Environment()
         if not found or wanted.packages or wanted.setup or wanted.image or is_docker(self._provider):
@@ -158,9 +144,8 @@ class Programs:
     def prepare(self, kind: str) -> None:
         """Have what a program needs installed, before a run begins, and its login looked for.
 
-        Raises:
-            SandboxError: there is no sandbox, or it has not what the program needs.
-            UsageError: there is no login, or it would have to work without a sandbox.
+        Raises SandboxError: there is no sandbox, or it has not what the program needs; UsageError: there is no login,
+        or it would have to work without a sandbox.
         """
         if found := self.find(kind):
             _with_login(found)
@@ -171,12 +156,7 @@ class Programs:
                 sandbox.close()
 
     def make_agents(self, stack: AsyncExitStack, spec: AgentSpec) -> list[ProgramAgent]:
-        """Agents that live until `stack` is left, each with a sandbox of its own.
-
-        Raises:
-            SandboxError: there is none, or it cannot have what the program needs.
-            UsageError: there is no login, or it would have to work without a sandbox.
-        """
+        """Agents that live until `stack` is left, each with a sandbox of its own."""
         from evogit.agents.programs.agent import (  # with the client for models, which takes a second to import
             ProgramAgent,
             ProgramBounds,
@@ -222,8 +202,7 @@ class Programs:
 def _look(preset: Preset, sandbox: Sandbox) -> None:
     """Look for the program, and for what every session needs, inside the sandbox.
 
-    Raises:
-        SandboxError: something is not there.
+    Raises SandboxError: something is not there.
     """
     place, path = preset.argv[0], preset.env.get("PATH", "")
     own = "{" in place + path or ("/" in place and not place.startswith("/"))  # one that a session brings along
@@ -240,25 +219,18 @@ def _look(preset: Preset, sandbox: Sandbox) -> None:
 def _with_login(program: ProgramDefinition) -> Preset:
     """The preset, if it is not metered with the files of the login, copied: what becomes of them stays in its sandbox.
 
-    Raises:
-        UsageError: there is no login, or one that is too large.
+    Raises UsageError: there is no login, or one that is too large.
     """
-    preset = program.preset
-    files = {} if program.metered else dict(_login_files(preset.login))
-    if not files and not program.metered:
-        places = ", ".join(preset.login)
-        raise UsageError(f"expected the login of {preset.name} at {places} below {Path.home()}: log in there first")
-    return replace(preset, files={**preset.files, **files})
-
-
-def _login_files(paths: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Path below the home and content of every file of a login."""
-    home = Path.home()
-    for path in paths:
-        place = home / path
-        for file in [place] if place.is_file() else sorted(place.rglob("*")):
-            if not file.is_file():
-                continue
+    preset, home, files = program.preset, Path.home(), dict[str, str]()
+    if program.metered:
+        return preset
+    places = [home / path for path in preset.login]
+    for file in (file for place in places for file in ([place] if place.is_file() else sorted(place.rglob("*")))):
+        if file.is_file():
             if file.stat().st_size > MOST_LOGIN:
                 raise UsageError(f"expected a login of files of at most {MOST_LOGIN:,} bytes, got {file}; name others")
-            yield str(file.relative_to(home)), file.read_text("utf-8", "surrogateescape")
+            files[str(file.relative_to(home))] = file.read_text("utf-8", "surrogateescape")
+    if not files:
+        names = ", ".join(preset.login)
+        raise UsageError(f"expected the login of {preset.name} at {names} below {home}: log in there first")
+    return replace(preset, files={**preset.files, **files})

@@ -19,23 +19,19 @@ from typing import Any
 from msgspec import Struct, to_builtins
 
 from evogit.agents import NoUsableChangeError
-from evogit.agents.programs.listing import Member, members
+from evogit.agents.programs.read_back import Member, members
 from evogit.core import SandboxError
-from evogit.sandbox import CallReply, Sandbox, Session
+from evogit.sandbox import CallReply, Limits
 from evogit.sandbox.archive import pack
-from evogit.sandbox.limits import Limits
-from evogit.sandbox.supervisor import helper
+from evogit.sandbox.interpreter import helper
+from evogit.sandbox.session import Sandbox, Session
 
 HEAD = struct.Struct(">cII")
-PIECE = 32768
-"""Bytes of a frame that we send."""
+PIECE = 32768  # bytes of a frame that we send
 LONGEST_FRAME = 1 << 20
-MOST_VISITORS = 32
-"""Connections at a time; more are hung up on."""
-KEPT = 128 * 1024
-"""Bytes that are kept of the beginning of what a program prints, and of its end."""
-PATIENCE = 60.0
-"""Seconds for the inner end to begin."""
+MOST_VISITORS = 32  # connections at a time; more are hung up on
+KEPT = 128 * 1024  # bytes that are kept of the beginning of what a program prints, and of its end
+PATIENCE = 60.0  # seconds for the inner end to begin
 PORTS = range(20_000, 32_000)
 """Any will do that no connection is given by chance: nothing else is on that loopback interface, or where the program
 has a network, expects them."""
@@ -58,23 +54,14 @@ class Ports(Struct, frozen=True, kw_only=True):
 
 
 class Setup(Struct, frozen=True, kw_only=True):
-    """What a program finds when it starts.
+    """What a program finds when it starts."""
 
-    Attributes:
-        argv: the command; its folder is the workspace.
-        env: environment variables beside those of every sandbox.
-        home: files below its home, path -> content.
-        workspace: files that are laid over the checked out ones.
-        branch: the branch of the bundle that it begins at.
-        exclude: patterns of what Git is to ignore in the workspace.
-    """
-
-    argv: Sequence[str]
-    env: Mapping[str, str]
-    home: Mapping[str, str]
-    workspace: Mapping[str, str]
-    branch: str
-    exclude: Sequence[str]
+    argv: Sequence[str]  # the command; its folder is the workspace
+    env: Mapping[str, str]  # environment variables beside those of every sandbox
+    home: Mapping[str, str]  # files below its home, path -> content
+    workspace: Mapping[str, str]  # files that are laid over the checked out ones
+    branch: str  # the branch of the bundle that it begins at
+    exclude: Sequence[str]  # patterns of what Git is to ignore in the workspace
 
 
 class End(Struct, frozen=True, kw_only=True):
@@ -120,15 +107,13 @@ class Container:
         self._tasks: set[asyncio.Task[None]] = set()
         self._writer: asyncio.StreamWriter | None = None
         self.transcript = Transcript()
+        # set when the program has ended, or nothing is heard of it any more
         self.end: asyncio.Future[End] = asyncio.get_running_loop().create_future()
-        """Set when the program has ended, or nothing is heard of it any more."""
 
     async def start(self, setup: Setup, bundle: bytes) -> None:
         """Make the workspace from a Git bundle, and start the program.
 
-        Raises:
-            NoUsableChangeError: the sandbox has no Python, or is too slow.
-            SandboxError: it broke down.
+        Raises NoUsableChangeError: the sandbox has no Python, or is too slow; SandboxError: it broke down.
         """
         porter = helper("porter.py")
         numbers = map(str, (self._ports.control, self._ports.models, self._ports.evaluations))
@@ -158,8 +143,7 @@ class Container:
     async def salvage(self, most: int) -> Iterator[Member]:
         """What can be had of the workspace but `.git`, `most` bytes of it; nothing runs there any more.
 
-        Raises:
-            SandboxError: there is nothing left to read.
+        Raises SandboxError: there is nothing left to read.
         """
         reply, entries, contents = await asyncio.to_thread(self._session.salvage, most, [".git"])
         if reply.failure:
@@ -211,7 +195,10 @@ class Container:
         elif kind == b"x":
             self._ended(_end(data))
         elif kind in self._visitors and channel not in self._channels and len(self._channels) < MOST_VISITORS:
-            await self._visit(self._visitors[kind], channel)
+            ours, theirs = socket.socketpair()  # the visitor serves a channel as if it were a connection
+            reader, self._channels[channel] = await asyncio.open_connection(sock=ours)
+            self._keep(self._serve(self._visitors[kind], *await asyncio.open_connection(sock=theirs)))
+            self._keep(self._carry(channel, reader))
         elif channel not in self._channels:
             await self._send(b"f", channel)
         elif kind == b"d":
@@ -224,13 +211,6 @@ class Container:
     def _ended(self, end: End) -> None:
         if not self.end.done():
             self.end.set_result(end)
-
-    async def _visit(self, visitor: Visitor, channel: int) -> None:
-        """Let a visitor serve a channel as if it were a connection."""
-        ours, theirs = socket.socketpair()
-        reader, self._channels[channel] = await asyncio.open_connection(sock=ours)
-        self._keep(self._serve(visitor, *await asyncio.open_connection(sock=theirs)))
-        self._keep(self._carry(channel, reader))
 
     async def _serve(self, visitor: Visitor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -253,11 +233,7 @@ class Container:
 async def entered(
     sandbox: Sandbox, limits: Limits, ports: Ports, models: Visitor, evaluations: Visitor
 ) -> AsyncIterator[Container]:
-    """A container with nothing in it, which is gone with the context.
-
-    Raises:
-        SandboxError: it cannot be had.
-    """
+    """A container with nothing in it, which is gone with the context. Raises SandboxError: it cannot be had."""
     opening = asyncio.ensure_future(asyncio.to_thread(sandbox.open, pack({}), limits))
     try:
         session = await asyncio.shield(opening)

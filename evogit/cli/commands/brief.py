@@ -14,8 +14,7 @@ from evogit.core import UsageError
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.review import SCHEMA, open_run, resolve
-from evogit.review.brief import Reader, written_brief
-from evogit.review.provisional_history import beginning
+from evogit.review.brief import Reader, beginning, written_brief
 
 
 @click.command()

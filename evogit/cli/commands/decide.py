@@ -16,7 +16,7 @@ from evogit.cli.options.shared import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import age
 from evogit.core import Decision, Entry, UsageError
-from evogit.history.decisions import standing
+from evogit.history.state import standing
 from evogit.repository import clean
 from evogit.review import decide, effect, resolve
 from evogit.review.decisions import changes_record, decision_record, told_record

@@ -90,9 +90,12 @@ def _sandbox(name: str) -> Iterator[Finding]:
 
 
 def _languages() -> Finding:
-    from evogit.agents.mutation.languages_read import languages_read
+    from evogit.source import languages
 
-    return Finding("ok", "languages", languages_read())
+    if not languages.is_installed():
+        return Finding("ok", "languages", f"merges read Python only; {languages.EXTRA} adds other languages")
+    amount = len(set(languages.GRAMMARS.values()))
+    return Finding("ok", "languages", f"merges read Python and {amount} other languages")
 
 
 def _space(path: Path) -> Finding:

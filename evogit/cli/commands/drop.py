@@ -12,7 +12,7 @@ from evogit.cli.new_candidate import outcome
 from evogit.cli.options.shared import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.review import SCHEMA, resolve
-from evogit.review.dropping import propose_without, without
+from evogit.review.crossing import propose_without, without
 
 
 @click.command()

@@ -22,7 +22,7 @@ from evogit.review import SCHEMA, open_run, resolve
 from evogit.review.export import check_empty
 from evogit.review.export import export as write
 from evogit.review.figures import KINDS
-from evogit.review.front import front_record
+from evogit.review.json_records import front_record
 
 if TYPE_CHECKING:
     from evogit.review.plots import Axis, Kind

@@ -21,7 +21,7 @@ from evogit.cli.terminal import Terminal
 from evogit.cli.text import escape
 from evogit.config import REPOSITORY_FILE, Task, load_repository_task
 from evogit.core import RefusedError
-from evogit.evaluation.seed_check import check_tree
+from evogit.evaluation.seed_files import check_tree
 from evogit.repository import Repository
 from evogit.scaffold.detect import detect
 from evogit.scaffold.project import Project, ProjectFiles

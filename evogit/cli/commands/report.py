@@ -29,11 +29,10 @@ from evogit.cli.text import clock, count, escape
 from evogit.config import gallery
 from evogit.config.run_settings import DEFAULT_SELECTOR
 from evogit.core import NotFoundError
+from evogit.history.standing import way
 from evogit.repository import inert
 from evogit.review import SCHEMA
-from evogit.review.gains import way
-from evogit.review.goals import opening
-from evogit.review.reporting import report_record
+from evogit.review.reporting import opening, report_record
 
 STEPS = 12
 """Steps of the best's lineage that are shown, the largest gains."""

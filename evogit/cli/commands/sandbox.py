@@ -243,7 +243,7 @@ def _clean_docker(keep: list[Environment], terminal: Terminal) -> list[tuple[str
     """Kind, name and bytes of what was removed; the bytes of all images, which share some, stand at the last one."""
     from evogit.sandbox.docker.daemon import patiently
     from evogit.sandbox.docker.images import remove_images
-    from evogit.sandbox.docker.owners import clean
+    from evogit.sandbox.docker.worker import clean
 
     try:
         with docker_client() as client:

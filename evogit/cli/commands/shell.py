@@ -21,7 +21,8 @@ from evogit.review import SCHEMA, resolve
 from evogit.review.shell import inside
 from evogit.review.shell import shell as start_shell
 from evogit.review.uncommitted import candidate_files
-from evogit.sandbox import Completed, Session
+from evogit.sandbox import Completed
+from evogit.sandbox.session import Session
 
 BROKEN = 1
 """Exit code when a limit, or the end of the sandbox, ended the command."""

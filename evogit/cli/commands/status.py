@@ -36,7 +36,7 @@ from evogit.review import (
     resolve,
     status_record,
 )
-from evogit.review.hosts import host_records
+from evogit.review.json_records import host_records
 from evogit.review.run_list import RunOverview
 
 MOST_AGENTS = 24

@@ -156,11 +156,11 @@ async def _evaluate(
 
 async def _gamed(task: Task, judged: list[SeedEvaluation], sandbox: str) -> list[str]:
     """What a seed that remembers or predicts gains, where scores are times; nothing where that would take long."""
-    from evogit.audit.auditing import gamed
+    from evogit.audit.attacks import gamed
 
     if sum(each.evaluation.cost.wall for each in judged) > SLOW:
         return []
-    return [finding.hit.what for finding in await gamed(task, sandbox, PATIENCE)]
+    return [finding.what for finding in await gamed(task, sandbox, PATIENCE)]
 
 
 def _offer(task: Task, typed: str | None, wrong: list[str], ways: list[str]) -> list[Text]:

@@ -9,6 +9,7 @@ import shutil
 import signal
 import sys
 import termios
+import threading
 import time
 import tty
 from collections.abc import Iterator
@@ -29,10 +30,9 @@ from evogit.cli.terminal import Terminal
 from evogit.cli.watch import INTERVAL_S, EventLines
 from evogit.core import Entry, UsageError
 from evogit.review import last_settings, status_record
-from evogit.review.current_work import doing
-from evogit.review.forecast import Pace, forecast_record
-from evogit.review.journal_origin import origin_notes
+from evogit.review.forecast import Pace, doing, forecast_record
 from evogit.review.run_list import RunList
+from evogit.review.runs import origin_notes
 
 MAX_CPU_SHARE = 0.2
 """Of one core, for drawing: a run with many candidates is drawn less often."""
@@ -155,6 +155,8 @@ def _browse(place: Place, terminal: Terminal) -> None:
     live = Live(console=terminal.out, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
     news: list[Entry] = []
     place.journal.subscribe(news.append)
+    resized = threading.Event()
+    signal.signal(signal.SIGWINCH, lambda number, frame: resized.set())
     due, before = 0.0, None
     with live, _keyboard(live) as keyboard:
         while True:
@@ -165,7 +167,8 @@ def _browse(place: Place, terminal: Terminal) -> None:
             place.journal.refresh()
             now = _now(place)
             state = (now.agents, width, height, now.agents is not None and int(now.time))
-            if news or keys or state != before:
+            if news or keys or resized.is_set() or state != before:
+                resized.clear()
                 browser.read(StillView(place.history, terminal.glyphs, now.time, width))
                 live.update(Group(*browser.draw(now, width, height)), refresh=True)
             news.clear()

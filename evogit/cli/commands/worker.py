@@ -9,7 +9,7 @@ import stat
 import click
 
 from evogit.core import RefusedError, UsageError
-from evogit.evaluation.worker_main import main
+from evogit.evaluation.workers.main import main
 
 
 @click.command()

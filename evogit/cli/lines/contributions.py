@@ -69,7 +69,7 @@ def choice_lines(view: View) -> list[Text]:
         lines += [head, *told]
     if not lines:
         return []
-    from evogit.agents.bandit import THRIFT  # agents take a while to load
+    from evogit.agents.model_agent import THRIFT  # agents take a while to load
 
     legend = f"score: {1 - THRIFT:g} (gain + doubt) + {THRIFT:g} cheap; the highest is asked next"
     return [*lines, Text(f"moves: of late; {legend}", "dim"), Text("")]

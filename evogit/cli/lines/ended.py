@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evogit.cli.lines.view import first_line
 from evogit.core import Stopped
-from evogit.review.ended import how_ended
+from evogit.review.json_records import how_ended
 
 
 def ended_because(stopped: Stopped | None) -> str:

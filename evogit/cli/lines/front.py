@@ -7,7 +7,7 @@ from rich.text import Text
 from evogit.cli.lines.view import SHORT, View, first_line
 from evogit.cli.terminal import table
 from evogit.cli.text import count
-from evogit.review.front import front_record
+from evogit.review.json_records import front_record
 
 MEMBERS = 12
 """Members of a front that are shown."""

@@ -20,7 +20,7 @@ def with_workers(command: Command) -> Command:
         "--workers",
         multiple=True,
         metavar="COMMAND[:N]",
-        help="Evaluate N at a time there, too, such as 'ssh gpu1 evogit worker:4', slurm:PARTITION:8, ray:HOST:PORT:8, "
+        help="Evaluate N at a time there, too, such as 'ssh gpu1 evogit worker:4', ray:HOST:PORT:8, "
         "or a name of your settings.",
     )
     @click.option(

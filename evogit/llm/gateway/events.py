@@ -7,8 +7,7 @@ import re
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
-LONGEST_EVENT = 4_000_000
-"""Bytes of one event; the last one of a response repeats all of it."""
+LONGEST_EVENT = 4_000_000  # bytes of one event; the last one of a response repeats all of it
 
 _BLANK_LINE = re.compile(rb"\r?\n\r?\n|\r\r")
 
@@ -20,8 +19,7 @@ class EndlessEventError(Exception):
 async def whole_events(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Each event with the blank line after it, and what is left at the end.
 
-    Raises:
-        EndlessEventError: one is too long.
+    Raises EndlessEventError: one is too long.
     """
     buffer = bytearray()
     async for part in parts:

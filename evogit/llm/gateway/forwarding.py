@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from evogit.core import EvoGitError
 from evogit.llm import Account, CredentialError, Reservation, RunEndsError, SpendingLimitError, TokenUsage
-from evogit.llm.bounds import USUAL_PROMPT
+from evogit.llm.bounds import USUAL_PROMPT, is_plausible
 from evogit.llm.endpoint import LONGEST_OUTAGE_PAUSE, LONGEST_PAUSE, NEVER_ARRIVED, Endpoint, ErrorAnswer
 from evogit.llm.gateway.events import (
     LONGEST_EVENT,
@@ -28,22 +28,72 @@ from evogit.llm.gateway.events import (
     redacted_event,
     whole_events,
 )
-from evogit.llm.gateway.metering import Meter
 from evogit.llm.gateway.protocols import OUT_OF_MONEY, Dialect, Messages, Told
-from evogit.llm.gateway.reading import Asked, read_event, read_whole
+from evogit.llm.gateway.reading import Asked, UnreadableError, read_event, read_whole
 from evogit.llm.gateway.serving import Caller, Request
 from evogit.llm.reader import INLINE, PIECE
-from evogit.llm.readings import UnreadableError
 from evogit.llm.replies import LONGEST_ERROR, LONGEST_STREAM, MAY_BE_BILLED, LostAttemptError, quote, retry_after
 
-MOST_EVENTS = 300_000
-"""Events of a reply; some endpoints send two for a token."""
+WRAPPING = 4000
+"""Bytes of a whole reply that are not its text, at most, as far as what it says of its tokens is doubted."""
 
-MOST_REPLY = 64_000
-"""Tokens of a reply at most where a limit is in force: what one call holds of it no other agent has."""
 
-LONGEST_WORDS = 16
-"""Bytes of text for each token of the ceiling, after which an endpoint does not heed it."""
+class Meter:
+    """Runs along with one call, whose prompt has about `estimate` tokens in `size` bytes."""
+
+    def __init__(self, estimate: int, size: int) -> None:
+        self._estimate = estimate
+        self._size = size
+        self._said: TokenUsage | None = None
+        self._last = False
+        self.bytes = 0
+        self._wrapping = 0
+
+    def read_event(self, told: Told) -> None:
+        """Count one event of a stream."""
+        self.bytes += told.size
+        self._read(told)
+
+    def read_reply(self, told: Told, size: int) -> None:
+        """Count a reply that came whole, in so many bytes."""
+        self.bytes = told.size if told.readable else size
+        self._wrapping = WRAPPING
+        self._read(told)
+
+    def _read(self, told: Told) -> None:
+        if usage := told.usage:
+            old = self._said or TokenUsage()
+            self._said = TokenUsage(
+                prompt=max(old.prompt, usage.prompt),
+                cached=max(old.cached, usage.cached),
+                written=max(old.written, usage.written),
+                completion=max(old.completion, usage.completion),
+            )
+            self._last |= told.last
+
+    @property
+    def told(self) -> TokenUsage | None:
+        """What the endpoint counted for all of the call, None if it did not, or not so much as it must have been."""
+        said = self._said
+        if said is None or not self._last or not said.prompt or (self.bytes and not said.completion):
+            return None
+        return said if is_plausible(said, self._size, self.bytes - self._wrapping) else None
+
+    @property
+    def so_far(self) -> TokenUsage:
+        """What a call that goes on or was broken off comes to, about."""
+        said = self._said or TokenUsage()
+        completion = max(-(-self.bytes // 4), said.completion)
+        if not said.prompt:
+            return TokenUsage(prompt=self._estimate, completion=completion, estimated=True)
+        return TokenUsage(
+            prompt=said.prompt, cached=said.cached, written=said.written, completion=completion, estimated=True
+        )
+
+
+MOST_EVENTS = 300_000  # events of a reply; some endpoints send two for a token
+MOST_REPLY = 64_000  # tokens of a reply at most where a limit is in force: what one call holds of it no other agent has
+LONGEST_WORDS = 16  # bytes of text for each token of the ceiling, after which an endpoint does not heed it
 
 BETAS = frozenset(
     {
@@ -107,10 +157,8 @@ class Upstream:
         self._key = api_key
         self.places = asyncio.Semaphore(calls)
         self.client = httpx2.AsyncClient(follow_redirects=False, limits=httpx2.Limits(max_connections=calls))
-        self.resumes = 0.0
-        """When it wants to be asked again, or is asked again as it was down, by the loop's clock."""
-        self.down = ""
-        """Why nobody could be reached there at last."""
+        self.resumes = 0.0  # when it wants to be asked again, or is asked again as it was down, by the loop's clock
+        self.down = ""  # why nobody could be reached there at last
         self._outages = 0
 
     def lost(self, why: str, pause: float) -> None:
@@ -134,10 +182,7 @@ class Upstream:
         if not isinstance(dialect, Messages):
             return {**ours, "authorization": f"Bearer {self._key}"}
         betas = [each for each in re.split(r"[, ]+", request.headers.get("anthropic-beta", "")) if each in BETAS]
-        theirs = {
-            "anthropic-version": request.headers.get("anthropic-version", ""),
-            "anthropic-beta": ",".join(betas),
-        }
+        theirs = {"anthropic-version": request.headers.get("anthropic-version", ""), "anthropic-beta": ",".join(betas)}
         passed = {name: value for name, value in theirs.items() if _PLAIN.fullmatch(value)}
         bearer = "authorization" in request.headers and "x-api-key" not in request.headers
         key = {"authorization": f"Bearer {self._key}"} if bearer else {"x-api-key": self._key}
@@ -178,11 +223,7 @@ class Call:
     reservation: Reservation = field(default_factory=Reservation, init=False)
 
     async def run(self, request: Request) -> None:
-        """Wait for a place, set aside what it costs at most, send, hand back, charge.
-
-        Raises:
-            DeniedError: there is no reply, or no more of it.
-        """
+        """Wait for a place, set aside what it costs at most, send, hand back, charge."""
         async with self.endpoint.client.room(), self.upstream.places:
             await self._wait()
             self.reservation = await self._reserve()
@@ -286,7 +327,9 @@ class Call:
                 await asyncio.sleep(0)  # many may have come at once
                 told, plain = await self._read("event", event)
                 self.meter.read_event(told)
-                self._check_ceiling()
+                ceiling = self.reservation.ceiling
+                if ceiling is not None and self.meter.bytes > LONGEST_WORDS * ceiling:
+                    raise DeniedError(502, f"the endpoint does not heed the ceiling of {ceiling} tokens")
                 if self.asked.quiet and told.extra:
                     continue
                 if not self.caller.begun:
@@ -297,11 +340,6 @@ class Call:
         if not self.caller.begun:
             await self.caller.begin(200, headers)
         await self.caller.end()
-
-    def _check_ceiling(self) -> None:
-        ceiling = self.reservation.ceiling
-        if ceiling is not None and self.meter.bytes > LONGEST_WORDS * ceiling:
-            raise DeniedError(502, f"the endpoint does not heed the ceiling of {ceiling} tokens")
 
     async def _whole(self, answer: httpx2.Response) -> None:
         body = await _beginning(answer, LONGEST_EVENT + 1)

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import json
 import socket
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,44 +18,26 @@ from typing import Any
 from evogit.core import EvoGitError, UsageError
 from evogit.llm import Account
 from evogit.llm.endpoint import CROWD, Endpoint
-from evogit.llm.gateway.forwarding import Call, DeniedError, Upstream
-from evogit.llm.gateway.metering import Meter
+from evogit.llm.gateway.forwarding import Call, DeniedError, Meter, Upstream
 from evogit.llm.gateway.protocols import DIALECTS, Chat, Dialect, Messages
-from evogit.llm.gateway.reading import Asked
+from evogit.llm.gateway.reading import Asked, UnreadableError
 from evogit.llm.gateway.serving import MOST_IN_MEMORY, Caller, RejectedError, Request, Room
 from evogit.llm.reader import ReaderProcess
-from evogit.llm.readings import UnreadableError
 from evogit.llm.registry import OpenModels
 
-SOCKET = "models.sock"
-"""The name of a session's socket in its folder."""
-
-MOST_CONNECTIONS = 32
-"""Of one session; more are hung up on."""
-
-ACCEPTED = 8
-"""Connections that are taken in one turn of the loop."""
-
-MOST_CALLS = 8
-"""Of one session at once; others wait, so that no session takes all places at an endpoint."""
-
-LONGEST_SOCKET = 100
-"""Bytes of a socket's path, of which Linux takes 107."""
+SOCKET = "models.sock"  # the name of a session's socket in its folder
+MOST_CONNECTIONS = 32  # of one session; more are hung up on
+ACCEPTED = 8  # connections that are taken in one turn of the loop
+MOST_CALLS = 8  # of one session at once; others wait, so that no session takes all places at an endpoint
+LONGEST_SOCKET = 100  # bytes of a socket's path, of which Linux takes 107
 
 PAUSE_AFTER_END = 0.1
 """Seconds before each refusal of a session that has ended: programs that ask for ever keep nothing busy."""
 
-MOST_HANG_UPS = 3
-"""Calls of a session that its program went away from; each is charged all that was set aside for it."""
-
-COUNTED_EVERY = 0.1
-"""Seconds between two counts of tokens of a session, which cost nothing but time of ours."""
-
-COUNTED = 8
-"""Bytes that are counted for each token of a model's context: who asks wants to know whether it is too much."""
-
-FREE_EVERY = 0.005
-"""Seconds between two answers of a session that ask nobody, such as lists of models."""
+MOST_HANG_UPS = 3  # calls of a session that its program went away from; each is charged all that was set aside for it
+COUNTED_EVERY = 0.1  # seconds between two counts of tokens of a session, which cost nothing but time of ours
+COUNTED = 8  # bytes that are counted for each token of a model's context: who asks wants to know whether it is too much
+FREE_EVERY = 0.005  # seconds between two answers of a session that ask nobody, such as lists of models
 
 LONGEST_HOLD = 10.0
 """Seconds that a call is held at most after its endpoint failed it: the model's pause, doubled for each in a row."""
@@ -77,15 +59,13 @@ class Gateway:
         self._models = models
         self._calls = calls
         self._upstreams: dict[tuple[str, str], Upstream] = {}
-        self.reader = ReaderProcess()
-        """Of requests alone: endpoints' replies do not wait for what programs send."""
+        self.reader = ReaderProcess()  # of requests alone: endpoints' replies do not wait for what programs send
 
     def session(self, account: Account, models: Sequence[str]) -> GatewaySession:
         """Let a program ask these models; it may call them by name or by what their endpoint calls them.
 
-        Raises:
-            CredentialError: a key cannot be had.
-            UsageError: there is no model, or one of them is behind no endpoint.
+        Raises CredentialError: a key cannot be had; UsageError: there is no model, or one of them is behind no
+        endpoint.
         """
         if not models:
             raise UsageError("expected a model for a program that asks models, got none")
@@ -134,8 +114,7 @@ class GatewaySession:
         A container whose user is another one needs `mode` 0o666, and a folder of its own inside one that no one else
         can enter.
 
-        Raises:
-            UsageError: the path is too long, or taken.
+        Raises UsageError: the path is too long, or taken.
         """
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         place = folder / SOCKET
@@ -172,31 +151,29 @@ class GatewaySession:
         """Serve one connection until it ends; `listen` does for every one, a tunnel may do so without a socket."""
         caller = Caller(reader, writer, self._room)
         try:
-            while request := await self._next(caller):
+            while request := await caller.request():
                 await caller.attend(self._answer_in_turn(request, caller))
                 caller.free()
             await caller.close()
+        except RejectedError as error:
+            caller.free()
+            said = Chat().error(error.status, None, str(error))
+            with contextlib.suppress(OSError):  # the program may be gone
+                await caller.answer(error.status, {**JSON, "connection": "close"}, json.dumps(said).encode())
+                await caller.close()
         except OSError:
             pass  # the program is gone
         finally:
             caller.free()
             writer.transport.abort()
 
-    async def _next(self, caller: Caller) -> Request | None:
-        try:
-            return await caller.request()
-        except RejectedError as error:
-            caller.free()
-            said = Chat().error(error.status, None, str(error))
-            await caller.answer(error.status, {**JSON, "connection": "close"}, json.dumps(said).encode())
-            return None
-
     async def _answer_in_turn(self, request: Request, caller: Caller) -> None:
         async with self._places:
             await self._answer(request, caller)
 
     async def _answer(self, request: Request, caller: Caller) -> None:
-        dialect = _spoken(request)
+        anthropic = "anthropic-version" in request.headers or request.path.startswith("/v1/messages")
+        dialect = DIALECTS.get(request.path) or (Messages() if anthropic else Chat())  # whose errors it understands
         try:
             match request.method, request.path:
                 case "POST", path if path in DIALECTS:
@@ -239,8 +216,18 @@ class GatewaySession:
             async with self._reading:
                 known = {name: each.id for name, each in models.items()}
                 told, content = await self._read(request, of="request", path=request.path, models=known)
-            call = self._made(Asked(**told, content=content), models, dialect, caller)
-            content = b""  # the call has it, until it is sent
+            asked = Asked(**told, content=content)
+            endpoint = models[asked.model]
+            call = Call(
+                session=self,
+                dialect=dialect,
+                endpoint=endpoint,
+                upstream=self.gateway.upstream(endpoint),
+                caller=caller,
+                meter=Meter(asked.estimate, asked.size),
+                asked=asked,
+            )
+            del asked, content  # the call has it, until it is sent
             pause = call.endpoint.patience.pause
             await call.run(request)
             self._failures = 0
@@ -255,8 +242,7 @@ class GatewaySession:
     async def _read(self, request: Request, **asked: Any) -> tuple[dict[str, Any], bytes]:
         """What the reader says of a request; who goes away meanwhile has made it begin anew, and may a few times.
 
-        Raises:
-            UnreadableError: it is not passed on.
+        Raises UnreadableError: it is not passed on.
         """
         try:
             return await self.gateway.reader.ask(asked, request.body)
@@ -265,18 +251,6 @@ class GatewaySession:
             raise
         finally:
             request.body.clear()
-
-    def _made(self, asked: Asked, models: Mapping[str, Endpoint], dialect: Dialect, caller: Caller) -> Call:
-        endpoint = models[asked.model]
-        return Call(
-            session=self,
-            dialect=dialect,
-            endpoint=endpoint,
-            upstream=self.gateway.upstream(endpoint),
-            caller=caller,
-            meter=Meter(asked.estimate, asked.size),
-            asked=asked,
-        )
 
     async def _wait(self, pause: float) -> None:
         """Hold a call that brought nothing, longer each time in a row."""
@@ -329,11 +303,3 @@ class GatewaySession:
             if path == f"/v1/models/{model['id']}":
                 return model
         raise DeniedError(403, f"expected one of the models {', '.join(names)}; got {path[:80]}")
-
-
-def _spoken(request: Request) -> Dialect:
-    """The protocol that a program will understand an error in."""
-    if request.path in DIALECTS:
-        return DIALECTS[request.path]
-    is_anthropic = "anthropic-version" in request.headers or request.path.startswith("/v1/messages")
-    return Messages() if is_anthropic else Chat()

@@ -31,8 +31,7 @@ KINDS = {
 }
 """Status -> what both makers call the kind of error; all others are an `api_error`."""
 
-OUT_OF_MONEY = "insufficient_quota"
-"""The code after which programs do not try again."""
+OUT_OF_MONEY = "insufficient_quota"  # the code after which programs do not try again
 
 _OWN_TOOL = re.compile(r"(bash|text_editor|memory|computer)_\d{8}")
 """Types of tools that Anthropic's endpoint describes to the model and the program carries out."""
@@ -53,42 +52,27 @@ class Said(Struct, frozen=True):
 
 
 class Told(Struct, frozen=True, kw_only=True):
-    """What the engine has to know of a reply or an event of it.
+    """What the engine has to know of a reply or an event of it."""
 
-    Attributes:
-        usage: what it says it cost, if it does.
-        last: whether that is the usage of all of the reply.
-        size: bytes of text that it adds.
-        extra: whether it comes only because we asked for the usage.
-        readable: whether it is a JSON object.
-    """
-
-    usage: TokenUsage | None = None
-    last: bool = False
-    size: int = 0
-    extra: bool = False
-    readable: bool = False
+    usage: TokenUsage | None = None  # what it says it cost, if it does
+    last: bool = False  # whether that is the usage of all of the reply
+    size: int = 0  # bytes of text that it adds
+    extra: bool = False  # whether it comes only because we asked for the usage
+    readable: bool = False  # whether it is a JSON object
 
 
 class Dialect(ABC):
     """One protocol."""
 
-    path: ClassVar[str]
-    """Below the address of the endpoint, which ends in "/v1"."""
-    fields: ClassVar[frozenset[str]]
-    """Of a request."""
-    limits: ClassVar[tuple[str, ...]]
-    """Fields that limit the tokens of a reply, the one to add first."""
-    thinking: ClassVar[tuple[str, ...]] = ()
-    """Fields that may say how many of these tokens are for thinking."""
+    path: ClassVar[str]  # below the address of the endpoint, which ends in "/v1"
+    fields: ClassVar[frozenset[str]]  # of a request
+    limits: ClassVar[tuple[str, ...]]  # fields that limit the tokens of a reply, the one to add first
+    thinking: ClassVar[tuple[str, ...]] = ()  # fields that may say how many of these tokens are for thinking
+    # the types of those tools which the program itself carries out
     tools: ClassVar[tuple[str, ...]] = ("function", "custom")
-    """The types of those tools which the program itself carries out."""
-    picture: ClassVar[int] = 50_000
-    """Tokens of a picture at most; those of OpenAI's smallest models count most."""
-    caches: ClassVar[bool] = False
-    """Whether a prompt may have to be paid as written to a cache."""
-    replied: ClassVar[str]
-    """The field of a whole reply that holds what the model wrote."""
+    picture: ClassVar[int] = 50_000  # tokens of a picture at most; those of OpenAI's smallest models count most
+    caches: ClassVar[bool] = False  # whether a prompt may have to be paid as written to a cache
+    replied: ClassVar[str]  # the field of a whole reply that holds what the model wrote
 
     def refusal(self, body: Mapping[str, Any]) -> str:
         """Why a request is not passed on at all, as it would be another one without what is not allowed."""
@@ -115,17 +99,10 @@ class Dialect(ABC):
 
     def _cache(self, body: dict[str, Any]) -> None:
         """Have caches be those of five minutes, as `written` of a price is theirs; none where writing is not told."""
-        rest: list[Any] = [body]
-        while rest:
-            part = rest.pop()
-            if isinstance(part, dict):
-                if "cache_control" in part:
-                    part.pop("cache_control")
-                    part |= {"cache_control": {"type": "ephemeral"}} if self.caches else {}
-                called = str(part.get("type", "")).endswith("tool_use")
-                rest += [value for name, value in part.items() if not (called and name == "input")]
-            elif isinstance(part, list):
-                rest += part
+        for part in _objects(body):
+            if "cache_control" in part:
+                part.pop("cache_control")
+                part |= {"cache_control": {"type": "ephemeral"}} if self.caches else {}
 
     def told(self, said: Any, *, whole: bool) -> Told:
         """What there is to know of a whole reply, or of an event of a stream."""
@@ -329,13 +306,19 @@ class Attachment(Struct, frozen=True):
 
 def attachments(body: Mapping[str, Any]) -> Iterator[Attachment]:
     """All of a request; what a tool was called with is no content, whatever its fields are called."""
-    rest: list[Any] = [body.get(name) for name in _CONTENT]
+    for part in _objects([body.get(name) for name in _CONTENT]):
+        yield from _attached(part)
+
+
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    """Every object in a request, outer ones first, but none of what a tool was called with."""
+    rest = [value]
     while rest:
         match rest.pop():
             case list() as several:
                 rest += several
             case dict() as part:
-                yield from _attached(part)
+                yield part
                 called = str(part.get("type", "")).endswith("tool_use")
                 rest += [value for name, value in part.items() if not (called and name == "input")]
             case _:

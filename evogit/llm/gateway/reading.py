@@ -15,44 +15,44 @@ from evogit.llm import estimate_tokens
 from evogit.llm.bounds import PREAMBLE, most_tokens
 from evogit.llm.gateway.events import event_data, read_json, respelt
 from evogit.llm.gateway.protocols import DIALECTS, Told, attachments
-from evogit.llm.readings import UnreadableError
 
-PICTURE = 1500
-"""Tokens that a picture comes to, about; its base64 says nothing about that."""
+LONGEST_READING = 20.0
+"""Seconds in which something must be read, by the clock; the process has as many of CPU. What takes longer is made to.
+"""
 
-LONGEST_REQUEST = 8_000_000
-"""Bytes of a request's body; a whole context of a million tokens, or a dozen pictures."""
 
-LEAST_THINKING = 1024
-"""Tokens of a budget for thinking that endpoints accept."""
+class UnreadableError(Exception):
+    """What was sent cannot be read, with HTTP's status where it is a request, and the reason."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def head(told: Mapping[str, Any], size: int) -> bytes:
+    """The line before a content of so many bytes."""
+    return json.dumps({**told, "bytes": size}).encode() + b"\n"
+
+
+PICTURE = 1500  # tokens that a picture comes to, about; its base64 says nothing about that
+LONGEST_REQUEST = 8_000_000  # bytes of a request's body; a whole context of a million tokens, or a dozen pictures
+LEAST_THINKING = 1024  # tokens of a budget for thinking that endpoints accept
 
 Facts = dict[str, Any]
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """What the engine has to know of a request; `content` is what is sent, but for what depends on what is left.
+    """What the engine has to know of a request; `content` is what is sent, but for what depends on what is left."""
 
-    Attributes:
-        model: by which name the program asks for it.
-        prompt: more tokens than which it cannot have.
-        estimate: how many it has, about.
-        size: bytes of its text.
-        unbounded: what in it has a cost that nobody can tell beforehand; empty where nothing has.
-        reply: the tokens of the reply that the program asks for, None if it does not say.
-        ceilings: the names of fields in which it says so.
-        thinking: what it says of thinking, which counts among the tokens of the reply.
-        quiet: whether it did not ask for the usage of a stream.
-    """
-
-    model: str
-    prompt: int
-    estimate: int
-    size: int
-    unbounded: str
-    reply: int | None
-    ceilings: list[str]
-    thinking: Facts
-    quiet: bool
+    model: str  # by which name the program asks for it
+    prompt: int  # more tokens than which it cannot have
+    estimate: int  # how many it has, about
+    size: int  # bytes of its text
+    unbounded: str  # what in it has a cost that nobody can tell beforehand; empty where nothing has
+    reply: int | None  # the tokens of the reply that the program asks for, None if it does not say
+    ceilings: list[str]  # the names of fields in which it says so
+    thinking: Facts  # what it says of thinking, which counts among the tokens of the reply
+    quiet: bool  # whether it did not ask for the usage of a stream
     content: bytes = b""
 
     def filled(self, ceiling: int | None, names: list[str]) -> bytes:
@@ -78,8 +78,7 @@ def _within(value: Any, ceiling: int | None) -> Any:
 def read_request(path: str, models: Mapping[str, str], body: bytes) -> Asked:
     """Read a request by its path; `models` are what endpoints call the models that it may ask, by what it calls them.
 
-    Raises:
-        UnreadableError: it is not passed on.
+    Raises UnreadableError: it is not passed on.
     """
     dialect, said = DIALECTS[path], _object(body)
     model = str(said.get("model"))
@@ -117,11 +116,7 @@ def read_request(path: str, models: Mapping[str, str], body: bytes) -> Asked:
 
 
 def count_tokens(body: bytes) -> int:
-    """About how many tokens a request has.
-
-    Raises:
-        UnreadableError: it is not a JSON object.
-    """
+    """About how many tokens a request has. Raises UnreadableError: it is not a JSON object."""
     said = _object(body)
     files = [estimate_tokens(each.text) for each in attachments(said) if not each.elsewhere]
     return _estimate(json.dumps(said, ensure_ascii=False), len(files), sum(files))

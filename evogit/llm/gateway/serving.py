@@ -14,22 +14,16 @@ from msgspec import Struct, field
 
 from evogit.llm.gateway.reading import LONGEST_REQUEST
 
-SLOWEST_REQUEST = 60.0
-"""Seconds from the head of a request to its end."""
-
-LONGEST_LINGER = 2.0
-"""Seconds that a client is given to read a refusal before it has sent all."""
+SLOWEST_REQUEST = 60.0  # seconds from the head of a request to its end
+LONGEST_LINGER = 2.0  # seconds that a client is given to read a refusal before it has sent all
 
 MOST_IN_MEMORY = 16_000_000
 """Bytes of the bodies of all requests that one session makes at a time; others wait in their sockets."""
 
-FEW_PIECES = 1000
-"""Pieces of a body that may be of any size; all more have SMALLEST_PIECE bytes at least, on average."""
+FEW_PIECES = 1000  # pieces of a body that may be of any size; all more have SMALLEST_PIECE bytes at least, on average
 
 SMALLEST_PIECE = 256
-
-AT_ONCE = 65536
-"""Bytes that are read at once, and that may come before an answer is done."""
+AT_ONCE = 65536  # bytes that are read at once, and that may come before an answer is done
 
 
 class RejectedError(Exception):
@@ -50,8 +44,7 @@ class Request(Struct, frozen=True, kw_only=True):
     path: str
     query: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytearray = field(default_factory=bytearray)
-    """Emptied when it was read."""
+    body: bytearray = field(default_factory=bytearray)  # emptied when it was read
 
 
 class Room:
@@ -86,15 +79,14 @@ class Caller:
         self._writer = writer
         self._http = h11.Connection(h11.SERVER)
         self._method = b""
+        # whether an answer to the last request has begun, so that its status can no longer be changed
         self.begun = False
-        """Whether an answer to the last request has begun, so that its status can no longer be changed."""
 
     async def request(self) -> Request | None:
         """The next request, None when there will be none.
 
-        Raises:
-            ConnectionError: the client is gone.
-            RejectedError: it is too long, too slow, encoded, or no HTTP; answer, then `close`.
+        Raises ConnectionError: the client is gone; RejectedError: it is too long, too slow, encoded, or no HTTP;
+        answer, then `close`.
         """
         if self._http.our_state is not h11.IDLE:
             if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
@@ -105,7 +97,9 @@ class Caller:
             head = await self._event()
             if not isinstance(head, h11.Request):
                 return None
-            await self._hold(_size(head))
+            size = _size(head)
+            await self._room.take(size)
+            self._held = size
             async with asyncio.timeout(SLOWEST_REQUEST):
                 return await self._whole(head)
         except h11.RemoteProtocolError as error:
@@ -132,10 +126,6 @@ class Caller:
         self.free(self._held - len(body))
         path, _, query = head.target.decode("latin-1").partition("?")
         return Request(method=head.method.decode(), path=path, query=query, headers=headers, body=body)
-
-    async def _hold(self, size: int) -> None:
-        await self._room.take(size)
-        self._held = size
 
     def free(self, size: int | None = None) -> None:
         """Hold so many bytes less, or none."""
@@ -182,8 +172,7 @@ class Caller:
     async def attend(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something as long as the client is there.
 
-        Raises:
-            ConnectionResetError: it went away, and the work was cancelled.
+        Raises ConnectionResetError: it went away, and the work was cancelled.
         """
         working, gone = asyncio.ensure_future(work), asyncio.ensure_future(self._gone())
         try:
@@ -216,11 +205,7 @@ class Caller:
 
 
 def _size(head: h11.Request) -> int:
-    """Bytes of a body at most, before it comes.
-
-    Raises:
-        RejectedError: it is too long.
-    """
+    """Bytes of a body at most, before it comes. Raises RejectedError: it is too long."""
     headers = dict(head.headers)
     if b"transfer-encoding" in headers:
         return LONGEST_REQUEST

@@ -40,7 +40,6 @@ REFUSALS = {
 }
 """What the daemon says when it refuses a container -> what that means to a person."""
 
-
 KERNEL_LIMITS = {"MemoryLimit": "memory", "PidsLimit": "processes", "CpuCfsQuota": "cores"}
 """What the daemon says that its kernel can do."""
 GVISOR, IGNORES_LIMITS = "runsc", "--ignore-cgroups"

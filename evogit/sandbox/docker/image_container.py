@@ -17,7 +17,7 @@ from docker.errors import APIError
 
 from evogit.core import SandboxError
 from evogit.sandbox.cache import Say
-from evogit.sandbox.docker.owners import labels
+from evogit.sandbox.docker.worker import labels
 from evogit.sandbox.packages import SHOWN, Platform
 
 OLDEST = (3, 11)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import shlex
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -20,14 +22,26 @@ from evogit.content import content
 from evogit.core import SandboxError
 from evogit.sandbox import Environment
 from evogit.sandbox.cache import Say, locked
-from evogit.sandbox.docker import debian
 from evogit.sandbox.docker.image_container import FINISH, content_digest, finish, half_made, layer, probe
-from evogit.sandbox.docker.owners import MARK
+from evogit.sandbox.docker.worker import MARK
 from evogit.sandbox.packages import DEBIAN, packages_folder
+from evogit.subprocesses import PIPE, start
 
 IMAGES, BASES = "evogit/sandbox", "evogit/base"
 """Names of all images that are made here; the tag says what from."""
 LABEL = "evogit.digest"
+
+SUITE = "bookworm"
+EPOCH = "1700000000"
+"""The time that no file is newer than, so that equal packages give equal archives, bit by bit."""
+INCLUDED = ("python3", "python-is-python3")
+"""Packages beside Debian's minimum; the second is the name `python`, which scripts of strangers use."""
+LEFT_OUT = ("doc", "man", "info", "locale")
+"""Folders of /usr/share that no program needs."""
+COPIED = ("etc/resolv.conf", "etc/hostname")
+"""What mmdebstrap takes from this machine."""
+SHOWN = 15
+"""Last lines of its output that an error tells."""
 
 
 class Image(Struct, frozen=True, kw_only=True):
@@ -145,7 +159,7 @@ def _from_packages(client: docker.DockerClient, name: str, say: Say) -> Any:
     with tempfile.TemporaryDirectory(prefix="evogit-image-") as folder:
         archive = Path(folder, "base.tar")
         try:
-            debian.make_archive(archive)
+            make_archive(archive)
         except SandboxError as error:
             raise SandboxError(
                 "expected an image for sandboxes from Docker's registry, which does not answer, or from Debian "
@@ -189,7 +203,7 @@ def _key(environment: Environment, source: Any) -> str:
 
 
 def _base_key() -> str:
-    parts = [_dockerfile().decode(), debian.SUITE, debian.EPOCH, debian.INCLUDED, debian.LEFT_OUT]
+    parts = [_dockerfile().decode(), SUITE, EPOCH, INCLUDED, LEFT_OUT]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
@@ -250,3 +264,29 @@ def _plainly() -> Iterator[None]:
         yield
     except (DockerException, OSError) as error:
         raise SandboxError(f"cannot manage the images of sandboxes: {error}") from error
+
+
+def make_archive(archive: Path) -> None:
+    """Write a tar archive of a system with Python and its standard library.
+
+    Raises:
+        SandboxError: when mmdebstrap is missing or fails.
+    """
+    if shutil.which("mmdebstrap") is None:
+        raise SandboxError("mmdebstrap is not installed (Debian: apt-get install mmdebstrap debian-archive-keyring)")
+    command = ["mmdebstrap", "--quiet", "--variant=minbase", "--dpkgopt=force-unsafe-io"]
+    command += [f"--include={','.join(INCLUDED)}"]
+    command += [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in LEFT_OUT]
+    command += ["--customize-hook=rm -f " + " ".join(f'"$1/{name}"' for name in COPIED)]
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": EPOCH}
+    process = start([*command, SUITE, str(archive.absolute())], env=environment, session=False, stderr=PIPE)
+    try:
+        _, said = process.communicate()
+    except BaseException:
+        process.terminate()  # it removes its folder; a second Ctrl-C may not find it still at that
+        process.wait()
+        raise
+    if process.returncode:
+        advice = "" if os.geteuid() == 0 else " (it needs root, or unprivileged user namespaces and ids in /etc/subuid)"
+        last = said.decode(errors="replace").splitlines()[-SHOWN:]
+        raise SandboxError("mmdebstrap failed" + advice + ":\n" + "\n".join(last))

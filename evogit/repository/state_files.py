@@ -1,0 +1,139 @@
+"""Small files beside the refs: notes about a run or this machine that can be deleted."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import cached_property
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from evogit.core import RepositoryError, Whole
+from evogit.repository.journal_records import MAX_TIME
+from evogit.repository.state_folder import StateFolder
+
+BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+class Holdouts:
+    """Those of one clone."""
+
+    def __init__(self, state: StateFolder) -> None:
+        self._state = state.below("holdouts")
+
+    def show(self, task: str) -> None:
+        """Remember that a candidate is shown a task's holdout from now on.
+
+        Raises:
+            RepositoryError: it cannot be remembered.
+        """
+        try:
+            with self._marks.opened(make=True) as folder:
+                folder.write_once(_mark(task), b"")
+        except OSError as error:
+            raise RepositoryError(
+                f"expected to be allowed to note in {error.filename} that a holdout was shown: {error.strerror}"
+            ) from error
+
+    def shown(self, task: str) -> bool:
+        """Whether one was, since this machine was started."""
+        with suppress(FileNotFoundError), self._marks.opened() as folder:
+            return folder.holds(_mark(task))
+        return False
+
+    @cached_property
+    def _marks(self) -> StateFolder:
+        """The folder for as long as this machine is up, and so this process."""
+        return self._state.below(BOOT.read_text().strip() if BOOT.exists() else "unknown")
+
+
+def _mark(task: str) -> str:
+    return hashlib.sha256(task.encode()).hexdigest()
+
+
+class SnapshotFile(Struct, frozen=True):
+    """The one of a run; it is only ever replaced as a whole, and whether it can be believed is its reader's to say."""
+
+    state: StateFolder
+    run: str
+
+    @property
+    def path(self) -> Path:
+        """Where it lies."""
+        return self._folder.path / self.run
+
+    @property
+    def _folder(self) -> StateFolder:
+        return self.state.below("cache")
+
+    def read(self) -> memoryview:
+        """What is there, which stays in the file until somebody looks at it; nothing where that cannot be read."""
+        with suppress(*_UNUSABLE), self._folder.opened() as folder, os.fdopen(folder.open(self.run), "rb") as file:
+            return memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))
+        return memoryview(b"")
+
+    def write(self, content: Iterable[bytes | memoryview]) -> None:
+        """Replace it, if the folder allows: the disk may be full, or the repository somebody else's."""
+        with suppress(*_UNUSABLE), self._folder.opened(make=True) as folder:
+            folder.replace(self.run, content)
+
+    def forget(self) -> None:
+        """Remove it, and its folder with the last one."""
+        with suppress(*_UNUSABLE):
+            with self._folder.opened() as folder:
+                folder.remove(self.run)
+            with self.state.opened() as folder:
+                folder.remove_folder("cache")
+
+
+_UNUSABLE = (OSError, ValueError, RepositoryError)
+"""Nothing is lost without a snapshot: an empty file (ValueError), or a link in its place, is left alone."""
+
+
+MAX_CONTACT_BYTES = 1 << 20
+
+
+class Contact(Struct, frozen=True):
+    """How a run stands with a server, for who wants to know: a file that can be deleted.
+
+    Attributes:
+        remote: its name, or its address without a password.
+        prefix: where it takes our refs; empty until that is known.
+        met: when all was exchanged last, in seconds since the epoch; 0: never.
+        failing: when attempts began to fail, 0 while they do not; tries: how many failed; why: the last reason.
+        notes: what was left out of what came last.
+    """
+
+    remote: str
+    prefix: str = ""
+    met: float = 0.0
+    failing: float = 0.0
+    tries: Whole = 0
+    why: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def contact_folder(state: StateFolder) -> StateFolder:
+    """Return the folder of notes on servers: RUN.json and RUN.lock."""
+    return state.below("remotes")
+
+
+def read_contact(state: StateFolder, run: str) -> Contact | None:
+    """How a run stands with its server; None where it has none, or nothing was noted."""
+    try:
+        with contact_folder(state).opened() as folder:
+            found = msgspec.json.decode(folder.read(f"{run}.json", MAX_CONTACT_BYTES), type=Contact)
+    except (OSError, ValueError, RecursionError, msgspec.DecodeError):
+        return None
+    return found if all(0 <= when <= MAX_TIME for when in (found.met, found.failing)) else None
+
+
+def note_contact(state: StateFolder, run: str, contact: Contact) -> None:
+    """Note how a run stands; a full disk is no error, as the note is for people to read."""
+    with suppress(OSError), contact_folder(state).opened(make=True) as folder:
+        folder.replace(f"{run}.json", [msgspec.json.encode(contact)])
