@@ -2,7 +2,7 @@
 
 import { button, el } from "./dom.js";
 import { draw } from "./draw.js";
-import { svg } from "./figure.js";
+import { SvgContext } from "./svg_context.js";
 
 // `saved(file)`: a browser was given the file.
 export function saveFigure(plot, run, saved) {
@@ -16,11 +16,17 @@ export function saveFigure(plot, run, saved) {
     "dialog",
     { class: "dialog", "aria-label": "Save the view", onclose: () => dialog.remove() },
     el("h2", {}, "Save the view"),
-    el("p", {}, "As it is drawn now. `evogit graph --format html` makes one file of the whole run."),
+    el("p", {}, "As it is drawn now. `evogit export run.html` makes one file of the whole run."),
     el("div", { class: "buttons end" }, button("Cancel", () => dialog.close()), button("PNG", () => png(plot.scene(), (blob) => give(blob, "png"))), button("SVG", () => give(new Blob([svg(plot.scene())], { type: "image/svg+xml" }), "svg"), { class: "primary" })),
   );
   document.body.append(dialog);
   dialog.showModal();
+}
+
+function svg(scene) {
+  const context = new SvgContext(scene.width, scene.height);
+  draw(context, scene);
+  return context.toString();
 }
 
 function png(scene, give) {

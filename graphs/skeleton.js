@@ -1,6 +1,6 @@
 // Which candidates are shown: the skeleton, what a filter chose, and into whom the rest is folded.
 
-// Those that a person looks for, and all that they come from: as `skeleton` in evogit/review/skeleton.py.
+// Those that a person looks for, and all that they come from: as `skeleton` in evogit/review/graph.py.
 export function skeleton(run) {
   const wanted = [run.seed, run.best, ...run.records, ...run.decided, ...Object.values(run.living)];
   const shown = run.ancestors(wanted.filter((index) => index !== null && index !== undefined));

@@ -35,7 +35,6 @@ OWNERS = {
     "httpx2": "llm",
     "openai": "llm",
     "pygit2": "repository",
-    "quickjs": "page",
     "ray": "evaluation",
     "starlette": "page",
     "tree_sitter": "source",
@@ -49,7 +48,6 @@ BROUGHT = {
     "numpy": "matplotlib",
     "pydantic_core": "pydantic",
     "requests": "docker",
-    "resvg_py": "resvg-py",
     "yaml": "PyYAML",
     "tree_sitter": "tree-sitter-language-pack",
     "tree_sitter_language_pack": "tree-sitter-language-pack",
@@ -82,7 +80,7 @@ STARTERS: dict[str, tuple[set[str], str]] = {
     "evogit/cli/commands/doctor.py": ({"sys.executable"}, "prints it"),
     "evogit/cli/commands/serve.py": ({"webbrowser"}, "the browser of a user who typed --open"),
     "evogit/evaluation/evaluator_main.py": ({"os.fork"}, "the evaluator processes"),
-    "evogit/library/forked_calls.py": ({"os.fork"}, "calls a function in a fork"),
+    "evogit/library/calls.py": ({"os.fork"}, "calls a function in a fork"),
     "evogit/sandbox/interpreter.py": ({"sys.executable"}, "finds the Python of sandboxes"),
     "evogit/subprocesses.py": ({"subprocess", "create_subprocess_exec", "sys.executable"}, "the one place"),
     "sandbox/foreign/evaluate_container.py": ({"subprocess"}, JAIL),
@@ -224,7 +222,7 @@ def commands_stand_alone(sources: Sequence[Source]) -> Iterator[str]:
 
 
 def third_party_has_one_owner(sources: Sequence[Source]) -> Iterator[str]:
-    """One place imports each of pygit2, docker and openai."""
+    """One place imports each of pygit2, docker, openai and others."""
     for source in sources:
         for line, name in source.imported:
             owner = OWNERS.get(name.split(".")[0])

@@ -136,7 +136,7 @@ def _await(terminal: Terminal, waiting: Waiting, repository: Repository, run: st
         terminal.data({"schema": SCHEMA, "run": run, "pid": waiting.child, **where})
         return 0
     name = f" --name {run}" if len(repository.runs()) > 1 else ""
-    look, state, stop = (typed(repository, each + name) for each in ("attach", "status", "stop"))
+    look, state, stop = (typed(repository, each + name) for each in ("watch", "status", "stop"))
     facts = {"look": f"{look}, or {state}", "stop": stop, "log": escape(str(repository.log_file(run)))}
     goes_on = f" goes on as process {waiting.child}, also when this terminal is closed"
     terminal.print([Text.assemble((run, "bold"), goes_on)])

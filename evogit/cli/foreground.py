@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Sequence
 
 from evogit.agents.population import no_models, no_programs
 from evogit.cli.background_process import BackgroundProcess
@@ -14,7 +15,7 @@ from evogit.cli.hooks import NO_HOOKS, Hooks
 from evogit.cli.lines.summary import Done
 from evogit.cli.options.agents import AgentSetup
 from evogit.cli.terminal import Terminal, silence
-from evogit.cli.watch import Dashboard, EventLines, Several, Watch
+from evogit.cli.watch import Dashboard, EventLines, Watch
 from evogit.config import Task
 from evogit.config.run_settings import Settings
 from evogit.core import RunStarted, Stopped
@@ -44,24 +45,27 @@ def evolve(
     """
     shown: Watch = Dashboard(terminal, settings) if terminal.live else EventLines(terminal, quiet)
     secrets = setup.models.secrets if setup else ()
-    watch = Several([shown, *hooks.watches(repository, terminal, secrets)])
+    watches = [shown, *hooks.watches(repository, terminal, secrets)]
     run = Run(
         repository,
         task,
         name,
         settings,
-        watch,
+        shown,
         models=setup.models.get if setup else no_models,
         programs=setup.programs.make_agents if setup else no_programs,
         secrets=secrets,
     )
-    watch.follow(run.history)
+    for watch in watches:
+        watch.follow(run.history)
+    for watch in watches[1:]:
+        run.journal.subscribe(watch.entry)
     if background:
         run.journal.subscribe(background.follow(run.context))
     run.journal.subscribe(lambda entry: _list(run, terminal) if isinstance(entry.event, RunStarted) else None)
     began, before = time.monotonic(), run.history.counts.evaluated
     with asyncio.Runner(loop_factory=AwakeLoop) as runner:
-        stopped = runner.run(_evolve(run, watch, setup.models if setup else None, hangs_up=background is None))
+        stopped = runner.run(_evolve(run, watches, setup.models if setup else None, hangs_up=background is None))
     return Done(run, stopped, time.monotonic() - began, run.history.counts.evaluated - before)
 
 
@@ -73,9 +77,9 @@ def _list(run: Run, terminal: Terminal) -> None:
         terminal.note(f"`evogit status --all` will not list this run: {error.strerror}: {error.filename}", "yellow")
 
 
-async def _evolve(run: Run, watch: Watch, models: OpenModels | None, *, hangs_up: bool) -> Stopped:
-    evolving = asyncio.create_task(_to_the_end(run, watch))
-    drawing = asyncio.create_task(watch.draw())
+async def _evolve(run: Run, watches: Sequence[Watch], models: OpenModels | None, *, hangs_up: bool) -> Stopped:
+    evolving = asyncio.create_task(_to_the_end(run, watches))
+    drawing = [asyncio.create_task(watch.draw()) for watch in watches]
     asked = False
 
     def stop() -> None:
@@ -84,7 +88,8 @@ async def _evolve(run: Run, watch: Watch, models: OpenModels | None, *, hangs_up
             evolving.cancel()  # everything that was journalled is safe, whatever is cut off
         asked = True
         run.stop("interrupted")
-        watch.stopping()
+        for watch in watches:
+            watch.stopping()
 
     def hang_up() -> None:  # comes twice from a closed terminal, from the kernel and from the shell: no second request
         _forget_terminal()
@@ -100,15 +105,16 @@ async def _evolve(run: Run, watch: Watch, models: OpenModels | None, *, hangs_up
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:
-        drawing.cancel()
-        watch.close()
+        for task, watch in zip(drawing, watches, strict=True):
+            task.cancel()
+            watch.close()
         if models:
             await models.close()
 
 
-async def _to_the_end(run: Run, watch: Watch) -> Stopped:
+async def _to_the_end(run: Run, watches: Sequence[Watch]) -> Stopped:
     stopped = await run.evolve()
-    await watch.finish()
+    await asyncio.gather(*(watch.finish() for watch in watches))
     return stopped
 
 

@@ -40,7 +40,6 @@ SECTIONS: dict[str, dict[str, Listed]] = {
     "Look": {
         "status": Listed("status", "how a run stands", "evogit status"),
         "watch": Listed("watch", "a run on the screen, live", "evogit watch"),
-        "attach": Listed("attach", "follow a run at work", "evogit attach"),
         "log": Listed("log", "candidates, newest first", "evogit log -n 20"),
         "graph": Listed("graph", "the family tree", "evogit graph -n 12"),
         "show": Listed("show", "one candidate in full", "evogit show best"),
@@ -48,8 +47,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "blame": Listed("blame", "who brought which line", "evogit blame best main.py"),
         "report": Listed("report", "the summary of a run", "evogit report --format markdown"),
         "serve": Listed("serve", "the same as a page", "evogit serve --open"),
-        "plot": Listed("plot", "figures for a paper", "evogit plot best -o best.pdf"),
-        "export": Listed("export", "a candidate's files", "evogit export best ./out"),
+        "export": Listed("export", "files, figures, page, table", "evogit export best ./out"),
     },
     "Decide": {
         "land": Listed("land", "merge into your branch", "evogit land best --squash"),

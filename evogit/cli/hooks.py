@@ -109,7 +109,7 @@ def with_hooks(command: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-class Log:
+class Log(Watch):
     """Appends one line per event to a file, whatever the terminal shows."""
 
     def __init__(self, path: Path, terminal: Terminal, secrets: Sequence[str]) -> None:
@@ -129,18 +129,9 @@ class Log:
         """Write it down."""
         self._write(event_line(self._view, entry.event).plain, entry.time)
 
-    def activity(self, agent: str, doing: str) -> None:
-        """An agent's activity is not an event."""
-
     def stopping(self) -> None:
         """Write that down, too."""
         self._write("stopping   what is under way has some seconds", time.time())
-
-    async def draw(self) -> None:
-        """Nothing to draw."""
-
-    async def finish(self) -> None:
-        """Nothing to wait for."""
 
     def close(self) -> None:
         """Close the file."""
@@ -159,7 +150,7 @@ class Log:
             self._terminal.note(f"the log ends here: {error.strerror}", "yellow")
 
 
-class OnBest:
+class OnBest(Watch):
     """Runs a person's command for the best, one at a time; of several that came meanwhile only the latest."""
 
     def __init__(self, command: str, environment: Mapping[str, str], terminal: Terminal) -> None:
@@ -180,24 +171,12 @@ class OnBest:
         if self._news() and (self._running is None or self._running.done()):
             self._running = asyncio.create_task(self._tell())
 
-    def activity(self, agent: str, doing: str) -> None:
-        """No news about the best."""
-
-    def stopping(self) -> None:
-        """No news about the best."""
-
-    async def draw(self) -> None:
-        """Nothing to draw."""
-
     async def finish(self) -> None:
         """Let the command for the last best end; one that takes too long goes on by itself."""
         if self._running is not None:
             done, _ = await asyncio.wait([self._running], timeout=PATIENCE)
             if not done:
                 self._terminal.note(f"--on-best has not ended after {PATIENCE:g} s, and goes on", "yellow")
-
-    def close(self) -> None:
-        """Nothing to close."""
 
     def _news(self) -> bool:
         return self._history.best not in (None, self._history.seed, self._told)

@@ -27,12 +27,13 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "sandbox": ("doctor",),
     "gc": ("clean", "--evidence", "failed"),
     "rm": ("clean", "--all"),
+    "attach": ("watch",),
+    "plot": ("export", "--figure"),
 }
 """An old command -> the beginning of the new command line. Options that are hidden are left out of the message."""
 
 OPTIONS: dict[tuple[str, str], str] = {
     ("check", "--any"): "--force",
-    ("log", "--csv"): "--format=csv",
     ("report", "--until"): "--target",
     ("judge", "--pairs"): "-n",
     ("bench", "--methods"): "--method",

@@ -28,8 +28,8 @@ from evogit.history.context import StoredRun
 from evogit.library.ask_and_tell import ASK, asked_evaluation
 from evogit.library.function_backend import Evaluate, FunctionBackend
 from evogit.library.function_task import FunctionTask, Metrics, function_task
+from evogit.library.notebook import Progress, stream_of_person
 from evogit.library.population import AgentLike, Population
-from evogit.library.progress import Progress, stream_of_person
 from evogit.library.result import Result
 from evogit.library.seed import Seed, SeedLike
 from evogit.repository import Repository, check_run_name

@@ -18,10 +18,9 @@ from msgspec.structs import asdict, replace
 from evogit.config.run_settings import is_above_zero
 from evogit.core import Cost, Evaluation, Evidence, EvoGitError, Files, Judged, UsageError
 from evogit.engine.evaluations import EvaluationBackend
-from evogit.library.answers import Answer, answer_of, answer_to
-from evogit.library.forked_calls import EndedError, in_fork
+from evogit.library.ask_and_tell import Answer, answer_of, answer_to
+from evogit.library.calls import EndedError, GivenUpError, in_fork, in_thread
 from evogit.library.function_task import FunctionTask
-from evogit.library.threaded_calls import GivenUpError, in_thread
 
 Evaluate = Callable[[Path], object] | Callable[[Path], Awaitable[object]]
 """Given where a candidate is, says what it is worth: a number, or a dict of numbers; or raises."""

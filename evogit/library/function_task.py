@@ -13,7 +13,7 @@ from typing import Any
 
 from evogit.config import Task
 from evogit.core import Direction, Judged, Metric, UsageError, shown
-from evogit.library.answers import FEEDBACK
+from evogit.library.ask_and_tell import FEEDBACK
 from evogit.library.seed import Seed
 
 Metrics = str | Sequence[str] | Mapping[str, Direction]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ from evogit.core import (
     Evaluation,
     Judged,
     Metric,
+    NotFoundError,
     RefusedError,
     RepositoryError,
     StopReason,
@@ -22,7 +24,6 @@ from evogit.core import (
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.history.standing import Standing, Verdict, places, standing
-from evogit.library.dataframe import dataframe
 from evogit.library.notebook import html, summary, told
 from evogit.repository import Repository, reason_in
 from evogit.repository.repository import Repository as _Repository
@@ -35,6 +36,9 @@ from evogit.run import Run
 from evogit.text import measured
 
 logger = logging.getLogger(__name__)
+
+LIBRARIES: Mapping[str, Mapping[str, Any]] = {"pandas": {}, "polars": {"infer_schema_length": None, "strict": False}}
+"""Library -> what its `DataFrame` is told beside the columns, which hold numbers, texts and None."""
 
 
 def read(folder: str | Path | Repository | Run = ".", name: str | None = None) -> Result:
@@ -390,3 +394,27 @@ class CandidateView:
         score = "" if known.score is None else measured(known.score, known.margin, places(self._history))
         worth = f"{self._result.metric.name} {score}" if score else known.status
         return f"<CandidateView {self.id[:7]}: {worth}, {self.title!r}>"
+
+
+def dataframe(columns: Mapping[str, Sequence[object]], library: str | None = None) -> Any:
+    """A data frame of `library`, or of the first one that is installed.
+
+    Raises:
+        NotFoundError: it is not installed, or none is.
+        UsageError: it is none that is known.
+    """
+    if library is not None and library not in LIBRARIES:
+        raise UsageError(f"expected {' or '.join(LIBRARIES)}, got {library!r}")
+    wanted = [library] if library else list(LIBRARIES)
+    for name in wanted:
+        try:
+            module = import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name != name:
+                raise
+            continue
+        return module.DataFrame(dict(columns), **LIBRARIES[name])
+    raise NotFoundError(
+        f"a data frame needs {' or '.join(wanted)}, which is not installed here: pip install {wanted[0]}; "
+        "without it, `evogit log --csv` writes the same columns to a file"
+    )

@@ -19,7 +19,7 @@ from evogit.repository import Repository
 from evogit.repository.evidence import FEEDBACK, SESSION, is_prompt, read_feedback, session_facts
 from evogit.review.decisions import decision_record, said_of
 from evogit.review.evidence_files import gone, read
-from evogit.review.followed_run import forecast_record
+from evogit.review.forecast import Pace, forecast_record
 from evogit.review.json_records import candidate_record, finite
 from evogit.review.reporting import report_record
 from evogit.review.spending import last_limits, uses
@@ -191,7 +191,7 @@ def report(run: Run) -> Record:
     found = report_record(run.repository, run.history)
     limits = last_limits(run.history)
     used = [{**to_builtins(use), "share": use.share} for use in uses(run.history, limits)]
-    return {**found, "uses": used, "forecast": forecast_record(run.run, run.pace, time.time())}
+    return {**found, "uses": used, "forecast": forecast_record(run.run, Pace(run.history), time.time())}
 
 
 def decisions(run: Run) -> Record:

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from evogit.page.inline import AGAIN, source_hash
+from evogit.page.assets import AGAIN, source_hash
 
 CSP = "; ".join(
     [

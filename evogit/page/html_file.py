@@ -16,10 +16,9 @@ from msgspec import Struct
 from evogit.content import content
 from evogit.core import Candidate
 from evogit.page import details
-from evogit.page.inline import source_hash
-from evogit.page.modules import script
+from evogit.page.assets import script, source_hash
 from evogit.page.payload import FollowedRun, Record
-from evogit.review.graph_skeleton import skeleton
+from evogit.review.graph import skeleton
 
 LARGEST = 1_400_000
 """Bytes of what is told, compressed; base64 and the page itself come to it, which makes less than 2 MB."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -63,7 +64,9 @@ def new_figure(width: float, height: float) -> Iterator[Figure]:
 def saved(figure: Figure, kind: str) -> bytes:
     """The file of a figure, one of KINDS; equal figures give equal files."""
     out = io.BytesIO()
-    figure.savefig(out, format=kind, dpi=160, metadata=UNDATED[kind])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)  # names in other scripts
+        figure.savefig(out, format=kind, dpi=160, metadata=UNDATED[kind])
     return out.getvalue()
 
 

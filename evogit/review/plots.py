@@ -12,9 +12,10 @@ from evogit.history.phylogeny import Phylogeny
 from evogit.repository import Repository
 from evogit.review.contributors import contributions
 from evogit.review.figures import COLOURS, band, new_figure, saved, whole_course
-from evogit.review.graph_skeleton import skeleton
+from evogit.review.graph import skeleton
 from evogit.review.json_records import known_ends
 from evogit.review.timeline import TimelinePoint, course, entries_of
+from evogit.text import one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +31,9 @@ SLICES = 60
 """Points of time of which shares are told."""
 
 MOST_BARS = 15
+
+MAX_LABEL_CHARS = 40
+"""Of foreign text: names and titles, made harmless, as SVG may hold no control character."""
 
 
 class PlottedRun:
@@ -83,7 +87,7 @@ def _best(axes: Axes, runs: Sequence[PlottedRun], axis: Axis, mean: bool) -> Non
     if metric.best_known is not None:
         axes.axhline(metric.best_known, color="#888888", linewidth=0.9, linestyle=":", label="best known")
     axes.set_xlabel(axis)
-    axes.set_ylabel(f"best {metric.name} so far")
+    axes.set_ylabel(f"best {one_line(metric.name, MAX_LABEL_CHARS)} so far")
     axes.grid(axis="y", color="#dddddd", linewidth=0.7)
     axes.legend(frameon=False)
 
@@ -95,7 +99,7 @@ def _one(axes: Axes, run: PlottedRun, axis: Axis, colour: str) -> None:
         raise UsageError(f"expected known {axis} of the run {history.run}, got none: prices are not known")
     times = [at for at, _ in points]
     values = [_value(history, each) for _, each in points]
-    axes.step(times, values, color=colour, where="post", label=history.run)
+    axes.step(times, values, color=colour, where="post", label=one_line(history.run, MAX_LABEL_CHARS))
     around = [known_ends(history.interval(str(each.best))) for _, each in points]
     if any(pair and pair[0] != pair[1] for pair in around):
         low, high = zip(*[pair or (float("nan"),) * 2 for pair in around], strict=True)
@@ -145,9 +149,16 @@ def _lineage(axes: Axes, runs: Sequence[PlottedRun], axis: Axis, mean: bool) -> 
     for number, agent in enumerate(sorted(agents, key=lambda name: (name != "seed", len(name), name))):
         points = [point for each, point in place.items() if history.phylogeny[each].agent == agent]
         colour = COLOURS[number % len(COLOURS)]
-        axes.scatter([x for x, _ in points], [y for _, y in points], s=14, color=colour, label=agent, zorder=3)
+        axes.scatter(
+            [x for x, _ in points],
+            [y for _, y in points],
+            s=14,
+            color=colour,
+            label=one_line(agent, MAX_LABEL_CHARS),
+            zorder=3,
+        )
     axes.set_xlabel("evaluations")
-    axes.set_ylabel(history.metric.name)
+    axes.set_ylabel(one_line(history.metric.name, MAX_LABEL_CHARS))
     axes.legend(frameon=False, ncols=2)
 
 
@@ -163,7 +174,7 @@ def _shares(axes: Axes, runs: Sequence[PlottedRun], axis: Axis, mean: bool) -> N
     width = max(len(born) // SLICES, 1)
     slices = [Counter(born[start : start + width]) for start in range(0, len(born), width)]
     rows = [[each[name] / each.total() for each in slices] for name in founders]
-    names = [f"{each[:7]} {phylogeny[each].title}"[:40] for each in founders]
+    names = [one_line(f"{each[:7]} {phylogeny[each].title}", MAX_LABEL_CHARS) for each in founders]
     colours = [COLOURS[number % len(COLOURS)] for number in range(len(founders))]
     axes.stackplot([width * k for k in range(len(slices))], *rows, labels=names, colors=colours)
     axes.set_xlabel("evaluations")
@@ -199,8 +210,12 @@ def _operators(axes: Axes, runs: Sequence[PlottedRun], axis: Axis, mean: bool) -
     """What each operator and kind of merge brought on the way to the best."""
     history = runs[0].history
     found = sorted(contributions(history)["operators"], key=lambda each: -abs(each["gained"]))[:MOST_BARS][::-1]
-    names = [f"{each['name']}  ({each['improved']} of {each['proposals']})" for each in found]
+    names = [
+        f"{one_line(each['name'], MAX_LABEL_CHARS)}  ({each['improved']} of {each['proposals']})" for each in found
+    ]
     merges = [each["name"].startswith(("merge", "graft")) for each in found]
     axes.barh(names, [each["gained"] for each in found], color=[COLOURS[merge] for merge in merges])
-    axes.set_xlabel(f"{history.metric.name} gained on the way to the best (better ones of proposals)")
+    axes.set_xlabel(
+        f"{one_line(history.metric.name, MAX_LABEL_CHARS)} gained on the way to the best (better ones of proposals)"
+    )
     axes.grid(axis="x", color="#dddddd", linewidth=0.7)

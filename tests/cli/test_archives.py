@@ -254,9 +254,9 @@ def test_nothing_waits_for_a_pipe_among_the_worktrees_of_an_archive(small: Small
 @pytest.mark.parametrize(
     ("words", "name", "target"),
     [
-        (("graph", "--format", "json", "-o", "graph.json"), "graph.json", ".bashrc"),
-        (("graph", "--format", "json", "-o", "out/toy"), "out", "."),
-        (("plot", "best", "-o", "toy.svg"), "toy.svg", ".bashrc"),
+        (("export", "toy.csv"), "toy.csv", ".bashrc"),
+        (("export", "-o", "out/toy.csv"), "out", "."),
+        (("graph", "--format", "html", "-o", "toy.html"), "toy.html", ".bashrc"),
         (("run", "sine", "--log", "toy.log"), "toy.log", "toy.log"),
         (("run", "sine", "--record", "calls"), "calls", ".bashrc"),
         (("bench", "sine"), "evogit-bench", "."),
@@ -279,8 +279,8 @@ def test_a_committed_link_does_not_say_where_output_goes(
 
 
 def test_output_does_not_go_into_the_git_folder(small: Small, cli: Cli) -> None:
-    (small.folder / "graph.json").symlink_to(".git/hooks/post-checkout")
-    assert cli("graph", "--format", "json", "-o", "graph.json", cwd=small.folder).code == 2
+    (small.folder / "graph.csv").symlink_to(".git/hooks/post-checkout")
+    assert cli("export", "graph.csv", cwd=small.folder).code == 2
     assert not (small.folder / ".git/hooks/post-checkout").exists()
 
 
@@ -305,10 +305,10 @@ def test_output_goes_where_a_link_within_the_repository_or_of_the_users_leads(
 ) -> None:
     (small.folder / "pictures").mkdir()
     (small.folder / "out").symlink_to("pictures")
-    assert cli("graph", "--format", "json", "-o", "out/a.json", cwd=small.folder).code == 0
+    assert cli("export", "out/a.csv", cwd=small.folder).code == 0
     (tmp_path / "mine").symlink_to(small.folder / "pictures")
-    assert cli("graph", "--format", "json", "-o", tmp_path / "mine" / "b.json", cwd=small.folder).code == 0
-    assert {path.name for path in (small.folder / "pictures").iterdir()} == {"a.json", "b.json"}
+    assert cli("export", tmp_path / "mine" / "b.csv", cwd=small.folder).code == 0
+    assert {path.name for path in (small.folder / "pictures").iterdir()} == {"a.csv", "b.csv"}
 
 
 # --- runs -----------------------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ def task(cli: Cli, tmp_path: Path) -> Iterator[Path]:
     cli("new", "sine")
     yield tmp_path / "sine"
     if (tmp_path / "evogit-sine").exists():
-        cli("-C", "evogit-sine", "stop")
+        cli("-C", "evogit-sine", "stop", "--wait")
 
 
 def wait_for_text(file: Path, last: str = "\n") -> str:
@@ -56,9 +56,9 @@ def wait_for_text(file: Path, last: str = "\n") -> str:
 
 
 def following(folder: Path) -> subprocess.Popen[str]:
-    """An `evogit attach` that has seen an evaluation."""
+    """An `evogit watch` that has seen an evaluation."""
     follower = subprocess.Popen(
-        [EVOGIT, "-C", "evogit-sine", "attach"],
+        [EVOGIT, "-C", "evogit-sine", "watch"],
         cwd=folder,
         env=environment(folder),
         stdout=subprocess.PIPE,
@@ -88,20 +88,20 @@ def test_a_detached_run_outlives_its_terminal_and_is_followed_to_its_end(
     os.close(ours)  # the terminal is closed
     os.killpg(shell.pid, signal.SIGHUP)
     shell.wait(timeout=PATIENCE)
-    assert "evogit -C evogit-sine attach" in said.replace(str(EVOGIT), "evogit")
+    assert "evogit -C evogit-sine watch" in said.replace(str(EVOGIT), "evogit")
     (listed,) = cli("status", "--all", "--json").json["runs"]
     assert (listed["run"], len(listed["engines"]), listed["stopped_because"]) == ("sine", 1, None)
     os.kill(int(said.split("process ")[1].split(",")[0]), signal.SIGHUP)
     assert cli(*ENDLESS).code == 4  # the refused one is no news to those who look
     follower = following(tmp_path)
-    assert cli("-C", "evogit-sine", "stop").code == 0
+    assert cli("-C", "evogit-sine", "stop", "--wait").code == 0
     out, _ = follower.communicate(timeout=PATIENCE)
     assert (follower.returncode, "stopped on request" in out) == (0, True), out
     assert wait_for_text(tmp_path / "ended") == "sine asked 0 evogit-sine\n"
     assert "stopped on request" in (tmp_path / "evogit-sine/.git/evogit/logs/sine.log").read_text()
     (listed,) = cli("status", "--all", "--json").json["runs"]
     assert (listed["engines"], listed["stopped_because"]) == ([], "asked")
-    again = cli("-C", "evogit-sine", "attach")
+    again = cli("-C", "evogit-sine", "watch")
     assert (again.code, "stopped on request" in again.out) == (0, True)
 
 
@@ -150,6 +150,11 @@ def test_a_run_that_is_interrupted_while_it_begins_ends_there(cli: Cli, task: Pa
     out, _ = caller.communicate(timeout=PATIENCE)
     assert (caller.returncode, out) == (130, "")
     assert cli("-C", "evogit-sine", "status", "--json").json["stopped_because"] == "interrupted"
+
+
+def test_the_command_of_the_end_may_fail_and_changes_nothing(cli: Cli, task: Path) -> None:
+    done = cli("run", "sine", "--evaluations", "1", "--on-end", "echo no mail here; exit 3")
+    assert (done.code, "--on-end ended with 3: no mail here" in done.err) == (0, True), done.err
 
 
 def test_runs_that_are_gone_are_dropped_from_the_list(cli: Cli, task: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import subprocess
 from pathlib import Path
 
@@ -65,3 +66,32 @@ def test_only_an_empty_folder_is_written_to(cli: Cli, small: Small, tmp_path: Pa
     assert [path.name for path in (tmp_path / "full").iterdir()] == ["mine"]
     assert cli("-C", "repo", "export", "best", "new/deep").code == 0
     assert (tmp_path / "new" / "deep" / "main.py").read_text() == "VALUE = 6\n"
+
+
+def test_the_ending_of_the_path_decides_what_is_written(cli: Cli, small: Small, tmp_path: Path) -> None:
+    Story(small.folder, "second").add(1.0)
+    at = ("-C", "repo", "--name", "toy")
+    assert cli("export", "run.csv", *at).code == 0
+    table = list(csv.DictReader((tmp_path / "run.csv").read_text().splitlines()))
+    assert {row["candidate"] for row in table} == set(vars(small).values()) - {small.folder}
+    assert cli("export", "run.html", *at, "--json").json["file"].endswith("run.html")
+    assert (tmp_path / "run.html").read_text().startswith("<!doctype html>")
+    assert cli("export", "best", "run.html", *at).code == 2
+    assert cli("export", "best", *at).code == 2
+
+
+@pytest.mark.slow
+def test_figures_are_drawn_of_one_run_or_several(cli: Cli, small: Small, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    story = Story(small.folder, "second")
+    story.add(2.0, story.add(1.0))
+    begins = {"a.svg": b"<?xml", "a.pdf": b"%PDF", "a.png": b"\x89PNG"}
+    for name, begin in begins.items():
+        assert cli("export", "--figure", "lineage", name, "-C", "repo", "--name", "toy").code == 0
+        assert (tmp_path / name).read_bytes().startswith(begin)
+    assert cli("export", "--figure", "best", "toy", "second", "-o", "both.svg", "--mean", "-C", "repo").code == 0
+    assert b"mean of 2 runs" in (tmp_path / "both.svg").read_bytes()
+    assert cli("export", "--figure", "shares", "toy", "second", "both.svg", "-C", "repo").code == 2
+    old = cli("graph", "--format", "svg", "-o", "old.svg", "-C", "repo", "--name", "toy")
+    assert (old.code, "evogit export --figure lineage run.svg" in old.err) == (0, True)
+    assert cli("graph", "--format", "dot", "-C", "repo", "--name", "toy").code == 2

@@ -143,7 +143,7 @@ def test_evaluating_runs_nothing_of_the_clone(clone: HostileClone) -> None:
 def test_looking_at_a_run_and_deciding_run_nothing_of_the_clone(clone: HostileClone) -> None:
     begin(clone)
     looking = """status;log;graph;show best;brief best;diff seed best;blame best value.txt;best;report;decisions;runs
-        report --format markdown;plot best -o ../best.svg;export best ../out;land best --dry-run;fsck;gc"""
+        report --format markdown;export ../best.svg;export best ../out;land best --dry-run;fsck;gc"""
     deciding = """promote best -m good --yes;note best -m so --yes;guide more --yes;undo --yes;merge best seed --dry-run
         graft best seed --dry-run"""
     for line in f"{looking};{deciding}".replace("\n", ";").split(";"):

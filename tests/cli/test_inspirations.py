@@ -83,7 +83,6 @@ def test_all_who_ask_for_the_family_know_what_was_copied(cli: Cli, run: Any, tmp
 
     edges = cli(*at, "graph", "--all", "--json").json["edges"]
     assert {"child": better, "parent": first, "index": 1, "kind": "inspiration"} in edges
-    edges = cli(*at, "graph", "--all", "--json").json["edges"]
     drawn = cli(*at, "graph").out
     assert "┄╮" in drawn
     assert first[:7] in drawn

@@ -58,7 +58,7 @@ def test_a_short_graph_keeps_what_tells_most(cli: Cli, small: Small) -> None:
 
 
 def test_graph_as_json_names_candidates_and_edges(cli: Cli, small: Small) -> None:
-    found = cli("-C", "repo", "graph", "--format", "json", "--all").json
+    found = cli("-C", "repo", "graph", "--json", "--all").json
     by_id = {each["commit"]: each for each in found["candidates"]}
     assert set(by_id) == set(vars(small).values()) - {small.folder}
     assert {"child": small.merge, "parent": small.right, "index": 1, "kind": "merge"} in found["edges"]
@@ -284,7 +284,7 @@ def hostile(tmp_path: Path) -> Path:
     return story.folder
 
 
-@pytest.mark.parametrize("command", ["log", "graph --all", "show best", "diff", "status"])
+@pytest.mark.parametrize("command", ["log", "graph --all", "show best", "diff", "status", "watch --once"])
 def test_nothing_that_a_candidate_wrote_reaches_the_terminal_raw(cli: Cli, hostile: Path, command: str) -> None:
     shown = cli("-C", hostile, *command.split()).out
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202e]", shown)

@@ -24,6 +24,8 @@ ARGUMENTS = {
     "sandbox": "--help",
     "gc": "--json",
     "rm": "toy --dry-run --json",
+    "attach": "--json",
+    "plot": "best -o best.svg",
 }
 
 

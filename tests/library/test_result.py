@@ -8,8 +8,8 @@ import pytest
 
 import evogit
 from evogit.core import NotFoundError, UsageError
-from evogit.library.curve import MOST, svg
-from evogit.library.dataframe import dataframe
+from evogit.library.notebook import MAX_STEPS, curve_svg
+from evogit.library.result import dataframe
 from evogit.testing import RecordedRun
 
 
@@ -104,12 +104,12 @@ def test_a_notebook_is_shown_a_table_and_a_curve_whatever_models_wrote(tmp_path:
 
 def test_a_curve_is_short_however_long_the_run_was() -> None:
     curve = [(at, float(at)) for at in range(1, 50_000)]
-    drawn = svg(curve, "<score>")
-    assert drawn.count("H") < MOST + 5
+    drawn = curve_svg(curve, "<score>")
+    assert drawn.count("H") < MAX_STEPS + 5
     assert "&lt;score&gt;" in drawn
     ElementTree.fromstring(drawn)
-    assert svg([], "score") == ""
-    ElementTree.fromstring(svg([(1, 0.5)], "score"))
+    assert curve_svg([], "score") == ""
+    ElementTree.fromstring(curve_svg([(1, 0.5)], "score"))
 
 
 def test_a_data_frame_has_a_row_for_each_candidate(result: evogit.Result) -> None:

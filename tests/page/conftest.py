@@ -24,7 +24,7 @@ Evaluate = Callable[..., Any]
 def javascript() -> Evaluate:
     """Runs an expression over the page's own modules and some told values, and gives back what it is worth."""
     quickjs = pytest.importorskip("quickjs")
-    from evogit.page.modules import script
+    from evogit.page.assets import script
 
     context = quickjs.Context()
     context.set_max_stack_size(16 << 20)

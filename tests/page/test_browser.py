@@ -249,7 +249,7 @@ def test_the_file_opens_from_disk_asks_nobody_and_has_everything(
 
 def export(served: Served, file: Path, home: Path, *options: str) -> None:
     """Write the run as one file."""
-    command = [EVOGIT, "graph", "--format", "html", "-o", file, "--name", "toy", "--repo", served.folder, *options]
+    command = [EVOGIT, "export", file, "--name", "toy", "--repo", served.folder, *options]
     subprocess.run(command, env=environment(home), check=True, capture_output=True)
 
 

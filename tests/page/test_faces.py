@@ -27,7 +27,7 @@ from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.history.standing import places, standing
 from evogit.library.result import CandidateView, Result
-from evogit.page.columns import Columns
+from evogit.page.payload import Columns
 from evogit.repository import Repository
 from evogit.review.json_records import candidate_record, status_record
 from evogit.testing import RecordedHistory

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shutil
@@ -144,7 +145,7 @@ def look_at(page: Page, what: str) -> None:
     texts = page.evaluate(TEXTS)
     assert sum(map(len, texts)) < 2 * MEGABYTE
     for text in texts:
-        unseen = {char for at, char in enumerate(text) if char not in "\n\t" and not is_seen(text, at)}
+        unseen = {char for at, char in enumerate(text) if char not in "\r\n\t" and not is_seen(text, at)}
         assert not unseen, (what, ascii(unseen), ascii(text[:200]))
 
 
@@ -213,7 +214,7 @@ def export(folder: Path, file: Path, *words: str) -> Path:
 def test_nothing_of_a_hostile_run_is_run_fetched_or_hidden_in_its_file(
     browser: Browser, hostile: Path, home: Home, tmp_path: Path
 ) -> None:
-    file = export(hostile, tmp_path / "run.html", "graph", "--format", "html")
+    file = export(hostile, tmp_path / "run.html", "export")
     assert file.stat().st_size < 2 * MEGABYTE
     with logged(browser, tmp_path / "net.json") as chromium, opened(chromium) as page:
         for state in STATES:
@@ -237,14 +238,15 @@ TEXTUAL = (
         ["diff", "best"],
     ),
     *(
-        ["log", "--decisions"],
+        ["decisions"],
+        ["best"],
         ["log", "--json"],
         ["show", "best", "--json"],
         ["report", "--json"],
-        ["graph", "--format", "json"],
+        ["graph", "--json"],
     ),
-    ["show", "--move", "5"],
-    *(["report", "--format", "markdown"], ["show", "best", "--file", "reply.md"], ["graph", "--format", "svg"]),
+    *(["log", "--csv"], ["show", "--move", "5"], ["watch", "--once"]),
+    *(["report", "--format", "markdown"], ["show", "best", "--file", "reply.md"]),
 )
 
 
@@ -253,7 +255,7 @@ def test_terminals_and_files_get_no_character_that_cannot_be_seen(cli: Cli, host
         done = cli(*words, "-C", hostile)
         assert done.code == 0, (words, done.err)
         for text in (done.out, done.err):
-            unseen = {char for at, char in enumerate(text) if char not in "\n\t" and not is_seen(text, at)}
+            unseen = {char for at, char in enumerate(text) if char not in "\r\n\t" and not is_seen(text, at)}
             assert not unseen, (words, ascii(unseen))
 
 
@@ -261,13 +263,16 @@ def test_a_program_that_prints_a_megabyte_in_one_line_fills_no_terminal(cli: Cli
     assert max(map(len, cli("show", "best", "-C", hostile).out.splitlines())) < 10_000
 
 
-def test_files_for_other_programs_are_what_they_say(cli: Cli, hostile: Path) -> None:  # noqa: F811
-    def told(kind: str) -> str:
-        return cli("graph", "--all", "--format", kind, "-C", hostile).out
-
-    drawn = {each.tagName for each in minidom.parseString(told("svg")).getElementsByTagName("*")}
-    assert drawn <= {"svg", "g", "path", "text", "clipPath"}
-    assert len(json.loads(told("json"))["candidates"]) == 5
+def test_files_for_other_programs_are_what_they_say(cli: Cli, hostile: Path, tmp_path: Path) -> None:  # noqa: F811
+    for name in ("run.csv", "lineage.svg"):
+        assert cli("export", "--figure", "lineage", tmp_path / name, "-C", hostile).code == 0
+    tags = {each.tagName for each in minidom.parse(str(tmp_path / "lineage.svg")).getElementsByTagName("*")}
+    assert not tags & {"script", "a", "image", "foreignObject"}
+    rows = list(csv.reader((tmp_path / "run.csv").read_text().splitlines()))
+    assert {len(row) for row in rows} == {len(rows[0])}
+    assert len(rows) == 6
+    assert not any(cell.startswith(("=", "@")) for row in rows for cell in row)
+    assert len(cli("graph", "--all", "--json", "-C", hostile).json["candidates"]) == 5
 
 
 def test_a_report_in_markdown_has_no_html_and_no_link_of_others(cli: Cli, hostile: Path) -> None:  # noqa: F811

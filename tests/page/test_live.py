@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from evogit.core import NotFoundError
-from evogit.page import live
-from evogit.page.live import Live
+from evogit.page import app as live
+from evogit.page.app import Live
 
 
 async def test_who_does_not_keep_up_starts_over_and_holds_no_more_than_a_hundred(

@@ -6,13 +6,13 @@ import re
 from collections import Counter
 
 from evogit.content import content
-from evogit.page.modules import script
+from evogit.page.assets import script
 
 NAMED = re.compile(r"^(?:export )?(?:async )?(?:function\*?|const|let|class) (\w+)", re.MULTILINE)
 
 
 def test_no_two_modules_have_the_same_name_at_their_top() -> None:
-    """In one script they would be one: the file that `graph --format html` writes would not begin."""
+    """In one script they would be one: the file that `export run.html` writes would not begin."""
     modules = [file.read_text(encoding="utf-8") for file in content("graphs").glob("*.js")]
     named = Counter(name for text in modules for name in NAMED.findall(text))
     assert [name for name, times in named.items() if times > 1] == []

@@ -167,7 +167,7 @@ def check_the_same(page: dict[str, Any], followed: FollowedRun) -> None:
 
 def test_exports_tell_the_same_numbers(tmp_path: Path, javascript: Evaluate) -> None:
     def printed(*options: str) -> str:
-        command = ["graph", "--all", *options, "--repo", tmp_path / "repository"]
+        command = [*options, "--repo", tmp_path / "repository"]
         done = run_forked(command, cwd=tmp_path, env=environment(tmp_path))
         assert done.code == 0, done.err
         return done.out
@@ -177,8 +177,8 @@ def test_exports_tell_the_same_numbers(tmp_path: Path, javascript: Evaluate) -> 
         story.step()
     followed = FollowedRun(Repository.open(tmp_path / "repository"), "r7")
     page = javascript(TEXTS, told=followed.payload(read_only=False), deltas=[])
-    rows = list(csv.DictReader(printed("--format", "tsv").splitlines(), delimiter="\t"))
-    graph = json.loads(printed("--json"))
+    rows = list(csv.DictReader(printed("log", "--csv").splitlines()))
+    graph = json.loads(printed("graph", "--all", "--json"))
     values = {each["commit"][:8]: each["metrics"].get("score") for each in graph["candidates"]}
     told = {each["id"]: each["score"] for each in page["candidates"]}
     assert len(rows) == len(told) == len(values)

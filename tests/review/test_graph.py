@@ -26,8 +26,7 @@ from evogit.history.context import StoredRun
 from evogit.history.state import standing
 from evogit.repository import Repository
 from evogit.review import agents, decide, effect, most_telling, open_run, resolve, rows
-from evogit.review.graph_lanes import Way, lanes
-from evogit.review.graph_skeleton import skeleton
+from evogit.review.graph import Way, lanes, skeleton
 from evogit.testing import run_started
 
 

@@ -1,66 +1,150 @@
-"""`evogit export`: a candidate's files, for a person to use."""
+"""`evogit export`: a candidate's files, or a run as a figure, a page or a table."""
 
 from __future__ import annotations
 
+import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from evogit.cli.files import figure_file, page_file, write_table
 from evogit.cli.lines.view import SHORT
-from evogit.cli.locate_run import Place
-from evogit.cli.options.shared import REVISION, OutputPath, with_run, with_terminal
+from evogit.cli.locate_run import Place, find_repository, open_place
+from evogit.cli.options.shared import REVISION, OutputPath, name_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count, escape
-from evogit.core import NotFoundError
-from evogit.review import SCHEMA, resolve
+from evogit.core import NotFoundError, UsageError
+from evogit.review import SCHEMA, open_run, resolve
 from evogit.review.export import check_empty
 from evogit.review.export import export as write
+from evogit.review.figures import KINDS
 from evogit.review.json_records import front_record
+
+if TYPE_CHECKING:
+    from evogit.review.plots import Axis, Kind
+
+FILE_ENDINGS = (*KINDS, "html", "csv")
 
 
 @click.command()
-@click.argument("rev", type=REVISION)
-@click.argument("folder", type=OutputPath(), metavar="DIR")
-@with_run
+@click.argument("words", type=REVISION, nargs=-1, metavar="[REV | RUN...] [PATH]")
+@click.option("-o", "--output", type=OutputPath(), metavar="PATH", help="PATH, wherever it stands.")
+@click.option(
+    "--figure",
+    type=click.Choice(["best", "lineage", "shares", "operators"]),
+    default="best",
+    show_default=True,
+    help="For .svg, .png and .pdf: the best so far; the lineage of the living; the shares of lineages; the operators.",
+)
+@click.option(
+    "--against",
+    type=click.Choice(["evaluations", "seconds", "dollars"]),
+    default="evaluations",
+    show_default=True,
+    help="The horizontal axis of the figure `best`.",
+)
+@click.option("--mean", is_flag=True, help="For the figure `best`: the mean of several runs with its 95 % interval.")
+@click.option("--redact", is_flag=True, help="For .html: leave out prompts, replies and output.")
+@name_option
+@with_repo
 @with_terminal
-def export(place: Place, terminal: Terminal, rev: str, folder: Path) -> None:
-    """Write the files of REV into DIR, which must be empty or absent.
+def export(
+    repo: str | None,
+    name: str | None,
+    terminal: Terminal,
+    words: Sequence[str],
+    output: Path | None,
+    figure: Kind,
+    against: Axis,
+    mean: bool,
+    redact: bool,
+) -> None:
+    """Write a candidate's files, or the run in the format that PATH ends in.
 
-    With several objectives `front` is all that are unbeaten, each in a folder named by its id, and front.json.
+    \b
+    evogit export best DIR         the files of a candidate, into an empty or new folder
+    evogit export front DIR        the same of all candidates that are unbeaten on several objectives
+    evogit export best.pdf         a figure: .svg, .png or .pdf; of several runs: RUN1 RUN2 best.pdf
+    evogit export run.html         the page as one file, to send to somebody
+    evogit export run.csv          all candidates as a table (RFC 4180)
 
     Links that lead out of DIR, submodules and unsafe paths are left out and named.
-    """
-    if rev == "front":
-        _export_front(place, terminal, folder)
+    """  # noqa: D301 - click's mark for lines that stay apart
+    words = list(words)
+    if output is None and words and (len(words) == 2 or _ending(Path(words[-1]))):
+        output = OutputPath().convert(words.pop(), None, click.get_current_context())
+    if output is None:
+        raise UsageError("expected where to write, such as `evogit export best DIR` or `evogit export best.pdf`")
+    ending = _ending(output)
+    if ending in KINDS:
+        repository = find_repository(repo)
+        runs = words or [open_run(repository, name).history.run]
+        places = [open_place(repo, run) for run in runs]
+        _write_file(terminal, output, figure_file(places, figure, against, ending, mean=mean))
         return
+    place = open_place(repo, name)
+    if words[1:] or (ending and words):
+        raise UsageError(f"expected one candidate or run, got {' '.join(words)}")
+    if ending == "html":
+        _write_file(terminal, output, page_file(place, terminal, "graph", redact=redact).encode())
+    elif ending == "csv":
+        table = io.StringIO(newline="")
+        write_table(place, place.history.phylogeny.ids, table)
+        _write_file(terminal, output, table.getvalue().encode())
+    elif words == ["front"]:
+        _export_front(place, terminal, output)
+    else:
+        _export_files(place, terminal, words[0] if words else "best", output)
+
+
+def _ending(path: Path) -> str:
+    """The ending that stands for a format; empty for a folder."""
+    ending = path.suffix.removeprefix(".").lower()
+    return ending if ending in FILE_ENDINGS else ""
+
+
+def _write_file(terminal: Terminal, path: Path, data: bytes) -> None:
+    path.write_bytes(data)
+    if terminal.json:
+        terminal.data({"schema": SCHEMA, "file": str(path)})
+    else:
+        terminal.note(f"wrote {path}, {count(len(data), 'byte')}")
+
+
+# --- a candidate's files ------------------------------------------------------------------------------------------
+
+
+def _export_files(place: Place, terminal: Terminal, rev: str, folder: Path) -> None:
     candidate = resolve(place.history, rev)
-    done = write(place.repository, candidate, folder)
-    for path, reason in done.skipped:
+    exported = write(place.repository, candidate, folder)
+    for path, reason in exported.skipped:
         terminal.note(f"left out {escape(path)}: {escape(reason)}", "yellow")
     if terminal.json:
-        skipped = [{"path": path, "reason": reason} for path, reason in done.skipped]
-        where = {"commit": candidate.commit, "folder": str(folder), "files": done.files, "skipped": skipped}
-        terminal.data({"schema": SCHEMA, **where})
+        skipped = [{"path": path, "reason": reason} for path, reason in exported.skipped]
+        record: dict[str, Any] = {"commit": candidate.commit, "folder": str(folder), "files": exported.files}
+        terminal.data({"schema": SCHEMA, **record, "skipped": skipped})
     else:
-        terminal.note(f"{count(done.files, 'file')} of {candidate.commit[:7]} in {folder}")
+        terminal.note(f"{count(exported.files, 'file')} of {candidate.commit[:SHORT]} in {folder}")
 
 
 def _export_front(place: Place, terminal: Terminal, folder: Path) -> None:
-    found = front_record(place.history)
-    if not found or not found["members"]:
+    front = front_record(place.history)
+    if not front or not front["members"]:
         raise NotFoundError(
             f"expected a run with several objectives (--selector pareto:over=metrics), got {place.history.run}"
         )
     check_empty(folder)
-    for member in found["members"]:
+    for member in front["members"]:
         commit = member["commit"]
         for path, reason in write(place.repository, place.history.phylogeny[commit], folder / commit[:SHORT]).skipped:
             terminal.note(f"left out {commit[:SHORT]}/{escape(path)}: {escape(reason)}", "yellow")
     (folder / "front.json").write_text(
-        json.dumps({"schema": SCHEMA, "run": place.history.run, **found}, indent=2) + "\n"
+        json.dumps({"schema": SCHEMA, "run": place.history.run, **front}, indent=2) + "\n"
     )
     if terminal.json:
-        terminal.data({"schema": SCHEMA, "folder": str(folder), **found})
+        terminal.data({"schema": SCHEMA, "folder": str(folder), **front})
     else:
-        terminal.note(f"{count(len(found['members']), 'candidate')} and front.json in {folder}")
+        terminal.note(f"{count(len(front['members']), 'candidate')} and front.json in {folder}")

@@ -10,9 +10,11 @@ import click
 from rich.text import Text
 
 from evogit.cli.deciding import decision_table
-from evogit.cli.lines.view import SHORT, StillView, View, first_line, on_one_line
+from evogit.cli.files import write_table
+from evogit.cli.lines.view import SHORT, StillView, View, first_line
 from evogit.cli.locate_run import Place
 from evogit.cli.options.shared import with_run, with_terminal
+from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Styled, Terminal, padded, table
 from evogit.core import Candidate, NotFoundError, UsageError
 from evogit.history import History
@@ -20,9 +22,6 @@ from evogit.history.standing import UNMEASURED, status_of
 from evogit.history.state import standing
 from evogit.review import agents, candidate_record, own_names
 from evogit.review.decisions import decision_record
-
-FORMULA = ("=", "+", "-", "@")
-"""What a formula begins with in a spreadsheet."""
 
 ALIGN = "llrrrl"
 """The sides to which the columns are aligned."""
@@ -32,14 +31,7 @@ ALIGN = "llrrrl"
 @click.option("-n", "limit", type=click.IntRange(min=0), metavar="N", help="At most N candidates.")
 @click.option("--failed", is_flag=True, help="Only candidates that failed.")
 @click.option("--agent", metavar="NAME", help="Only candidates of this agent.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "csv", "json"]),
-    default="text",
-    show_default=True,
-    help="csv: a table in the order of evaluation (RFC 4180).",
-)
+@retired_option("--csv", "as_csv", is_flag=True, instead="`evogit export run.csv` has all candidates")
 @click.option("--decisions", is_flag=True, help="List what people decided instead, the newest first.")
 @with_run
 @with_terminal
@@ -49,21 +41,19 @@ def log(
     limit: int | None,
     failed: bool,
     agent: str | None,
-    form: str,
+    as_csv: bool,
     decisions: bool,
 ) -> None:
     """List candidates, the newest first.
 
     Each line: symbol, id, score, gain over the fittest candidate that it comes from (positive is better), age, agent
-    (with the class of one of your own), title. With --json: one object per line. With --format csv: scores, cases,
-    times, tokens and dollars, in the order of evaluation; `docs/guide.md` describes the columns.
+    (with the class of one of your own), title. With --json: one object per line.
     """
     if decisions:
         _list_decisions(place.history, terminal, limit)
         return
-    as_json, as_csv = terminal.json or form == "json", form == "csv"
-    if as_csv and as_json:
-        raise UsageError("expected --format csv or --json, got both")
+    if as_csv and terminal.json:
+        raise UsageError("expected one of --csv and --json, got both")
     history = place.history
     known = list(dict.fromkeys([*agents(history), *(candidate.agent for candidate in history.phylogeny)]))
     if agent is not None and agent not in known:
@@ -71,15 +61,9 @@ def log(
     wanted = (each for each in reversed(list(history.phylogeny)) if _wanted(history, each, failed, agent))
     chosen = islice(wanted, limit)
     if as_csv:
-        import csv  # with what else only this needs
-
-        from evogit.review.timeline import table as timeline
-
-        writer = csv.writer(sys.stdout, lineterminator="\r\n")
-        for row in timeline(place.repository, history, {candidate.commit for candidate in chosen}):
-            writer.writerow([_cell(value) if isinstance(value, str) else value for value in row])
+        write_table(place, {candidate.commit for candidate in chosen}, sys.stdout)
         return
-    if as_json:
+    if terminal.json:
         for candidate in chosen:
             terminal.data(candidate_record(history, candidate))
         return
@@ -107,12 +91,6 @@ def _list_decisions(history: History, terminal: Terminal, limit: int | None) -> 
             terminal.data(decision_record(entry, in_force))
     else:
         terminal.show(decision_table(chosen) or [Text("no decisions yet", "dim")])
-
-
-def _cell(text: str) -> str:
-    """Foreign text on one line, which no spreadsheet takes for a formula."""
-    text = on_one_line(text)
-    return f"'{text}" if text.startswith(FORMULA) else text
 
 
 def _wanted(history: History, candidate: Candidate, failed: bool, agent: str | None) -> bool:

@@ -12,6 +12,7 @@ import click
 from msgspec import Struct, field
 from rich.text import Text
 
+from evogit.cli.files import page_file
 from evogit.cli.lines.compare import best_against_seed, front_lines
 from evogit.cli.lines.contributions import contribution_tables, legend
 from evogit.cli.lines.events import HALTED
@@ -20,7 +21,6 @@ from evogit.cli.lines.summary import count_words, take_command
 from evogit.cli.lines.view import SHORT, View, first_line, on_one_line
 from evogit.cli.locate_run import Place
 from evogit.cli.options.shared import with_run, with_terminal
-from evogit.cli.page_file import page_file
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import change, clock, count, escape
 from evogit.config import gallery

@@ -72,7 +72,7 @@ from evogit.trust import Trust
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Random seed.")
 @click.option("--deterministic", is_flag=True, help="Two runs with the same seed make the same candidates.")
 @click.option("--join", is_flag=True, help="Work beside an engine that is already running.")
-@click.option("--detach", "detached", is_flag=True, help="Go on without this terminal; `evogit attach` shows the run.")
+@click.option("--detach", "detached", is_flag=True, help="Go on without this terminal; `evogit watch` shows the run.")
 @with_remote
 @with_origin
 @with_hooks

@@ -11,11 +11,12 @@ from evogit.cli.terminal import Glyphs, table
 from evogit.cli.text import count
 from evogit.history import History
 from evogit.review import Cell, Row, agents, expanded, most_telling, resolve, rows
-from evogit.review.graph_lanes import lanes
-from evogit.review.graph_skeleton import skeleton
+from evogit.review.graph import lanes, skeleton
 
 WIDEST = 12
 """Lanes that are drawn; further ones to the right are cut."""
+
+HEADS = tuple(Text(word, "dim") for word in ("score", "gain", "", "age", "agent", "candidate"))
 
 
 def selection(history: History, limit: int | None, everything: bool = False, expand: Sequence[str] = ()) -> set[str]:
@@ -29,20 +30,30 @@ def draw(view: View, shown: Collection[str]) -> list[Text]:
     """The graph as lines: a header, one line per candidate, a legend."""
     history, glyphs = view.history, view.glyphs
     drawn = rows(history, shown)
-    trunk = history.best if history.best in shown else None
-    cells = [_cells(view, row, lane) for row, lane in zip(drawn, lanes(drawn, trunk), strict=True)]
-    heads = [Text(word, "dim") for word in ("score", "gain", "", "age", "agent", "candidate")]
-    first, *lines = table([heads, *cells], "rrlrll")
     about = [f"run {history.run}", count(len(history.phylogeny), "candidate"), count(len(agents(history)), "agent")]
     hosts = {each.host for each in history.phylogeny} - {""}
     about += [count(len(hosts), "host")] if len(hosts) > 1 else []
     about += ["judged: inside"] if history.started and history.started.judged == "inside" else []
-    shown_lines = [Text(f" {glyphs.dot} ".join(about), "dim"), first]
-    for line, row in zip(lines, drawn, strict=True):
-        folded = Text(f"  {glyphs.folded}{row.folded:,}" if row.folded else "", "dim")
-        shown_lines.append(view.finish(line, row.candidate, folded))
     dotted = any(edge.inspiration for row in drawn for edge in row.edges)
-    return [*shown_lines, *_legend(glyphs, len(history.phylogeny) - len(drawn), dotted)]
+    return [
+        Text(f" {glyphs.dot} ".join(about), "dim"),
+        *row_lines(view, drawn, HEADS),
+        *_legend(glyphs, len(history.phylogeny) - len(drawn), dotted),
+    ]
+
+
+def row_lines(view: View, drawn: Sequence[Row], heads: Sequence[Text] = ()) -> list[Text]:
+    """The heads of the columns, if there are any, and a line for each row."""
+    best = view.history.best
+    trunk = best if any(row.candidate.commit == best for row in drawn) else None
+    cells = [_cells(view, row, lane) for row, lane in zip(drawn, lanes(drawn, trunk), strict=True)]
+    lines = table([heads, *cells] if heads else cells, "rrlrll")
+    first = len(lines) - len(drawn)
+    finished = []
+    for line, row in zip(lines[first:], drawn, strict=True):
+        folded = Text(f"  {view.glyphs.folded}{row.folded:,}" if row.folded else "", "dim")
+        finished.append(view.finish(line, row.candidate, folded))
+    return [*lines[:first], *finished]
 
 
 def _cells(view: View, row: Row, lane: Sequence[Cell]) -> list[Text]:

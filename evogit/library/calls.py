@@ -1,17 +1,21 @@
-"""Calls of functions in processes forked from this one: what crashes, exits or hangs takes nobody along."""
+"""Calls of functions beside an event loop: in processes forked from this one, or in threads that can be given up."""
 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import ctypes
 import json
 import os
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 LIBC = ctypes.CDLL(None)
 
@@ -93,3 +97,43 @@ async def _line(reading: int) -> bytes:
     finally:
         loop.remove_reader(reading)
     return bytes(found)
+
+
+# --- threads: Python has no other way to end a function ------------------------------------------------------------
+
+
+class GivenUpError(BaseException):
+    """Raised inside a function that nobody waits for any more; not an `Exception`, so that few catch it."""
+
+
+async def in_thread(function: Callable[[], T]) -> T:
+    """What a function returns, called in a thread of its own; when this is cancelled, the function is given up.
+
+    `GivenUpError` is raised in it then. What runs in C, such as a sleep, goes on until it ends; the thread is a daemon
+    and holds up nobody, not even the end of the program. The function must raise nothing else.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def deliver(result: T) -> None:
+        if not done.done():
+            done.set_result(result)
+
+    def work() -> None:
+        with suppress(GivenUpError, RuntimeError):  # the loop is closed where nobody waits any more
+            loop.call_soon_threadsafe(deliver, function())
+
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=context.run, args=(work,), name="evogit-evaluate", daemon=True)
+    thread.start()
+    try:
+        return await done
+    finally:
+        if not done.done() or done.cancelled():
+            _give_up(thread)
+
+
+def _give_up(thread: threading.Thread) -> None:
+    if thread.ident is not None and thread.is_alive():
+        number = ctypes.c_ulong(thread.ident)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(number, ctypes.py_object(GivenUpError))

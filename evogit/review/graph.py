@@ -1,0 +1,190 @@
+"""The graph of a run: which candidates are shown, how they are connected, and in which lanes their lines run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntFlag
+from itertools import zip_longest
+
+from msgspec import Struct
+
+from evogit.core import Candidate
+from evogit.history import History
+
+
+class SkeletonEdge(Struct, frozen=True):
+    """The way down to `parent`, a shown candidate; it is not `direct` when it leads through some that are not.
+
+    An `inspiration` is no parent: an agent was shown it, and the child has lines that it brought.
+    """
+
+    parent: str
+    direct: bool
+    inspiration: bool = False
+
+
+class Row(Struct, frozen=True):
+    """A shown candidate, its nearest shown ancestors, and how many candidates are folded into it."""
+
+    candidate: Candidate
+    edges: tuple[SkeletonEdge, ...]
+    folded: int
+
+
+def landmarks(history: History) -> list[str]:
+    """What a person looks for, the most telling first.
+
+    The seed, the best, what people decided about, the agents' individuals, then every candidate that was the best
+    when it was evaluated, the largest step first.
+    """
+    fitness = [history.fitness(commit) or 0.0 for commit in history.records]
+    steps = [abs(new - old) for old, new in zip([0.0, *fitness], fitness, strict=False)]
+    records = [commit for _, commit in sorted(zip(steps, history.records, strict=True), reverse=True)]
+    named = [commit for entry in history.in_force() for commit in getattr(entry.event, "candidates", ())]
+    wanted = [history.seed, history.best, *named, *history.living(), *records]
+    return list(dict.fromkeys(commit for commit in wanted if commit and commit in history.phylogeny))
+
+
+def skeleton(history: History) -> set[str]:
+    """The landmarks and what they come from, parents and inspirations; all else is a dead end."""
+    graph, found = history.phylogeny, history.inspirations
+    shown = graph.skeleton(landmarks(history))
+    while more := {each for child in shown & found.keys() for each in found[child]} - shown:
+        shown |= graph.ancestors(*more)
+    return shown
+
+
+def most_telling(history: History, shown: Collection[str], limit: int) -> set[str]:
+    """At most `limit` of the shown candidates: the landmarks first, then the youngest."""
+    first = [commit for commit in landmarks(history) if commit in shown]
+    young = sorted(shown, key=lambda commit: -history.phylogeny.numbers[commit])
+    return set(list(dict.fromkeys([*first, *young]))[:limit])
+
+
+def expanded(history: History, shown: Iterable[str], commits: Iterable[str]) -> set[str]:
+    """What is shown when the dead ends below `commits` are unfolded."""
+    return set(shown) | history.phylogeny.descendants(*commits)
+
+
+def rows(history: History, shown: Collection[str]) -> list[Row]:
+    """The shown candidates, the youngest first; `shown` must hold the seed.
+
+    Every other candidate is folded into its nearest shown ancestor along first parents, a second seed into the first.
+    """
+    owner: dict[str, str] = {}
+    phylogeny = history.phylogeny
+    for commit in phylogeny.ids:
+        parents = phylogeny.parents(commit)
+        folded = owner[parents[0]] if parents else history.seed or ""
+        owner[commit] = commit if commit in shown else folded
+    sizes = Counter(owner.values())
+    kept = (phylogeny[commit] for commit in phylogeny.ids if commit in shown)
+    found = history.inspirations
+    return [Row(each, _edges(each, owner, found.get(each.commit, ())), sizes[each.commit] - 1) for each in kept][::-1]
+
+
+def _edges(candidate: Candidate, owner: dict[str, str], inspirations: Sequence[str]) -> tuple[SkeletonEdge, ...]:
+    edges: dict[str, SkeletonEdge] = {}
+    for parent in candidate.parents:
+        edges.setdefault(owner[parent], SkeletonEdge(owner[parent], owner[parent] == parent))
+    for each in inspirations:
+        edges.setdefault(owner[each], SkeletonEdge(owner[each], owner[each] == each, inspiration=True))
+    return tuple(edges.values())
+
+
+# --- lanes, as `git log --graph` has them, but with one line per candidate -------------------------------------------
+
+
+class Way(IntFlag):
+    """The sides on which lines leave a cell."""
+
+    UP = 1
+    DOWN = 2
+    LEFT = 4
+    RIGHT = 8
+
+
+@dataclass(slots=True)
+class Cell:
+    """One lane in one row: the lines that meet there, whether a candidate sits on them, whether the line is broken.
+
+    `dotted` is the line to the right or left where it leads to an inspiration.
+    """
+
+    ways: Way = Way(0)
+    node: bool = False
+    broken: bool = False
+    dotted: bool = False
+
+
+def lanes(rows: Sequence[Row], trunk: str | None = None) -> list[list[Cell]]:
+    """A list of cells for each row, left to right.
+
+    The first parents of `trunk` (the best candidate, say) stay in the leftmost lane. A second parent's edge joins
+    the lane that leads there already, or opens one to the right.
+    """
+    layout = _Layout(trunk)
+    return [layout.place(row) for row in rows]
+
+
+class _Layout:
+    """The lanes between two rows: each is free (None) or leads down to a candidate."""
+
+    def __init__(self, trunk: str | None) -> None:
+        self._lanes: list[SkeletonEdge | None] = [SkeletonEdge(trunk, True)] if trunk else []
+        self._reserved = trunk is not None  # the first lane, until its candidate comes: nothing is drawn there
+
+    def place(self, row: Row) -> list[Cell]:
+        """Take in the next row and draw it."""
+        above = self._drawn()
+        arriving = [i for i, lane in enumerate(self._lanes) if lane and lane.parent == row.candidate.commit]
+        here = arriving[0] if arriving else self._free(0, ())
+        self._reserved &= here != 0
+        for i in arriving:
+            self._lanes[i] = None
+        self._lanes[here] = row.edges[0] if row.edges else None
+        joined = {self._join(edge, here, arriving): edge for edge in row.edges[1:]}
+        cells = [_cell(*pair) for pair in zip_longest(above, self._drawn())]
+        cells[here].node = True
+        for there in sorted([*arriving[1:], *joined], key=lambda each: each in joined and joined[each].inspiration):
+            _bridge(cells, here, there, dotted=there in joined and joined[there].inspiration)
+        while self._lanes and self._lanes[-1] is None:
+            self._lanes.pop()
+        return cells
+
+    def _drawn(self) -> list[SkeletonEdge | None]:
+        return [None if i == 0 and self._reserved else lane for i, lane in enumerate(self._lanes)]
+
+    def _join(self, edge: SkeletonEdge, here: int, arriving: Sequence[int]) -> int:
+        """The lane that leads to the second parent, a new one if need be."""
+        for i, lane in enumerate(self._drawn()):
+            if lane and lane.parent == edge.parent and i != here:
+                return i
+        free = self._free(here + 1, arriving)
+        self._lanes[free] = edge
+        return free
+
+    def _free(self, start: int, taken: Sequence[int]) -> int:
+        for i in range(start, len(self._lanes)):
+            if self._lanes[i] is None and i not in taken:
+                return i
+        self._lanes.append(None)
+        return len(self._lanes) - 1
+
+
+def _cell(above: SkeletonEdge | None, below: SkeletonEdge | None) -> Cell:
+    ways = (Way.UP if above else Way(0)) | (Way.DOWN if below else Way(0))
+    return Cell(ways, broken=above is not None and above is below and not above.direct)
+
+
+def _bridge(cells: list[Cell], here: int, there: int, *, dotted: bool) -> None:
+    """Draw the horizontal line between the candidate and another lane; what is solid already stays so."""
+    left, right = min(here, there), max(here, there)
+    for cell in cells[left:right]:
+        cell.dotted |= dotted and not cell.ways & Way.RIGHT
+    cells[left].ways |= Way.RIGHT
+    cells[right].ways |= Way.LEFT
+    for cell in cells[left + 1 : right]:
+        cell.ways |= Way.LEFT | Way.RIGHT
