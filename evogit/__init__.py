@@ -1,7 +1,8 @@
 """EvoGit: a population of coding agents improves a code base; the commit graph is the phylogeny."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from evogit.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from evogit.adopt import find_task
@@ -45,8 +46,6 @@ _ROOMS = {
 }
 """Module -> what it gives to users; loaded when asked for: no program loads what it does not use."""
 
-_HOMES = {name: room for room, names in _ROOMS.items() for name in names}
-
 __all__ = [
     "Agent",
     "AgentSpec",
@@ -89,10 +88,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"evogit.{_HOMES[name]}"), name)
+__getattr__ = lazy_exports(__name__, _ROOMS)
 
 
 def __dir__() -> list[str]:

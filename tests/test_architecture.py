@@ -88,7 +88,6 @@ STARTERS: dict[str, tuple[set[str], str]] = {
     "sandbox/foreign/evaluate_alphaevolve.py": ({"subprocess", "sys.executable"}, JAIL),
     "sandbox/foreign/evaluate_shinka.py": ({"subprocess", "sys.executable"}, JAIL),
     "sandbox/foreign/foreign_view.py": ({"sys.executable"}, JAIL),
-    "sandbox/foreign/one_user.py": ({"_posixsubprocess"}, JAIL),
     "sandbox/foreign/shinka_eval.py": ({"ProcessPoolExecutor"}, JAIL),
     "sandbox/jail_main.py": ({"os.execvp"}, JAIL),
     "sandbox/jail_places.py": ({"os.fork"}, JAIL),

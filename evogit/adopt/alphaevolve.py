@@ -11,14 +11,16 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
-from evogit.adopt.contracts import PATH_CALLS, hands_to
 from evogit.adopt.foreign_task import SHIMS, File, ForeignTask, name_of, reached
-from evogit.adopt.needs import told_needs
-from evogit.adopt.sources import files_below, marked, packages, too_large
+from evogit.adopt.notes import told_needs
+from evogit.adopt.openevolve import PATH_CALLS, hands_to
+from evogit.adopt.packages import packages
+from evogit.adopt.sources import files_below, marked, too_large
 from evogit.contained import file_at, find_text, has_file
 from evogit.source.marks import blocks
 
@@ -34,7 +36,6 @@ METRIC = re.compile(r"(^|_)(METRIC|SCORE|OBJECTIVE)(_(NAME|KEY))?$")
 METRIC_NAME = re.compile(rb"METRIC|SCORE|OBJECTIVE")
 RUNS_TEXT = frozenset({"exec", "compile"})
 """Functions that are given the text of a program."""
-SERVERS = re.compile(r"\burlopen\(|\brequests\.(?:get|post)\(|\bhttpx\.|\bgoogle\.auth\b")
 TIMEOUT = 300.0
 
 
@@ -62,28 +63,23 @@ def read_alphaevolve(place: Path) -> ForeignTask | None:
     used = {path: files[path] for path in reached(files, {parts.program, parts.evaluator}) if path in files}
     listed = {path: files[path] for path in LISTS if path in files}
     seed = {parts.program: files[parts.program]}
-    metrics = list(dict.fromkeys(_metrics({**used, **{path: file for path, file in files.items() if "/" not in path}})))
-    about = {
-        "evaluator": parts.evaluator,
-        "kind": parts.kind,
-        "called": parts.called,
-        "metrics": metrics or _all(files),
-    }
+    top = {path: file for path, file in files.items() if "/" not in path}
+    metrics = list(dict.fromkeys([*_metrics({**used, **top})] or [*_metrics(files)]))
+    about = {"evaluator": parts.evaluator, "kind": parts.kind, "called": parts.called, "metrics": metrics}
     text = next(filter(None, (find_text(folder, path) for path in INSTRUCTIONS)), "")
     goal = text.strip() or f"Improve the program of {folder.name}."
+    program = f"The program is `{parts.program}`. A higher score is better."
     return ForeignTask(
         system="AlphaEvolve",
         name=name_of(folder),
-        goal="\n\n".join(
-            filter(None, [goal, f"The program is `{parts.program}`. A higher score is better.", marked(seed)])
-        ),
+        goal="\n\n".join(filter(None, [goal, program, marked(seed)])),
         editable=(parts.program,),
         seed=seed,
         theirs=files,
         command=shlex.join(["python3", f"{SHIMS}/evaluate_alphaevolve.py", parts.program, json.dumps(about)]),
         timeout=TIMEOUT,
         packages=packages({**used, **listed}),
-        notes=(*_told(used), *too_large(folder, files), *told_needs(used, files)),
+        notes=(*too_large(folder, files), *told_needs(used, files)),
         why_inside="its evaluator runs the program in its own process",
     )
 
@@ -137,13 +133,16 @@ def _program(folder: Path) -> str:
     return marked[0] if marked and takes else ""
 
 
+def _tree(text: str) -> ast.Module | None:
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.parse(text)
+    return None
+
+
 def _functions(text: str) -> dict[str, ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Name -> function at the top level of a source."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return {}
-    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    """Return name -> function at the top level of a source."""
+    nodes = tree.body if (tree := _tree(text)) else []
+    return {node.name: node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
 
 
 def _of_candidate(text: str) -> tuple[str, str]:
@@ -173,30 +172,12 @@ def _parameter(folder: Path, program: str) -> str:
     return ", ".join(name for name in names if name in used)
 
 
-def _all(files: Mapping[str, File]) -> list[str]:
-    return list(dict.fromkeys(_metrics(files)))
-
-
 def _metrics(files: Mapping[str, File]) -> Iterator[str]:
-    """Texts that sources call METRIC: which of several scores is optimised."""
+    """Yield the texts that sources call METRIC: which of several scores is optimised."""
     for path, (data, _) in sorted(files.items()):
-        if not path.endswith(".py") or not METRIC_NAME.search(data):
-            continue
-        try:
-            tree = ast.parse(data)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
-        for node in tree.body:
-            if (
-                isinstance(node, ast.Assign)
-                and isinstance(node.value, ast.Constant)
-                and isinstance(node.value.value, str)
-            ):
+        tree = _tree(data.decode(errors="replace")) if path.endswith(".py") and METRIC_NAME.search(data) else None
+        for node in tree.body if tree else ():
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
                 names = (target.id for target in node.targets if isinstance(target, ast.Name))
-                yield from (node.value.value for name in names if METRIC.search(name))
-
-
-def _told(used: Mapping[str, File]) -> Iterator[str]:
-    for path, (data, _) in used.items():
-        if match := SERVERS.search(data.decode(errors="replace")):
-            yield f"{path} asks a server ({match[0].rstrip('(.')}): its sandbox has no network"
+                if isinstance(node.value.value, str) and any(map(METRIC.search, names)):
+                    yield node.value.value

@@ -1,26 +1,26 @@
 """Reads an autoresearch session: `autoresearch.md` and `autoresearch.sh`, or `.auto/prompt.md` and `.auto/measure.sh`.
 
 Only what is said in a form that sessions have is read: the log's configuration, METRIC lines, `**Primary**`, and the
-list below `Files in Scope`. Instructions in prose are for models.
+list below `Files in Scope`. Instructions in prose are for models. A script that prints METRIC lines is a task alone.
 """
 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct, field
 
-from evogit.adopt.foreign_task import PLAIN, SHIMS, File, ForeignTask, name_of
-from evogit.adopt.installs import TOOLS, commands, installed
-from evogit.adopt.neighbours import among
+from evogit.adopt.foreign_task import PLAIN, SHIMS, File, ForeignTask, name_of, told_along
+from evogit.adopt.packages import PACKAGES, TOOLS, commands, imported, installed, merged, normal, packages
 from evogit.adopt.past import object_of
-from evogit.adopt.script import METRIC, Number, metric_line, notes_of, plain_name, texts_of
-from evogit.adopt.sources import PACKAGES, files_below, imported, merged, normal, packages
-from evogit.config.printed_numbers import direction_of
+from evogit.adopt.sources import MAX_SOURCE_BYTES, files_below, marked
+from evogit.config.printed_numbers import NUMBER, direction_of, standing
 from evogit.config.values import matches
 from evogit.contained import file_at, find_text, has_file, joined_lines, lines_of, text_at, walk
 from evogit.core import Direction
@@ -31,12 +31,32 @@ EXPECTED = (
     "autoresearch.md with autoresearch.sh (or .auto/prompt.md with .auto/measure.sh) that prints METRIC name=value "
     "lines, and a list of Files in Scope (autoresearch)"
 )
+EXPECTED_SCRIPT = "a file: a script that prints METRIC name=value"
+COMMANDS = {
+    ".R": "Rscript {}",
+    ".c": "cc -O2 -o .program {} -lm && ./.program",
+    ".cpp": "c++ -O2 -o .program {} && ./.program",
+    ".go": "go run {}",
+    ".jl": "julia {}",
+    ".js": "node {}",
+    ".pl": "perl {}",
+    ".py": "python3 {}",
+    ".rb": "ruby {}",
+    ".rs": "rustc -O -o .program {} && ./.program",
+    ".sh": "bash {}",
+}
+"""Ending of a file's name -> the command that starts it."""
+METRIC = re.compile(r"METRIC[ \t]{1,8}([A-Za-z_][\w.µμ-]{0,100})[ \t]{0,8}=")
+"""A line METRIC name=value."""
+WORD = re.compile(r"[\w.@+/-]{1,200}")
+MAX_WORDS = 5000
+"""Words of a source that may name files."""
 PROSE = "program.md"
-TOPLEVEL = b"rev-parse --show-toplevel"
-"""How a script finds the folder it is in, for which that has to be a repository."""
 TIMEOUT = 600.0
 """Seconds of one experiment."""
 MAX_LOG_LINES = 10_000
+MAX_SCRIPT_BYTES = 1 << 16
+"""Bytes of a shell script in which commands are looked for."""
 SPAN = re.compile(r"`([^`\n]{1,200})`")
 SCOPE = re.compile(r"^(#{1,6} |\*\*) ?(?:files in scope|in scope|scope)\b", re.IGNORECASE)
 LIST = re.compile(r"[ \t]{0,8}(?:[-*+]|\d{1,3}[.)])[ \t]")
@@ -46,27 +66,52 @@ PRIMARY = re.compile(
     re.IGNORECASE,
 )
 WAYS: dict[Direction, re.Pattern[str]] = {
-    "minimize": re.compile(r"\blower(?: is|,)? (?:is )?better\b|\bminimi[sz]e\b", re.IGNORECASE),
-    "maximize": re.compile(r"\bhigher(?: is|,)? (?:is )?better\b|\bmaximi[sz]e\b", re.IGNORECASE),
+    "minimize": re.compile(r"\blower(?: is|,)? (?:is )?better\b", re.IGNORECASE),
+    "maximize": re.compile(r"\bhigher(?: is|,)? (?:is )?better\b", re.IGNORECASE),
 }
 STICK = re.compile(
     r"(^|[/_.-])(bench\w*|eval\w*|measur\w*|scor(er?|ing)|harness|verif\w*|tests?)(?=[/_.-])", re.IGNORECASE
 )
-"""What the names of files tell that measure."""
+"""Names of files that measure."""
 PROJECT = "pyproject.toml"
 AUTO = ".auto"
 """The folder of a session."""
 UNUSED = (f"{AUTO}/hooks/", f"{AUTO}/log.jsonl", f"{AUTO}/ideas.md")
 """The files of a session that no experiment needs."""
-SHELL = re.compile(r"\.(ba)?sh$|(^|/)Makefile$")
-MAX_SCRIPT_BYTES = 1 << 16
-"""Bytes of a shell script in which commands are looked for."""
 BENCHMARKS = re.compile(r"bench(marks?|marking)?$|perf(ormance)?$")
 """Groups of optional dependencies that are for measuring."""
 PREAMBLE = (
     "These instructions were written for an agent that works alone. Here, EvoGit runs the experiments, keeps what is "
     "better and writes the log: propose one change of {files} at a time, and leave branches, commits and logs alone."
 )
+
+
+class Number(Struct, frozen=True):
+    """A number that a program prints: its name, how it is read, which way is better if that is known."""
+
+    metric: str
+    read: str
+    direction: Direction | None
+
+    @classmethod
+    def of(cls, printed: str, direction: Direction | None = None) -> Number:
+        """Return the number of a line METRIC name=value."""
+        metric = plain_name(printed)
+        read = rf"regex:^\s*METRIC\s+{re.escape(printed)}\s*=\s*{NUMBER}"
+        return cls(metric, read, direction or direction_of(metric, "json"))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The note for a direction that is a guess."""
+        guess = (
+            f"{self.metric} is taken to be better the higher it is; `evogit new --from` writes a task to change that"
+        )
+        return () if self.direction else (guess,)
+
+
+def plain_name(metric: str) -> str:
+    """Return a metric's name as a task may have it: `mul_us` of `mul_µs`, `render_ms` of `render.ms`."""
+    return re.sub(r"\W+", "_", re.sub("[µμ]", "u", metric), flags=re.ASCII).strip("_") or "score"
 
 
 class Layout(Struct, frozen=True):
@@ -77,11 +122,6 @@ class Layout(Struct, frozen=True):
     checks: str
     log: str
     config: str
-
-    @property
-    def own(self) -> tuple[str, ...]:
-        """The files of the session that are read."""
-        return self.program, self.script, self.checks, self.log
 
     def is_own(self, path: str) -> bool:
         """Return whether a path is one of the session's, which never change: `.auto/`, or `autoresearch.*`."""
@@ -97,7 +137,7 @@ LAYOUTS = (
 )
 
 
-class Session(Struct, frozen=True):
+class _Config(Struct, frozen=True):
     """A line of a session's log."""
 
     type: str = ""
@@ -105,8 +145,8 @@ class Session(Struct, frozen=True):
     direction: str = field(default="", name="bestDirection")
 
 
-class Found(Struct, frozen=True):
-    """Return the files to change and the number that a session names; empty or None if it names none.
+class _Session(Struct, frozen=True):
+    """A session's files, the globs of what may change, and the number that counts; empty or None if not named.
 
     `reached` are the files that an experiment reads; `measuring` are those that the session names to be changed, but
     that the script reaches to measure others.
@@ -123,44 +163,53 @@ class Found(Struct, frozen=True):
     @property
     def lacking(self) -> list[str]:
         """Return the parts that it does not name, in words."""
-        kinds = {
-            "a file beside it to change (a list below `Files in Scope`)": self.editable,
-            "the number that counts (METRIC name=value, **Primary**: name, metricName in the log)": self.number,
-        }
-        return [kind for kind, found in kinds.items() if not found]
+        scope = [] if self.editable else ["a file beside it to change (a list below `Files in Scope`)"]
+        metric = "the number that counts (METRIC name=value, **Primary**: name, metricName in the log)"
+        return scope + ([] if self.number else [metric])
 
 
 def read_autoresearch(folder: Path) -> ForeignTask | None:
-    """The task in a folder, None where nothing says what to change or what counts."""
-    found = _found(folder)
-    if found is None or found.number is None or found.lacking:
+    """Read the task in a folder; return None if nothing says what to change or what counts."""
+    session = _session(folder)
+    if session is None or session.number is None or session.lacking:
         return None
-    seed, number, layout = found.seed, found.number, found.layout
+    number = session.number
+    stays = (
+        f"what seems to measure the others stays as it is, though {session.layout.program} names it among what may "
+        f"change: {', '.join(session.measuring)}; `evogit new --from` writes a task in which you can change that"
+    )
     return ForeignTask(
         system="autoresearch",
         name=name_of(folder),
-        goal=f"{PREAMBLE.format(files=', '.join(f'`{path}`' for path in found.editable))}\n\n{found.text}",
-        editable=found.editable,
-        seed=seed,
+        goal=f"{PREAMBLE.format(files=', '.join(f'`{path}`' for path in session.editable))}\n\n{session.text}",
+        editable=session.editable,
+        seed=session.seed,
         theirs={},
-        command=_command(layout, seed),
+        command=_command(session.layout, session.seed),
         read=number.read,
         metric=number.metric,
         direction=number.direction or "maximize",
         timeout=TIMEOUT,
-        packages=_packages(seed, found.reached),
-        notes=(*notes_of(number), *_told_measuring(found)),
+        packages=_packages(session.seed, session.reached),
+        notes=(*number.notes, *([stays] if session.measuring else [])),
     )
 
 
 def lacking(folder: Path) -> str:
-    """Why a folder with instructions is no task, in a sentence; empty where there are none, or they suffice."""
-    found = _found(folder) if folder.is_dir() else None
-    if found and found.lacking:
-        return f"{found.layout.program} does not name {', or '.join(found.lacking)}"
-    if found is None and (reason := _lacking_part(folder)):
-        return reason
-    if found is None and folder.is_dir() and has_file(folder, PROSE):
+    """Explain why a folder with instructions is not a task; empty if it has none, or they suffice."""
+    if not folder.is_dir():
+        return ""
+    if session := _session(folder):
+        lacks = ", or ".join(session.lacking)
+        return f"{session.layout.program} does not name {lacks}" if lacks else ""
+    for layout in LAYOUTS:
+        values = object_of(find_text(folder, layout.config))
+        if isinstance(values.get("workingDir"), str):
+            return f"{layout.config} says that the session is in {values['workingDir']}: name that folder"
+        both = (layout.program, layout.script)
+        if there := [name for name in both if has_file(folder, name)]:
+            return f"{there[0]} has no {next(name for name in both if name not in there)} beside it"
+    if has_file(folder, PROSE):
         return (
             f"{PROSE} says in prose what to change, to run and to measure, which is not read; `evogit init --editable "
             "FILE --command COMMAND --read NAME=regex:PATTERN --minimize NAME` makes a task of it"
@@ -168,41 +217,25 @@ def lacking(folder: Path) -> str:
     return ""
 
 
-def _lacking_part(folder: Path) -> str:
-    """Return why a folder with a part of a session is none; empty if it has no part."""
-    for layout in LAYOUTS:
-        values = object_of(find_text(folder, layout.config))
-        if isinstance(values.get("workingDir"), str):
-            return f"{layout.config} says that the session is in {values['workingDir']}: name that folder"
-        has = [name for name in (layout.program, layout.script) if has_file(folder, name)]
-        if has:
-            lacks = next(name for name in (layout.program, layout.script) if name not in has)
-            return f"{has[0]} has no {lacks} beside it"
-    return ""
-
-
-def _found(folder: Path) -> Found | None:
-    layout = next((each for each in LAYOUTS if all(has_file(folder, name) for name in each.own[:2])), None)
+def _session(folder: Path) -> _Session | None:
+    layout = next((each for each in LAYOUTS if has_file(folder, each.program) and has_file(folder, each.script)), None)
     if layout is None:
         return None
     text = text_at(folder, layout.program)
-    own = {name: file_at(folder, name) for name in layout.own if has_file(folder, name)}
-    seed = {**files_below(folder), **_inside(folder), **own}
-    named, reached = tuple(_without_own(_editable(text, seed), layout, seed)), _reached(layout, seed)
+    inner = [f"{AUTO}/{path}" for path in walk(folder / AUTO)] if (folder / AUTO).is_dir() else []
+    own = [path for path in inner if not path.startswith(UNUSED)]
+    own += [layout.program, layout.script, layout.checks, layout.log]
+    seed = {**files_below(folder), **{path: file_at(folder, path) for path in own if has_file(folder, path)}}
+    reached = _named(seed, [name for name in (layout.script, layout.checks) if name in seed])
+    named = tuple(_without_own(_in_scope(text, seed), layout, seed))
     kept = tuple(glob for glob in named if STICK.search(glob) and any(matches(path, [glob]) for path in reached))
     if not (editable := tuple(glob for glob in named if glob not in kept)):
         editable, kept = named, ()
-    return Found(layout, text, seed, reached, editable, _number(layout, text, seed, reached), kept)
-
-
-def _inside(folder: Path) -> dict[str, File]:
-    """The files in the session's folder that scripts may start."""
-    paths = [f"{AUTO}/{path}" for path in walk(folder / AUTO)] if (folder / AUTO).is_dir() else []
-    return {path: file_at(folder, path) for path in paths if not path.startswith(UNUSED) and has_file(folder, path)}
+    return _Session(layout, text, seed, reached, editable, _number(layout, text, seed, reached), kept)
 
 
 def _without_own(globs: Iterable[str], layout: Layout, files: Mapping[str, File]) -> Iterator[str]:
-    """The globs of what may change; one that covers a file of the session becomes the other files that it covers."""
+    """Yield the globs of what may change; one that covers a file of the session becomes the other files it covers."""
     for glob in globs:
         covered = [path for path in files if matches(path, [glob])]
         if any(map(layout.is_own, covered)):
@@ -211,71 +244,48 @@ def _without_own(globs: Iterable[str], layout: Layout, files: Mapping[str, File]
             yield glob
 
 
-def _editable(text: str, files: Mapping[str, File]) -> tuple[str, ...]:
-    """The files that a list below `Files in Scope` names first in each of its items; patterns stay what they are."""
-    found, level = dict[str, None](), 0
+def _in_scope(text: str, files: Mapping[str, File]) -> tuple[str, ...]:
+    """Return the files that a list below `Files in Scope` names first in each of its items; patterns stay as such."""
+    globs, level = set[str](), 0
     for line in lines_of(text):
         heading = HEADING.match(line)
         if scope := SCOPE.match(line):
             level = scope[1].count("#") or 7
         elif heading and (len(heading[1] or "") or 7) <= level:
             level = 0
-        if level and (scope or LIST.match(line)) and (span := SPAN.search(line)) and (glob := _glob(span[1], files)):
-            found[glob] = None
-    return tuple(sorted(found))
-
-
-def _glob(name: str, files: Mapping[str, File]) -> str:
-    """The glob that a name means, empty where it means no files: a path, a pattern, a folder with its slash."""
-    name = name.removeprefix("./")
-    glob = f"{name}**" if name.endswith("/") else name
-    is_pattern = "*" in glob and glob.strip("*./") != ""
-    return glob if glob in files or is_pattern and any(matches(path, [glob]) for path in files) else ""
-
-
-def _told_measuring(found: Found) -> Iterator[str]:
-    """What a person is told where files stay as they are that instructions name to be changed."""
-    if found.measuring:
-        yield (
-            f"what seems to measure the others stays as it is, though {found.layout.program} names it among what may "
-            f"change: {', '.join(found.measuring)}; `evogit adopt` writes a task in which you can change that"
-        )
+        if level and (scope or LIST.match(line)) and (span := SPAN.search(line)):
+            name = span[1].removeprefix("./")
+            glob = f"{name}**" if name.endswith("/") else name
+            is_pattern = "*" in glob and glob.strip("*./") != ""
+            if glob in files or (is_pattern and any(matches(path, [glob]) for path in files)):
+                globs.add(glob)
+    return tuple(sorted(globs))
 
 
 def _command(layout: Layout, files: Mapping[str, File]) -> str:
-    """The command of an experiment, which counts for nothing if the checks fail after it."""
-    scripts = [name for name in (layout.script, layout.checks) if name in files]
-    steps = [f"{_interpreter(files[name][0])} {name}" for name in scripts]
-    before = ["git init -q"] * any(TOPLEVEL in files[name][0] for name in scripts)
+    """Return the command of an experiment, which counts for nothing if the checks fail after it."""
+    texts = {name: files[name][0][:MAX_SCRIPT_BYTES] for name in (layout.script, layout.checks) if name in files}
+    steps = [f"{_interpreter(text)} {name}" for name, text in texts.items()]
+    before = ["git init -q"] * any(b"rev-parse --show-toplevel" in text for text in texts.values())
     if PROJECT in files and any(re.fullmatch(r"src/\w+/__init__\.py", path) for path in files):
         before.append('export PYTHONPATH="$PWD/src:$PYTHONPATH"')  # as if it were installed
-    if any(
-        TOOLS.intersection(_started(files[name][0][:MAX_SCRIPT_BYTES].decode(errors="replace"))) for name in scripts
-    ):
-        before.append(f'eval "$(python3 {SHIMS}/foreign_programs.py)"')
+    if any(TOOLS.intersection(_started(text.decode(errors="replace"))) for text in texts.values()):
+        before.append(f'eval "$(python3 {SHIMS}/foreign_view.py)"')
     return f"{' && '.join([*before, *steps])}{' >&2' if steps[1:] else ''}"
 
 
 def _interpreter(script: bytes) -> str:
-    """What a script says that runs it; bash, where that is no language which is known here."""
-    first = re.match(
-        rb"#![ \t]{0,8}(?:[^\s]{0,200}/env[ \t]{1,8}(?:-S[ \t]{1,8})?)?(?:[^\s]{0,200}/)?([\w.]{1,40})", script
-    )
-    name = first[1].decode() if first else ""
-    return name if re.fullmatch(r"python[\d.]*|node|ruby|perl|Rscript|julia", name) else "bash"
-
-
-def _reached(layout: Layout, files: Mapping[str, File]) -> dict[str, File]:
-    """The files that an experiment reaches."""
-    return among(files, [name for name in (layout.script, layout.checks) if name in files])
+    """Return the language in a script's first line; bash if it is not known here."""
+    first = re.match(rb"#![^\n]{0,200}?\b(python[\d.]*|node|ruby|perl|Rscript|julia)[ \t]*\r?\n", script)
+    return first[1].decode() if first else "bash"
 
 
 def _packages(files: Mapping[str, File], reached: Mapping[str, File]) -> tuple[str, ...]:
-    """The packages of a project; of its optional ones those for benchmarks and tests, and what an experiment imports.
+    """Return the packages of a project; of optional ones those for benchmarks and tests, and what is imported.
 
     Those that its scripts install, or start by their names, come along.
     """
-    shell = (data[:MAX_SCRIPT_BYTES] for path, (data, _) in reached.items() if SHELL.search(path))
+    shell = (data[:MAX_SCRIPT_BYTES] for path, (data, _) in reached.items() if re.search(r"\.(ba)?sh$", path))
     script = joined_lines(b"\n".join(shell).decode(errors="replace"))
     started = set(_started(script))
     used = started | {normal(PACKAGES.get(module, module)) for module in imported(reached)}
@@ -296,37 +306,97 @@ def _packages(files: Mapping[str, File], reached: Mapping[str, File]) -> tuple[s
 
 
 def _started(script: str) -> Iterator[str]:
-    """Normal names of the programs that a shell script starts, also by `python -m` and `uv run`."""
+    """Yield the normal names of the programs that a shell script starts, also by `python -m` and `uv run`."""
     for words in commands(script):
         names = [word.rpartition("/")[2] for word in words]
-        if names[0] in ("uv", "uvx", "poetry", "hatch", "pdm"):
-            names = [name for name in names[1:] if name != "run" and not name.startswith("-")] or names
+        if names[:2] == ["uv", "run"]:
+            names = [name for name in names[2:] if not name.startswith("-")] or names
         is_module = re.fullmatch(r"python[\d.]*", names[0]) and "-m" in names[:-1]
         yield normal(names[names.index("-m") + 1].partition(".")[0] if is_module else names[0])
 
 
 def _number(layout: Layout, text: str, files: Mapping[str, File], reached: Mapping[str, File]) -> Number | None:
-    """The number that counts: as the log says, else the one called primary, else the only one of the METRIC lines."""
+    """Return the number that counts: as the log says, else the one called primary, else the only METRIC line."""
     for metric, way in (*_logged(files.get(layout.log, (b"", PLAIN))[0]), *_primary(text)):
-        return Number(plain_name(metric), metric_line(metric), way or direction_of(plain_name(metric), "json"))
-    printed = {match[1] for source in texts_of(reached) for match in METRIC.finditer(source)}
-    for metric in printed if len(printed) == 1 else ():
-        return Number(plain_name(metric), metric_line(metric), direction_of(plain_name(metric), "json"))
-    return None
+        return Number.of(metric, way)
+    printed = _printed(reached)
+    return Number.of(printed[0]) if len(printed) == 1 else None
 
 
 def _primary(text: str) -> Iterator[tuple[str, Direction | None]]:
-    """The metric that instructions call primary, and which way is better."""
+    """Yield the metric that instructions call primary, and which way is better."""
     for match in filter(None, map(PRIMARY.search, lines_of(text))):
         ways = [way for way, pattern in WAYS.items() if pattern.search(match[2])]
         yield match[1], ways[0] if len(ways) == 1 else None
 
 
 def _logged(log: bytes) -> Iterator[tuple[str, Direction]]:
-    """The metric that the last configuration in the log says to count, and which way is better."""
+    """Yield the metrics that configurations in the log say to count, the last first, and which way is better."""
     ways: dict[str, Direction] = {"lower": "minimize", "higher": "maximize"}
     for line in reversed(log.splitlines()[-MAX_LOG_LINES:]):
         with suppress(msgspec.DecodeError, RecursionError):
-            said = msgspec.json.decode(line, type=Session)
-            if said.type == "config" and re.fullmatch(r"[\w.µμ-]{1,100}", said.metric) and said.direction in ways:
-                yield said.metric, ways[said.direction]
+            config = msgspec.json.decode(line, type=_Config)
+            if config.type == "config" and re.fullmatch(r"[\w.µμ-]{1,100}", config.metric) and config.direction in ways:
+                yield config.metric, ways[config.direction]
+
+
+# --- scripts ------------------------------------------------------------------------------------------------------
+
+
+def read_script(file: Path) -> ForeignTask | None:
+    """Read the task in a file; return None if it cannot be started or prints no METRIC line.
+
+    Files beside it come along if a source names them, but none of the user's home.
+    """
+    if not file.is_file() or file.suffix not in COMMANDS:
+        return None
+    is_home = Path.home().resolve().is_relative_to(file.parent.resolve())
+    beside = {} if is_home else files_below(file.parent)
+    seed = _named({**beside, file.name: file_at(file.parent, file.name)}, [file.name])
+    if not (printed := sorted(_printed(seed), key=standing)):
+        return None
+    number = Number.of(printed[0])
+    started = [path for path in seed if path != file.name and Path(path).suffix in COMMANDS]
+    editable = (file.name, *(started if file.suffix == ".sh" and len(started) == 1 else ()))
+    way = "lower" if number.direction == "minimize" else "higher"
+    names = " and ".join(f"`{path}`" for path in editable)
+    improve = f"`{file.name}` prints `{number.metric}`. Improve {names} so that this number gets {way}."
+    return ForeignTask(
+        system="a script",
+        name=name_of(file),
+        goal="\n\n".join(filter(None, [improve, "What it computes must stay what it is now.", marked(seed)])),
+        editable=editable,
+        seed=seed,
+        theirs={},
+        command=COMMANDS[file.suffix].format(shlex.quote(file.name)),
+        read=number.read,
+        metric=number.metric,
+        direction=number.direction or "maximize",
+        packages=packages(seed),
+        notes=(*number.notes, *told_along(path for path in seed if path != file.name)),
+    )
+
+
+def _printed(files: Mapping[str, File]) -> list[str]:
+    """Return the names of the METRIC lines in these files."""
+    texts = (joined_lines(data.decode(errors="replace")) for data, _ in files.values())
+    return list(dict.fromkeys(match[1] for text in texts for match in METRIC.finditer(text)))
+
+
+def _named(files: Mapping[str, File], begin: Iterable[str]) -> dict[str, File]:
+    """Return the files that are reached from these paths: those whose path or module stands in a source."""
+    reached: dict[str, File] = {}
+    queue = list(begin)
+    while queue:
+        path = queue.pop()
+        if path not in files or path in reached:
+            continue
+        reached[path] = files[path]
+        text = re.sub(
+            r"\$\{?\w{1,80}\}?/", " ", joined_lines(files[path][0][:MAX_SOURCE_BYTES].decode(errors="replace"))
+        )
+        words = {word.strip("./") for word in islice(WORD.findall(text), MAX_WORDS)}
+        words |= {f"{word.replace('.', '/')}{end}" for word in words for end in (".py", "/__init__.py", ".js", ".rs")}
+        here = f"{path.rpartition('/')[0]}/".lstrip("/")
+        queue += [each for each in files if each in words or (here and each.removeprefix(here) in words)]
+    return dict(sorted(reached.items()))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from evogit.adopt import alphaevolve, autoresearch, harbor, openevolve, script, shinka, skydiscover
+from evogit.adopt import alphaevolve, autoresearch, harbor, openevolve, shinka
 from evogit.adopt.foreign_task import ForeignTask
-from evogit.adopt.harbor_config import steps
+from evogit.adopt.harbor import steps
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task, gallery, load_repository_task, load_task
 from evogit.config.values import nearest
 from evogit.content import content
@@ -21,13 +21,13 @@ from evogit.trust import Trust
 logger = logging.getLogger(__name__)
 
 FORMATS: dict[str, Callable[[Path], ForeignTask | None]] = {
-    skydiscover.EXPECTED: skydiscover.read_skydiscover,
+    openevolve.EXPECTED_CONTAINER: openevolve.read_skydiscover,
     shinka.EXPECTED: shinka.read_shinka,
     openevolve.EXPECTED: openevolve.read_openevolve,
     alphaevolve.EXPECTED: alphaevolve.read_alphaevolve,
     harbor.EXPECTED: harbor.read_harbor,
     autoresearch.EXPECTED: autoresearch.read_autoresearch,
-    script.EXPECTED: script.read_script,
+    autoresearch.EXPECTED_SCRIPT: autoresearch.read_script,
 }
 """What makes a format known -> its reader; the first one that finds a task is it."""
 
@@ -65,7 +65,10 @@ def unknown(path: Path) -> NotFoundError:
     if not path.exists():
         return NotFoundError(f"there is no {path}")
     if names := steps(path):
-        return NotFoundError(_steps(path, names))
+        return NotFoundError(
+            f"{path} is a Harbor task of {len(names)} steps ({', '.join(names)}), each of which begins with what the "
+            "one before it leaves; such tasks are not supported"
+        )
     what = "\n".join(f"  {expected}" for expected in (TASK_FILE, REPOSITORY_FILE, *FORMATS))
     below = [str(each) for each in sorted(path.iterdir()) if each.is_dir() and _is_task(each)] if path.is_dir() else []
     perhaps = f"\nperhaps you mean {', '.join(below[:5])}" if below else ""
@@ -73,17 +76,8 @@ def unknown(path: Path) -> NotFoundError:
     lacks = "".join(f"; {reason}" for reason in reasons if reason)
     return NotFoundError(
         f"{path} has no task.toml or evogit.toml, nor what another format needs{lacks}; looked for\n{what}\n"
-        f"`evogit new NAME` makes a task folder{perhaps}"
-    )
-
-
-def _steps(path: Path, names: Sequence[str]) -> str:
-    """What a person is told of a Harbor task of several steps."""
-    readable = [str(path / "steps" / name) for name in names if _is_task(path / "steps" / name)]
-    instead = f"; take one step as a task: {', '.join(readable)}" if readable else ""
-    return (
-        f"{path} is a Harbor task of {len(names)} steps ({', '.join(names)}), each of which begins with what the one "
-        f"before it leaves; such tasks are not supported{instead}"
+        "`evogit new NAME` makes a task folder; `evogit new NAME --from PATH --model MODEL` lets a model write one; "
+        f"`evogit init --editable FILE --command COMMAND --read NAME=regex:PATTERN` takes a command{perhaps}"
     )
 
 

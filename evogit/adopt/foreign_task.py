@@ -1,7 +1,8 @@
-"""A task of another system as a person would have written it for EvoGit, and the folder that says so."""
+"""A task of another system in EvoGit's words, and the task folder that is written from it."""
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import os
@@ -70,7 +71,6 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
         timeout: seconds of one evaluation.
         memory, disk: MB that programs of it may take.
         packages: Python requirements.
-        decimal: the decimal point where its numbers do not tell; empty for none.
         links: absolute path that their programs expect -> folder of the candidate's that it leads to.
         notes: what a person should know.
         outside: the text of a Python evaluator that evaluates where no candidate can reach it; empty where none can.
@@ -92,7 +92,6 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
     memory: int = MEMORY
     disk: int = DISK
     packages: tuple[str, ...] = ()
-    decimal: str = ""
     links: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     outside: str = ""
@@ -123,7 +122,7 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
 
     def _toml(self, *, outside: bool) -> str:
         rows = [
-            f"# Made by `evogit adopt` from {self.origin}.",
+            f"# Made by `evogit new --from` from {self.origin}.",
             *(OUTSIDE if outside else INSIDE),
             f"name = {json.dumps(self.name)}",
             f"editable = {json.dumps(self.editable)}",
@@ -156,8 +155,7 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
 
     def _command(self) -> list[str]:
         reads = f"read.{self.metric} = {json.dumps(self.read)}"
-        decimal = [f'decimal = "{self.decimal}"'] if self.decimal else []
-        return ['kind = "command"', f"command = {json.dumps(self.command)}", reads, *decimal]
+        return ['kind = "command"', f"command = {json.dumps(self.command)}", reads]
 
     def write(self, folder: Path, *, outside: bool = False) -> None:
         """Write the task folder, with an evaluator `outside` of the sandbox or in it.
@@ -165,15 +163,7 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
         Raises:
             ConfigError: a file's path leads out of it, is too deep or has too long a name.
         """
-        for path, (data, mode) in self.files(outside=outside):
-            place = folder / path
-            if path.startswith("/") or ".." in path.split("/"):
-                raise ConfigError(f"expected files below the task's folder, got {path}")
-            if path.count("/") > MAX_DEPTH or max(map(len, path.encode().split(b"/"))) > MAX_NAME_BYTES:
-                raise ConfigError(f"expected a path that every system can have, got {path:.200}")
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(data)
-            place.chmod(0o755 if mode == EXECUTABLE else 0o644)
+        write_files(folder, dict(self.files(outside=outside)))
 
     def kept(self) -> Path:
         """A folder of the user's cache that holds the task, written once for each content."""
@@ -191,6 +181,23 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
                     shutil.rmtree(Path(scratch) / self.name)  # another process was faster
         os.utime(folder.parent)
         return folder
+
+
+def write_files(folder: Path, files: Mapping[str, File]) -> None:
+    """Write files below a folder: path -> content and mode.
+
+    Raises:
+        ConfigError: a file's path leads out of it, is too deep or has too long a name.
+    """
+    for path, (data, mode) in files.items():
+        if path.startswith("/") or ".." in path.split("/"):
+            raise ConfigError(f"expected files below the task's folder, got {path}")
+        if path.count("/") > MAX_DEPTH or max(map(len, path.encode().split(b"/"))) > MAX_NAME_BYTES:
+            raise ConfigError(f"expected a path that every system can have, got {path:.200}")
+        place = folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(data)
+        place.chmod(0o755 if mode == EXECUTABLE else 0o644)
 
 
 def remove_kept(unused: float) -> Iterator[tuple[str, int]]:
@@ -247,3 +254,100 @@ def name_of(folder: Path) -> str:
     place = folder.resolve()
     name = f"{place.parent.name}-{place.stem}" if place.stem.isdigit() else place.stem
     return re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_") or "task"
+
+
+# --- evaluators that run outside of the sandbox -------------------------------------------------------------------
+
+READS_TEXT = re.compile(
+    r"\.read_text\(|\.readlines?\(|\.read\(\)|getsource|open\(\s*program_path|ast\.parse|py_compile"
+)
+"""What an evaluator does that looks at the program's text: a stand-in has another one."""
+HEAD = '''\
+"""Evaluates outside of the sandbox, where no candidate can reach it: written by `evogit new --from`.
+
+The evaluator in task/ is theirs, as it was. It is given a file that stands in for the program: a call of one of its
+functions is made in the sandbox, and what it returns comes back as plain data. What the evaluator does not check of
+that data can still be false: make it compute the score from answers, not from scores that the program reports.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+from evogit import Case{invalid}
+from evogit.evaluation.stand_in import stand_in
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE / "run"), str(HERE / "task")]
+'''
+
+OPENEVOLVE = (
+    HEAD.replace("{invalid}", "")
+    + """
+from evaluate_openevolve import fitness, judged, loaded
+
+PROGRAM = {program}
+CONFIG = json.loads({config})
+
+
+def evaluate(program, split):
+    with stand_in(program, PROGRAM) as path:
+        metrics, artifacts = judged(loaded(str(HERE / "task" / CONFIG["evaluator"])), path, CONFIG)
+    told = [*(item for item in metrics.items() if not isinstance(item[1], int | float)), *artifacts.items()]
+    feedback = "\\n".join(f"{{name}}: {{value}}" for name, value in told)
+    case = Case("evaluation", feedback=feedback, combined_score=fitness(metrics, CONFIG["features"]))
+    case.beside = {{**artifacts, **metrics}}
+    yield case
+"""
+)
+
+SHINKA = (
+    HEAD.replace("{invalid}", ", Invalid").replace("import sys\n", "import runpy\nimport sys\nimport tempfile\n")
+    + """
+PROGRAM = {program}
+ARGUMENTS = {arguments}
+
+
+def evaluate(program, split):
+    with stand_in(program, PROGRAM) as path, tempfile.TemporaryDirectory() as results:
+        sys.argv = ["evaluate.py", "--program_path", path, "--results_dir", results, *ARGUMENTS]
+        runpy.run_path(str(HERE / "task" / "evaluate.py"), run_name="__main__")
+        correct = json.loads((Path(results) / "correct.json").read_text())
+        metrics = json.loads((Path(results) / "metrics.json").read_text())
+    if not correct.get("correct"):
+        raise Invalid(f"not correct: {{correct.get('error')}}", metrics.get("text_feedback") or "")
+    told = [f"{{name}}: {{value}}" for name, value in (metrics.get("public") or {{}}).items()]
+    feedback = "\\n".join([*told, *filter(None, [metrics.get("text_feedback")])])
+    case = Case("evaluation", feedback=feedback, combined_score=metrics["combined_score"])
+    case.beside = metrics.get("public") or {{}}
+    yield case
+"""
+)
+
+
+def openevolve_outside(program: str, config: str, evaluator: File) -> tuple[str, str]:
+    """The evaluator to be written, and why there is none (one of the two is empty)."""
+    why = unfit(program, evaluator)
+    return ("", why) if why else (OPENEVOLVE.format(program=repr(program), config=repr(config)), "")
+
+
+def shinka_outside(program: str, evaluator: File, arguments: list[str]) -> tuple[str, str]:
+    """The evaluator to be written, and why there is none (one of the two is empty)."""
+    why = unfit(program, evaluator)
+    return ("", why) if why else (SHINKA.format(program=repr(program), arguments=repr(arguments)), "")
+
+
+def unfit(program: str, evaluator: File) -> str:
+    """Why an evaluator cannot be given a stand-in for the program; empty when it may be tried."""
+    if program == ".":
+        return "the evaluator takes a whole repository, for which nothing can stand in"
+    if not program.endswith(".py"):
+        return f"{program} is no Python, so that its functions cannot be called from outside"
+    text = evaluator[0].decode(errors="replace")
+    if found := READS_TEXT.search(text):
+        return f"the evaluator reads a text ({found[0]}): if it is the program's, a stand-in has another one"
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return "the evaluator is no Python that can be read"
+    return ""

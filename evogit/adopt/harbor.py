@@ -1,7 +1,6 @@
 """Reads a Harbor task: `instruction.md`, `task.toml`, `environment/Dockerfile`, `tests/test.sh` that leaves a reward.
 
-A candidate is what lies in the image's working folder after an agent has been there. Of a task with several steps
-(`steps/NAME/instruction.md`), each step is a task.
+A candidate is what lies in the image's working folder after an agent has been there.
 """
 
 from __future__ import annotations
@@ -10,32 +9,30 @@ import json
 import posixpath
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
-from evogit.adopt.build_context import normal
-from evogit.adopt.dockerfile import VIRTUAL, Recipe, read_dockerfile
-from evogit.adopt.foreign_task import DISK, EXECUTABLE, MEMORY, PLAIN, SHIMS, VIEW, File, ForeignTask, name_of
-from evogit.adopt.harbor_config import (
-    collecting,
-    config_of,
-    has_settings,
-    is_separate,
-    megabytes,
-    steps,
-    variables,
-    whole_of,
+from evogit.adopt.dockerfile import (
+    FOLDER,
+    Places,
+    Recipe,
+    arranged,
+    is_below,
+    normal_path,
+    read_dockerfile,
+    told_base,
+    told_lost,
 )
-from evogit.adopt.harbor_notes import told_all_lost, told_missing, told_of_verifier, told_unlike
-from evogit.adopt.image_places import Places, arranged, is_below
-from evogit.adopt.installs import commands, installed, lists
-from evogit.adopt.settings import VERIFIER, told_unheeded
-from evogit.adopt.sources import all_below, merged, packages, requirements_of, too_large_of_all
-from evogit.adopt.yaml_text import at, seconds
-from evogit.contained import text_at
+from evogit.adopt.foreign_task import DISK, MEMORY, PLAIN, SHIMS, VIEW, File, ForeignTask, name_of
+from evogit.adopt.notes import VERIFIER, told_unheeded
+from evogit.adopt.packages import commands, installed, lists, merged, packages, requirements_of, told_unknown
+from evogit.adopt.sources import all_below, at, read_yaml, seconds, too_large
+from evogit.contained import find_text, lines_of, text_at, toml_of
 
 EXPECTED = "instruction.md with tests/test.sh (Harbor)"
 WORKDIR = "/app"
@@ -43,41 +40,42 @@ WORKDIR = "/app"
 TIMEOUT = 600.0
 LOGS = f"{VIEW}-logs"
 NAMED = re.compile(r"[`\"'\s](/?(?:[\w.-]+/)*[\w-]+\.[A-Za-z]\w{0,4})[`\"'\s.,:)]")
-BUILT = re.compile(r"(?i:\b(?:executable|binary)\b)[^`.\n]{0,60}`(/[\w/-]*\w)`")
-"""A program without an ending that is to be made."""
-MAKES = re.compile(r"""\bmakedirs\(\s*["'](/[^"']+)|\bPath\(\s*["'](/[^"']+)["']\s*\)\.mkdir\(""")
 ENVIRONMENTS = (".local/bin/env", ".cargo/env")
 """What installers of programs leave in a home, to be sourced."""
 BESIDE = "/tests/requirements.txt"
 """What a verifier needs, whether it installs that or not."""
 TAKEN = ("tests", "logs")
 """What is at the top of an image for the verifier."""
+MAX_MEGABYTES = 1 << 24
+MAIN = "main"
+"""The service of a composition in which agents work."""
+FORBIDDEN = frozenset(
+    ["bwrap", "chroot", "docker", "gdb", "iptables", "ltrace", "mount", "nsenter", "strace", "systemctl", "unshare"]
+)
+"""Programs that need rights which no sandbox gives: to look into others, to make namespaces, to speak to daemons."""
 
 
 def read_harbor(folder: Path) -> ForeignTask | None:
-    """The task in a folder, or the step of one with several, None where it is neither."""
-    whole = whole_of(folder)
-    tests = all_below(whole, "tests") | all_below(folder, "tests")
+    """Read the task in a folder; return None if it is not one, or has several steps."""
+    tests = all_below(folder, "tests")
     if steps(folder) or not (folder / "instruction.md").is_file() or "test.sh" not in tests:
         return None
     instruction = text_at(folder, "instruction.md").strip()
-    config = config_of(folder)
-    home = folder if (folder / "environment").is_dir() else whole
-    beside = all_below(home, "environment")
+    config = _config(folder)
+    beside = all_below(folder, "environment")
     recipe = _in(read_dockerfile(beside, WORKDIR), at(config, "environment", "workdir"))
     verifier = _verifier(config, tests, recipe.workdir)
     named = _named(instruction, recipe.workdir)
-    places = arranged(recipe, ".", TAKEN, {**verifier.files, **dict.fromkeys(verifier.places, VIRTUAL)}, named)
+    places = arranged(recipe, ".", TAKEN, {**verifier.files, **dict.fromkeys(verifier.places, FOLDER)}, named)
     asked = _solution(named, recipe, places)
+    in_tests = {path[1:]: file for path, file in {**recipe.files, **verifier.files}.items() if _is_test(path)}
     theirs = {
-        **collecting(config),
+        **_collecting(config),
         **places.elsewhere,
-        **_tests(recipe),
-        **_tests(verifier),
-        **{f"tests/{path}": tests[path] for path in tests},
+        **in_tests,
+        **{f"tests/{path}": file for path, file in tests.items()},
     }
-    needed = merged(verifier.packages, *_asked(tests, recipe))
-    left = too_large_of_all(home, "environment", beside) + too_large_of_all(folder, "tests", tests)
+    used = (packages(files, listed=False) for files in (theirs, recipe.files))
     return ForeignTask(
         system="Harbor",
         name=name_of(folder),
@@ -89,79 +87,78 @@ def read_harbor(folder: Path) -> ForeignTask | None:
         read="json:combined_score",
         metric="reward",
         timeout=seconds(at(config, "verifier", "timeout_sec"), TIMEOUT),
-        memory=megabytes(config, "memory", MEMORY),
-        disk=megabytes(config, "storage", DISK),
-        packages=merged(needed, *_used(theirs, recipe.files), recipe.packages),
+        memory=_megabytes(config, "memory", MEMORY),
+        disk=_megabytes(config, "storage", DISK),
+        packages=merged(verifier.packages, *_installed(tests, recipe), *used, recipe.packages),
         links={**places.links, "/tests": f"{VIEW}/tests", "/logs": LOGS},
         why_inside="the verifier runs where the candidate's files are, and may run them",
         notes=(
-            *(*recipe.notes, *verifier.notes, *told_of_verifier(tests, needed, recipe.packages)),
-            *told_unlike(config, recipe, places, named, is_step=whole != folder),
-            *(*told_missing(config, beside), *told_all_lost(places, verifier), *left),
-            *told_unheeded(config, "Harbor", VERIFIER),
-            *(["task.toml cannot be read: none of its settings count"] if not config and has_settings(whole) else []),
+            *(*recipe.notes, *verifier.notes, *_notes(folder, config, tests, beside)),
+            *_told_places(recipe, verifier, places, named),
+            *too_large(folder, beside, "environment", whole=True),
+            *too_large(folder, tests, "tests", whole=True),
         ),
     )
 
 
+def steps(folder: Path) -> list[str]:
+    """Return the names of the steps of a task that has several, which is not supported."""
+    tables = at(_config(folder), "steps")
+    return [str(at(each, "name")) for each in tables if at(each, "name")] if isinstance(tables, list) else []
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    with suppress(tomllib.TOMLDecodeError):
+        return toml_of(find_text(folder, "task.toml"))
+    return {}
+
+
 def _verifier(config: Mapping[str, Any], tests: Mapping[str, File], workdir: str) -> Recipe:
-    """The image of a verifier that has one of its own; an empty one where it has none."""
-    built = is_separate(config) and "Dockerfile" in tests
+    """Return the image of a verifier that has one of its own; else one with the folders that its script makes."""
+    built = _is_separate(config) and "Dockerfile" in tests
     recipe = read_dockerfile(tests, workdir, "its verifier's image") if built else Recipe(workdir)
-    installed_there = {f"/root/{path}": (b"", PLAIN) for path in ENVIRONMENTS if f"/root/{path}" in _script(tests)}
-    recipe = replace(recipe, folders=(*recipe.folders, *_made(tests)), files={**installed_there, **recipe.files})
+    script = _script(tests)
+    sourced = {f"/root/{path}": (b"", PLAIN) for path in ENVIRONMENTS if f"/root/{path}" in script}
+    made = (path for program, *paths in commands(script) if program == "mkdir" for path in paths)
+    tops = (f"/{top[1]}" for top in (re.match(r"/([\w-]+)", path) for path in made) if top)
+    recipe = replace(recipe, folders=(*recipe.folders, *tops), files={**sourced, **recipe.files})
     return _in(recipe, at(config, "verifier", "environment", "workdir"))
 
 
-def _made(tests: Mapping[str, File]) -> Iterator[str]:
-    """The folders at the top in which a verifier makes others: it cannot make these."""
-    made = (path for program, *paths in commands(_script(tests)) if program == "mkdir" for path in paths)
-    sources = (data.decode(errors="replace") for path, (data, _) in tests.items() if path.endswith(".py"))
-    found = [*made, *(path for text in sources for path in map("".join, MAKES.findall(text)))]
-    return (f"/{top[1]}" for top in (re.match(r"/([\w-]+)", path) for path in found) if top)
-
-
 def _in(recipe: Recipe, workdir: object) -> Recipe:
-    """The recipe with the working folder that a task.toml says, where it says one."""
-    return replace(recipe, workdir=normal(workdir)) if isinstance(workdir, str) and workdir[:1] == "/" else recipe
+    """Return the recipe with the working folder that a task.toml names, if it names one."""
+    return replace(recipe, workdir=normal_path(workdir)) if isinstance(workdir, str) and workdir[:1] == "/" else recipe
 
 
-def _tests(recipe: Recipe) -> dict[str, File]:
-    """Path among theirs -> file, of what an image has in /tests."""
-    return {path[1:]: file for path, file in recipe.files.items() if path.startswith("/tests/")}
+def _is_test(path: str) -> bool:
+    return path.startswith("/tests/")
 
 
 def _script(tests: Mapping[str, File]) -> str:
     return tests["test.sh"][0].decode(errors="replace")
 
 
-def _asked(tests: Mapping[str, File], recipe: Recipe) -> tuple[tuple[str, ...], ...]:
-    """The packages that a verifier installs or has a list of, and what it runs."""
+def _installed(tests: Mapping[str, File], recipe: Recipe) -> tuple[tuple[str, ...], ...]:
+    """Return the packages that a verifier installs or has a list of, and what it runs."""
     script = _script(tests)
     paths = [posixpath.normpath(posixpath.join(recipe.workdir, path)) for path in (*lists(script), BESIDE)]
     files = (tests.get(path.removeprefix("/tests/")) or recipe.files.get(path) for path in paths)
     listed = (asked for data, _ in filter(None, files) for _, asked in requirements_of(data))
-    named = (asked for _, asked in installed(script))
-    return (*named, *listed), ("pytest",) if "pytest" in script else ()
-
-
-def _used(*files: Mapping[str, File]) -> Iterator[tuple[str, ...]]:
-    """The packages that files import. Lists of packages among them count only where something installs them."""
-    return (packages(each, listed=False) for each in files)
+    return (*(asked for _, asked in installed(script)), *listed), ("pytest",) if "pytest" in script else ()
 
 
 def _command(config: Mapping[str, Any], recipe: Recipe, verifier: Recipe, places: Places, named: Sequence[str]) -> str:
-    """The shell command that verifies, in the verifier's working folder if a sandbox has it."""
+    """Return the shell command that verifies, in the verifier's working folder if a sandbox has it."""
     inner = posixpath.relpath(recipe.workdir, places.folder)
-    given = json.dumps({**recipe.environment, **verifier.environment, **variables(config)})
+    given = json.dumps({**recipe.environment, **verifier.environment, **_variables(config)})
     own = (f"/{top}" for top in places.own if any(is_below(path, f"/{top}") for path in named))
-    made = [*recipe.virtual, *verifier.virtual, *(f"{path}/" for path in (*recipe.folders, *verifier.folders, *own))]
+    made = [f"{path}/" for path in (*recipe.folders, *verifier.folders, *own)]
     made += [path for path in named if path.startswith("./")]
     return shlex.join(["python3", f"{SHIMS}/evaluate_harbor.py", verifier.workdir, inner, given, *dict.fromkeys(made)])
 
 
 def _work(recipe: Recipe, places: Places) -> str:
-    """What agents are told of where they work."""
+    """Return the sentence that tells agents where they work."""
     inside = f"; programs start in `{recipe.workdir}`" if places.folder != recipe.workdir else ""
     own = places.own if places.folder != "/" else ()
     beside = "".join(f"; `/{top}` is `{top}` there" for top in own)
@@ -169,18 +166,99 @@ def _work(recipe: Recipe, places: Places) -> str:
 
 
 def _solution(named: Sequence[str], recipe: Recipe, places: Places) -> dict[str, File]:
-    """The file that the instructions ask for, where an image brings none: the first one that can be a candidate's."""
+    """Return the file that the instructions ask for, if an image brings none: the first that can be a candidate's."""
     if any(is_below(path, recipe.workdir) for path in recipe.files):
         return {}
     below = [path for path in named if is_below(path, places.folder) or path.split("/")[1] in places.own]
     path = next(iter(below), posixpath.join(recipe.workdir, "solution.py"))
     place = posixpath.relpath(path, places.folder) if is_below(path, places.folder) else path[1:]
-    mode = PLAIN if "." in posixpath.basename(path) else EXECUTABLE
-    return {} if place in places.files else {place: (b"", mode)}
+    return {} if place in places.files else {place: (b"", PLAIN)}
 
 
 def _named(instruction: str, workdir: str) -> list[str]:
-    """Absolute paths of the files that the instructions name."""
-    found = [*NAMED.findall(f" {instruction} "), *BUILT.findall(instruction)]
-    names = (name for name in found if name.casefold() not in ("e.g", "i.e"))
+    """Return the absolute paths of the files that the instructions name."""
+    names = (name for name in NAMED.findall(f" {instruction} ") if name.casefold() not in ("e.g", "i.e"))
     return [posixpath.normpath(posixpath.join(workdir, name)) for name in names]
+
+
+# --- task.toml ----------------------------------------------------------------------------------------------------
+
+
+def _variables(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return the variables of the verifier, except those that the machine is to know (`${NAME}` without a default)."""
+    variables: dict[str, str] = {}
+    for keys in (("environment", "env"), ("verifier", "environment", "env"), ("verifier", "env")):
+        table = at(config, *keys)
+        for name, value in table.items() if isinstance(table, dict) else ():
+            text = re.sub(r"\$\{\w{1,80}(?::?-([^{}]{0,500}))?\}", lambda match: match[1] or "", str(value))
+            variables |= {name: text} if text or "${" not in str(value) else {}
+    return variables
+
+
+def _collecting(config: Mapping[str, Any]) -> dict[str, File]:
+    """Return path among theirs -> a script of what is to be run where an agent worked, before the verifier."""
+    hooks = at(config, "verifier", "collect")
+    hooks = [each for each in hooks if at(each, "service") in (None, MAIN)] if isinstance(hooks, list) else []
+    lines = [f"({at(each, 'command')}\n)\n" for each in hooks if at(each, "command")]
+    return {"collect.sh": ("".join(lines).encode(), PLAIN)} if lines else {}
+
+
+def _megabytes(config: Mapping[str, Any], what: str, least: int) -> int:
+    """Return how much of `memory` or `storage` a task asks for, or its verifier; no less than the `least`."""
+    sizes = [least]
+    for table in (at(config, "environment"), at(config, "verifier", "environment")):
+        match = re.fullmatch(r"(\d{1,9})([GM])i?B?", str(at(table, what))[:40], re.IGNORECASE)
+        sizes += [int(match[1]) * (1024 if match[2] in "gG" else 1)] if match else []
+        sizes += [size] if isinstance(size := at(table, f"{what}_mb"), int) else []
+    return min(max(sizes), MAX_MEGABYTES)
+
+
+def _is_separate(config: Mapping[str, Any]) -> bool:
+    """Return whether the verifier is a container of its own."""
+    verifier = at(config, "verifier")
+    return at(verifier, "environment_mode") == "separate" or bool(at(verifier, "environment"))
+
+
+# --- notes --------------------------------------------------------------------------------------------------------
+
+
+def _notes(
+    folder: Path, config: Mapping[str, Any], tests: Mapping[str, File], beside: Mapping[str, File]
+) -> Iterator[str]:
+    """Yield notes on settings, services, machines and images, and on programs that a sandbox forbids."""
+    yield from told_unheeded(config, "Harbor", VERIFIER)
+    if not config and any(not line.lstrip().startswith("#") for line in lines_of(find_text(folder, "task.toml"))):
+        yield "task.toml cannot be read: none of its settings count"
+    if _is_separate(config):
+        yield "its verifier is a container of its own there; here it runs beside the candidate"
+    if "Dockerfile" not in beside:
+        yield from told_base(str(at(config, "environment", "docker_image") or ""), "its image")
+    yield from told_base(str(at(config, "verifier", "environment", "docker_image") or ""), "its verifier's image")
+    machines = (at(config, "environment"), at(config, "verifier", "environment"))
+    if any(at(table, "gpus") or at(table, "tpu") for table in machines):
+        yield "it asks for a graphics processor, which no sandbox has"
+    composed = b"\n".join(
+        beside[f"docker-compose.{end}"][0] for end in ("yaml", "yml") if f"docker-compose.{end}" in beside
+    )
+    services = at(read_yaml(composed.decode(errors="replace")), "services")
+    if others := [name for name in services if name != MAIN] if isinstance(services, dict) else []:
+        yield f"its docker-compose.yaml starts {', '.join(others)}, which is not done here: no program will find that"
+    yield from told_unknown(_script(tests))
+    texts = {path: data.decode(errors="replace") for path, (data, _) in tests.items() if path.endswith((".sh", ".py"))}
+    run = {posixpath.basename(word) for path in texts if path.endswith(".sh") for word, *_ in commands(texts[path])}
+    quoted = {name for text in texts.values() for name in FORBIDDEN if re.search(rf"[\"'/]{name}[\"' ]", text)}
+    if forbidden := sorted(quoted | run & FORBIDDEN):
+        yield f"its verifier runs {', '.join(forbidden)}, which a sandbox forbids: what it finds may be wrong"
+
+
+def _told_places(recipe: Recipe, verifier: Recipe, places: Places, named: Sequence[str]) -> Iterator[str]:
+    """Yield notes on paths that a sandbox cannot have."""
+    if recipe.workdir != "/" and places.folder not in places.links:
+        yield f"its programs expect {recipe.workdir}, where a sandbox has the system: they run elsewhere"
+    tops = {"tests", "logs", *(path.split("/")[1] for path in (*places.links, recipe.workdir)), *places.own}
+    if beyond := sorted({path for path in named if path.split("/")[1] not in tops} - recipe.files.keys()):
+        yield f"its instructions name {', '.join(beyond)}, where a sandbox has the system: no candidate can bring that"
+    lost = [path for path in places.lost if not _is_test(path)]
+    yield from told_lost([path for path in lost if path not in verifier.files])
+    theirs = [path for path in lost if path in verifier.files]
+    yield from told_lost(theirs, "its verifier's image", "the candidate or the system")

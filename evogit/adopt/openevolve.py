@@ -1,36 +1,46 @@
 """Reads an OpenEvolve example: `initial_program.*`, `evaluator.py` with `evaluate(program_path)`, `config.yaml`.
 
-SkyDiscover's Python tasks are the same, with `evaluator.py` perhaps in a folder `evaluator/`.
+SkyDiscover's Python tasks are the same, with `evaluator.py` perhaps in a folder `evaluator/`. Its containers have
+`evaluate.sh` there, whose programs expect their files at an absolute path: a link in the sandbox.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import posixpath
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
-from evogit.adopt.above import above
-from evogit.adopt.contracts import misfit
-from evogit.adopt.foreign_task import SHIMS, File, ForeignTask, name_of, reached, told_along
-from evogit.adopt.needs import told_needs
-from evogit.adopt.outside import openevolve_outside
-from evogit.adopt.settings import HARMLESS, told_unheeded
+from evogit.adopt.dockerfile import arranged, read_dockerfile, told_lost
+from evogit.adopt.foreign_task import (
+    IMPORTS,
+    SHIMS,
+    VIEW,
+    File,
+    ForeignTask,
+    name_of,
+    openevolve_outside,
+    reached,
+    told_along,
+)
+from evogit.adopt.notes import HARMLESS, told_needs, told_unheeded
+from evogit.adopt.packages import merged, packages, requirements
 from evogit.adopt.sources import (
+    MAX_SOURCE_BYTES,
     SOURCES,
+    at,
     files_below,
     marked,
-    packages,
-    requirements,
+    read_yaml,
+    seconds,
     shared_folder,
     too_large,
 )
-from evogit.adopt.yaml_text import at, read_yaml, seconds
 from evogit.contained import file_at, find_text, has_file, lines_of, text_at
 from evogit.source.marks import blocks
 
@@ -58,10 +68,28 @@ FEATURES = ("complexity", "diversity")
 SKYDISCOVER_THRESHOLDS = (0.3,)
 """SkyDiscover's, which has two stages."""
 SKYDISCOVER_TIMEOUT = 360.0
+QUOTED = re.compile(r"[\"'`]([^\"'`\n]{1,200})[\"'`]")
+UP = re.compile(r"parent|\bdirname\(\s*(?:os\.path\.)?dirname\(|[\"']\.\.")
+"""How a source leaves its folder, as far as words tell."""
+_PATH_CALLS = """
+open Path PurePath spec_from_file_location SourceFileLoader run_path run Popen check_output check_call call system
+import_module load_module load_program join dirname basename abspath realpath exists isfile copy copyfile copy2
+"""
+PATH_CALLS = frozenset(_PATH_CALLS.split())
+"""Functions that are given a path, or a command with one."""
+_VALUES = """
+output outputs out result results answer answers response responses reply completion prediction predictions solution
+solutions value values data array points inputs eval_inputs stdout text code source content state
+"""
+VALUES = frozenset(_VALUES.split())
+"""Names of parameters that hold what a program returns, or its text."""
+EXPECTED_CONTAINER = "initial_program.* with evaluator/evaluate.sh (SkyDiscover)"
+WORKDIR = "/benchmark"
+"""Where a container's programs lie, if it does not say."""
 
 
 def read_openevolve(place: Path) -> ForeignTask | None:
-    """The task in a folder, or of a file in it that evaluates; None where it is no such example."""
+    """Read the task in a folder, or of a file in it that evaluates; return None if it is no such example."""
     folder = place.parent if place.is_file() else place
     programs, evaluators = _programs(place, folder), _evaluators(place)
     if not programs or len(evaluators) != 1:
@@ -69,25 +97,21 @@ def read_openevolve(place: Path) -> ForeignTask | None:
     is_skydiscover = "/" in evaluators[0]
     system = "SkyDiscover" if is_skydiscover else "OpenEvolve"
     config = read_config(place)
-    first = begun_with(programs, config)
-    program = first.name
-    found = _theirs(folder, evaluators[0])
-    theirs, evaluator = found.files, found.evaluator
+    program = begun_with(programs, config).name
     seed = {program: file_at(folder, program)}
-    about = {
-        "home": found.home,
-        "evaluator": evaluator,
-        **_scoring(config, is_skydiscover=is_skydiscover),
-        **_standing(folder, evaluators[0]),
-    }
+    own = {**files_below(folder), evaluators[0]: file_at(folder, evaluators[0])}
+    shared = above(folder, own, evaluators[0])
+    home = folder.resolve().name if shared else "."
+    theirs = {**shared, **{posixpath.normpath(f"{home}/{path}"): file for path, file in own.items()}}
+    evaluator = posixpath.normpath(f"{home}/{evaluators[0]}")
+    scoring = _scoring(config, is_skydiscover=is_skydiscover)
+    about = {"home": home, "evaluator": evaluator, **scoring, **_standing(folder, evaluators[0])}
     timeout = timeout_of(config, SKYDISCOVER_TIMEOUT if is_skydiscover else TIMEOUT)
     used = {path: file for path, file in theirs.items() if path in reached(theirs, {evaluator})}
     stages = sum(any(f"def evaluate_stage{n}".encode() in data for data, _ in used.values()) for n in (1, 2, 3))
     ranked = "" if any(b"combined_score" in data for data, _ in used.values()) else MEAN
     outside, why = openevolve_outside(program, json.dumps(about), theirs[evaluator])
-    command = shlex.join(
-        ["python3", f"{SHIMS}/evaluate_openevolve.py", program, json.dumps({**about, "timeout": timeout})]
-    )
+    given = json.dumps({**about, "timeout": timeout})
     return ForeignTask(
         system=system,
         name=name_of(folder),
@@ -95,12 +119,14 @@ def read_openevolve(place: Path) -> ForeignTask | None:
         editable=(program,),
         seed=seed,
         theirs=theirs,
-        command=command,
-        timeout=timeout * max(1, stages if about["cascade"] else 1) + SLACK,
+        command=shlex.join(["python3", f"{SHIMS}/evaluate_openevolve.py", program, given]),
+        timeout=timeout * max(1, stages if scoring["cascade"] else 1) + SLACK,
         packages=packages(theirs),
         notes=(
-            *(*found.notes, *_notes(place, config, ranked)),
-            *told_unheeded(config, system, HARMLESS | {"evaluator_args"} if "arguments" in about else HARMLESS),
+            *(*told_along(shared, f" of {folder.resolve().parent}"), *too_large(folder, own)),
+            *([NO_SCORE] if ranked else []),
+            *_config_notes(place, config),
+            *told_unheeded(config, system, HARMLESS | {"evaluator_args"} if "arguments" in scoring else HARMLESS),
             *told_needs({**used, **seed}, theirs),
         ),
         outside=outside,
@@ -109,15 +135,243 @@ def read_openevolve(place: Path) -> ForeignTask | None:
     )
 
 
-def _notes(place: Path, config: Mapping[str, Any], ranked: str) -> Iterator[str]:
-    """What a person should know, a sentence each; `ranked` is what ranks without a `combined_score`."""
-    several = [file for file in configs(place) if file.parent == place]
+def read_skydiscover(folder: Path) -> ForeignTask | None:
+    """Read the task in a folder with a container; return None if it is no such task."""
+    programs = initial_programs(folder)
+    inner = next((name for name in INNER if (folder / name / "evaluate.sh").is_file()), "")
+    if not programs or not inner:
+        return None
+    config = read_config(folder)
+    program = begun_with(programs, config).name
+    seed = {program: file_at(folder, program)}
+    recipe = read_dockerfile(files_below(folder, inner), WORKDIR)
+    places = arranged(recipe, f"{VIEW}/{inner}")
+    laid = {f"{inner}/{path}": file for path, file in places.files.items()}
+    theirs = {**files_below(folder), **places.elsewhere, **laid}
+    scripts = sorted(path for path in places.files if posixpath.basename(path) == "evaluate.sh")
+    home = posixpath.normpath(f"{inner}/{posixpath.dirname(scripts[0])}") if scripts else inner
+    seconds = timeout_of(config, SKYDISCOVER_TIMEOUT)
+    script = theirs.get(f"{home}/evaluate.sh", (b"", 0))[0].decode(errors="replace")
+    begun = {path for path in theirs if path.startswith(f"{inner}/") and posixpath.basename(path) in script}
+    used = {path: theirs[path] for path in reached(theirs, begun | {f"{inner}/evaluate.sh"})}
+    file = f"{inner}/evaluator.py"
+    about = json.dumps({"evaluator": file, "cascade": False, "thresholds": [], "features": []})
+    evaluator = theirs.get(file, (b"", 0))
+    outside, why = openevolve_outside(program, about, evaluator)
+    if b"def evaluate(" not in evaluator[0]:
+        outside, why = "", "its container has no evaluator.py with evaluate(program_path)"
+    given = map(json.dumps, (home, recipe.environment, seconds))
+    return ForeignTask(
+        system="SkyDiscover",
+        name=name_of(folder),
+        goal=goal_of(config, folder, seed),
+        editable=(program,),
+        seed=seed,
+        theirs=theirs,
+        command=shlex.join(["python3", f"{SHIMS}/evaluate_container.py", program, *given]),
+        timeout=seconds + SLACK,
+        packages=merged(packages(theirs), recipe.packages),
+        links=places.links,
+        notes=(
+            *(*recipe.notes, *told_lost(places.lost), *told_unheeded(config, "SkyDiscover")),
+            *told_needs({**used, **seed}, theirs),
+        ),
+        outside=outside,
+        why_inside=why,
+        requirements=requirements(theirs, file),
+    )
+
+
+def lacking(folder: Path) -> str:
+    """Explain why a folder with a program or an evaluator is not a task; empty if it has neither, or is one."""
+    programs, evaluators = initial_programs(folder), _evaluators(folder)
+    if programs and len(evaluators) > 1:
+        return f"{' and '.join(evaluators)} all evaluate; name one of them, such as {folder / evaluators[0]}"
+    if programs and not evaluators:
+        why = misfit(find_text(folder, "evaluator.py"))
+        return f"evaluator.py {why}" if why else f"{programs[0].name} has no evaluator.py beside it"
+    if programs or not evaluators:
+        return ""
+    config = read_config(folder)
+    if at(config, "language") == "image":
+        return "its config.yaml has images evolved that a model draws (language: image), which is not done here"
+    if resolver := at(config, "benchmark", "resolver"):
+        return f"its program is made when SkyDiscover starts ({resolver}), and not there to begin with"
+    if (folder / "initial_program").is_dir():
+        return (
+            f"its initial_program is a folder, and {evaluators[0]} is given one file: put what a script of the task "
+            "makes of that folder beside it, as initial_program.txt"
+        )
+    return f"{evaluators[0]} has no initial_program.* beside it; where its program has another name, name that file"
+
+
+# --- the program and the evaluator --------------------------------------------------------------------------------
+
+
+def begun_with(programs: Sequence[Path], config: Mapping[str, Any]) -> Path:
+    """Return the one of several that is evolved: of the language that the file says, else the one in Python."""
+    ending = at(config, "file_suffix") or ".py"
+    return next((path for path in programs if path.suffix == ending), programs[0])
+
+
+def _programs(place: Path, folder: Path) -> list[Path]:
+    """Return what a run may begin with: the file that the user names, unless that is a script of its own."""
+    programs = initial_programs(folder)
+    if not place.is_file() or _evaluates(place) or place.suffix in YAML:
+        return programs
+    is_script = SOURCES.search(place.name) and not blocks(file_at(folder, place.name)[0])
+    return [place] if place in programs or (_is_program(place) and not is_script) else []
+
+
+def initial_programs(folder: Path) -> list[Path]:
+    """Return the files that a run begins with: as these systems call them, else the only one that is called alike."""
+    named, alike = (
+        [path for pattern in patterns for path in sorted(folder.glob(pattern)) if _is_program(path)]
+        for patterns in (("initial_program.*", "initial_prompt.*"), ("initial_*", "*_initial_program.*"))
+    )
+    texts = [path for name in ("initial_program.md", "initial_prompt.md") if (path := folder / name).is_file()]
+    return named or (alike if len(alike) == 1 else texts[:1])
+
+
+def _is_program(path: Path) -> bool:
+    return path.is_file() and path.suffix not in ("", ".json", ".yaml", ".yml", ".md")
+
+
+def _evaluators(place: Path) -> list[str]:
+    """Return what may evaluate: the file itself; else what these systems call so, or what is called alike."""
+    if place.is_file() and _evaluates(place):
+        return [place.name]
+    folder = place.parent if place.is_file() else place
+    names = ("evaluator.py", *(f"{inner}/evaluator.py" for inner in INNER))
+    named = [path for path in names if (folder / path).is_file() and not misfit(find_text(folder, path))]
+    return named[:1] or [path.name for path in sorted(folder.glob("*evaluat*.py")) if _evaluates(path)]
+
+
+def _evaluates(file: Path) -> bool:
+    text = find_text(file.parent, file.name) if "evaluat" in file.name else ""
+    return EVALUATE.search(text) is not None and not misfit(text)
+
+
+def misfit(text: str) -> str:
+    """Return why a source has no `evaluate(program_path)` as OpenEvolve calls it: a clause; empty if it may have one.
+
+    A source that is no Python may have one.
+    """
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+    inside = {node for each in ast.walk(tree) if isinstance(each, ast.ClassDef) for node in ast.walk(each)}
+    nodes = [node for node in ast.walk(tree) if node not in inside]
+    functions = {each.name: each for each in nodes if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
+    imported = {each.asname or each.name for each in nodes if isinstance(each, ast.alias)}
+    assigned = {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    if not (functions.keys() | imported | assigned) & {"evaluate", "evaluate_stage1", "*"}:
+        return "defines no evaluate(program_path)"
+    if (function := functions.get("evaluate")) is None:
+        return ""
+    names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+    if not names:
+        return "" if function.args.vararg else "has an evaluate() that takes no program"
+    if hands_to(function, names[0], PATH_CALLS):
+        return ""
+    looked_up = (each for each in ast.walk(function) if isinstance(each, ast.Subscript))
+    is_mapping = any(
+        getattr(each.value, "id", "") == names[0] and isinstance(getattr(each.slice, "value", None), str)
+        for each in looked_up
+    )
+    return (
+        f"has evaluate({names[0]}), which is not given the path of a program"
+        if (names[0] in VALUES or is_mapping)
+        else ""
+    )
+
+
+def hands_to(function: ast.AST, name: str, calls: Collection[str]) -> bool:
+    """Return whether a function hands a parameter to one of these functions."""
+    for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
+        called = getattr(call.func, "attr", getattr(call.func, "id", ""))
+        used = (node for given in (*call.args, *call.keywords) for node in ast.walk(given))
+        if called in calls and any(isinstance(node, ast.Name) and node.id == name for node in used):
+            return True
+    return False
+
+
+# --- what an evaluator reaches above its folder -------------------------------------------------------------------
+
+
+def above(folder: Path, files: Mapping[str, File], evaluator: str) -> dict[str, File]:
+    """Return path in the folder above -> file: modules that the evaluator imports, and folders that these name.
+
+    Of a folder with a part for each task, only what the evaluator names comes along.
+    """
+    own = [files[path][0].decode(errors="replace") for path in reached(files, {evaluator})]
+    root = shared_folder(folder)
+    if root is None or not any(map(UP.search, own)):
+        return {}
+    modules: dict[str, File] = {}
+    queue = list(own)
+    while queue:
+        names = {name.partition(".")[0] for name in IMPORTS.findall(queue.pop())} - sys.stdlib_module_names
+        for path in sorted(f"{name}.py" for name in names if name):
+            if path not in files and path not in modules and has_file(root, path):
+                modules[path] = file_at(root, path, MAX_SOURCE_BYTES)
+                queue.append(modules[path][0].decode(errors="replace"))
+    texts = [data.decode(errors="replace") for data, _ in modules.values()]
+    named = {name for text in texts for name in QUOTED.findall(text)}
+    meant = {name for text in own for name in QUOTED.findall(text)}
+    shared = dict(modules)
+    for place in sorted(root.iterdir()) if modules else ():
+        is_other = place.name != folder.resolve().name and not place.name.startswith(".")
+        if place.name in named and place.is_dir() and is_other:
+            inner = [each.name for each in sorted(place.iterdir()) if each.is_dir() and each.name in meant]
+            for below in [f"{place.name}/{each}" for each in inner] or [place.name]:
+                shared |= {f"{below}/{path}": file for path, file in files_below(root, below).items()}
+    return shared
+
+
+def _standing(folder: Path, evaluator: str) -> dict[str, str]:
+    """Return `below`: the folder as the evaluator's relative paths name it, if they begin in a folder above."""
+    text = text_at(folder, evaluator)
+    parts = folder.resolve().parts[1:]
+    for first in range(len(parts)):
+        below = "/".join(parts[first:])
+        named = re.findall(rf"[\"'](?:\./)?{re.escape(below)}/([^\"'\n]+)[\"']", text)
+        if any(has_file(folder, each) for each in named):
+            return {"below": below}
+    return {}
+
+
+# --- the configuration --------------------------------------------------------------------------------------------
+
+
+def read_config(place: Path) -> dict[str, Any]:
+    """Return what the file says that the user names, else the first one of the folder."""
+    file = _config_file(place)
+    return read_yaml(text_at(file.parent, file.name)) if file else {}
+
+
+def _config_file(place: Path) -> Path | None:
+    if place.is_file() and place.suffix in YAML:
+        return place
+    return next(iter(_configs(place.parent if place.is_file() else place)), None)
+
+
+def _configs(folder: Path) -> list[Path]:
+    """Return the configuration files of a folder, the plainest name first; at last that of the folder above."""
+    patterns = ("config.yaml", "config*.yaml", "config*.yml", "*config*.yaml", "*config*.yml")
+    found = [file for each in patterns for file in sorted(folder.glob(each), key=lambda file: (len(file.name), file))]
+    shared = shared_folder(folder)
+    return [each for each in dict.fromkeys([*found, *([shared / "config.yaml"] if shared else [])]) if each.is_file()]
+
+
+def _config_notes(place: Path, config: Mapping[str, Any]) -> Iterator[str]:
+    several = [file for file in _configs(place) if file.parent == place]
     if len(several) > 1 and several[0].name != "config.yaml":
         yield f"it is read with {several[0].name}; name another one to use that, such as {several[1]}"
-    if ranked:
-        yield NO_SCORE
     file = _config_file(place)
-    if file and not config and any(not line.lstrip().startswith("#") for line in lines_of(_text(file))):
+    text = text_at(file.parent, file.name) if file and not config else ""
+    if file and any(not line.lstrip().startswith("#") for line in lines_of(text)):
         yield f"{file.name} cannot be read as YAML: none of its settings count"
     for setting in ("use_llm_feedback", "llm_as_judge"):
         if at(config, "evaluator", setting) is True:
@@ -139,159 +393,20 @@ def _scoring(config: Mapping[str, Any], *, is_skydiscover: bool) -> dict[str, An
     }
 
 
-def _standing(folder: Path, evaluator: str) -> dict[str, str]:
-    """`below`: the folder as the evaluator's relative paths name it, where they begin in a folder above."""
-    text = text_at(folder, evaluator)
-    parts = folder.resolve().parts[1:]
-    for first in range(len(parts)):
-        below = "/".join(parts[first:])
-        named = re.findall(rf"[\"'](?:\./)?{re.escape(below)}/([^\"'\n]+)[\"']", text)
-        if any(has_file(folder, each) for each in named):
-            return {"below": below}
-    return {}
-
-
-class _Theirs(Struct, frozen=True):
-    """What evaluates: path -> file, with the evaluator's path, and the folder in which the task lies, among them."""
-
-    files: Mapping[str, File]
-    evaluator: str
-    home: str
-    notes: tuple[str, ...]
-
-
-def _theirs(folder: Path, evaluator: str) -> _Theirs:
-    """All that an evaluator may need, with what it reaches above the task's folder where there is such."""
-    files = {**files_below(folder), evaluator: file_at(folder, evaluator)}
-    shared = above(folder, files, evaluator)
-    home = folder.resolve().name if shared else "."
-    within = {posixpath.normpath(f"{home}/{path}"): file for path, file in files.items()}
-    notes = (*told_along(shared, f" of {folder.resolve().parent}"), *too_large(folder, files))
-    return _Theirs({**shared, **within}, posixpath.normpath(f"{home}/{evaluator}"), home, notes)
-
-
-def begun_with(programs: Sequence[Path], config: Mapping[str, Any]) -> Path:
-    """The one of several that is evolved: of the language that the file says, else the one in Python."""
-    ending = at(config, "file_suffix") or ".py"
-    return next((path for path in programs if path.suffix == ending), programs[0])
-
-
-def _programs(place: Path, folder: Path) -> list[Path]:
-    """What a run may begin with: the file that a person names, unless that is a script of its own."""
-    programs = initial_programs(folder)
-    if not place.is_file() or _evaluates(place) or place.suffix in YAML:
-        return programs
-    is_script = SOURCES.search(place.name) and not blocks(file_at(folder, place.name)[0])
-    return [place] if place in programs or (_is_program(place) and not is_script) else []
-
-
-def initial_programs(folder: Path) -> list[Path]:
-    """Files that a run of theirs begins with: as these systems call them, else the only one that is called alike."""
-    named, alike = (
-        [path for pattern in patterns for path in sorted(folder.glob(pattern)) if _is_program(path)]
-        for patterns in (("initial_program.*", "initial_prompt.*"), ("initial_*", "*_initial_program.*"))
-    )
-    texts = [path for name in ("initial_program.md", "initial_prompt.md") if (path := folder / name).is_file()]
-    return named or (alike if len(alike) == 1 else texts[:1])
-
-
-def _is_program(path: Path) -> bool:
-    return path.is_file() and path.suffix not in ("", ".json", ".yaml", ".yml", ".md")
-
-
-def _evaluators(place: Path) -> list[str]:
-    """What may evaluate: the file itself; else in the folder what these systems call so, or what is called alike."""
-    if place.is_file() and _evaluates(place):
-        return [place.name]
-    folder = place.parent if place.is_file() else place
-    names = ("evaluator.py", *(f"{inner}/evaluator.py" for inner in INNER))
-    named = [path for path in names if (folder / path).is_file() and not misfit(find_text(folder, path))]
-    return named[:1] or [path.name for path in sorted(folder.glob("*evaluat*.py")) if _evaluates(path)]
-
-
-def _evaluates(file: Path) -> bool:
-    text = find_text(file.parent, file.name) if "evaluat" in file.name else ""
-    return EVALUATE.search(text) is not None and not misfit(text)
-
-
-def lacking(folder: Path) -> str:
-    """Why a folder with a program or an evaluator is no task, in a sentence; empty where it has neither, or is one."""
-    programs, evaluators = initial_programs(folder), _evaluators(folder)
-    if programs and len(evaluators) > 1:
-        return f"{' and '.join(evaluators)} all evaluate; name one of them, such as {folder / evaluators[0]}"
-    if programs and not evaluators:
-        why = misfit(find_text(folder, "evaluator.py"))
-        return f"evaluator.py {why}" if why else f"{programs[0].name} has no evaluator.py beside it"
-    if programs:
-        return ""
-    return _without_program(folder, evaluators[0]) if evaluators else ""
-
-
-def _without_program(folder: Path, evaluator: str) -> str:
-    """Why there is nothing that a run could begin with, and what to do."""
-    config = read_config(folder)
-    if at(config, "language") == "image":
-        return (
-            "what its config.yaml has evolved are images that a model draws (language: image), which is not done here"
-        )
-    if resolver := at(config, "benchmark", "resolver"):
-        return f"its program is made when SkyDiscover starts ({resolver}), and not there to begin with"
-    if (folder / "initial_program").is_dir():
-        return (
-            f"its initial_program is a folder, and {evaluator} is given one file: put what a script of the task "
-            "makes of that folder beside it, as initial_program.txt"
-        )
-    return f"{evaluator} has no initial_program.* beside it; where its program has another name, name that file"
-
-
-def read_config(place: Path) -> dict[str, Any]:
-    """What the file says that a person names, else the first one of the folder."""
-    file = _config_file(place)
-    return read_yaml(_text(file)) if file else {}
-
-
-def _config_file(place: Path) -> Path | None:
-    if place.is_file() and place.suffix in YAML:
-        return place
-    return next(iter(configs(place.parent if place.is_file() else place)), None)
-
-
-def _text(file: Path) -> str:
-    return text_at(file.parent, file.name)
-
-
-def configs(folder: Path) -> list[Path]:
-    """Configuration files of a folder, the plainest name first; at last that of the folder above."""
-    patterns = ("config.yaml", "config*.yaml", "config*.yml", "*config*.yaml", "*config*.yml")
-    found = [file for pattern in patterns for file in sorted(folder.glob(pattern), key=_plainness)]
-    shared = shared_folder(folder)
-    above = [shared / "config.yaml"] if shared else []
-    return [each for each in dict.fromkeys((*found, *above)) if each.is_file()]
-
-
-def _plainness(file: Path) -> tuple[int, str]:
-    return len(file.name), file.name
-
-
 def timeout_of(config: Mapping[str, Any], default: float = TIMEOUT) -> float:
-    """Seconds of one evaluation, or of one stage of it."""
+    """Return the seconds of one evaluation, or of one stage of it."""
     return seconds(at(config, "evaluator", "timeout"), default)
 
 
 def goal_of(config: Mapping[str, Any], folder: Path, seed: Mapping[str, File], ranked: str = "") -> str:
-    """What agents are told: the system message, what is `ranked`, and where changes belong."""
+    """Return the system message, which number is `ranked`, and where changes belong."""
     message = _system_message(config, folder) or f"Improve the program of {folder.name}."
-    files = ", ".join(f"`{path}`" for path in seed)
-    return "\n\n".join(
-        filter(
-            None,
-            [message.strip(), f"The program is {files}. A higher `combined_score`{ranked} is better.", marked(seed)],
-        )
-    )
+    program = f"The program is {', '.join(f'`{path}`' for path in seed)}. A higher `combined_score`{ranked} is better."
+    return "\n\n".join(filter(None, [message.strip(), program, marked(seed)]))
 
 
 def _system_message(config: Mapping[str, Any], folder: Path) -> str:
-    """What the file says itself, or the template that it names; empty where that is one of theirs."""
+    """Return what the file says itself, or the template that it names; empty if that is one of theirs."""
     said = at(config, "prompt", "system_message") or at(config, "llm", "system_message")
     if isinstance(said, str) and " " in said.strip():
         return said

@@ -1,18 +1,18 @@
-"""Reads the files of another system's task: those that count, and the packages that they need."""
+"""Reads the files of another system's task: those that count, and what its YAML says."""
 
 from __future__ import annotations
 
-import ast
+import math
 import os
 import re
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from datetime import date
 from pathlib import Path
+from typing import Any
 
-from evogit.adopt.foreign_task import File, reached
-from evogit.adopt.yaml_text import at
-from evogit.contained import MAX_LINE_CHARS, file_at, find_text, folders_below, has_file, lines_of, toml_of
+from evogit.adopt.foreign_task import File
+from evogit.contained import file_at, find_text, folders_below, has_file
 from evogit.core import ConfigError
 from evogit.source.marks import END, START, blocks
 
@@ -36,42 +36,14 @@ UNLESS_NAMED = re.compile(
     r"|(^|/)(README[^/]*|LICENSE[^/]*|[^/]*(?P<ending>\.(png|jpe?g|gif|pdf|sqlite|db|log)))$"
 )
 """Paths of what runs leave behind, and of what people read: left out where no source names them."""
-STAND_INS = frozenset({"alpha_evolve", "openevolve", "shinka", "skydiscover"})
-PACKAGES = {
-    "Crypto": "pycryptodome",
-    "PIL": "Pillow",
-    "bs4": "beautifulsoup4",
-    "cv2": "opencv-python-headless",
-    "dateutil": "python-dateutil",
-    "dotenv": "python-dotenv",
-    "pywt": "PyWavelets",
-    "rewardkit": "harbor-rewardkit",
-    "skimage": "scikit-image",
-    "sklearn": "scikit-learn",
-    "yaml": "PyYAML",
-}
-"""Module -> the package that has it, where they are called differently."""
-_NAMES = """
-aiohttp attrs beautifulsoup4 catboost cloudpickle cma contourpy cryptography cvxpy cython datasets deap dill
-einops fastapi flask galois gmpy2 h5py harbor-rewardkit highspy httpx hypothesis imageio jax jaxlib joblib lightgbm lxml
-matplotlib mip mpmath msgpack networkx nevergrad nltk numba numexpr numpy openai opencv-python-headless openpyxl
-optax optuna ortools pandas Pillow plotly polars psutil pulp pyarrow pycryptodome pydantic pykalman pymoo pytest
-pytest-asyncio python-dateutil python-dotenv PyWavelets PyYAML rapidfuzz regex requests rich scikit-image
-scikit-learn scipy seaborn shapely sortedcontainers statsmodels sympy tabulate tiktoken torch torchvision tqdm
-transformers uvicorn xgboost
-"""
-KNOWN = frozenset(_NAMES.split())
-"""Packages that are meant where a module of that name is imported and no file asks for it.
-
-Any other name is left alone: whoever registered it may not be whom the author means.
-"""
-COMMON = frozenset({"networkx", "numpy", "pandas", "scipy", "sklearn", "sympy", "yaml"})
-"""Modules that are there with other systems as a rule, so that even a guarded import of them works there."""
-IMPORTED = re.compile(
-    r"[ \t]*(?:from[ \t]{1,8}([A-Za-z_]\w*)(?:\.\w+)*[ \t]{1,8}import[ \t(][\w*, \t\\(]*|"
-    r"import[ \t]{1,8}([A-Za-z_]\w*)(?:\.\w+)*(?:[ \t]{1,8}as[ \t]{1,8}\w+)?[ \t]*)(?:#.*)?"
-)
-"""An import that takes a line of its own."""
+MAX_YAML_CHARS = 1 << 18
+"""Characters of a file; a longer one counts as empty."""
+MAX_YAML_DEPTH = 50
+MAX_YAML_NODES = 100_000
+"""Values of a file once all aliases are replaced by what they stand for."""
+MAX_YAML_BITS = 64
+"""Bits of an integer."""
+MAX_SECONDS = 30 * 24 * 3600.0
 SOURCES = re.compile(r"\.(py|[rR]|rs|c|cc|cpp|cxx|h|hpp|sh|bash|jl|go|[cm]?js|ts|rb|pl|lua|java)$")
 """How names of sources end."""
 
@@ -92,17 +64,10 @@ def all_below(root: Path, below: str = "") -> dict[str, File]:
     return _fitting((root / below).resolve(), _walk(root, below, NEVER))
 
 
-def too_large(root: Path, files: Mapping[str, File]) -> tuple[str, ...]:
-    """A sentence for a person where files of a folder are not among those taken, as they are too large."""
-    return _told([name for name in _walk(root, "", LEFT_OUT) if name not in files and not UNLESS_NAMED.search(name)])
-
-
-def too_large_of_all(root: Path, below: str, files: Mapping[str, File]) -> tuple[str, ...]:
-    """The same where all files are to be taken."""
-    return _told([name for name in _walk(root, below, NEVER) if name not in files])
-
-
-def _told(missing: Sequence[str]) -> tuple[str, ...]:
+def too_large(root: Path, files: Mapping[str, File], below: str = "", *, whole: bool = False) -> tuple[str, ...]:
+    """Return a note if files are not among those taken, as they are too large; of the `whole` folder if all count."""
+    names = [name for name in _walk(root, below, NEVER if whole else LEFT_OUT) if name not in files]
+    missing = [name for name in names if whole or not UNLESS_NAMED.search(name)]
     if not missing:
         return ()
     named = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
@@ -157,113 +122,72 @@ def shared_folder(folder: Path) -> Path | None:
     return None if is_own else task.parent
 
 
-def packages(files: Mapping[str, File], *, listed: bool = True) -> tuple[str, ...]:
-    """What requirements files ask for if they are `listed` for that, and what the Python files import beside it."""
-    lists = (data for path, (data, _) in files.items() if listed and re.search(r"(^|/)requirements[^/]*\.txt$", path))
-    asked = {name: text for data in lists for name, text in requirements_of(data)}
-    trees = list(_trees(files))
-    modules = (_needed(trees) | _written(trees)) - _local(files) - STAND_INS
-    for module in sorted(modules):
-        name = PACKAGES.get(module, module)
-        if name in KNOWN:
-            asked.setdefault(normal(name), name)
-    return tuple(asked[name] for name in sorted(asked))
-
-
-def requirements(files: Mapping[str, File], evaluator: str) -> tuple[str, ...]:
-    """Names of the packages that an evaluator imports, by itself or through what lies beside it."""
-    used = {path: file for path, file in files.items() if path in reached(files, {evaluator})}
-    modules = imported(used) - _local(files) - STAND_INS
-    return tuple(sorted(PACKAGES.get(module, module) for module in modules))
-
-
-def requirements_of(data: bytes) -> Iterator[tuple[str, str]]:
-    """The normal name of each requirement in a list or in a pyproject.toml, and what it says."""
-    text = data.decode(errors="replace")
-    with suppress(ValueError):
-        found = at(toml_of(text), "project", "dependencies")
-        text = "\n".join(map(str, found)) if isinstance(found, list) else ""
-    for line in re.sub(r"\\\r?\n", " ", text).splitlines():
-        yield from requirement(line)
-
-
-def requirement(line: str) -> Iterator[tuple[str, str]]:
-    """The normal name of a requirement, and what it says; nothing for options, addresses, comments and stand-ins."""
-    text = re.sub(r"(^|\s)(#|--\w).*", "", line[:MAX_LINE_CHARS]).strip()
-    match = re.match(r"[A-Za-z0-9][\w.-]*", text)
-    if (
-        match
-        and not re.search(r"[/@]", text)
-        and normal(match[0]) not in ("python", "openevolve", "shinka", "shinka-evolve", "skydiscover")
-    ):
-        yield normal(match[0]), text
-
-
-def has_version(asked: str) -> bool:
-    """Whether a requirement says a version."""
-    return re.search(r"[=<>~!]", asked.partition(";")[0]) is not None
-
-
-def merged(*requirements: tuple[str, ...]) -> tuple[str, ...]:
-    """All of these packages, each once: as the first one that says a version asks for it, else the first one."""
-    found: dict[str, str] = {}
-    for text in (text for each in requirements for text in each):
-        for name, asked in requirement(text):
-            if name not in found or (has_version(asked) and not has_version(found[name])):
-                found[name] = asked
-    return tuple(found[name] for name in sorted(found))
-
-
-def normal(name: str) -> str:
-    """The name of a package as pip compares it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def _local(files: Mapping[str, File]) -> set[str]:
-    """Names of modules that lie among the files."""
-    return {part.removesuffix(".py") for path in files for part in path.split("/")}
-
-
-def imported(files: Mapping[str, File]) -> set[str]:
-    """Top-level names of the modules beyond the standard library that the files cannot do without."""
-    return _needed(list(_trees(files)))
-
-
-def _needed(trees: Iterable[ast.Module]) -> set[str]:
-    return {name for tree in trees for name in _imports(tree)} - sys.stdlib_module_names
-
-
-def _written(trees: Iterable[ast.Module]) -> set[str]:
-    """Modules that programs import which the files hold as texts, to write and start them."""
-    constants = (node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant))
-    texts = (value for value in constants if isinstance(value, str) and "\n" in value)
-    matches = (match for text in texts for line in lines_of(text) if (match := IMPORTED.fullmatch(line)))
-    return {match[1] or match[2] for match in matches} - sys.stdlib_module_names
-
-
-def _trees(files: Mapping[str, File]) -> Iterator[ast.Module]:
-    for path, (data, _) in files.items():
-        if path.endswith(".py"):
-            with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-                yield ast.parse(data)
-
-
-def _imports(tree: ast.Module) -> Iterator[str]:
-    left: list[tuple[ast.AST, bool]] = [(tree, False)]
-    while left:
-        node, guarded = left.pop()
-        names: Iterable[str] = ()
-        if isinstance(node, ast.Import):
-            names = (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            names = (node.module or "",)
-        tops = (name.partition(".")[0] for name in names)
-        yield from (top for top in tops if not guarded or top in COMMON)
-        left += [(child, guarded or isinstance(node, ast.Try)) for child in ast.iter_child_nodes(node)]
-
-
 def marked(seed: Mapping[str, File]) -> str:
     """A sentence for agents where a seed marks what may change; empty where it does not."""
     if any(blocks(data) for data, _ in seed.values()):
         return f"Only what stands between the lines with {START} and {END} may change; leave these lines in place."
     return ""
+
+
+# --- YAML ---------------------------------------------------------------------------------------------------------
+
+
+def read_yaml(text: str) -> dict[str, Any]:
+    """The mapping that a file holds; empty where it holds none, is not well formed, or is beyond the bounds."""
+    import yaml  # 20 ms that only tasks of other systems need
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    text = text.removeprefix("\ufeff")
+    if len(text) > MAX_YAML_CHARS:
+        return {}
+    try:
+        depth = 0
+        for event in yaml.parse(text, Loader=loader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > MAX_YAML_DEPTH:
+                return {}
+        root = yaml.compose(text, Loader=loader)
+        value = yaml.load(text, Loader=loader) if root and _size(root, {}) <= MAX_YAML_NODES else None  # noqa: S506 - safe
+    except (yaml.YAMLError, ValueError, OverflowError, AttributeError):  # ValueError: a date or number that there is
+        # not; AttributeError: a text that says that it is a date (PyYAML 6)
+        return {}
+    return plain if isinstance(plain := _plain(value), dict) else {}
+
+
+def _plain(value: Any) -> Any:
+    """The same as JSON may say it; a key that is no text is left out."""
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items() if isinstance(key, str)}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, date):
+        return str(value)
+    is_small = isinstance(value, int) and value.bit_length() <= MAX_YAML_BITS
+    return value if is_small or isinstance(value, str | float) else None
+
+
+def _size(node: Any, sizes: dict[int, float]) -> float:
+    """Values in a node once aliases are replaced; infinite for one that holds itself."""
+    if id(node) not in sizes:
+        sizes[id(node)] = math.inf
+        sizes[id(node)] = 1 + sum(_size(each, sizes) for each in _inner(node))
+    return sizes[id(node)]
+
+
+def _inner(node: Any) -> Iterator[Any]:
+    values = node.value if isinstance(node.value, list) else ()
+    for each in values:
+        yield from each if isinstance(each, tuple) else (each,)
+
+
+def at(values: Any, *keys: str) -> Any:
+    """Return the value at this path of nested mappings; None if there is none."""
+    for key in keys:
+        values = values.get(key) if isinstance(values, dict) else None
+    return values
+
+
+def seconds(value: object, default: float) -> float:
+    """A time that a file says, if it is one that can be waited for."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 < value <= MAX_SECONDS else default  # type: ignore[operator, arg-type]

@@ -35,18 +35,16 @@ class Hit(Struct, frozen=True):
     stricter: str = ""
 
 
-class AttackKind(Struct, frozen=True):
-    """A way to score without earning it: its name, what a candidate does, and the remedy."""
+class Attack(Struct, frozen=True):
+    """A way to score without earning it: its name, what a candidate does, and the remedy.
+
+    `search` evaluates candidates and yields those that gain. Only the model's attack has none until there is a model.
+    """
 
     name: str
     tries: str
     remedy: str
-
-
-class Attack(AttackKind, frozen=True):
-    """An attack that can be tried: `search` evaluates candidates and yields those that score without earning it."""
-
-    search: Callable[[Laboratory], AsyncIterator[Hit]]
+    search: Callable[[Laboratory], AsyncIterator[Hit]] | None = None
 
 
 class Finding(Struct, frozen=True):
@@ -77,6 +75,7 @@ class Audited(Struct, frozen=True):
 async def audited(lab: Laboratory, attacks: Collection[Attack]) -> AsyncIterator[Audited]:
     """Try these attacks one after the other, each as far as the time reaches."""
     for attack in attacks:
+        assert attack.search
         hits: list[Hit] = []
         before, unasked, late = lab.requests, "", False
         try:

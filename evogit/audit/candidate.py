@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-MARK = "# --- added by `evogit audit` "
 _FUTURE = re.compile(rb"^from __future__ import .*\n", re.MULTILINE)
 
 EACH = '''
@@ -86,7 +85,7 @@ def _lines(content: bytes) -> list[str]:
 
 def title(name: str) -> str:
     """Return the comment above the added lines."""
-    return f"{MARK}({name}) ---\n"
+    return f"# --- added by `evogit audit` ({name}) ---\n"
 
 
 def cheat(body: str) -> str:

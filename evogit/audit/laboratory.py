@@ -51,15 +51,13 @@ class NotAskedError(EvoGitError):
 
 
 class Call(Struct, frozen=True):
-    """One request of the evaluator to a program: its arguments (`key`, a JSON text), its answer, and its line."""
+    """One answered request of the evaluator to the candidate: its arguments (`key`, a JSON text), answer and line."""
 
     kind: str
     target: str
-    side: str
     key: str
     line: str
-    value: Any = None
-    answered: bool = False
+    value: Any
 
     @property
     def arguments(self) -> list[Any]:
@@ -69,21 +67,16 @@ class Call(Struct, frozen=True):
 
 
 class WatchedEvaluation(Struct, frozen=True):
-    """One evaluation: its result, the evaluator's calls, and the line that scored it or gave up.
+    """One evaluation: its result, the answered calls, and the line that scored it or gave up.
 
     `score` is the primary metric, where larger is better; None for a candidate that is not valid.
     """
 
     evaluation: Evaluation
     evidence: Evidence
-    calls: Sequence[Call]
+    asked: list[Call]
     line: str
     score: float | None
-
-    @property
-    def asked(self) -> list[Call]:
-        """The calls of the candidate that were answered."""
-        return [call for call in self.calls if call.side == "program" and call.answered]
 
     @property
     def answers(self) -> list[Any]:
@@ -179,7 +172,7 @@ class Laboratory:
         except TimeoutError:
             raise NoTimeError("the audit has taken as long as it may") from None
         records = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
-        calls = [_call(record) for record in records if "call" in record]
+        calls = [_call(record) for record in records if record.get("side") == "program" and "value" in record]
         line = next((record["line"] for record in reversed(records) if "call" not in record), "")
         self._cache[key] = WatchedEvaluation(evaluation, evidence, calls, line, self._score(evaluation))
         return self._cache[key]
@@ -326,8 +319,7 @@ def reads_clock(task: Task) -> bool:
 
 
 def _call(record: Mapping[str, Any]) -> Call:
-    value = record.get("value")
-    if record["call"] == "run" and "value" in record:
-        value = next(iter(record["out"].values()), str(value)).strip()
-    key = json.dumps(record["given"], sort_keys=True)
-    return Call(record["call"], record["target"], record["side"], key, record["line"], value, "value" in record)
+    value = record["value"]
+    if record["call"] == "run":
+        value = next(iter(record["out"].values()), value).strip()
+    return Call(record["call"], record["target"], json.dumps(record["given"], sort_keys=True), record["line"], value)

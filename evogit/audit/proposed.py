@@ -14,12 +14,12 @@ from pathlib import Path, PurePosixPath
 from string import Template
 
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from evogit.agents.editing.blocks import EditError
 from evogit.agents.editing.draft import Draft
 from evogit.agents.editing.reply import parse
-from evogit.audit.attack import MODEL, Attack, AttackKind, Hit
+from evogit.audit.attack import MODEL, Attack, Hit
 from evogit.audit.candidate import SEED, AttackCandidate
 from evogit.audit.laboratory import CONFIRMATIONS, Laboratory, NotAskedError, NoTimeError, WatchedEvaluation
 from evogit.audit.spending import AuditAccount
@@ -57,7 +57,7 @@ _VERDICT = re.compile(
 )
 UNASKABLE = (CredentialError, ModelError, RefusingModelError, SpendingLimitError, UnknownModelError)
 """Errors of a question."""
-BY_MODEL = AttackKind(
+BY_MODEL = Attack(
     name=MODEL,
     tries="what a model thinks of that reads the evaluator (--model)",
     remedy="Have the evaluator refuse it. What the model suggests was not run: read it before you do.",
@@ -85,7 +85,7 @@ def attack_by(model: Model, account: AuditAccount, seconds: float) -> Attack:
         async for hit in _Attacker(lab, model, account, seconds / 5).hits():
             yield hit
 
-    return Attack(**asdict(BY_MODEL), search=search)
+    return replace(BY_MODEL, search=search)
 
 
 # --- questions and replies ----------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from functools import partial
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from traceback import walk_stack, walk_tb
 from types import FrameType
 from typing import Any
 
@@ -74,31 +75,20 @@ def _cases(cases: Any, folder: Path, note: Note) -> Iterator[Any]:
     """Pass the cases on; record the line that made each, or that raised."""
     try:
         for case in cases if isinstance(cases, Iterable) else [cases]:
-            note({"line": _line(getattr(cases, "gi_frame", None), folder)})
+            frame = getattr(cases, "gi_frame", None)
+            note({"line": _line(walk_stack(frame) if frame else (), folder)})
             yield case
     except Exception as error:
-        note({"line": _raised_at(error, folder)})
+        note({"line": _line(reversed(list(walk_tb(error.__traceback__))), folder)})
         raise
 
 
-def _raised_at(error: BaseException, folder: Path) -> str:
-    """Return the innermost line of the evaluator's own files in a traceback."""
-    line, trace = "", error.__traceback__
-    while trace:
-        path = Path(trace.tb_frame.f_code.co_filename)
-        if path.is_relative_to(folder):
-            line = f"{path.relative_to(folder)}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return line
-
-
-def _line(frame: FrameType | None, folder: Path) -> str:
-    """Return the innermost line of the evaluator's own files on a stack."""
-    while frame:
+def _line(frames: Iterable[tuple[FrameType, int]], folder: Path) -> str:
+    """Return the first line of the evaluator's own files, innermost first."""
+    for frame, number in frames:
         path = Path(frame.f_code.co_filename)
         if path.is_relative_to(folder):
-            return f"{path.relative_to(folder)}:{frame.f_lineno}"
-        frame = frame.f_back
+            return f"{path.relative_to(folder)}:{number}"
     return ""
 
 
@@ -138,7 +128,7 @@ class Watched:
 
     def _asked(self, kind: str, method: Callable[..., Any], target: Any, *args: Any, **options: Any) -> Any:
         """Call a method of the program, and record the arguments, the line, and the answer if there is one."""
-        record: dict[str, Any] = {"call": kind, "side": self._side, "line": _line(sys._getframe(), self._folder)}
+        record: dict[str, Any] = {"call": kind, "side": self._side, "line": _line(walk_stack(None), self._folder)}
         if kind == "run":
             files = {name: _text(content) for name, content in (options.get("files") or {}).items()}
             command = {"argv": list(target), "stdin": _text(options.get("stdin", b"")), "files": files}

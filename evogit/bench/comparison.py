@@ -20,6 +20,9 @@ from evogit.stats.scales import mean
 FIRST = 25
 """The first number of evaluations at which methods are compared; the next ones are twice as many each."""
 
+AVERAGED = ("proposals", "duplicates", "failed_proposals", "failed", "cached", "repeated", "seconds", "dollars")
+"""Numbers of runs that are shown as their mean."""
+
 Of = Literal["area", "final"]
 
 Verdict = Literal["better", "no worse", "worse", "open"]
@@ -182,6 +185,7 @@ def _result(
 ) -> MethodResult:
     bench_task = bench.bench_task
     reached = points(bench_task.evaluations)
+    strategies = sorted({name for run in runs for name in run.merges})
     at = {point: mean([run.shown[min(point, len(run.shown)) - 1] for run in runs]) for point in reached}
     return MethodResult(
         method=method.name,
@@ -191,29 +195,9 @@ def _result(
         at=at,
         area=_interval(areas, f"{bench_task.task.name} {method.name} area"),
         final=_interval(finals, f"{bench_task.task.name} {method.name} final"),
-        proposals=fmean(run.proposals for run in runs),
-        duplicates=fmean(run.duplicates for run in runs),
-        failed_proposals=fmean(run.failed_proposals for run in runs),
-        failed=fmean(run.failed for run in runs),
-        cached=fmean(run.cached for run in runs),
-        repeated=fmean(run.repeated for run in runs),
-        seconds=fmean(run.seconds for run in runs),
-        dollars=fmean(run.dollars for run in runs),
-        merges=_together([run.merges for run in runs]),
+        merges={name: sum((run.merges.get(name, Merges()) for run in runs), Merges()) for name in strategies},
+        **{name: fmean(getattr(run, name) for run in runs) for name in AVERAGED},
     )
-
-
-def _together(found: Sequence[Mapping[str, Merges]]) -> dict[str, Merges]:
-    names = sorted({name for each in found for name in each})
-    own = {name: [each[name] for each in found if name in each] for name in names}
-    return {
-        name: Merges(
-            made=sum(each.made for each in own[name]),
-            helped=sum(each.helped for each in own[name]),
-            best=sum(each.best for each in own[name]),
-        )
-        for name in names
-    }
 
 
 def _interval(values: Sequence[float], label: str) -> Interval:
@@ -222,12 +206,7 @@ def _interval(values: Sequence[float], label: str) -> Interval:
 
 
 def _comparison(
-    method: str,
-    against: str,
-    of: Of,
-    ours: Sequence[float],
-    theirs: Sequence[float],
-    task: str,
+    method: str, against: str, of: Of, ours: Sequence[float], theirs: Sequence[float], task: str
 ) -> Comparison:
     differences = [a - b for a, b in zip(ours, theirs, strict=True)]
     label = f"{task} {method} {against} {of}"

@@ -34,6 +34,9 @@ class Merges(Struct, frozen=True, kw_only=True):
     helped: int = 0
     best: int = 0
 
+    def __add__(self, other: Merges) -> Merges:
+        return Merges(made=self.made + other.made, helped=self.helped + other.helped, best=self.best + other.best)
+
 
 class BenchRun(Struct, frozen=True, kw_only=True):
     """One run of one method.

@@ -239,17 +239,13 @@ class Story:
 
 
 def merges(history: History) -> dict[str, Merges]:
-    """What came of merges and grafts, by `operator:strategy`."""
-    found: dict[str, Merges] = {}
+    """Count merges and grafts and their success, by `operator:strategy`."""
+    total: dict[str, Merges] = {}
     records = set(history.records)
-    for each in history.phylogeny:
-        if each.operator in ("merge", "graft") and history.judged(each.commit):
-            name = f"{each.operator}:{each.strategy}"
-            before = found.get(name, Merges())
-            gains = [gain for parent in each.parents if (gain := history.gain(each.commit, parent)) is not None]
-            found[name] = Merges(
-                made=before.made + 1,
-                helped=before.helped + (min(gains, default=0.0) > 0),
-                best=before.best + (each.commit in records),
-            )
-    return found
+    for node in history.phylogeny:
+        if node.operator in ("merge", "graft") and history.judged(node.commit):
+            name = f"{node.operator}:{node.strategy}"
+            gains = [gain for parent in node.parents if (gain := history.gain(node.commit, parent)) is not None]
+            merge = Merges(made=1, helped=int(min(gains, default=0.0) > 0), best=int(node.commit in records))
+            total[name] = total.get(name, Merges()) + merge
+    return total

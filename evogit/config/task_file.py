@@ -321,10 +321,11 @@ def read(file: Path, folder: Path) -> TaskTable:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file}: not TOML: {error}") from error
     except ValidationError as error:
+        tables: dict[str, type[BaseModel]]
         tables = {"metrics": MetricTable, "evaluator": EvaluatorTable, "sandbox": SandboxTable}
         problems = []
         for each in error.errors():
             loc = each["loc"]
-            table: type[BaseModel] = tables.get(str(loc[0]), TaskTable) if loc[:-1] else TaskTable
+            table = tables.get(str(loc[0]), TaskTable) if loc[:-1] else TaskTable
             problems.append(f"{file}: {problem(loc, each, table.model_fields)}")
         raise ConfigError("\n".join(problems)) from None

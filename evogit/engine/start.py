@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct, to_builtins
 
-from evogit.adopt.admitted import admitted, is_scored
+from evogit.adopt.notes import admitted, is_scored
 from evogit.agents.mutation.mutator import is_edited
 from evogit.breeding.fingerprints import UNCHANGED
 from evogit.config.run_settings import Settings

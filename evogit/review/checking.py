@@ -15,9 +15,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evogit.adopt.admitted import admitted, is_scored
 from evogit.adopt.foreign_task import kept_folder
-from evogit.adopt.sources import STAND_INS
+from evogit.adopt.notes import admitted, is_scored
+from evogit.adopt.packages import STAND_INS
 from evogit.agents.briefs.digest import under_load
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.config.values import REPEATS, measure_of
@@ -320,8 +320,8 @@ def _of_another_system(task: Task, status: str, provider: str, said: str) -> str
     """The same where the task is another system's, whose files say what happens; empty where a program is missing."""
     if status in LIMITS:
         return (
-            "There is no network, for which some programs wait. If it needs more, `evogit adopt` writes a task whose "
-            f"{LIMITS[status]} in [sandbox] can be raised."
+            "There is no network, for which some programs wait. If it needs more, `evogit new --from` writes a task "
+            f"whose {LIMITS[status]} in [sandbox] can be raised."
         )
     if sentence := _absent(task, provider, said):
         return sentence
@@ -332,8 +332,8 @@ def _of_another_system(task: Task, status: str, provider: str, said: str) -> str
         )
     if UNTOLD.search(said):
         return (
-            "It may expect arguments or an input, and gets neither: `evogit adopt` writes a task whose `command` in "
-            "[evaluator] can have them."
+            "It may expect arguments or an input, and gets neither: `evogit new --from` writes a task whose `command` "
+            "in [evaluator] can have them."
         )
     return "" if MISSING.search(said) else "Its own evaluator refuses the seed: what it printed tells why."
 
@@ -371,7 +371,7 @@ def _lacking(provider: str, said: str) -> str:
 
 def _file(task: Task) -> str:
     if task.folder.is_relative_to(kept_folder()):
-        return f"the {TASK_FILE} that `evogit adopt` writes"
+        return f"the {TASK_FILE} that `evogit new --from` writes"
     return task.folder.name + "/" + (TASK_FILE if task.seed else REPOSITORY_FILE)
 
 

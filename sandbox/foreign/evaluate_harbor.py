@@ -1,8 +1,8 @@
 """Evaluates with a Harbor verifier: `evaluate_harbor.py WORKDIR FOLDER VARIABLES [PLACE ...]`.
 
 This runs `tests/test.sh`; the score is the reward that it leaves. VARIABLES are those of the image, a JSON object; each
-PLACE is the path of a virtual environment that it makes, of a folder, with a slash at its end, or of a file that it has
-not, which begins with a dot: an empty one is taken away.
+PLACE is the path of a folder that it makes, with a slash at its end, or of a file that it has not, which begins with a
+dot: an empty one is taken away.
 
 Such scripts install their own tools first. There is no network here, and what they install is there already: stand-ins
 take the place of the installers.
@@ -75,24 +75,20 @@ esac
 of that, and any other command of theirs does nothing."""
 PYTEST = '#!/bin/sh\nexec python3 -m pytest -p no:cacheprovider "$@"\n'
 AS_USER = """#!/bin/sh
-name=${0##*/}; user=; said=
+name=${0##*/}; user=
 case "$name" in gosu|su-exec) shift; exec "$@" ;; esac
 while [ $# -gt 0 ]; do
   case "$name $1" in
     *" --") shift; break ;;
-    "su -c"|"runuser -c"|*" --command") said=$2; shift ;;
-    *" --command="*) said=${1#*=} ;;
-    "runuser -u"|"runuser --user") user=$2; shift ;;
-    "su -s"|"runuser -s"|*" -"[ugGwCD]|"sudo -p"|*" --shell"|*" --user"|*" --group"|*" --supp-group") shift ;;
-    "setpriv --re"?id|"setpriv --"[re]?id|"setpriv --groups"|"setpriv --"*-caps|"setpriv --bounding-set") shift ;;
+    "su -c"|"runuser -c") shift; said=$1; shift; exec bash -c "$said" "$@" ;;
+    "runuser -u") user=$2; shift ;;
+    "su -s"|"runuser -s"|*" -"[ugG]|"setpriv --re"?id) shift ;;
     *" -"*) ;;
     "su "*|"runuser "*) [ -z "$user" ] || break; user=$1 ;;
     *) break ;;
   esac
   shift
 done
-[ -z "$said" ] || exec bash -c "$said" "$@"
-[ $# -eq 0 ] && exec bash
 exec env "$@"
 """
 """Runs what it is to run as another user as the only one that there is."""
@@ -117,7 +113,7 @@ def main(workdir, inner=".", variables="{}", *places):
     lay_temporary("tmp")
     programs = prepare_programs()
     furnish(programs)
-    lay_places(places, os.path.dirname(programs))  # noqa: PTH120
+    lay_places(places)
     logs = os.path.abspath(f"{VIEW}-logs")  # noqa: PTH100
     for name in ("verifier", "agent", "artifacts"):
         os.makedirs(f"{logs}/{name}", exist_ok=True)  # noqa: PTH103
@@ -160,17 +156,14 @@ def content(path):
         return file.read()
 
 
-def lay_places(places, environment):
-    """Have what an image has where the candidate's files are: folders, ours as virtual environments, no stand-ins."""
+def lay_places(places):
+    """Have the folders that an image has where the candidate's files are, and take away files that it has not."""
     ours = (f"{os.getcwd()}/", f"{os.path.realpath(os.environ.get('TMPDIR', '/tmp'))}/")  # noqa: PTH109
     for path in places:
         if path.startswith("./") and os.path.isfile(path) and not os.path.getsize(path):  # noqa: PTH113, PTH202
             os.remove(path)  # noqa: PTH107
-        place = os.path.realpath(path)
-        if path.startswith("/") and place.startswith(ours) and not os.path.lexists(place):
-            os.makedirs(place if path.endswith("/") else os.path.dirname(place), exist_ok=True)  # noqa: PTH103, PTH120
-            if not path.endswith("/"):
-                os.symlink(environment, place)  # noqa: PTH211
+        elif path.startswith("/") and os.path.realpath(path).startswith(ours):
+            os.makedirs(os.path.realpath(path), exist_ok=True)  # noqa: PTH103
 
 
 def furnish(programs):

@@ -8,7 +8,9 @@ import json
 import math
 import os
 import re
+import shlex
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - pathlib is slow to import
 THEIRS = os.path.join(os.path.dirname(HERE), "task")  # noqa: PTH118, PTH120
@@ -106,7 +108,7 @@ def prepare_programs():
         file.write(f"home = {os.path.dirname(os.path.realpath(sys.executable))}\ninclude-system-site-packages = true\n")  # noqa: PTH120
     found = [*os.environ["PYTHONPATH"].split(":"), *(each for each in sys.path if each.endswith("-packages"))]
     with open(f"{packages}/found.pth", "w", encoding="utf-8") as file:  # noqa: PTH123
-        file.write("\n".join([*found, "import one_user"]) + "\n")
+        file.write("\n".join(found) + "\n")
     for folder in known.split(":") if known else ():
         for name, where in commands(folder):
             write_command(programs, name, where)
@@ -198,3 +200,16 @@ def _text(value):
         value = value.decode(errors="replace")
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n...\n{text[-LONGEST // 2 :]}"
+
+
+def export_programs():
+    """Print a line for a shell that puts the commands of the sandbox's packages on the path."""
+    folder = tempfile.mkdtemp()
+    for place in filter(None, os.environ.get("PYTHONPATH", "").split(":")):
+        for name, where in commands(place):
+            write_command(folder, name, where)
+    print(f'export PATH={shlex.quote(folder)}:"$PATH"')
+
+
+if __name__ == "__main__":
+    export_programs()

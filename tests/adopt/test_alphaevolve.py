@@ -81,11 +81,6 @@ def test_a_function_may_take_the_text_or_the_path(tmp_path: Path, body: str) -> 
     assert score(evaluated(task, tmp_path / "box")) == 10
 
 
-def test_an_evaluator_without_a_function_of_candidates_is_told(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match=r"src/evaluate\.py has no function that takes a candidate"):
-        find_task(str(example(tmp_path, **{"src/evaluate.py": "INPUTS = {'n': 3}\n"})))
-
-
 COMMAND = """\
 import argparse, json
 parser = argparse.ArgumentParser()
@@ -120,13 +115,7 @@ def test_a_program_that_needs_no_inputs_is_a_task_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("named", ["", "program.py"])
 def test_a_program_whose_inputs_nothing_says_is_told(tmp_path: Path, named: str) -> None:
-    place = write(tmp_path / "x", {"program.py": PROGRAM, "count.py": "print('score:', 3)\n"})
+    place = write(tmp_path / "x", {"program.py": PROGRAM, "count.py": "print('METRIC score=3')\n"})
     with pytest.raises(NotFoundError, match=r"program\.py scores itself by evaluate\(inputs\), as programs of AlphaEv"):
         find_task(str(place / named))
     assert find_task(str(place / "count.py")).editable == ("count.py",)
-
-
-def test_an_evaluator_without_a_program_is_told(tmp_path: Path) -> None:
-    place = write(tmp_path / "x", {"evaluator.py": EVALUATE, "src/sort.hpp": "// EVOLVE-BLOCK-START\n"})
-    with pytest.raises(NotFoundError, match=r"evaluator\.py evaluates candidates of AlphaEvolve"):
-        find_task(str(place))

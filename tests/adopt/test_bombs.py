@@ -19,7 +19,7 @@ from evogit.adopt.dockerfile import MAX_LAID_BYTES, read_dockerfile
 from evogit.adopt.finding import recognise
 from evogit.adopt.foreign_task import kept_folder, remove_kept
 from evogit.adopt.past_runs import read_past
-from evogit.adopt.yaml_text import read_yaml
+from evogit.adopt.sources import read_yaml
 from evogit.contained import toml_of
 from evogit.core import ConfigError, EvoGitError, NotFoundError
 from tests.adopt.evaluating import write
@@ -160,11 +160,9 @@ def test_tasks_of_others_are_kept_until_nobody_uses_them(tmp_path: Path, monkeyp
 
 
 def test_what_comes_along_as_a_source_names_it_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    script = (
-        "import glob, os\nfor p in glob.glob('*.txt') + os.listdir('clients'): pass\nx = open('exact.csv')\nprint(3)\n"
-    )
-    own = {"a.txt": "x", "clients/acme.txt": "x", "exact.csv": "1"}
-    write(tmp_path / "away", {"bench.py": script, **own})
+    script = "import os\nfor p in os.listdir('clients'): pass\nx = open('exact.csv')\nprint('METRIC s=3')\n"
+    own = {"exact.csv": "1"}
+    write(tmp_path / "away", {"bench.py": script, "clients/acme.txt": "x", **own})
     with caplog.at_level(logging.WARNING):
         assert set(find_task(str(tmp_path / "away" / "bench.py")).seed_files()) == {"bench.py", *own}
     assert all(path in caplog.text for path in own)
@@ -173,12 +171,10 @@ def test_what_comes_along_as_a_source_names_it_is_told(tmp_path: Path, caplog: p
 @pytest.mark.parametrize("where", ["home", "home/.."])
 def test_no_pattern_takes_files_of_the_home_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    script = (
-        "import glob, os\nfor p in glob.glob('*.txt') + os.listdir('clients'): pass\nx = open('exact.csv')\nprint(3)\n"
-    )
+    script = "import os\nfor p in os.listdir('clients'): pass\nx = open('exact.csv')\nprint('METRIC s=3')\n"
     (tmp_path / "home").mkdir()
     write((tmp_path / where).resolve(), {"bench.py": script, "a.txt": "x", "clients/acme.txt": "x", "exact.csv": "1"})
-    assert set(find_task(str(tmp_path / where / "bench.py")).seed_files()) == {"bench.py", "exact.csv"}
+    assert set(find_task(str(tmp_path / where / "bench.py")).seed_files()) == {"bench.py"}
 
 
 def test_modules_of_the_folder_above_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

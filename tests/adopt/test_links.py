@@ -51,7 +51,7 @@ FORMATS: dict[str, dict[str, str]] = {
         "autoresearch.jsonl": '{"type": "config", "metricName": "loss", "bestDirection": "lower"}\n',
     },
     "script": {
-        "bench.py": "import helper\nprint('score:', open('data.txt').read())\n",
+        "bench.py": "import helper\nprint('METRIC score=' + open('data.txt').read())\n",
         "helper.py": "",
         "data.txt": "1",
     },

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from evogit.adopt import find_task
-from evogit.adopt.admitted import admitted
-from evogit.adopt.yaml_text import read_yaml
+from evogit.adopt.notes import admitted
+from evogit.adopt.sources import read_yaml
 from evogit.config.printed_numbers import read_of
 from evogit.config.values import matches
 from evogit.contained import toml_of

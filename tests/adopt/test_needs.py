@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evogit.adopt.needs import told_needs
+from evogit.adopt.notes import told_needs
 
 
 def told(path: str, text: str) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evogit.adopt import find_task
-from evogit.adopt.admitted import admitted
+from evogit.adopt.notes import admitted
 from evogit.core import NotFoundError
 from evogit.review.checking import advice, judge_seed, problems
 from tests.adopt.evaluating import evaluated, score, write
@@ -106,11 +106,6 @@ def test_stages_end_where_a_threshold_is_not_reached(tmp_path: Path) -> None:
         tmp_path / "2", **{"evaluator.py": f"{STAGES}\ndef evaluate(path): return {{'a': 3}}\n", "config.yaml": off}
     )
     assert score(evaluated(find_task(str(whole)), tmp_path / "box2")) == 3
-
-
-def test_a_flag_reaches_a_threshold(tmp_path: Path) -> None:
-    flag = STAGES.replace('"combined_score": 0.6, "quick": True', '"quick": True')
-    assert score(evaluated(find_task(str(example(tmp_path, **{"evaluator.py": flag}))), tmp_path / "box")) == 0.7
 
 
 def test_a_stage_that_takes_too_long_counts_as_there(tmp_path: Path) -> None:
@@ -266,7 +261,9 @@ def test_programs_and_evaluators_may_be_called_otherwise_where_there_is_one(tmp_
 
 
 def test_the_program_that_a_run_begins_with_may_be_named(tmp_path: Path) -> None:
-    folder = example(tmp_path, **{"b_prompt.txt": "Add.", "c_prompt.txt": "Sum.", "script.py": "print(1)\n"})
+    folder = example(
+        tmp_path, **{"b_prompt.txt": "Add.", "c_prompt.txt": "Sum.", "script.py": "print('METRIC score=1')\n"}
+    )
     assert find_task(str(folder / "initial_program.py")).editable == ("initial_program.py",)
     assert find_task(str(folder / "b_prompt.txt")).editable == ("b_prompt.txt",)
     assert find_task(str(folder / "script.py")).primary.name == "score"
@@ -342,34 +339,6 @@ def test_a_candidate_that_fails_has_no_score_but_a_reason(tmp_path: Path) -> Non
     assert "evaluate_openevolve.py" not in done.stderr
 
 
-def test_a_folder_with_the_name_of_a_shipped_task_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    example(tmp_path).rename(tmp_path / "circle_packing")
-    monkeypatch.chdir(tmp_path)
-    assert find_task("circle_packing").judged == "outside"
-    assert "./circle_packing" in caplog.text
-    assert find_task("./circle_packing").judged == "inside"
-
-
-def test_what_needs_a_graphics_processor_is_told_before_anything_is_installed(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    find_task(str(example(tmp_path, **{"initial_program.py": f"import triton.language as tl\n{PROGRAM}"})))
-    assert "a graphics processor (triton in initial_program.py), which its sandbox does not have" in caplog.text
-
-
-def test_a_folder_that_is_called_by_a_number_is_named_with_the_one_above(tmp_path: Path) -> None:
-    folder = example(tmp_path).rename(tmp_path / "11")
-    assert find_task(str(folder)).name.endswith("-11")
-
-
-def test_other_languages_are_read_alike(tmp_path: Path) -> None:
-    folder = example(tmp_path)
-    (folder / "initial_program.py").rename(folder / "initial_program.rs")
-    assert find_task(str(folder)).editable == ("initial_program.rs",)
-
-
 def test_a_folder_in_no_format_is_told_what_was_looked_for(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("nothing")
     with pytest.raises(NotFoundError, match=r"task\.toml(.|\n)*initial_program\.\* with evaluator\.py"):
@@ -422,11 +391,6 @@ def test_settings_that_may_change_the_score_and_are_unknown_are_named(
     find_task(str(example(tmp_path, **{"config.yaml": setting})))
     assert (f"sets {told}, which EvoGit does not know" in caplog.text) == bool(told)
     assert "cannot be read as YAML" not in caplog.text
-
-
-def test_a_configuration_that_is_no_yaml_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    find_task(str(example(tmp_path, **{"config.yaml": "evaluator: [1\n"})))
-    assert "config.yaml cannot be read as YAML: none of its settings count" in caplog.text
 
 
 @pytest.mark.parametrize(

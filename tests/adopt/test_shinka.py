@@ -162,7 +162,7 @@ RUNS = "from shinka.launch import LocalJobConfig\n{before}job = LocalJobConfig(e
         (
             {"a.yaml": "job:\n  extra_cmd_args: {scale: 3}\n", "b.yaml": "job:\n  extra_cmd_args: {scale: 5}\n"},
             3,
-            "a.yaml, b.yaml give evaluate.py different arguments",
+            "different arguments",
         ),
         ({"run_evo.py": RUNS.format(before="", arguments={})}, 1, ""),
     ],

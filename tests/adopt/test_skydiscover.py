@@ -26,7 +26,7 @@ print(json.dumps({{**said, "artifacts": {{"mode": sys.argv[2], "words": words}}}
 DOCKERFILE = """\
 FROM python:3.12-slim
 WORKDIR /bench/here
-ARG SCALE=2
+ENV SCALE=2
 ENV WEIGHT=$SCALE MODE="as it is" PYTHONPATH=/nowhere TMPDIR=/nowhere
 RUN apt-get update && apt-get install -y --no-install-recommends libgomp1 \\
     && pip install --no-cache-dir "numpy>=1.26" -r requirements.txt

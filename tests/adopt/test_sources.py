@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from evogit.adopt.foreign_task import PLAIN, File
-from evogit.adopt.sources import files_below, packages
-from evogit.adopt.yaml_text import read_yaml
+from evogit.adopt.packages import packages
+from evogit.adopt.sources import files_below, read_yaml
 from tests.adopt.evaluating import write
 
 

@@ -38,6 +38,7 @@ from evogit.history.pages import Pages
 from evogit.history.snapshot import LEAST
 from evogit.repository import Repository
 from evogit.review.removing import remove
+from evogit.testing import run_started
 
 RUN = "r"
 ABOUT: dict[str, Any] = {"task_digest": "d", "split": "train", "evaluator": "v", "editable": ("*",)}
@@ -50,20 +51,8 @@ def commit(number: int) -> str:
 def started(judged: str = "outside", repeats: int = 0, *, paired: bool = False) -> RunStarted:
     metric = Metric(name="m", direction="minimize", primary=True, baseline=1.5)
     settings: Any = {"population": [{"kind": "mutator", "count": 2}], "selector": "elitist"}
-    return RunStarted(
-        engine="e",
-        task="t",
-        provider="none",
-        image="",
-        agents=("a1", "a2"),
-        population="refs/heads/evogit/r/",
-        metrics=(metric,),
-        judged=judged,  # type: ignore[arg-type]
-        repeats=repeats,
-        paired=paired,
-        settings=settings,
-        **ABOUT,
-    )
+    known = {"metrics": (metric,), "agents": ("a1", "a2"), "settings": settings, **ABOUT}
+    return run_started(judged=judged, repeats=repeats, paired=paired, **known)
 
 
 def proposed(number: int, parents: tuple[int, ...]) -> Proposed:

@@ -22,11 +22,11 @@ from evogit.core import (
     Operator,
     RefusedError,
     RepositoryError,
-    RunStarted,
     Stopped,
     StopReason,
 )
 from evogit.repository import Repository
+from evogit.testing import run_started
 
 COMMIT = "1" * 40
 
@@ -60,18 +60,9 @@ def test_the_page_on_the_format_names_every_field_of_every_record() -> None:
 
 def test_what_is_appended_comes_back_in_order_and_whole(repository: Repository) -> None:
     events = [
-        RunStarted(
-            engine="h-1",
-            task="t",
-            task_digest="d",
+        run_started(
             metrics=(Metric(name="m", direction="maximize", primary=True, best_known=2.0),),
-            split="train",
-            evaluator="e",
-            provider="none",
-            image="i",
             agents=("a1", "a2"),
-            population="refs/heads/evogit/r/",
-            editable=("*.py",),
             settings={"seed": 3},
         ),
         Evaluated(candidate=COMMIT, evaluation=Evaluation(status="ok", metrics={"m": 0.1}, cases={"é": {"m": 0.1}})),

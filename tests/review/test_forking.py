@@ -12,11 +12,9 @@ from evogit.core import (
     Evaluated,
     Evaluation,
     Event,
-    Metric,
     NotFoundError,
     Proposed,
     RefusedError,
-    RunStarted,
     UsageError,
 )
 from evogit.history import History
@@ -25,6 +23,7 @@ from evogit.review import open_run
 from evogit.review.forking import make, plan
 from evogit.review.landing import follow_undo
 from evogit.review.removing import remove
+from evogit.testing import run_started
 from tests.plain_git import git
 
 
@@ -35,20 +34,7 @@ class Hosts:
         self.repository = Repository.create(folder)
         self.ids: list[str] = []
         self.candidates: list[str] = []
-        metrics = (Metric(name="score", direction="maximize", primary=True),)
-        digests = {"task": "t", "task_digest": "1", "evaluator": "v", "image": "", "provider": "none"}
-        self.tell(
-            "here",
-            RunStarted(
-                engine="e",
-                metrics=metrics,
-                split="train",
-                agents=("a1",),
-                population="refs/heads/evogit/r/",
-                editable=("*",),
-                **digests,
-            ),
-        )
+        self.tell("here", run_started(population="refs/heads/evogit/r/"))
         self.born("here", 1.0, ())
         self.born("there", 2.0, (0,))
         self.tell("here", Adopted(agent="a1", candidate=self.candidates[1]))

@@ -170,6 +170,27 @@ def consent(terminal: Terminal, offer: CostForecast, *, yes: bool) -> tuple[str,
     return offer.paid
 
 
+def confirm_question(terminal: Terminal, model: Model, endpoint: str, sent: SentFiles, most: str, *, yes: bool) -> None:
+    """Tell what one command sends to a model, and what that may cost at `most`; ask unless nothing is paid.
+
+    Raises:
+        RefusedError: the user does not agree, or there is no terminal to ask on.
+    """
+    if not endpoint:
+        return
+    terminal.note(_fact("model", f"{first_line(model.name)} at {first_line(endpoint)}, {_price(model)}"))
+    terminal.note(_fact("sent", _sent(sent)))
+    if sent.secret:
+        terminal.note(_fact("secret", f"not sent, as they hold credentials: {first_line(named(sent.secret))}"))
+    terminal.note(_fact("at most", most))
+    if yes or not costs(model):
+        return
+    if not terminal.interactive:
+        raise RefusedError("this costs money, and there is no terminal to ask on; add --yes to agree to it")
+    if not click.confirm("Send these files and accept these costs?", err=True):
+        raise RefusedError("nothing was sent and nothing was changed")
+
+
 def lines(offer: CostForecast, *, short: bool) -> Iterator[Text]:
     """What a person should know; `short`: only what is sent where."""
     for model, endpoint in offer.models:

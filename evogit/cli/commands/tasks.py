@@ -14,6 +14,7 @@ from rich.text import Text
 
 from evogit.adopt import find_task
 from evogit.cli.lines.view import first_line
+from evogit.cli.new_from import adopt_task, check_absent, draft, outside_option
 from evogit.cli.options.shared import TASK, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape, number
@@ -57,17 +58,47 @@ def tasks(terminal: Terminal) -> None:
 @click.command()
 @click.argument("name")
 @click.option("--at", metavar="DIR", type=click.Path(path_type=Path), help="Where; default: ./NAME.")
+@click.option(
+    "--from", "source", metavar="PATH", type=click.Path(path_type=Path), help="Make it from a task of another system."
+)
+@outside_option
+@click.option("--model", metavar="MODEL", help="Let this model write the task, if PATH is in no known format.")
+@click.option("--dollars", type=click.FloatRange(min=0), metavar="D", help="What the model may cost; default: 1.")
+@click.option("--yes", is_flag=True, help="Agree to what the model costs and is sent.")
+@sandbox_option
 @with_terminal
-def new(terminal: Terminal, name: str, at: Path | None) -> None:
-    """Write a small task called NAME that works at once, to be changed into your own."""
+def new(
+    terminal: Terminal,
+    name: str,
+    at: Path | None,
+    source: Path | None,
+    outside: bool,
+    model: str | None,
+    dollars: float | None,
+    yes: bool,
+    sandbox: str,
+) -> None:
+    """Write a small task called NAME that works at once, to be changed into your own.
+
+    With --from PATH it is made from a task of OpenEvolve, ShinkaEvolve, SkyDiscover, Harbor, AlphaEvolve or
+    autoresearch. Its evaluator runs in the sandbox, where a candidate can forge its score; with --outside it runs on
+    this machine, with a stand-in for the program, if the seed has the same score there. With --model, a model that is
+    shown the files of PATH writes the task; `evogit check` then shows whether it is right.
+    """
     folder = at or Path(name)
     if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,59}", name):
         raise UsageError(f"expected a name of small letters, digits, `-` and `_`, got {name!r}")
     if name in gallery():
         raise RefusedError(f"{name} is a shipped task, which that name would mean; choose another name")
-    linked = at is None and folder.is_symlink()  # a stranger may have committed it
-    if linked or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
-        raise RefusedError(f"expected {folder} to be absent or an empty folder; choose another one with --at DIR")
+    if source is None and (outside or model or dollars is not None):
+        raise UsageError("expected --from PATH with --outside, --model or --dollars")
+    check_absent(folder, at is None)
+    if source is not None and model is None:
+        adopt_task(terminal, source, folder, sandbox, outside=outside, name=name)
+        return
+    if source is not None and model is not None:
+        draft(terminal, source, folder, name, model, dollars, yes=yes)
+        return
     for path, content in files(name, str(folder)).items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(content, encoding="utf-8")
