@@ -124,10 +124,11 @@ class Browser:
             where = f"{self._top + 1} to {self._top + len(seen)} of {len(body)}"
             bottom = [self._message or Text(f"j k scroll   Enter show   d diff   n next   q back   {where}", "dim")]
         else:
-            top = [*facts(self._view, self._settings, now, width), Text("")]
+            gap = [Text("")] if height >= 12 else []
+            top = [*facts(self._view, self._settings, now, width)[: max(height - 4, 1)], *gap]
             if height >= 16:
-                top += [*agent_lines(self._view, now, max(height // 6, 2)), Text("")]
-            bottom = [Text(""), self._message or about, Text(HINT, "dim")]
+                top += [*agent_lines(self._view, now, max(height // 6, 2)), *gap]
+            bottom = [*gap, self._message or about, Text(HINT, "dim")]
             self._page = max(height - len(top) - len(bottom), 1)
             seen = list(self._lineage(commit, width))
         filler = [Text("")] * (self._page - len(seen))

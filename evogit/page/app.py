@@ -6,7 +6,6 @@ import asyncio
 import gzip
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -199,7 +198,7 @@ class Site:
         post = [(f"{about}/plan", self._deciding(decisions.plan)), (f"{about}/decide", self._deciding(decisions.make))]
         routes = [Route(path, endpoint, methods=["GET"]) for path, endpoint in get]
         routes += [Route(path, endpoint, methods=["POST"]) for path, endpoint in post]
-        return Starlette(routes=routes, exception_handlers={EvoGitError: _failure}, lifespan=_lifespan)
+        return Starlette(routes=routes, exception_handlers={EvoGitError: _failure})
 
     # --- files ----------------------------------------------------------------------------------------------------
 
@@ -209,9 +208,7 @@ class Site:
         return Response(page, media_type=TYPES[".html"])
 
     async def _file(self, request: Request) -> Response:
-        return self._static(request.path_params["file"])
-
-    def _static(self, name: str) -> Response:
+        name = request.path_params["file"]
         if name not in self._files:
             return _json({"error": "there is no such page"}, 404)
         return Response(self._files[name], media_type=TYPES[Path(name).suffix])
@@ -219,7 +216,7 @@ class Site:
     # --- what is known --------------------------------------------------------------------------------------------
 
     async def _runs(self, request: Request) -> Response:
-        return await _answer(self._overview)
+        return _json(await asyncio.to_thread(self._overview))
 
     def _overview(self) -> Record:
         repository = Repository.open(self._repository.path)  # of its own, as this is another thread
@@ -228,9 +225,6 @@ class Site:
         return {
             "runs": [{**run.record(), "task": run.history.started.task if run.history.started else ""} for run in runs]
         }
-
-    def _run(self, request: Request) -> Followed:
-        return self._named(request.path_params["run"])
 
     def _named(self, name: str) -> Followed:
         if name not in self._followed:
@@ -280,11 +274,11 @@ class Site:
         return endpoint
 
     async def _told(self, request: Request, told: Callable[[FollowedRun], Record]) -> Response:
-        run = self._run(request)
+        run = self._named(request.path_params["run"])
         return await asyncio.to_thread(_json, await run.ask(told))
 
     async def _events(self, request: Request) -> Response:
-        run = self._run(request)
+        run = self._named(request.path_params["run"])
         after = request.headers.get("last-event-id") or request.query_params.get("after", "")
         position = int(after) if after.isdecimal() and len(after) < LONGEST_NUMBER else -1
         missed = await run.ask(lambda followed: followed.since(position))
@@ -308,11 +302,6 @@ def _no_run(name: str) -> NotFoundError:
     return NotFoundError(f"expected a run of this repository, got {name!r}")
 
 
-@asynccontextmanager
-async def _lifespan(app: Starlette) -> AsyncIterator[None]:
-    yield
-
-
 async def _asked(request: Request) -> Record:
     """The body, which must be an object."""
     try:
@@ -329,10 +318,6 @@ def _candidate(run: FollowedRun, index: int) -> Candidate:
     if found is None:
         raise NotFoundError(f"expected the number of a candidate, got {index}")
     return found
-
-
-async def _answer(question: Callable[[], Record]) -> Response:
-    return _json(await asyncio.to_thread(question))
 
 
 async def _failure(request: Request, error: Exception) -> Response:
