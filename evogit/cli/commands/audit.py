@@ -30,7 +30,7 @@ from evogit.core import RefusedError, UsageError
 from evogit.history.standing import decimals
 
 MAX_DIFF_LINES = 14
-"""Lines of a candidate's diff that are shown; --out writes all of them."""
+"""Lines of a candidate's diff that are shown; --output writes all of them."""
 
 
 @click.command()
@@ -105,9 +105,9 @@ def _make(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"cannot make {out}: {error.strerror}; choose another folder with --out DIR") from error
+        raise UsageError(f"cannot make {out}: {error.strerror}; choose another folder with --output DIR") from error
     if any(out.iterdir()):
-        raise RefusedError(f"expected {out} to be absent or an empty folder; choose another one with --out DIR")
+        raise RefusedError(f"expected {out} to be absent or an empty folder; choose another one with --output DIR")
 
 
 @asynccontextmanager
