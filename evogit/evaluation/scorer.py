@@ -344,7 +344,7 @@ def within_own_limits(total: float) -> Iterator[None]:
 
 
 def _cost_of(programs: Sequence[Program]) -> Cost:
-    """Return the cost of the candidate, which is the first, and of the seed, whose nearness to limits does not count."""
+    """Return the cost of the candidate, the first, with that of the seed, whose nearness to limits does not count."""
     own, *others = (program.cost for program in programs)
     for other in others:
         own += replace(other, call_share=0.0)
