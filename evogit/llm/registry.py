@@ -117,8 +117,6 @@ class OpenModels:
         for client in self._clients.values():
             await client.close()
 
-    # --- opening ------------------------------------------------------------------------------------------------
-
     def _open(self, name: str, optional_in_recording: bool) -> Model:
         if self._recorded is not None:
             if name not in self._recorded and not optional_in_recording:

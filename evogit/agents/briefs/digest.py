@@ -164,7 +164,7 @@ def feedback(background: Background, tokens: int) -> str:
 
 
 def lineage(background: Background, tokens: int) -> str:
-    """The parent's last steps, each with its gain over the one before; what they changed is in the code."""
+    """List the parent's last steps, each with its gain over the one before; what they changed is in the code."""
     return fence(_latest(_chain(background.lineage, background), tokens, MOST_STEPS))
 
 
@@ -209,12 +209,12 @@ def _chain(relatives: Sequence[Relative], background: Background) -> list[str]:
 
 def _not_best(relatives: Sequence[Relative], background: Background) -> list[Relative]:
     """Those whose change is not in what is shown of the best."""
-    told = _changed_lines(background.best.diff) if background.best else set()
-    return [each for each in relatives if not told or not _changed_lines(each.diff) <= told]
 
+    def changed(patch: str) -> set[str]:
+        return {line for line in patch.split("\n") if line[:1] in ("+", "-")}
 
-def _changed_lines(patch: str) -> set[str]:
-    return {line for line in patch.split("\n") if line[:1] in ("+", "-")}
+    shown = changed(background.best.diff) if background.best else set()
+    return [relative for relative in relatives if not shown or not changed(relative.diff) <= shown]
 
 
 def listed(lines: Iterable[str], tokens: int) -> str:

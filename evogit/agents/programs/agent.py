@@ -157,8 +157,6 @@ class _ProgramSession:
         said = f"; it said last: {one_line(last, 200)}" if last else ""
         raise NoUsableChangeError(f"{self._how()}{said}", self.evidence)
 
-    # --- before -------------------------------------------------------------------------------------------------
-
     def _setup(self, ports: Ports) -> Setup:
         assert self.brief.workshop
         written = briefing.write_file(
@@ -183,8 +181,6 @@ class _ProgramSession:
             branch=START,
             exclude=[f"/{BRIEF}", *preset.junk],
         )
-
-    # --- meanwhile ----------------------------------------------------------------------------------------------
 
     async def _until_over(self, container: Container, session: GatewaySession | None, account: Account) -> str:
         """Wait for the end of the program; why it is to be ended, if it did not end by itself."""
@@ -224,8 +220,6 @@ class _ProgramSession:
             model=self.model,
             evidence=self.evidence,
         )
-
-    # --- after --------------------------------------------------------------------------------------------------
 
     def _how(self) -> str:
         """How the session ended, in a sentence."""
