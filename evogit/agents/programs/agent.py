@@ -17,10 +17,9 @@ from typing import Any
 from msgspec import Struct
 
 from evogit.agents import Agent, Background, Brief, NoUsableChangeError, Proposal
-from evogit.agents.allowance import SessionAllowance
 from evogit.agents.briefs import briefing
 from evogit.agents.briefs.ancestry import START
-from evogit.agents.model_agent import choose
+from evogit.agents.model_agent import SessionAllowance, choose
 from evogit.agents.programs.evaluate_server import EvaluateServer
 from evogit.agents.programs.presets import Preset
 from evogit.agents.programs.read_back import Member, read_back
