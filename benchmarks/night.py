@@ -393,7 +393,7 @@ class Morning:
     def look(self) -> None:
         """End the run, and compare."""
         night = self.night
-        stopped = night.call("stop", "--wait")
+        stopped = night.call("stop")
         night.endpoint.down()
         self.report = night.call("report")
         self.record = json.loads(night.call("report", "--json").stdout)

@@ -50,17 +50,14 @@ def _command() -> bool:
 
 def _granted(error: EvoGitError) -> bool:
     """Ask about what comes from elsewhere, if that is the reason; return whether the user agreed to it."""
+    from evogit.cli.confirming import granted
     from evogit.trust import UntrustedError
 
-    if not isinstance(error, UntrustedError):
-        return False
-    from evogit.cli.asking.trust_question import granted
-
-    return granted(error)
+    return isinstance(error, UntrustedError) and granted(error)
 
 
 def _user_error() -> type[EvoGitError]:
-    """What every error that a user can meet is; loaded once there is an error, as `--help` needs nothing of it."""
+    """Return the class of errors that a user can meet; `--help` does not load it."""
     from evogit.core import EvoGitError
 
     return EvoGitError

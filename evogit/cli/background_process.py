@@ -44,15 +44,12 @@ class BackgroundProcess:
         def hear(entry: Entry) -> None:
             seed = run.history.seed
             if self._telling >= 0 and seed and run.history.judged(seed):
-                self._tell()
+                with suppress(OSError):  # nobody waits any more
+                    os.write(self._telling, b"!")
+                os.close(self._telling)
+                self._telling = -1
 
         return hear
-
-    def _tell(self) -> None:
-        with suppress(OSError):  # nobody waits any more
-            os.write(self._telling, b"!")
-        os.close(self._telling)
-        self._telling = -1
 
 
 def detach(terminal: Terminal, repository: Repository, run: str) -> BackgroundProcess:
@@ -78,20 +75,14 @@ def detach(terminal: Terminal, repository: Repository, run: str) -> BackgroundPr
     os.setsid()
     signal.signal(signal.SIGHUP, lambda *_: None)  # ignored by the run, and not by the programs that it starts
     os.close(hearing)
-    _turn_to(writing)
+    nothing = os.open(os.devnull, os.O_RDONLY)  # nothing of the terminal is left
+    for source, target in ((nothing, 0), (writing, 1), (writing, 2)):
+        os.dup2(source, target)
+    os.close(nothing)
+    os.close(writing)
     quiet = Terminal("never", json=False)
     quiet.note(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  {run} in the background, as process {os.getpid()}")
     return BackgroundProcess(quiet, telling)
-
-
-def _turn_to(log: int) -> None:
-    """Have nothing of the terminal left: what is said goes to the log, and there is nothing to read."""
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.dup2(log, 1)
-    os.dup2(log, 2)
-    os.close(nothing)
-    os.close(log)
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""The runs of a bench in the foreground: progress is shown, and signals stop it without losing what is done."""
+"""The runs of a bench in the foreground: progress is reported, and signals stop it without losing what is done."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import asyncio
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from types import FrameType
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from evogit.bench.bench import Bench
 from evogit.bench.outcome import BenchRun
@@ -18,87 +18,84 @@ from evogit.bench.workers import Order
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import clock, count, escape
 
-SLOW = 3600.0
-"""Seconds of the past that the remaining time is estimated from: runs end seldom."""
+SPEED_WINDOW_S = 3600.0
+"""The past from which the remaining time is estimated: runs end seldom."""
 
-
-LINES = 10
-"""Lines that say how far a bench is where none can be drawn, about."""
+MAX_PROGRESS_LINES = 10
+"""Lines that report progress if no bar can be drawn, about."""
 
 
 class BenchProgress:
-    """Says how far the runs of one bench are."""
+    """Reports how far the runs of one bench are."""
 
     def __init__(self, terminal: Terminal, bench: Bench) -> None:
         self._terminal = terminal
         self._bench = bench
-        self._name = escape(bench.bench_task.task.name)
         self.done = bench.done()
         self._methods = {method.name: method for method in bench.methods}
         self._began = time.monotonic()
         self._before = len(self.done)
-        self._bar: tuple[Progress, TaskID] | None = None
-        self._every = max(len(self.missing) // LINES, 1)
-
-    @property
-    def missing(self) -> list[Order]:
-        """The runs that are left to do."""
-        return self._bench.missing(self.done)
+        self._every = max(len(bench.missing(self.done)) // MAX_PROGRESS_LINES, 1)
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+        left = TimeRemainingColumn(elapsed_when_finished=True)
+        bar = Progress(*columns, left, console=terminal.err, transient=True, speed_estimate_period=SPEED_WINDOW_S)
+        self._bar = bar if terminal.live and bench.missing(self.done) else None
 
     @contextmanager
     def shown(self) -> Iterator[None]:
         """Report what was done before, how far it is meanwhile, and what it took."""
         total = len(self._bench.orders)
         if self.done:
-            self._terminal.note(f"{self._name}: {count(len(self.done), 'run')} of {total} done before")
+            self._note(f"{count(len(self.done), 'run')} of {total} done before")
         if stale := self._bench.stale(self.done):
-            self._terminal.note(f"{self._name}: {count(stale, 'run')} of another EvoGit, task or settings made again")
+            self._note(f"{count(stale, 'run')} of another EvoGit, task or settings made again")
         try:
-            with self._drawn(total):
+            with self._bar or nullcontext():
+                if self._bar:
+                    name = escape(self._bench.bench_task.task.name)
+                    self._bar.add_task(name, total=total, completed=len(self.done))
                 yield
         finally:
-            left = f", {len(self.missing):,} left; the same command goes on" if self.missing else ""
+            left = len(self._bench.missing(self.done))
             if made := len(self.done) - self._before:
-                took = clock(time.monotonic() - self._began)
-                self._terminal.note(f"{self._name}: {count(made, 'run')} in {took}{left}", "dim")
-
-    @contextmanager
-    def _drawn(self, total: int) -> Iterator[None]:
-        if not (self._terminal.live and self.missing):
-            yield
-            return
-        columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
-        left = TimeRemainingColumn(elapsed_when_finished=True)
-        bar = Progress(*columns, left, console=self._terminal.err, transient=True, speed_estimate_period=SLOW)
-        with bar:
-            self._bar = bar, bar.add_task(self._name, total=total, completed=len(self.done))
-            yield
-            self._bar = None
+                rest = f", {left:,} left; the same command goes on" if left else ""
+                self._note(f"{count(made, 'run')} in {clock(time.monotonic() - self._began)}{rest}", "dim")
 
     def take(self, outcome: BenchRun) -> None:
-        """One more run is done."""
+        """Count one more run."""
         self.done[self._methods[outcome.method], outcome.seed] = outcome
+        left, made = len(self._bench.missing(self.done)), len(self.done) - self._before
         if self._bar:
-            bar, line = self._bar
-            bar.update(line, completed=len(self.done))
-        elif self.missing and (made := len(self.done) - self._before) % self._every == 0:
+            self._bar.update(self._bar.task_ids[0], completed=len(self.done))
+        elif left and made % self._every == 0:
             took = time.monotonic() - self._began
-            left = f"about {clock(took / made * len(self.missing))} left"
-            told = f"{len(self.done):,} of {len(self._bench.orders):,} runs in {clock(took)}, {left}"
-            self._terminal.note(f"{self._name}: {told}", "dim")
+            about = f"about {clock(took / made * left)} left"
+            self._note(f"{len(self.done):,} of {len(self._bench.orders):,} runs in {clock(took)}, {about}", "dim")
+
+    def _note(self, text: str, style: str = "") -> None:
+        self._terminal.note(f"{escape(self._bench.bench_task.task.name)}: {text}", style)
 
 
 def race(terminal: Terminal, bench: Bench, jobs: int, *, keep: bool) -> dict[Order, BenchRun]:
-    """Run what is missing, in worker processes.
+    """Run what is missing, in worker processes; what is done is kept.
 
     Raises:
-        KeyboardInterrupt: a signal came; what is done is kept.
+        KeyboardInterrupt: a signal came, and workers and folders were cleared away.
     """
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
     progress = BenchProgress(terminal, bench)
     alone = bench.bench_task.task.environment.exclusive  # there is one core for candidates
-    with progress.shown(), _ending_by_signals(), closing(bench.race(jobs=1 if alone else jobs, keep=keep)) as outcomes:
-        for outcome in outcomes:
-            progress.take(outcome)
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        with progress.shown(), closing(bench.race(jobs=1 if alone else jobs, keep=keep)) as outcomes:
+            for outcome in outcomes:
+                progress.take(outcome)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
     return progress.done
 
 
@@ -110,15 +107,20 @@ def race_paid(terminal: Terminal, bench: Bench, paid: Paid) -> dict[Order, Bench
     """
     progress = BenchProgress(terminal, bench)
     with progress.shown():
-        if asyncio.run(_paid(progress, paid)):
+        if asyncio.run(_race_paid(progress, paid)):
             raise KeyboardInterrupt
     return progress.done
 
 
-async def _paid(progress: BenchProgress, paid: Paid) -> bool:
-    """Whether a signal stopped it."""
+async def _race_paid(progress: BenchProgress, paid: Paid) -> bool:
+    """Return whether a signal stopped it."""
     asked = False
-    racing = asyncio.create_task(_take_all(progress, paid))
+
+    async def take_all() -> None:
+        async for outcome in paid.race():
+            progress.take(outcome)
+
+    racing = asyncio.create_task(take_all())
 
     def stop() -> None:
         nonlocal asked
@@ -135,23 +137,3 @@ async def _paid(progress: BenchProgress, paid: Paid) -> bool:
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     return asked
-
-
-async def _take_all(progress: BenchProgress, paid: Paid) -> None:
-    async for outcome in paid.race():
-        progress.take(outcome)
-
-
-@contextmanager
-def _ending_by_signals() -> Iterator[None]:
-    """Meanwhile what ends a process is an interrupt like Ctrl-C, so that workers and folders are cleared away."""
-
-    def end(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -10,7 +10,7 @@ from rich.cells import chop_cells
 from rich.text import Text
 
 from evogit.cli.lines.candidate import candidate_lines
-from evogit.cli.lines.changes import change_lines
+from evogit.cli.lines.compare import change_lines
 from evogit.cli.lines.phylogeny import row_lines
 from evogit.cli.lines.view import SHORT, StillView
 from evogit.cli.locate_run import Place

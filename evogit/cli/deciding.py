@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rich.text import Text
 
-from evogit.cli.lines.view import SHORT, View, on_one_line
-from evogit.cli.text import escape
+from evogit.cli.lines.view import SHORT, View, first_line, on_one_line
+from evogit.cli.terminal import table
+from evogit.cli.text import age, escape
 from evogit.core import Decision, Entry, NotFoundError
 from evogit.history import History
 from evogit.review import Effect
@@ -35,12 +37,12 @@ def decision_to_undo(history: History, prefix: str | None) -> Entry:
     if prefix is None:
         undoable = [entry for entry in history.in_force() if kind_of(entry) != "stop"]
         if not undoable:
-            raise NotFoundError("there is no decision to undo; see `evogit decisions`")
+            raise NotFoundError("there is no decision to undo; see `evogit log --decisions`")
         return undoable[-1]
     found = [entry for entry in history.decisions if len(prefix) >= 4 and entry.id.startswith(prefix.lower())]
     if len(found) != 1:
         raise NotFoundError(
-            f"expected the id of one decision (4 digits or more), got {prefix!r}; see `evogit decisions`"
+            f"expected the id of one decision (4 digits or more), got {prefix!r}; see `evogit log --decisions`"
         )
     return found[0]
 
@@ -57,3 +59,15 @@ def decision_text(decision: Any) -> Text:
         return Text(f"undo {decision.undoes[:SHORT]}")
     names = " ".join(commit[:SHORT] for commit in decision.candidates)
     return Text(f"{decision.kind} {names}{' and all below' if decision.subtree else ''}".rstrip())
+
+
+def decision_table(decisions: Iterable[tuple[Entry, bool]]) -> list[Text]:
+    """A line for each decision: id, age, by whom, what, why; and whether it is in force."""
+    rows = []
+    for entry, in_force in decisions:
+        decision = entry.event
+        assert isinstance(decision, Decision)
+        cells = [Text(age(time.time() - entry.time), "dim"), Text(first_line(decision.by)), decision_text(decision)]
+        reason = Text(on_one_line(decision.reason)).append("" if in_force else "  (undone)", "dim")
+        rows.append([Text(entry.id[:SHORT], "cyan"), *cells, reason])
+    return table(rows, "lrlll")

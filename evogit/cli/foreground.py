@@ -9,11 +9,10 @@ import sys
 import time
 from collections.abc import Sequence
 
-from msgspec import Struct
-
 from evogit.agents.population import no_models, no_programs
 from evogit.cli.background_process import BackgroundProcess
 from evogit.cli.hooks import NO_HOOKS, Hooks
+from evogit.cli.lines.summary import Done
 from evogit.cli.options.agents import AgentSetup
 from evogit.cli.terminal import Terminal, silence
 from evogit.cli.watch import Dashboard, EventLines, Watch
@@ -25,15 +24,6 @@ from evogit.llm.registry import OpenModels
 from evogit.repository import Repository
 from evogit.review.run_list import RunList
 from evogit.run import Run
-
-
-class Done(Struct, frozen=True):
-    """How a run went: `evaluated` candidates in `seconds` by this engine."""
-
-    run: Run
-    stopped: Stopped
-    seconds: float
-    evaluated: int
 
 
 def evolve(
@@ -80,11 +70,11 @@ def evolve(
 
 
 def _list(run: Run, terminal: Terminal) -> None:
-    """Have `evogit runs` know of it."""
+    """Have `evogit status --all` know of it."""
     try:
         RunList.of_person(os.environ).begin(run.repository, run.name)
     except OSError as error:
-        terminal.note(f"`evogit runs` will not list this run: {error.strerror}: {error.filename}", "yellow")
+        terminal.note(f"`evogit status --all` will not list this run: {error.strerror}: {error.filename}", "yellow")
 
 
 async def _evolve(run: Run, watches: Sequence[Watch], models: OpenModels | None, *, hangs_up: bool) -> Stopped:

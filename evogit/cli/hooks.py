@@ -9,7 +9,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from types import TracebackType
 from typing import IO, Any
 
 import click
@@ -18,15 +20,16 @@ from rich.text import Text
 
 from evogit.cli.lines.events import event_line
 from evogit.cli.lines.view import View
-from evogit.cli.options.output import OutputPath
+from evogit.cli.options.shared import OutputPath
 from evogit.cli.terminal import PLAIN, Terminal
 from evogit.cli.text import escape
 from evogit.cli.watch import Watch
-from evogit.core import Entry, UsageError
+from evogit.core import Entry, EvoGitError, UsageError
 from evogit.history import History
 from evogit.history.standing import compare
 from evogit.repository import Repository
-from evogit.subprocesses import DEVNULL, shell, start_beside
+from evogit.review.run_list import RunList
+from evogit.subprocesses import DEVNULL, TimeoutExpired, shell, start, start_beside
 
 NO_GAIN = 5
 """Exit code of a run that ended without an improvement, where that was asked for."""
@@ -198,3 +201,61 @@ class OnBest(Watch):
         compared = compare(history.scores, best, history.seed or "")
         gain = repr(compared.gain) if compared else ""
         return {"EVOGIT_RUN": history.run, "EVOGIT_BEST": best, "EVOGIT_SCORE": repr(score), "EVOGIT_GAIN": gain}
+
+
+class RunEnd:
+    """The rest of a command that runs an engine; `reason` is why the engine stopped, once it did in good order."""
+
+    def __init__(
+        self, hooks: Hooks, repository: Repository, run: str, terminal: Terminal, secrets: Sequence[str]
+    ) -> None:
+        self.reason = ""
+        self._command = hooks.on_end
+        self._repository = repository
+        self._run = run
+        self._terminal = terminal
+        self._secrets = secrets
+
+    def __enter__(self) -> RunEnd:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        code = exit_code(error)
+        with suppress(OSError):  # told when it began
+            RunList.of_person(os.environ).end(self._repository, self._run, code)
+        if self._command:
+            self._tell(self._command, code, self.reason or ("interrupted" if code == INTERRUPTED else "error"))
+
+    def _tell(self, command: str, code: int, reason: str) -> None:
+        about = {"EVOGIT_RUN": self._run, "EVOGIT_REASON": reason, "EVOGIT_EXIT": str(code)}
+        with tempfile.TemporaryFile() as output:
+            environment = {**command_environment(self._repository, self._secrets), **about}
+            process = start(shell(command), env=environment, cwd=None, stdin=DEVNULL, stdout=output, stderr=output)
+            try:
+                ended = process.wait(timeout=PATIENCE)
+            except TimeoutExpired:
+                self._terminal.note(f"--on-end has not ended after {PATIENCE:g} s, and goes on", "yellow")
+                return
+            if ended:
+                self._terminal.note(Text(complaint("--on-end", ended, output), "yellow"))
+
+
+INTERRUPTED = 130
+"""Exit code of what a person broke off."""
+
+
+def exit_code(error: BaseException | None) -> int:
+    """The exit code that a command ends with that raises this, or nothing."""
+    match error:
+        case None | BrokenPipeError():  # whoever read what is said has seen enough
+            return 0
+        case SystemExit():
+            return error.code if isinstance(error.code, int) else int(error.code is not None)
+        case KeyboardInterrupt():
+            return INTERRUPTED
+        case EvoGitError():
+            return error.exit_code
+        case _:
+            return 1

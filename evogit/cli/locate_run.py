@@ -174,6 +174,34 @@ def task_of(run: str, repo: str | None, named: str | None) -> Task:
     return find_task(named) if named else task_here(repo, run)[0]
 
 
+def task_context(task: str | None, repo: str | None, name: str | None) -> tuple[Task, Repository, History]:
+    """Return the task that is meant, its repository, and the history of its run, which may be yet to begin.
+
+    Raises:
+        NotFoundError: there is no repository.
+    """
+    from evogit.adopt import find_task
+
+    found, run = task_here(repo, name) if task is None else (find_task(task), name)
+    repository, history = run_before(found, repo, run or found.name)
+    if repository is None:
+        raise NotFoundError(f"expected a repository with a run of {found.name}; name it with -C DIR")
+    return found, repository, history
+
+
+def seed_tree(task: Task, repository: Repository, history: History) -> str:
+    """Return the tree that candidates start from: the run's seed, else HEAD.
+
+    Raises:
+        NotFoundError: neither is there.
+    """
+    if history.seed:
+        return history.phylogeny[history.seed].tree
+    if task.seed is not None:
+        raise NotFoundError(f"the run {history.run} has no seed yet; begin it with `evogit run`")
+    return repository.tree_of(repository.head())
+
+
 def open_or_create(path: Path) -> Repository:
     """The repository at `path` or around it; a new one where `path` is absent or an empty folder."""
     try:

@@ -117,7 +117,7 @@ async def _drafted(
 ) -> tuple[dict[str, File], AuditAccount]:
     """Return the files that the model writes, and its account."""
     from evogit.audit.spending import AuditAccount
-    from evogit.cli.asking.consent import SentFiles, confirm_question
+    from evogit.cli.consent import SentFiles, confirm_question
     from evogit.config.user_settings import load_user_settings
     from evogit.llm.registry import open_models
     from evogit.review.drafting import ROUNDS, draft_task, shown_files

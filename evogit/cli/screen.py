@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct
 from rich.text import Text
 
-from evogit.cli.lines.counts import count_words
-from evogit.cli.lines.ended import ended_because
 from evogit.cli.lines.spending import money, spent_words, use_text
+from evogit.cli.lines.summary import count_words, ended_because
 from evogit.cli.lines.view import SHORT, View, first_line
 from evogit.cli.text import bar, clock, count, escape, percent, sparkline
 from evogit.config.run_settings import Settings

@@ -224,9 +224,23 @@ def silence(stream: TextIO) -> None:
 
 
 def _console(stream: TextIO, color: str) -> Console:
-    from evogit.cli.console import console  # with what draws: a pipe has no use for it
+    from rich.console import Console  # with what draws: a pipe has no use for it
 
-    return console(stream, color)
+    class PipedConsole(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # noqa: PLE0704  # rich would exit; `main` does that for all output alike
+
+    plain = color == "never" or (color == "auto" and ("NO_COLOR" in os.environ or not stream.isatty()))
+    return PipedConsole(
+        file=stream,
+        color_system=None if plain else "auto",
+        force_terminal=True if color == "always" else None,
+        no_color=plain,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )
 
 
 def _speaks_unicode(stream: TextIO) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from evogit.text import change, escape, measured, number, percent
 
-__all__ = ["age", "bar", "change", "clock", "count", "escape", "measured", "number", "percent", "sparkline"]
+__all__ = ["age", "bar", "change", "clock", "count", "escape", "measured", "number", "percent", "size", "sparkline"]
 
 
 def age(seconds: float) -> str:
@@ -27,6 +27,11 @@ def clock(seconds: float) -> str:
 def count(amount: int, noun: str) -> str:
     """`1 agent`, `1,204 candidates`."""
     return f"{amount:,} {noun}{'' if amount == 1 else 's'}"
+
+
+def size(amount: int) -> str:
+    """Bytes in MB or kB."""
+    return f"{amount / 1e6:,.1f} MB" if amount >= 100_000 or not amount else f"{amount / 1e3:,.1f} kB"
 
 
 def bar(share: float, width: int, full: str, empty: str) -> str:

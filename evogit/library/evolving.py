@@ -296,7 +296,7 @@ def _backend(
 
 
 def listed(run: Run) -> Run:
-    """The same run, of which `evogit runs` knows while it evolves and afterwards."""
+    """The same run, of which `evogit status --all` knows while it evolves and afterwards."""
     runs = RunList.of_person(os.environ)
 
     async def end() -> None:
@@ -315,7 +315,7 @@ def listed(run: Run) -> Run:
         try:
             runs.begin(run.repository, run.name)
         except OSError as error:
-            logger.warning("`evogit runs` will not list this run: %s: %s", error.strerror, error.filename)
+            logger.warning("`evogit status --all` will not list this run: %s: %s", error.strerror, error.filename)
 
     run.journal.subscribe(begun)
     return run

@@ -34,7 +34,7 @@ MOST_TIP = 8 << 20
 """Bytes of a last entry that are unpacked to see whether it is sealed."""
 
 MAX_LINKS_EXCESS = 64 << 20
-"""Bytes of other refs of a host beyond those of ordinary commits; after `evogit gc` each holds 200 candidates."""
+"""Bytes of other refs of a host beyond those of ordinary commits; `evogit clean RUN` leaves 200 candidates in each."""
 
 Sealed = Callable[[str, str], bool]
 """Whether an entry of a host's journal has the seal of this run, as far as one is asked for."""
@@ -189,7 +189,7 @@ class Arrivals:
         return [] if isinstance(found, str) else list(map(str, found.parent_ids))
 
     def _holds(self, tip: str, here: str) -> bool:
-        """Whether a `keep` that was written anew, as `evogit gc` does, holds all candidates that the one here holds."""
+        """Return whether a `keep` that `evogit clean RUN` rewrote holds all candidates that the one here holds."""
         keeping = Keeping(self.repo, self.run)
         wanted = keeping.read([here]).commits
         return keeping.reached(keeping.read([tip]), wanted) == wanted

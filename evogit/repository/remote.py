@@ -1,7 +1,7 @@
 """A run on a Git server: what each host pushes there, and what it fetches of others.
 
-Each host writes its own refs alone, here and there, and only forwards (but for its own `keep` after `evogit gc`). What
-a server has is fetched to refs of ours below `fetched/`, looked at, and then taken in (arrivals.py).
+Each host writes its own refs alone, here and there, and only forwards (but for its own `keep` after `evogit clean
+RUN`). What a server has is fetched to refs of ours below `fetched/`, looked at, and then taken in (arrivals.py).
 """
 
 from __future__ import annotations

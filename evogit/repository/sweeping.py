@@ -161,7 +161,7 @@ def _lines(common: Path, *arguments: str) -> Iterator[str]:
     try:
         return iter(run_git(common, *arguments, seconds=LONGEST).stdout.decode("ascii").split("\n"))
     except RepositoryError as error:
-        raise RepositoryError(f"{error}; see `evogit fsck`; nothing was removed") from error
+        raise RepositoryError(f"{error}; see `evogit doctor runs`; nothing was removed") from error
 
 
 def _kinds(common: Path) -> dict[str, str]:
@@ -275,7 +275,7 @@ class Thinner(Struct, frozen=True, kw_only=True):
             if isinstance(wrong := read_commit(self.repo, commit), str):
                 kept.wrong.append(f"the candidate {commit} {wrong}")
         if kept.wrong:
-            raise RepositoryError(f"{kept.wrong[0]}; see `evogit fsck`")
+            raise RepositoryError(f"{kept.wrong[0]}; see `evogit doctor runs`")
         return refs.swap(self.repo, self.common, ref, self._left(kept, kept.trees - gone), tip)
 
     def _left(self, kept: Kept, trees: Collection[str]) -> str:

@@ -55,7 +55,7 @@ async def cross(
     if how == "merge" and first.commit == second.commit:
         raise RefusedError(f"expected two candidates, but both are {first.commit[:7]}")
     if pruned := [each.commit for each in parents if each.commit in history.pruned]:
-        raise RefusedError(f"{pruned[0][:7]} is pruned; undo that first, see `evogit decisions`")
+        raise RefusedError(f"{pruned[0][:7]} is pruned; undo that first, see `evogit log --decisions`")
     ids = (first.commit, second.commit)
     try:
         merged = _crossings(repository, history).cross(how, ids, strategy, random.Random(f"{seed}/{how}"))

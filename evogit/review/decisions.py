@@ -140,14 +140,14 @@ def _obstacle(history: History, decision: Decision) -> str:
     if commit == history.seed:
         return f"{short} is the seed, which every candidate descends from; prune one of its children instead"
     everything = history.phylogeny.descendants(commit) if decision.subtree else {commit}
-    return f"{short} is pruned already; see `evogit decisions`" if everything <= history.pruned else ""
+    return f"{short} is pruned already; see `evogit log --decisions`" if everything <= history.pruned else ""
 
 
 def _promote_obstacle(history: History, commit: str, short: str) -> str:
     if commit in history.promoted:
-        return f"{short} is promoted already; see `evogit decisions`"
+        return f"{short} is promoted already; see `evogit log --decisions`"
     if commit in history.pruned:
-        return f"{short} is pruned; undo that first, see `evogit decisions`"
+        return f"{short} is pruned; undo that first, see `evogit log --decisions`"
     if history.fitness(commit) is None:
         return f"{short} has no valid evaluation, so there is nothing to favour; see `evogit show {short}`"
     return ""
@@ -159,5 +159,5 @@ def _undo_obstacle(history: History, undoes: str) -> str:
         stop = isinstance(found.event, Decision) and found.event.kind == "stop"
         return "a stop cannot be undone; go on with `evogit run`" if stop else ""
     if any(entry.id == undoes for entry in history.decisions):
-        return f"the decision {undoes[:7]} was undone already; see `evogit decisions`"
-    return f"expected a decision of the run {history.run}, got {undoes[:7]!r}; see `evogit decisions`"
+        return f"the decision {undoes[:7]} was undone already; see `evogit log --decisions`"
+    return f"expected a decision of the run {history.run}, got {undoes[:7]!r}; see `evogit log --decisions`"

@@ -89,7 +89,7 @@ def collect(repository: Repository, run: str, wish: Wish, older_than: float, now
 
     Raises:
         RefusedError: an engine is at work on some run of the repository.
-        RepositoryError: something is damaged; `evogit fsck` tells.
+        RepositoryError: something is damaged; `evogit doctor runs` tells.
     """
     if busy := [name for name in repository.runs() if repository.engines(name).alive()]:
         raise RefusedError(f"an engine works on {busy[0]}; stop it first (`evogit stop --name {busy[0]}`), or wait")

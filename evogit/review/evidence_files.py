@@ -21,8 +21,8 @@ def gone(repository: Repository, run: str, tree: str | None) -> str:
     if not tree or repository.trees.exists(tree):
         return ""
     if tree in repository.keeping(run).thinned():
-        return "what was kept of it was thinned by `evogit gc`"
-    return "what was kept of it is not here, and was not thinned here; see `evogit fsck`"
+        return "what was kept of it was thinned by `evogit clean RUN`"
+    return "what was kept of it is not here, and was not thinned here; see `evogit doctor runs`"
 
 
 def texts(files: Mapping[str, bytes]) -> dict[str, str]:

@@ -83,9 +83,7 @@ def make(repository: Repository, fork: Fork) -> None:
 def _origin(repository: Repository, name: str | None) -> str:
     runs = repository.runs()
     if name is None and len(runs) > 1:
-        raise UsageError(
-            f"{repository.path} has several runs; name the one to begin from: --fork-of {' or '.join(runs)}"
-        )
+        raise UsageError(f"{repository.path} has several runs; name the one to begin from: --at {runs[0]}:ENTRY")
     if not runs or name not in (None, *runs):
         raise NotFoundError(f"expected a run to begin from, got {name or 'none'}; there is {', '.join(runs) or 'none'}")
     return name or runs[0]

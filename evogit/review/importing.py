@@ -56,7 +56,7 @@ def bring_in(repository: Repository, task: Task, run: str, past: PastRun) -> Imp
         raise UsageError(f"expected a task with a seed folder, got {task.folder}, whose seed is a commit")
     if run in repository.runs():
         raise RefusedError(
-            f"the run {run!r} is there already; choose another one with --name, or remove it with `evogit rm {run}`"
+            f"the run {run!r} is there already; choose another --name, or remove it: `evogit clean {run} --all`"
         )
     with repository.engines(run).enter(join=False) as engine:
         history = History(run)

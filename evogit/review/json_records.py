@@ -183,7 +183,7 @@ def _agent(history: History, name: str) -> Record:
 HOW = {
     "interrupted": "interrupted; nothing is lost",
     "asked": "stopped on request",
-    "best-known": "reached the best possible value; --beyond continues",
+    "best-known": "reached the best possible value",
     "exhausted": "200 moves in a row made nothing new",
     "error": "failed",
 }

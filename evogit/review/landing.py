@@ -87,7 +87,7 @@ async def prepare(
         NotFoundError: there is no such branch.
     """
     if candidate.commit in history.pruned:
-        raise RefusedError(f"{candidate.commit[:7]} is pruned; undo that first, see `evogit decisions`")
+        raise RefusedError(f"{candidate.commit[:7]} is pruned; undo that first, see `evogit log --decisions`")
     target, tip = _target(repository, onto)
     branch = f"{HEADS}evogit/{history.run}/land/{candidate.commit[:7]}"
     if repository.branches.checked_out(branch):

@@ -184,7 +184,7 @@ class _Looking:
                 mend = None if damaged or not self._vouched(entries) else self._keep(tree, None)
                 yield Finding(part="evidence", said=f"{name} is not kept, so that Git may collect it", mend=mend)
         if known:
-            said = f"{known:,} of {len(self.uses):,} pieces were thinned by `evogit gc`"
+            said = f"{known:,} of {len(self.uses):,} pieces were thinned by `evogit clean RUN`"
             yield Finding(part="evidence", said=said, wrong=False)
 
     def _keep(self, tree: str, commit: str | None) -> Callable[[], object]:

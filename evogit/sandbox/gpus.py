@@ -95,7 +95,7 @@ def asked_for(number: int, known: Sequence[Gpu]) -> list[Gpu]:
 
 
 def words(number: int) -> str:
-    """Return which GPUs evaluations get that need so many, for `evogit sandbox check`."""
+    """Return which GPUs evaluations get that need so many, for `evogit doctor sandbox`."""
     if not (known := gpus()):
         asked = ", ".join(each.id for each in asked_for(number, known))
         return f"none is known here, so Docker is asked for the ids {asked}"

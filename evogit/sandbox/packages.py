@@ -291,7 +291,7 @@ class Progress:
         if (free := shutil.disk_usage(folder).free) < self._free:
             raise SandboxError(
                 f"no room to install {', '.join(wanted)}: {gigabytes(free)} are free on the disk of {folder.parent}, "
-                f"and {gigabytes(self._free)} have to stay free; make room (`evogit sandbox clean` removes packages "
+                f"and {gigabytes(self._free)} have to stay free; make room (`evogit clean` removes packages "
                 "that no task here needs), or name a folder on another disk with XDG_CACHE_HOME"
             )
 

@@ -180,7 +180,7 @@ class Forked(subprocess.Popen[str]):
 
 LATER = (
     *("evogit.llm.endpoint", "evogit.llm.gateway.gateway", "evogit.agents.programs.agent", "evogit.config.task_file"),
-    *("evogit.cli.console", "docker", "encodings.idna", "httpcore2"),
+    *("rich.console", "docker", "encodings.idna", "httpcore2"),
 )
 """Modules that take up to half a second of CPU in each process that asks a model."""
 

@@ -73,24 +73,24 @@ def test_every_column_is_documented() -> None:
 
 
 def test_when_a_value_was_reached_is_told_with_what_it_took(cli: Cli, paid: Story) -> None:
-    said = cli("report", "--until", "1.4", cwd=paid.folder).out
+    said = cli("report", "--target", "1.4", cwd=paid.folder).out
     assert re.search(r"score 1\.4 was reached by [0-9a-f]{7} \(1\.5\)", said)
     assert re.search("after 2 evaluations . 1 proposal . 0:0[0-9] . 1 call . 1,100 tokens . [$]0[.]25", said)
-    found = cli("report", "--until", "2", "--json", cwd=paid.folder).json["reached"]
+    found = cli("report", "--target", "2", "--json", cwd=paid.folder).json["reached"]
     assert (found["evaluations"], found["proposals"], found["dollars"]) == (3, 3, 0.875)
-    assert "was not reached: the best has 2" in cli("report", "--until", "2.5", cwd=paid.folder).out
-    assert cli("report", "--until", "2.5", "--json", cwd=paid.folder).json["reached"] is None
+    assert "was not reached: the best has 2" in cli("report", "--target", "2.5", cwd=paid.folder).out
+    assert cli("report", "--target", "2.5", "--json", cwd=paid.folder).json["reached"] is None
 
 
 def test_what_was_best_at_a_moment_is_shown_as_it_was_then(cli: Cli, small: Small) -> None:
     def best(at: str) -> str:
-        return str(cli("best", "--at", at, "--json", cwd=small.folder).json["commit"])
+        return str(cli("status", "--at", at, "--json", cwd=small.folder).json["commit"])
 
     assert [best(at) for at in ("@1", "@2", "@5", small.left[:7], "@7")] == [
         *(small.seed, small.step, small.left, small.left, small.merge),
     ]
-    assert "2.0000" not in cli("best", "--at", "@5", cwd=small.folder).out
-    assert cli("best", "--at", "@8", cwd=small.folder).code == 3
+    assert "2.0000" not in cli("status", "--at", "@5", cwd=small.folder).out
+    assert cli("status", "--at", "@8", cwd=small.folder).code == 3
 
 
 def test_what_was_done_adds_up(cli: Cli, paid: Story) -> None:

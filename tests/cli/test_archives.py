@@ -51,15 +51,15 @@ def put_link(folder: Path, place: str, target: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "place", "target", "code"),
     [
-        (("rm", "toy", "--yes"), "evogit/keys", ".", 1),
-        (("rm", "toy", "--yes"), "evogit/logs", ".", 1),
-        (("rm", "toy", "--yes"), "evogit/cache", ".", 0),
-        (("rm", "toy", "--yes"), "evogit/remotes", ".", 1),
-        (("rm", "toy", "--yes"), "evogit", ".", 1),
-        (("rm", "toy", "--yes"), "evogit/engines/toy", "flat", 1),
-        (("fsck", "--repair"), "evogit/cache", ".", 0),
-        (("fsck", "--repair"), "evogit/engines", ".", 1),
-        (("gc", "--yes"), "evogit/engines/toy", "flat", 1),
+        (("clean", "toy", "--all", "--yes"), "evogit/keys", ".", 1),
+        (("clean", "toy", "--all", "--yes"), "evogit/logs", ".", 1),
+        (("clean", "toy", "--all", "--yes"), "evogit/cache", ".", 0),
+        (("clean", "toy", "--all", "--yes"), "evogit/remotes", ".", 1),
+        (("clean", "toy", "--all", "--yes"), "evogit", ".", 1),
+        (("clean", "toy", "--all", "--yes"), "evogit/engines/toy", "flat", 1),
+        (("doctor", "runs", "--repair"), "evogit/cache", ".", 0),
+        (("doctor", "runs", "--repair"), "evogit/engines", ".", 1),
+        (("clean", "toy", "--yes"), "evogit/engines/toy", "flat", 1),
         (("status",), "evogit/engines/toy", "flat", 1),
         (("status",), "evogit/host", ".bashrc", 1),
         (("stop",), "evogit/engines/toy", "flat", 1),
@@ -126,7 +126,7 @@ def test_a_journal_that_measured_something_else_is_not_briefed(tmp_path: Path, c
     run = RecordedRun(tmp_path / "clone", "demo", task="circle_packing")
     seed = run.add_files({"main.py": b"VALUE = 1\n"}, value=1.0)
     run.add_files({"main.py": b"VALUE = 2\n"}, seed, value=2.0)
-    done = cli("brief", cwd=tmp_path / "clone")
+    done = cli("show", "--brief", cwd=tmp_path / "clone")
     assert (done.code, "sum_radii" in done.err) == (4, True)
 
 
@@ -147,11 +147,11 @@ def test_the_list_of_runs_goes_on_behind_a_repository_that_cannot_be_read(
     (tmp_path / "bad" / ".git" / "packed-refs").unlink(missing_ok=True)
     os.mkfifo(tmp_path / "bad" / ".git" / "packed-refs")
     for _ in range(2):
-        [bad, good] = cli("runs", "--json", XDG_STATE_HOME=str(tmp_path / "state")).json["runs"]
+        [bad, good] = cli("status", "--all", "--json", XDG_STATE_HOME=str(tmp_path / "state")).json["runs"]
         assert (good["trouble"], good["best"], "packed-refs" in bad["trouble"]) == ("", 2.0, True)
 
 
-@pytest.mark.parametrize("command", [("eval",), ("run", "--evaluations", "1")])
+@pytest.mark.parametrize("command", [("check", "--uncommitted"), ("run", "--evaluations", "1")])
 def test_nothing_waits_for_a_pipe_in_the_place_of_ignored_names(
     cli: Cli, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
@@ -169,7 +169,13 @@ def test_no_command_walks_through_a_link_among_refs(small: Small, cli: Cli, tmp_
     lock.write_text("theirs")
     os.utime(lock, (1e9, 1e9))
     put_link(small.folder, place, tmp_path / "far")
-    for command in (("status",), ("fsck", "--repair"), ("doctor",), ("gc", "--yes"), ("rm", "toy", "--yes")):
+    for command in (
+        ("status",),
+        ("doctor", "runs", "--repair"),
+        ("doctor",),
+        ("clean", "toy", "--yes"),
+        ("clean", "toy", "--all", "--yes"),
+    ):
         done = cli("-C", small.folder, *command)
         assert (done.code, str(small.folder / ".git" / place) in done.out + done.err) == (1, True)
     if place != "refs":  # nor what was opened before
@@ -182,7 +188,9 @@ def test_no_command_walks_through_a_link_among_refs(small: Small, cli: Cli, tmp_
     assert lock.read_text() == "theirs"
 
 
-@pytest.mark.parametrize("command", [("rm", "toy", "--yes"), ("sync", "server.git"), ("status",), ("fsck", "--repair")])
+@pytest.mark.parametrize(
+    "command", [("clean", "toy", "--all", "--yes"), ("sync", "server.git"), ("status",), ("doctor", "runs", "--repair")]
+)
 @pytest.mark.parametrize(
     ("place", "target"),
     [
@@ -232,7 +240,7 @@ def test_nothing_is_swept_through_links_among_objects(small: Small, cli: Cli, tm
     for name in names:
         put_link(mine, name, theirs / ".git" / name)
     before, refs = content(theirs), plain_git.git(mine, "for-each-ref")
-    done = cli("-C", mine, "gc", "--evidence", "all-but-best", "--yes")
+    done = cli("-C", mine, "clean", "--evidence", "all-but-best", "--yes")
     assert (done.code, "link" in done.err) == (1, True)
     assert (content(theirs), plain_git.git(mine, "for-each-ref")) == (before, refs)
 
@@ -240,7 +248,7 @@ def test_nothing_is_swept_through_links_among_objects(small: Small, cli: Cli, tm
 def test_nothing_waits_for_a_pipe_among_the_worktrees_of_an_archive(small: Small, cli: Cli) -> None:
     (small.folder / ".git" / "worktrees" / "x").mkdir(parents=True)
     os.mkfifo(small.folder / ".git" / "worktrees" / "x" / "HEAD")
-    assert cli("-C", small.folder, "rm", "toy", "--yes").code == 1
+    assert cli("-C", small.folder, "clean", "toy", "--all", "--yes").code == 1
 
 
 @pytest.mark.parametrize(
@@ -351,5 +359,5 @@ def test_a_run_works_in_a_worktree_and_through_the_users_own_links(cli: Cli, tmp
         assert cli("-C", name, "status", "--name", f"in-{name}", "--json").json["run"] == f"in-{name}"
     assert {path.name for path in (tmp_path / "repo/.git/evogit/keys").iterdir()} == {"in-repo", "in-tree", "in-short"}
     for name in ("repo", "tree", "short"):
-        assert cli("-C", "short", "rm", f"in-{name}", "--yes").code == 0
+        assert cli("-C", "short", "clean", f"in-{name}", "--all", "--yes").code == 0
     assert not (tmp_path / "repo/.git/evogit").exists()

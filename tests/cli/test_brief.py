@@ -1,4 +1,4 @@
-"""`evogit brief` shows what an editor would be told, without a model."""
+"""`evogit show --brief` shows what an editor would be told, without a model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .conftest import Cli, Small, Story
 
 
 def test_the_brief_of_the_best_and_its_tokens_by_section(cli: Cli, small: Small, tiny: Callable[..., Task]) -> None:
-    done = cli("brief", "--task", tiny().folder, cwd=small.folder)
+    done = cli("show", "--brief", "--task", tiny().folder, cwd=small.folder)
     assert done.code == 0
     assert "<<<<<<< SEARCH path/of/file" in done.out
     assert "## Goal\n\nBring value(x) to 20.\n" in done.out
@@ -23,14 +23,25 @@ def test_the_brief_of_the_best_and_its_tokens_by_section(cli: Cli, small: Small,
     assert "1.9" not in done.out  # of the holdout
     assert "Rules" in done.err
     assert "tokens, about" in done.err.splitlines()[-1]
-    coder = cli("brief", "--agent", "coder", "--task", tiny("again").folder, cwd=small.folder)
+    coder = cli("show", "--brief", "--agent", "coder", "--task", tiny("again").folder, cwd=small.folder)
     assert "<<<<<<< RUN a shell command" in coder.out
     assert "## Goal\n\nBring value(x) to 20.\n" in coder.out
 
 
 def test_as_data_for_any_candidate_with_a_donor(cli: Cli, small: Small, tiny: Callable[..., Task]) -> None:
     told = cli(
-        *("brief", small.left[:8], "--donor", small.right, "--task", tiny().folder, "--context", 50_000, "--json"),
+        *(
+            "show",
+            "--brief",
+            small.left[:8],
+            "--donor",
+            small.right,
+            "--task",
+            tiny().folder,
+            "--context",
+            50_000,
+            "--json",
+        ),
         cwd=small.folder,
     ).json
     assert told["commit"] == small.left
@@ -43,7 +54,7 @@ def test_the_brief_is_harmless_on_a_terminal(cli: Cli, tmp_path: Path, tiny: Cal
     story = Story(tmp_path / "repo")
     story.add(1.0, title="\x1b[31mred", files={"program.py": b"x = '\x1b]0;owned\x07'\r\n"})
     story.journal.append(Decision(kind="guide", by="ada", reason="Say \x1b[2J nothing."))
-    done = cli("brief", "seed", "--task", tiny().folder, cwd=story.folder)
+    done = cli("show", "--brief", "seed", "--task", tiny().folder, cwd=story.folder)
     assert "x = '\\x1b]0;owned\\x07'" in done.out
     assert "\x1b" not in done.out + done.err
 
@@ -55,7 +66,7 @@ def test_before_the_first_run_it_is_about_the_commit_at_head(cli: Cli, tmp_path:
     for command in ("init -q", "add .", "-c user.name=ada -c user.email=a@b.c commit -qm first"):
         subprocess.run(["git", *command.split()], cwd=folder, check=True)
     refs = subprocess.run(["git", "for-each-ref"], cwd=folder, capture_output=True, check=True).stdout
-    done = cli("brief", cwd=folder)
+    done = cli("show", "--brief", cwd=folder)
     assert "The candidate has not been evaluated yet." in done.out
     assert "def value(x):" in done.out
     assert "def evaluate" not in done.out
@@ -63,15 +74,15 @@ def test_before_the_first_run_it_is_about_the_commit_at_head(cli: Cli, tmp_path:
 
 
 def test_a_task_that_is_not_found_is_asked_for(cli: Cli, small: Small) -> None:
-    done = cli("brief", cwd=small.folder)
+    done = cli("show", "--brief", cwd=small.folder)
     assert done.code == 2
     assert "expected the folder of the task toy" in done.err
-    assert "evogit brief --task FOLDER" in done.err
+    assert "evogit show --brief --task FOLDER" in done.err
 
 
 def test_a_repository_without_its_evogit_toml_is_told_to_put_it_back(cli: Cli, own: Own) -> None:
     (own.folder / "evogit.toml").unlink()
-    for command in (("land", "seed"), ("brief",), ("run", "--evaluations", "1")):
+    for command in (("land", "seed"), ("show", "--brief"), ("run", "--evaluations", "1")):
         done = cli(*command, cwd=own.folder)
         assert done.code == 3, done.err
         assert "own/evogit.toml, which says how the run own is evaluated; put it back" in done.err

@@ -30,7 +30,7 @@ def test_the_decision_is_signed_with_gits_user_name(cli: Cli, small: Small) -> N
     config = small.folder / ".git" / "config"
     config.write_text(config.read_text() + "[user]\n\tname = Ada Lovelace\n")
     cli("-C", "repo", "promote", "a2", "-m", "simple", "-y")
-    assert cli("-C", "repo", "decisions", "--json").lines[0]["by"] == "Ada Lovelace"
+    assert cli("-C", "repo", "log", "--decisions", "--json").lines[0]["by"] == "Ada Lovelace"
     assert "promote by Ada Lovelace: simple" in cli("-C", "repo", "show", "a2").out
 
 
@@ -51,7 +51,7 @@ def test_undoing_an_undo_decides_again(cli: Cli, small: Small) -> None:
     assert pruned(small.folder) == set()
     assert cli("-C", "repo", "undo", undo["decision"][:7], "-y").code == 0
     assert pruned(small.folder) == {small.dead}
-    listed = cli("-C", "repo", "decisions", "--json").lines
+    listed = cli("-C", "repo", "log", "--decisions", "--json").lines
     assert [(each["kind"], each["in_force"]) for each in listed] == [("undo", True), ("undo", False), ("prune", True)]
 
 
@@ -65,7 +65,7 @@ def test_a_dry_run_shows_the_plan_and_changes_nothing(cli: Cli, small: Small) ->
     assert plan["changes"]["pruned"] == [small.merge]
     assert plan["changes"]["best"] == {"from": small.merge, "to": small.left}
     assert plan["changes"]["moved"] == [{"agent": "a1", "from": small.merge, "to": small.left}]
-    assert cli("-C", "repo", "decisions", "--json").out == ""
+    assert cli("-C", "repo", "log", "--decisions", "--json").out == ""
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_a_detached_run_outlives_its_terminal_and_is_followed_to_its_end(
     os.killpg(shell.pid, signal.SIGHUP)
     shell.wait(timeout=PATIENCE)
     assert "evogit -C evogit-sine watch" in said.replace(str(EVOGIT), "evogit")
-    (listed,) = cli("runs", "--json").json["runs"]
+    (listed,) = cli("status", "--all", "--json").json["runs"]
     assert (listed["run"], len(listed["engines"]), listed["stopped_because"]) == ("sine", 1, None)
     os.kill(int(said.split("process ")[1].split(",")[0]), signal.SIGHUP)
     assert cli(*ENDLESS).code == 4  # the refused one is no news to those who look
@@ -99,7 +99,7 @@ def test_a_detached_run_outlives_its_terminal_and_is_followed_to_its_end(
     assert (follower.returncode, "stopped on request" in out) == (0, True), out
     assert wait_for_text(tmp_path / "ended") == "sine asked 0 evogit-sine\n"
     assert "stopped on request" in (tmp_path / "evogit-sine/.git/evogit/logs/sine.log").read_text()
-    (listed,) = cli("runs", "--json").json["runs"]
+    (listed,) = cli("status", "--all", "--json").json["runs"]
     assert (listed["engines"], listed["stopped_because"]) == ([], "asked")
     again = cli("-C", "evogit-sine", "watch")
     assert (again.code, "stopped on request" in again.out) == (0, True)
@@ -160,10 +160,10 @@ def test_the_command_of_the_end_may_fail_and_changes_nothing(cli: Cli, task: Pat
 def test_runs_that_are_gone_are_dropped_from_the_list(cli: Cli, task: Path, tmp_path: Path) -> None:
     cli("run", "sine", "--evaluations", "1")
     cli("run", "sine", "--evaluations", "1", "-C", "other")
-    assert [each["run"] for each in cli("runs", "--json").json["runs"]] == ["sine", "sine"]
-    cli("-C", "evogit-sine", "rm", "sine", "--yes")
+    assert [each["run"] for each in cli("status", "--all", "--json").json["runs"]] == ["sine", "sine"]
+    cli("-C", "evogit-sine", "clean", "sine", "--all", "--yes")
     (tmp_path / "other").rename(tmp_path / "away")
-    assert cli("runs", "--json").json["runs"] == []
+    assert cli("status", "--all", "--json").json["runs"] == []
     assert (tmp_path / ".local/state/evogit/runs.jsonl").read_text() == ""
 
 

@@ -1,4 +1,4 @@
-"""`evogit eval` on work that is not committed, and `evogit shell` inside the sandbox."""
+"""`evogit check --uncommitted` on work that is not committed, and `evogit shell` inside the sandbox."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def restored(folder: Path) -> Path:
 @pytest.mark.slow
 def test_eval_judges_what_is_not_committed_and_records_nothing(cli: Cli, mine: Path) -> None:
     cli("run", "--evaluations", "1", "--sandbox", "none", cwd=mine)
-    assert cli("eval", "--sandbox", "none", "--json", cwd=mine).json["changed"] == []
+    assert cli("check", "--uncommitted", "--sandbox", "none", "--json", cwd=mine).json["changed"] == []
     (mine / "program.py").write_text(PROGRAM.replace("C = 3.0", "C = 20.0"))
     (mine / "extra").mkdir()
     (mine / "extra" / "more.py").write_text("MORE = 1\n")
@@ -55,7 +55,7 @@ def test_eval_judges_what_is_not_committed_and_records_nothing(cli: Cli, mine: P
     os.mkfifo(mine / "extra" / "pipe")
     (mine / "notes.txt").write_text("mine alone\n")
     before = state(mine)
-    done = cli("eval", "--sandbox", "none", "--json", cwd=mine)
+    done = cli("check", "--uncommitted", "--sandbox", "none", "--json", cwd=mine)
     assert done.code == 0
     judged = done.json
     assert judged["changed"] == ["extra/more.py", "program.py"]
@@ -63,7 +63,7 @@ def test_eval_judges_what_is_not_committed_and_records_nothing(cli: Cli, mine: P
     assert (judged["status"], judged["split"]) == ("ok", "train")
     assert judged["metrics"]["score"] > judged["seed"]["score"]
     assert list(judged["cases"]) == ["x=1", "x=2"]
-    text = cli("eval", "--sandbox", "none", "--split", "holdout", cwd=mine / "extra")
+    text = cli("check", "--uncommitted", "--sandbox", "none", "--split", "holdout", cwd=mine / "extra")
     assert "ok on holdout" in text.out
     assert "left out, as they are no candidate's to add: extra/passwd, notes.txt" in text.err
     assert state(mine) == before
@@ -73,11 +73,11 @@ def test_eval_judges_what_is_not_committed_and_records_nothing(cli: Cli, mine: P
 def test_eval_reads_no_more_than_a_sandbox_may_hold(cli: Cli, mine: Path) -> None:
     with (mine / "data").open("w") as data:
         data.truncate(1 << 40)
-    done = cli("eval", "--sandbox", "none", cwd=mine)
+    done = cli("check", "--uncommitted", "--sandbox", "none", cwd=mine)
     assert (done.code, "left out, as they are no candidate's to add: data" in done.err) == (0, True), done.err
     (mine / "extra").mkdir()
     (mine / "data").rename(mine / "extra" / "data.py")
-    done = cli("eval", "--sandbox", "none", cwd=mine)
+    done = cli("check", "--uncommitted", "--sandbox", "none", cwd=mine)
     assert done.code == 4
     assert "as [sandbox] disk allows, got more with extra/data.py" in done.err
 
@@ -87,16 +87,16 @@ def test_eval_refuses_protected_changes_unless_they_may_be_left_out(cli: Cli, mi
     (mine / "README").unlink()
     (mine / "tool.sh").chmod(0o755)
     (mine / "program.py").write_text("def value(x):\n    raise OSError('\x1b[2J no')\n")
-    done = cli("eval", "--sandbox", "none", cwd=mine)
+    done = cli("check", "--uncommitted", "--sandbox", "none", cwd=mine)
     assert done.code == 4
     assert "README, tool.sh" in done.err
-    done = cli("eval", "--sandbox", "none", "--any", cwd=mine)
+    done = cli("check", "--uncommitted", "--sandbox", "none", "--force", cwd=mine)
     assert done.code == 1
     assert "left out, as they are protected: README, tool.sh" in done.err
     assert "crashed on train" in done.out
     assert "\x1b" not in done.out
-    assert "ok on lite" in cli("eval", "--split", "lite", "--sandbox", "none", cwd=restored(mine)).out
-    assert cli("eval", "nowhere", cwd=mine).code == 3
+    assert "ok on lite" in cli("check", "--uncommitted", "--split", "lite", "--sandbox", "none", cwd=restored(mine)).out
+    assert cli("check", "--uncommitted", "nowhere", cwd=mine).code == 3
 
 
 @pytest.mark.slow
@@ -105,10 +105,10 @@ def test_eval_takes_an_exported_folder_of_a_task_that_is_elsewhere(cli: Cli, tmp
     cli("run", "task", "--evaluations", "1", "--sandbox", "none")
     assert cli("-C", "evogit-tiny", "export", "seed", "out").code == 0
     (tmp_path / "out" / "program.py").write_text(PROGRAM.replace("C = 3.0", "C = 20.0"))
-    done = cli("eval", "out", "--task", "task", "--sandbox", "none", "--json")
+    done = cli("check", "--uncommitted", "out", "--task", "task", "--sandbox", "none", "--json")
     assert done.code == 0
     assert done.json["changed"] == ["program.py"]
-    assert cli("-C", "evogit-tiny", "eval", "out", "--sandbox", "none").code == 2
+    assert cli("-C", "evogit-tiny", "check", "--uncommitted", "out", "--sandbox", "none").code == 2
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ def test_a_fork_goes_on_in_its_own_way_and_repeats(cli: Cli, tmp_path: Path) -> 
     run = ("-C", path, "run", task, "--deterministic", "--sandbox", "none", "--agents", "2", "-j", "1")
     assert cli(*run, "--name", "old", "--evaluations", "10").code == 0
     before = git(path, "for-each-ref", "refs/evogit/old", "refs/heads/evogit/old")
-    fork = (*run, "--at", "@6", "--fork-of", "old", "--seed", "6", "--evaluations", "9", "--selector", "weighted")
+    fork = (*run, "--at", "old:@6", "--seed", "6", "--evaluations", "9", "--selector", "weighted")
     refused = cli(*fork, "--name", "one", "--split", "smoke")
     assert (refused.code, "evaluates on the split 'train'" in refused.err) == (4, True), refused.err
     for name in ("one", "two"):
@@ -35,7 +35,7 @@ def test_a_fork_goes_on_in_its_own_way_and_repeats(cli: Cli, tmp_path: Path) -> 
     assert cli("-C", path, "status", "--name", "one", "--json").json["forked"]["run"] == "old"
     assert "forked from old at" in cli("-C", path, "status", "--name", "one").out
     for gone in ("old", "two"):
-        assert cli("-C", path, "rm", gone, "--yes").code == 0
+        assert cli("-C", path, "clean", gone, "--all", "--yes").code == 0
     git(path, "-c", "gc.reflogExpire=now", "gc", "-q", "--prune=now")
     git(path, "fsck", "--strict")
     more = cli(*run, "--name", "one", "--evaluations", "10")

@@ -11,7 +11,7 @@ import pytest
 from evogit.core import Metric
 from evogit.testing import RecordedRun
 
-from .conftest import Cli, Small
+from .conftest import Cli
 
 METRICS = (
     Metric(name="score", direction="maximize", primary=True),
@@ -34,10 +34,10 @@ def run(tmp_path: Path) -> RecordedRun:
 
 
 def test_the_front_is_shown_with_its_holdout_and_hypervolume(cli: Cli, run: RecordedRun) -> None:
-    found = cli("best", "--json", cwd=run.repository.path).json["front"]
+    found = cli("status", "--json", cwd=run.repository.path).json["front"]
     assert [each["metrics"] for each in found["members"]] == [{"score": 3.0, "size": 9.0}, {"score": 2.0, "size": 5.0}]
     assert (found["hypervolume"], found["holdout_hypervolume"]) == (6.0, 3.0)
-    for command in ("best", "status", "report"):
+    for command in ("status", "report"):
         said = cli(command, cwd=run.repository.path).out
         assert re.search(r"front +score +size +holdout score +holdout size", said), command
         assert re.search(r"[0-9a-f]{7} +2 +5 +1 +5", said), command
@@ -52,9 +52,3 @@ def test_a_front_is_exported_whole(cli: Cli, run: RecordedRun, tmp_path: Path) -
     }
     assert sorted(files.values()) == ["2.0 5.0", "3.0 9.0"]
     assert cli("export", "front", tmp_path / "out", cwd=run.repository.path).code == 4
-
-
-def test_a_run_with_one_objective_has_no_front(cli: Cli, small: Small, tmp_path: Path) -> None:
-    assert cli("status", "--json", cwd=small.folder).json["front"] is None
-    assert "front" not in cli("best", cwd=small.folder).out
-    assert cli("export", "front", tmp_path / "out", cwd=small.folder).code == 3

@@ -1,4 +1,4 @@
-"""`evogit fsck` finds what is damaged, by real damage, and repairs what loses nothing."""
+"""`evogit doctor runs` finds what is damaged, by real damage, and repairs what loses nothing."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def adopted(seq: int, candidate: str, agent: str = "a1") -> str:
 
 
 def test_a_run_that_is_well_is_sound(small: Small, cli: Cli) -> None:
-    done = cli("fsck", cwd=small.folder)
+    done = cli("doctor", "runs", cwd=small.folder)
     assert done.code == 0
     assert "toy: 22 entries, 7 candidates, 1 pieces of evidence: sound" in done.out.splitlines()[0]
     assert "wrong" not in done.out
 
 
 def test_branches_that_are_behind_are_no_damage_and_repair_moves_them(small: Small, cli: Cli) -> None:
-    done = cli("fsck", "--repair", cwd=small.folder)
+    done = cli("doctor", "runs", "--repair", cwd=small.folder)
     assert done.code == 0
     assert "behind the journal or absent: a1, a2, best" in done.out
     assert git(small.folder, "rev-parse", "evogit/toy/a1", "evogit/toy/a2", "evogit/toy/best").split() == [
@@ -69,15 +69,15 @@ def test_branches_that_are_behind_are_no_damage_and_repair_moves_them(small: Sma
         small.merge,
     ]
     git(small.folder, "update-ref", "refs/heads/evogit/toy/a1", small.left)
-    assert cli("fsck", cwd=small.folder).code == 0
+    assert cli("doctor", "runs", cwd=small.folder).code == 0
 
 
 @pytest.mark.parametrize("branch", ["a1", "best"])
 def test_a_branch_where_the_journal_never_had_it_is_wrong_and_put_back(small: Small, cli: Cli, branch: str) -> None:
-    cli("fsck", "--repair", cwd=small.folder)
+    cli("doctor", "runs", "--repair", cwd=small.folder)
     git(small.folder, "update-ref", f"refs/heads/evogit/toy/{branch}", small.dead)
-    assert "the journal never had it" in said(cli("fsck", "--json", cwd=small.folder), "branches")
-    done = cli("fsck", "--repair", "--json", cwd=small.folder)
+    assert "the journal never had it" in said(cli("doctor", "runs", "--json", cwd=small.folder), "branches")
+    done = cli("doctor", "runs", "--repair", "--json", cwd=small.folder)
     assert done.code == 0
     assert [each["part"] for each in done.json["runs"][0]["repaired"]] == ["branches"]
     assert git(small.folder, "rev-parse", f"evogit/toy/{branch}").strip() == small.merge
@@ -87,7 +87,7 @@ def test_a_person_s_commit_on_a_branch_is_told_and_stays(small: Small, cli: Cli)
     tree = git(small.folder, "rev-parse", f"{small.merge}^{{tree}}").strip()
     mine = git(small.folder, "commit-tree", tree, "-p", small.merge, "-m", "mine").strip()
     git(small.folder, "update-ref", "refs/heads/evogit/toy/a1", mine)
-    done = cli("fsck", "--repair", cwd=small.folder)
+    done = cli("doctor", "runs", "--repair", cwd=small.folder)
     assert done.code == 0
     assert f"refs/heads/evogit/toy/a1 is at {mine[:7]}, a person's, and stays there" in done.out
     assert git(small.folder, "rev-parse", "evogit/toy/a1").strip() == mine
@@ -96,36 +96,38 @@ def test_a_person_s_commit_on_a_branch_is_told_and_stays(small: Small, cli: Cli)
 def test_a_missing_file_of_a_candidate_is_found(small: Small, cli: Cli) -> None:
     blob = git(small.folder, "rev-parse", f"{small.dead}:main.py").strip()
     lose(small.folder, blob)
-    found = said(cli("fsck", "--json", cwd=small.folder), "candidates")
+    found = said(cli("doctor", "runs", "--json", cwd=small.folder), "candidates")
     assert f"the candidate {small.dead[:7]} is not whole: the file 'main.py' ({blob}) is missing" in found
 
 
 def test_a_missing_candidate_is_found(small: Small, cli: Cli) -> None:
     lose(small.folder, small.dead)
-    assert f"the candidate {small.dead[:7]} is missing" in said(cli("fsck", "--json", cwd=small.folder), "candidates")
+    assert f"the candidate {small.dead[:7]} is missing" in said(
+        cli("doctor", "runs", "--json", cwd=small.folder), "candidates"
+    )
 
 
 def test_missing_evidence_that_nobody_thinned_is_found(small: Small, cli: Cli) -> None:
     lose(small.folder, git(small.folder, "rev-parse", f"{ref(small.folder, 'keep')}:stdout").strip())
-    assert "nobody thinned it" in said(cli("fsck", "--json", cwd=small.folder), "evidence")
+    assert "nobody thinned it" in said(cli("doctor", "runs", "--json", cwd=small.folder), "evidence")
 
 
 def test_what_is_not_kept_any_more_is_kept_again(small: Small, cli: Cli) -> None:
     keep = ref(small.folder, "keep")
     git(small.folder, "update-ref", "-d", keep)
-    done = cli("fsck", "--json", cwd=small.folder)
+    done = cli("doctor", "runs", "--json", cwd=small.folder)
     (run,) = done.json["runs"]
     assert (done.code, len(run["wrong"])) == (1, 8)
     assert all("not kept" in each["said"] and each["repairable"] for each in run["wrong"])
-    assert cli("fsck", "--repair", cwd=small.folder).code == 0
+    assert cli("doctor", "runs", "--repair", cwd=small.folder).code == 0
     git(small.folder, "gc", "-q", "--prune=now")
-    assert cli("fsck", cwd=small.folder).code == 0
+    assert cli("doctor", "runs", cwd=small.folder).code == 0
 
 
 def test_a_cut_chain_is_found(small: Small, cli: Cli) -> None:
     cut = git(small.folder, "rev-parse", f"{ref(small.folder, 'journal')}~5").strip()
     lose(small.folder, cut)
-    found = said(cli("fsck", "--json", cwd=small.folder), "journal")
+    found = said(cli("doctor", "runs", "--json", cwd=small.folder), "journal")
     assert f"the entry {cut} is missing, so nothing before it can be read" in found
 
 
@@ -147,7 +149,7 @@ FORGED: dict[str, tuple[Callable[[Small], None], str]] = {
 def test_an_entry_that_no_engine_wrote_is_found(small: Small, cli: Cli, forged: str) -> None:
     forge, expected = FORGED[forged]
     forge(small)
-    assert expected in said(cli("fsck", "--json", cwd=small.folder), "journal")
+    assert expected in said(cli("doctor", "runs", "--json", cwd=small.folder), "journal")
 
 
 def test_an_object_whose_content_was_changed_is_found(small: Small, cli: Cli) -> None:
@@ -155,7 +157,7 @@ def test_an_object_whose_content_was_changed_is_found(small: Small, cli: Cli) ->
     file, other = (small.folder / ".git" / "objects" / each[:2] / each[2:] for each in (tip, small.dead))
     file.chmod(0o644)
     file.write_bytes(other.read_bytes())
-    assert "cannot be read" in said(cli("fsck", "--json", cwd=small.folder), "journal")
+    assert "cannot be read" in said(cli("doctor", "runs", "--json", cwd=small.folder), "journal")
 
 
 def test_behind_the_seal_nothing_is_believed(tmp_path: Path, cli: Cli) -> None:
@@ -163,23 +165,23 @@ def test_behind_the_seal_nothing_is_believed(tmp_path: Path, cli: Cli) -> None:
     Repository.create(folder).keys.make("toy")
     story = Story(folder)
     seed = story.add(1.0)
-    assert cli("fsck", cwd=folder).code == 0
+    assert cli("doctor", "runs", cwd=folder).code == 0
     sealed = git(folder, "rev-parse", ref(folder, "journal")).strip()
     entry(folder, adopted(99, seed))
-    found = said(cli("fsck", "--json", cwd=folder), "journal")
+    found = said(cli("doctor", "runs", "--json", cwd=folder), "journal")
     assert "by 1: it came from elsewhere" in found
     git(folder, *found.split("`git ")[1].split("`")[0].split())
     assert git(folder, "rev-parse", ref(folder, "journal")).strip() == sealed
-    assert cli("fsck", cwd=folder).code == 0
+    assert cli("doctor", "runs", cwd=folder).code == 0
 
 
 def test_a_lock_of_a_dead_process_is_found_and_removed(small: Small, cli: Cli) -> None:
     lock = small.folder / ".git" / f"{ref(small.folder, 'keep')}.lock"
     lock.touch()
-    assert cli("fsck", cwd=small.folder).code == 0  # somebody may be at it
+    assert cli("doctor", "runs", cwd=small.folder).code == 0  # somebody may be at it
     os.utime(lock, (time.time() - 60,) * 2)
-    assert "a dead process" in said(cli("fsck", "--json", cwd=small.folder), "locks")
-    assert cli("fsck", "--repair", cwd=small.folder).code == 0
+    assert "a dead process" in said(cli("doctor", "runs", "--json", cwd=small.folder), "locks")
+    assert cli("doctor", "runs", "--repair", cwd=small.folder).code == 0
     assert not lock.exists()
 
 
@@ -191,18 +193,18 @@ def test_a_snapshot_that_says_otherwise_is_found_and_removed(
     run = open_run(repository, "toy")
     assert (position := run.journal.position)
     snapshot.save(repository, run.history, position)
-    assert cli("fsck", cwd=small.folder).code == 0
+    assert cli("doctor", "runs", cwd=small.folder).code == 0
     run.history.heads["a1"] = small.dead
     snapshot.save(repository, run.history, position)
-    assert "otherwise than the journals: agents" in said(cli("fsck", "--json", cwd=small.folder), "snapshot")
-    assert cli("fsck", "--repair", cwd=small.folder).code == 0
+    assert "otherwise than the journals: agents" in said(cli("doctor", "runs", "--json", cwd=small.folder), "snapshot")
+    assert cli("doctor", "runs", "--repair", cwd=small.folder).code == 0
     assert not repository.snapshot("toy").path.exists()
 
 
 def test_nothing_is_repaired_while_an_engine_is_at_work(small: Small, cli: Cli) -> None:
     with Repository.open(small.folder).engines("toy").enter(join=False):
-        done = cli("fsck", cwd=small.folder)
+        done = cli("doctor", "runs", cwd=small.folder)
         assert (done.code, "1 engine at work" in done.out) == (0, True)
-        refused = cli("fsck", "--repair", cwd=small.folder)
+        refused = cli("doctor", "runs", "--repair", cwd=small.folder)
     assert refused.code == 4
     assert "another engine" in refused.err

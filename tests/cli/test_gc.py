@@ -1,4 +1,4 @@
-"""`evogit gc` lets go of evidence, of nothing else, and says so wherever it would have been shown."""
+"""`evogit clean RUN` lets go of evidence, of nothing else, and says so wherever it would have been shown."""
 
 from __future__ import annotations
 
@@ -88,21 +88,21 @@ def refs(folder: Path) -> str:
 
 def check(cli: Cli, folder: Path) -> None:
     """All is well, for Git and for us."""
-    done = cli("fsck", cwd=folder)
+    done = cli("doctor", "runs", cwd=folder)
     assert done.code == 0, done.out
     assert "missing" not in git(folder, "fsck", "--strict")
 
 
 def test_without_yes_it_says_what_would_go_and_changes_nothing(talkative: Talkative, cli: Cli) -> None:
     before = refs(talkative.folder), objects(talkative.folder)
-    done = cli("gc", cwd=talkative.folder)
+    done = cli("clean", "toy", cwd=talkative.folder)
     assert done.code == 0
     assert "6 candidates (4 in lineages of what counts) and 17 journal entries, all of which stay" in done.out
     assert ["goes", "evidence", "of", "candidates", "that", "failed", "1", "piece"] in [
         line.split()[:8] for line in done.out.splitlines()
     ]
     assert "nothing was changed; --yes does it" in done.err
-    told = cli("gc", "--evidence", "all-but-best", "--json", cwd=talkative.folder).json
+    told = cli("clean", "--evidence", "all-but-best", "--json", cwd=talkative.folder).json
     assert {owner: share["pieces"] for owner, share in told["goes"].items()} == {
         "failed candidates": 1,
         "other candidates": 1,
@@ -112,7 +112,7 @@ def test_without_yes_it_says_what_would_go_and_changes_nothing(talkative: Talkat
 
 def test_what_failed_goes_with_its_room_and_the_rest_stays(talkative: Talkative, cli: Cli) -> None:
     lost = git(talkative.folder, "rev-parse", talkative.transcript(talkative.fail)).strip()
-    done = cli("gc", "--yes", "--json", cwd=talkative.folder).json
+    done = cli("clean", "toy", "--yes", "--json", cwd=talkative.folder).json
     assert done["before"] - done["after"] > 100_000
     assert lost not in objects(talkative.folder)
     kept = [talkative.seed, talkative.step, talkative.dead, talkative.pruned, talkative.best]
@@ -124,7 +124,7 @@ def test_what_failed_goes_with_its_room_and_the_rest_stays(talkative: Talkative,
 
 
 def test_lineages_of_what_counts_stay_whatever_is_asked(talkative: Talkative, cli: Cli) -> None:
-    assert cli("gc", *ALL, cwd=talkative.folder).code == 0
+    assert cli("clean", *ALL, cwd=talkative.folder).code == 0
     kept = (talkative.seed, talkative.step, talkative.pruned, talkative.best)
     assert all(map(talkative.has, kept))
     assert not any(map(talkative.has, (talkative.fail, talkative.dead)))
@@ -132,16 +132,10 @@ def test_lineages_of_what_counts_stay_whatever_is_asked(talkative: Talkative, cl
     check(cli, talkative.folder)
 
 
-def test_what_is_younger_than_was_asked_stays(talkative: Talkative, cli: Cli) -> None:
-    done = cli("gc", *ALL, "--older-than", "2", cwd=talkative.folder)
-    assert "nothing is there to go" in done.out
-    assert talkative.has(talkative.fail)
-
-
 def test_what_is_gone_is_told_where_it_would_have_been_shown(talkative: Talkative, cli: Cli) -> None:
-    sentence = "what was kept of it was thinned by `evogit gc`"
+    sentence = "what was kept of it was thinned by `evogit clean RUN`"
     assert sentence not in cli("show", talkative.fail, cwd=talkative.folder).out
-    cli("gc", "--yes", cwd=talkative.folder)
+    cli("clean", "toy", "--yes", cwd=talkative.folder)
     assert sentence in cli("show", talkative.fail, cwd=talkative.folder).out
     assert sentence not in cli("show", talkative.dead, cwd=talkative.folder).out
     assert cli("show", talkative.fail, "--json", cwd=talkative.folder).json["missing"] == sentence
@@ -156,7 +150,7 @@ def test_what_is_gone_is_told_where_it_would_have_been_shown(talkative: Talkativ
 def test_evidence_that_is_gone_for_another_reason_is_told_too(talkative: Talkative, cli: Cli) -> None:
     tree = talkative.transcript(talkative.fail).partition(":")[0]
     (talkative.folder / ".git" / "objects" / tree[:2] / tree[2:]).unlink()
-    assert "was not thinned here; see `evogit fsck`" in cli("show", talkative.fail, cwd=talkative.folder).out
+    assert "was not thinned here; see `evogit doctor runs`" in cli("show", talkative.fail, cwd=talkative.folder).out
 
 
 def test_packed_objects_go_too_and_a_person_s_stay(talkative: Talkative, cli: Cli) -> None:
@@ -168,7 +162,7 @@ def test_packed_objects_go_too_and_a_person_s_stay(talkative: Talkative, cli: Cl
     git(folder, "gc", "-q")
     git(folder, "multi-pack-index", "write")
     age(folder)
-    done = cli("gc", *ALL, "--json", cwd=folder).json
+    done = cli("clean", *ALL, "--json", cwd=folder).json
     assert done["after"] < done["before"]
     left = objects(folder)
     assert {dropped, mine, shared} <= left  # nothing names them, but they are no evidence, or of a tree of hers
@@ -186,7 +180,7 @@ def test_what_another_host_says_to_have_given_up_is_not_removed(talkative: Talka
         tip = git(talkative.folder, "commit-tree", tree, input="thinned\n").strip()
         git(talkative.folder, "update-ref", f"refs/evogit/toy/thinned/{host}", tip)
     age(talkative.folder)
-    done = cli("gc", *ALL, cwd=talkative.folder)
+    done = cli("clean", *ALL, cwd=talkative.folder)
     assert done.code == 0, done.err
     assert mine in objects(talkative.folder)
     assert not talkative.has(talkative.dead)
@@ -196,7 +190,7 @@ def test_an_object_that_libgit2_cannot_parse_is_left_alone(talkative: Talkative,
     command = ("hash-object", "-w", "-t", "commit", "--literally", "--stdin")
     odd = git(talkative.folder, *command, input=f"tree {'4b825dc642cb6eb9a060e54bf8d69288fbee4904'}\n\nkeep x\n")
     age(talkative.folder)
-    done = cli("gc", *ALL, cwd=talkative.folder)
+    done = cli("clean", *ALL, cwd=talkative.folder)
     assert done.code == 0, done.err
     assert odd.strip() in objects(talkative.folder)
 
@@ -204,23 +198,23 @@ def test_an_object_that_libgit2_cannot_parse_is_left_alone(talkative: Talkative,
 def test_what_was_written_just_now_waits_for_the_next_time(talkative: Talkative, cli: Cli) -> None:
     lost = git(talkative.folder, "rev-parse", talkative.transcript(talkative.fail)).strip()
     os.utime(talkative.folder / ".git" / "objects" / lost[:2] / lost[2:])
-    assert "objects of it were written in the last minute" in cli("gc", "--yes", cwd=talkative.folder).out
+    assert "objects of it were written in the last minute" in cli("clean", "toy", "--yes", cwd=talkative.folder).out
     assert lost in objects(talkative.folder)
     age(talkative.folder)
-    cli("gc", "--yes", cwd=talkative.folder)
+    cli("clean", "toy", "--yes", cwd=talkative.folder)
     assert lost not in objects(talkative.folder)
     check(cli, talkative.folder)
 
 
 def test_a_run_goes_on_after_it_and_is_thinned_again(talkative: Talkative, cli: Cli) -> None:
-    cli("gc", *ALL, cwd=talkative.folder)
+    cli("clean", *ALL, cwd=talkative.folder)
     story = Story(talkative.folder)
     story.moves = 9
     again = story.add(None, talkative.best, made=said(9))
     kept = story.journal.keep({"why": b"not journalled yet"}, again)
     age(talkative.folder)
     assert talkative.has(again)
-    cli("gc", *ALL, cwd=talkative.folder)
+    cli("clean", *ALL, cwd=talkative.folder)
     assert not talkative.has(again)
     assert Repository.open(talkative.folder).trees.exists(kept)
     keep = Keeping(story.repository._repo, "toy")
@@ -230,7 +224,7 @@ def test_a_run_goes_on_after_it_and_is_thinned_again(talkative: Talkative, cli: 
 
 
 def test_the_new_chain_is_as_old_as_what_it_holds_so_that_git_walks_it_fast(talkative: Talkative, cli: Cli) -> None:
-    cli("gc", *ALL, cwd=talkative.folder)
+    cli("clean", *ALL, cwd=talkative.folder)
     keep = f"refs/evogit/toy/keep/{Repository.open(talkative.folder).host}"
     held = git(talkative.folder, "log", "--format=%ct", keep).split()
     assert held[0] == max(held[1:])
@@ -240,14 +234,14 @@ def test_the_new_chain_is_as_old_as_what_it_holds_so_that_git_walks_it_fast(talk
 def test_a_fork_keeps_what_it_has_and_one_of_later_knows_what_is_gone(talkative: Talkative, cli: Cli) -> None:
     folder = talkative.folder
     fork(folder, "early", talkative.best)
-    done = cli("gc", "--yes", "--name", "toy", cwd=folder)
+    done = cli("clean", "toy", "--yes", cwd=folder)
     assert "1 piece of it something else has, too" in done.out
     assert talkative_has(folder, "early", talkative.fail)
     fork(folder, "late", talkative.best)
-    cli("gc", "--yes", "--name", "early", cwd=folder)
+    cli("clean", "early", "--yes", cwd=folder)
     assert not talkative_has(folder, "late", talkative.fail)
     shown = cli("show", talkative.fail, "--name", "late", cwd=folder).out
-    assert "thinned by `evogit gc`" in shown
+    assert "thinned by `evogit clean RUN`" in shown
     check(cli, folder)
 
 
@@ -264,7 +258,7 @@ def talkative_has(folder: Path, run: str, commit: str) -> bool:
 def test_it_waits_for_engines_of_all_runs(talkative: Talkative, cli: Cli) -> None:
     Story(talkative.folder, "second").add(1.0)
     with Repository.open(talkative.folder).engines("second").enter(join=False):
-        done = cli("gc", "--yes", "--name", "toy", cwd=talkative.folder)
+        done = cli("clean", "toy", "--yes", cwd=talkative.folder)
     assert (done.code, "an engine works on second" in done.err) == (4, True)
     assert talkative.has(talkative.fail)
 
@@ -273,8 +267,8 @@ def test_nothing_is_removed_where_something_is_damaged(talkative: Talkative, cli
     before = objects(talkative.folder)
     file = talkative.folder / ".git" / "objects" / talkative.dead[:2] / talkative.dead[2:]
     file.unlink()
-    done = cli("gc", "--yes", cwd=talkative.folder)
-    assert (done.code, "see `evogit fsck`" in done.err) == (1, True)
+    done = cli("clean", "toy", "--yes", cwd=talkative.folder)
+    assert (done.code, "see `evogit doctor runs`" in done.err) == (1, True)
     assert before - objects(talkative.folder) == {talkative.dead}
 
 
@@ -291,7 +285,7 @@ MOMENTS: dict[str, Callable[[Talkative, str], bool]] = {
 def test_killed_at_any_moment_it_loses_nothing_that_was_to_stay(talkative: Talkative, cli: Cli, moment: str) -> None:
     folder = talkative.folder
     keep = git(folder, "for-each-ref", "--format=%(objectname)", "refs/evogit/toy/keep").strip()
-    child = Forked(["gc", *ALL], cwd=folder, env=environment(folder.parent))
+    child = Forked(["clean", *ALL], cwd=folder, env=environment(folder.parent))
     while child.poll() is None and not MOMENTS[moment](talkative, keep):
         time.sleep(0.002)
     child.kill()
@@ -299,7 +293,7 @@ def test_killed_at_any_moment_it_loses_nothing_that_was_to_stay(talkative: Talka
     kept = (talkative.seed, talkative.step, talkative.pruned, talkative.best)
     assert all(map(talkative.has, kept))
     check(cli, folder)
-    assert cli("gc", *ALL, cwd=folder).code == 0
+    assert cli("clean", *ALL, cwd=folder).code == 0
     assert all(map(talkative.has, kept))
     assert not any(map(talkative.has, (talkative.fail, talkative.dead)))
     check(cli, folder)

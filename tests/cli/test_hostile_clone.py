@@ -126,15 +126,15 @@ def test_the_canaries_sing(clone: HostileClone) -> None:
 def test_looking_at_the_machine_runs_nothing_of_the_clone(clone: HostileClone) -> None:
     clone.does("doctor", new_cache=True)
     clone.evogit("doctor", "--sandbox", "none", new_cache=True)
-    clone.does("sandbox", "build", *BUBBLEWRAP, new_cache=True)
-    for line in ("tasks", "runs", "status", "adopt . ../task", "import .", "worker", "fsck", "new task"):
+    clone.does("doctor", "build", *BUBBLEWRAP, new_cache=True)
+    for line in ("tasks", "runs", "status", "adopt . ../task", "import .", "worker", "doctor", "runs", "new task"):
         clone.evogit(*line.split())
 
 
 @pytest.mark.slow
 def test_evaluating_runs_nothing_of_the_clone(clone: HostileClone) -> None:
     begin(clone)
-    for line in ("check", "audit", "verify best", "eval", "rescore --dry-run", "minimize best"):
+    for line in ("check", "audit", "verify best", "check --uncommitted", "rescore --dry-run", "minimize best"):
         clone.does(*line.split(), *BUBBLEWRAP)
     clone.does("shell", "best", *BUBBLEWRAP, "--", "true")
 
@@ -150,10 +150,10 @@ def test_looking_at_a_run_and_deciding_run_nothing_of_the_clone(clone: HostileCl
         clone.does(*line.split())
     git(clone.folder.parent, "init", "-q", "--bare", "server.git")
     clone.does("sync", "../server.git")
-    clone.does("rm", "mine", "--yes")
+    clone.does("clean", "mine", "--all", "--yes")
 
 
 @pytest.mark.slow
 def test_a_bench_runs_nothing_of_the_clone(clone: HostileClone) -> None:
-    words = "bench circle_packing --methods evolve --evaluations 2 --seeds 1 -o ../bench"
+    words = "bench circle_packing --method evolve --evaluations 2 --seeds 1 -o ../bench"
     clone.does(*words.split(), *BUBBLEWRAP)

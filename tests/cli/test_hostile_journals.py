@@ -122,7 +122,7 @@ ODD: dict[str, list[Any]] = {
 }
 """What may be so, and is shown."""
 
-COMMANDS = ("status --json", "log -n 5", "log --json", "report", "graph", "best", "gc")
+COMMANDS = ("status --json", "log -n 5", "log --json", "report", "graph", "clean toy")
 
 
 class Hostile:
@@ -241,9 +241,9 @@ def test_commands_on_other_runs_and_on_the_run_itself_end_in_order(hostile: Host
     for command in COMMANDS:
         assert cli("-C", "own", *command.split(), "--name", "toy").code == 0
         assert len(cli("-C", "own", *command.split(), "--name", "zz").out) < MOST
-    assert "toy" in cli("-C", "own", "fsck").out
-    cli("-C", "own", "fsck", "--repair")
-    assert len(cli("runs").out) < MOST
+    assert "toy" in cli("-C", "own", "doctor", "runs").out
+    cli("-C", "own", "doctor", "runs", "--repair")
+    assert len(cli("status", "--all").out) < MOST
     assert hostile.refs() == before
 
 

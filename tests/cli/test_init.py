@@ -13,13 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from evogit.cli.asking.first_judgement import repeats_for
-from evogit.cli.asking.questions import Given, choose
+from evogit.cli.init_questions import Given, choose
 from evogit.config import Task, load_repository_task
 from evogit.core import Cost, Evaluation, Evidence
 from evogit.review.checking import SeedEvaluation, advice
 from evogit.scaffold.project import Project
-from evogit.scaffold.repository_files import Choices, files, tried
+from evogit.scaffold.repository_files import files
 from tests.plain_git import git
 
 from .conftest import Cli, Forked, environment
@@ -110,13 +109,6 @@ def test_debian_packages_are_for_docker_alone(with_docker: bool) -> None:
     assert (table["name"], table["evaluator"]["read"]) == ("my-tool", {"cpu_seconds": "cpu"})
 
 
-def test_packages_are_added_to_those_that_were_found(cli: Cli, repository: Make) -> None:
-    folder = repository({"a.py": "", "test_a.py": "import pytest\n", "requirements.txt": "numpy>=1\n"})
-    done = cli("init", "--yes", "--packages", "numpy==2.1", "--packages", "attrs", "--dry-run", "--json", cwd=folder)
-    table = tomllib.loads(done.json["files"]["evogit.toml"])
-    assert table["sandbox"]["packages"] == ["pytest", "numpy==2.1", "attrs"]
-
-
 def test_without_a_terminal_it_asks_nothing_but_says_what_it_needs(cli: Cli, repository: Make) -> None:
     folder = repository({"Makefile": "test:\n\techo\n", "main.c": ""})
     assert "expected --command or --yes" in cli("init", cwd=folder).err
@@ -173,18 +165,6 @@ def test_a_score_that_does_not_repeat_is_found_out_and_repeats_are_set(cli: Cli,
     assert done.json["provable"]["gain"] is None
 
 
-@pytest.mark.parametrize(("wall", "second", "repeats"), [(1, 2.0, 3), (40, 2.0, 2), (40, 1.0, 2)])
-def test_what_is_slow_is_repeated_twice(tmp_path: Path, wall: float, second: float, repeats: int) -> None:
-    """Times are noisy by their name, also where two of them are alike."""
-    about = {"name": "x", "goal": "Be quick.", "editable": ("a.c",), "work": "make", "primary": "seconds"}
-    made = files(Choices(**about, reads={"seconds": "cpu"}, directions={"seconds": "minimize"}))  # type: ignore[arg-type]
-    first, again = (
-        Evaluation(status="ok", metrics={"seconds": value}, cost=Cost(wall=wall)) for value in (1.0, second)
-    )
-    judged = SeedEvaluation(first, Evidence(), "bubblewrap", "counted", (again,))
-    assert repeats_for(tried(made, tmp_path), judged) == repeats
-
-
 @pytest.mark.slow
 def test_a_number_is_measured_after_the_tests_and_without_their_cpu(cli: Cli, repository: Make) -> None:
     burn = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"
@@ -194,7 +174,10 @@ def test_a_number_is_measured_after_the_tests_and_without_their_cpu(cli: Cli, re
     assert done.code == 0, done.err
     evaluation = done.json["evaluation"]
     assert evaluation["metrics"]["seconds"] < evaluation["cost"]["cpu"] / 4
-    assert "sh test.sh (must exit with 0; what follows is measured)\nsh bench.sh\n" in cli("brief", cwd=folder).out
+    assert (
+        "sh test.sh (must exit with 0; what follows is measured)\nsh bench.sh\n"
+        in cli("show", "--brief", cwd=folder).out
+    )
     done = cli("init", *options[:-1], "exit 3", "--force", cwd=folder)
     assert (done.code, "HEAD fails (invalid): the tests ended with exit code 3" in done.out) == (1, True)
 

@@ -55,9 +55,9 @@ def ids(tmp_path: Path) -> list[str]:
 
 def test_a_script_says_who_wins_and_the_ranking_follows(cli: Cli, ids: list[str]) -> None:
     for worse in ids[1:]:
-        done = cli("-C", "repo", "judge", "--pair", "seed", worse[:9], "--winner", "a", "-m", "short\x1b[1m", "--json")
+        done = cli("-C", "repo", "judge", "seed", worse[:9], "--winner", "a", "-m", "short\x1b[1m", "--json")
         assert (done.json["a"], done.json["b"], done.json["winner"], done.json["by"]) == (ids[0], worse, "a", "person")
-    assert cli("-C", "repo", "judge", "--pair", ids[1], ids[3], "--winner", "a").code == 0
+    assert cli("-C", "repo", "judge", ids[1], ids[3], "--winner", "a").code == 0
     status = cli("-C", "repo", "judge", "--status", "--json").json
     assert (status["candidates"][0]["commit"], status["candidates"][0]["verdicts"]) == (ids[0], 3)
     assert status["candidates"][0]["margin"] > 1
@@ -66,7 +66,7 @@ def test_a_script_says_who_wins_and_the_ranking_follows(cli: Cli, ids: list[str]
     shown = cli("-C", "repo", "judge", "--status").out
     assert re.search(rf"{ids[0][:7]} +\d\.\d\d ± \d\.\d\d +3 verdicts", shown)
     assert "100.0 %" in shown
-    told = cli("-C", "repo", "best", "--json").out
+    told = cli("-C", "repo", "status", "--json").out
     assert ids[0] in told
 
 
@@ -81,12 +81,12 @@ def test_what_makes_no_sense_is_refused(cli: Cli, ids: list[str], tmp_path: Path
     story = Story(tmp_path / "repo")
     story.add(1.0)
     for arguments, code, words in (
-        (("--pair", "seed", "seed", "--winner", "a"), 2, "two candidates"),
-        (("--pair", "seed", ids[1]), 2, "expected both"),
+        (("seed", "seed", "--winner", "a"), 2, "two candidates"),
+        (("seed", ids[1]), 2, "expected both"),
         (("--winner", "a"), 2, "expected both"),
         (("-m", "shorter"), 2, "expected both"),
-        (("--pair", "seed", "0000", "--winner", "a"), 3, "0000"),
-        (("--status", "--pairs", "3"), 2, "--status alone"),
+        (("seed", "0000", "--winner", "a"), 3, "0000"),
+        (("--status", "-n", "3"), 2, "--status alone"),
         (("--task", "short"), 2, "expected a terminal"),
     ):
         done = cli("-C", "repo", "judge", *arguments, "--name", "short")
@@ -112,7 +112,7 @@ def test_a_person_is_shown_pairs_and_answers(tmp_path: Path, ids: list[str], cli
 
 @pytest.mark.slow
 def test_foreign_text_is_harmless_and_a_person_may_hang_up(tmp_path: Path, ids: list[str], cli: Cli) -> None:
-    screen = Screen("-C", "repo", "judge", "--task", "short", "--pairs", "1", cwd=tmp_path, PAGER="cat")
+    screen = Screen("-C", "repo", "judge", "--task", "short", "-n", "1", cwd=tmp_path, PAGER="cat")
     screen.until("q (quit)")
     assert "\x1b[2J" not in screen.text
     assert r"Say \x1b[31mhello." in screen.text

@@ -105,15 +105,15 @@ def test_add_names_candidates_duplicates_and_what_is_refused(cli: Cli, own: Own)
 def test_rm_asks_and_removes_the_run(cli: Cli, own: Own) -> None:
     for branch in ("best", "human/ada"):
         own.repository.move_branch(f"refs/heads/evogit/own/{branch}", own.seed)
-    assert "nothing was changed" in cli("-C", "own", "rm", "own", "--dry-run").err
-    asked = cli("-C", "own", "rm", "own")
+    assert "nothing was changed" in cli("-C", "own", "clean", "own", "--all", "--dry-run").err
+    asked = cli("-C", "own", "clean", "own", "--all")
     assert (asked.code, "add --yes" in asked.err) == (4, True)
     assert "evogit/own/human/ada, with what you committed there" in asked.err
     assert own.git("branch", "--list", "evogit/*") != ""
-    done = cli("-C", "own", "rm", "own", "-y", "--json")
+    done = cli("-C", "own", "clean", "own", "--all", "-y", "--json")
     assert (done.json["run"], done.json["removed"]) == ("own", True)
     assert own.git("for-each-ref", "--format=%(refname)") == "refs/heads/main"
-    assert cli("-C", "own", "rm", "own", "-y").code == 3
+    assert cli("-C", "own", "clean", "own", "--all", "-y").code == 3
 
 
 @pytest.mark.slow
@@ -126,6 +126,6 @@ def test_what_a_changed_task_judges_is_said_to_be_judged_by_it_and_stands_beside
     landed = cli("-C", "own", "land", "best", "--sandbox", "none", "--dry-run")
     assert "the task changed since candidates of this run were evaluated" in landed.err
     assert "train score 10.000 20.000 +10.000 (2.0x) - " in " ".join(landed.err.split())
-    judged = cli("-C", "own", "eval", "--sandbox", "none")
+    judged = cli("-C", "own", "check", "--uncommitted", "--sandbox", "none")
     assert "the task changed since candidates of this run were evaluated" in judged.out
     assert judged.out.split()[-6:] == ["this", "score", "10.000", "train:", "score", "10"]

@@ -1,4 +1,4 @@
-"""`evogit merge` and `evogit graft`: what a person is told, and what the journal keeps."""
+"""`evogit merge` and `evogit merge --step`: what a person is told, and what the journal keeps."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_merge_is_a_candidate_and_says_how_conflicts_were_settled(cli: Cli, pa
 
 def test_a_graft_puts_one_step_on_another_candidate(cli: Cli, pair: Pair) -> None:
     top = pair.add(3.5, pair.a, files={"main.py": pair.main(pair.a).replace(b"line 19", b"top 19")})
-    done = cli("-C", "repo", "graft", top[:8], "a2", "--json").json
+    done = cli("-C", "repo", "merge", top[:8], "a2", "--step", "--json").json
     assert done["settled"] == []
     assert done["parents"] == [pair.b, top]
     assert pair.main(done["added"]) == pair.main(pair.b).replace(b"line 19", b"top 19")
@@ -76,7 +76,7 @@ def test_a_graft_puts_one_step_on_another_candidate(cli: Cli, pair: Pair) -> Non
 
 def test_a_dry_run_makes_nothing(cli: Cli, pair: Pair) -> None:
     before = pair.history.seq
-    done = cli("-C", "repo", "graft", "a2", "best", "--dry-run", "--strategy", "function")
+    done = cli("-C", "repo", "merge", "a2", "best", "--step", "--dry-run", "--strategy", "function")
     assert "1 conflict settled" in done.err
     assert "no candidate was made" in done.err
     assert open_run(pair.repository).history.seq == before
@@ -98,7 +98,7 @@ def test_what_cannot_be_merged_is_refused_with_a_reason(cli: Cli, pair: Pair) ->
     outside = pair.add(4.0, pair.seed, files={"README": b"all good\n"})
     for words, code, sentence in (
         (["merge", "a1", "a1"], 4, "both are"),
-        (["graft", "seed", "best"], 4, "has none"),
+        (["merge", "seed", "best", "--step"], 4, "has none"),
         (["merge", "a1", outside[:8]], 4, "editable files only, got README"),
         (["merge", "a1", "nobody"], 3, "nobody"),
         (["merge", "a1", "a2", "--strategy", "wish"], 2, "wish"),
@@ -133,8 +133,8 @@ def test_two_new_names_of_one_file_are_one_decision(cli: Cli, pair: Pair) -> Non
 
 def test_a_step_is_taken_out_and_what_came_after_it_stays(cli: Cli, pair: Pair) -> None:
     later = pair.add(4.0, pair.a, files=changed(2, 15, text="a") | changed_in(pair.main(pair.a), 9), adopt=True)
-    assert "no candidate was made" in cli("-C", "repo", "drop", pair.a[:7], "--dry-run").err
-    done = cli("-C", "repo", "drop", pair.a[:7], "-m", "hard to read")
+    assert "no candidate was made" in cli("-C", "repo", "merge", pair.a[:7], "--without", "--dry-run").err
+    done = cli("-C", "repo", "merge", pair.a[:7], "--without", "-m", "hard to read")
     assert done.code == 0, done.err
     history = open_run(pair.repository).history
     (made,) = history.pending.values()
@@ -143,7 +143,7 @@ def test_a_step_is_taken_out_and_what_came_after_it_stays(cli: Cli, pair: Pair) 
     assert made.title.startswith("without: ")
     assert "hard to read" in pair.repository.message(made.commit)
     assert history.counts.proposals == pair.history.counts.proposals
-    again = cli("-C", "repo", "drop", pair.a[:7], "--json")
+    again = cli("-C", "repo", "merge", pair.a[:7], "--without", "--json")
     assert (again.json["added"], again.json["known"]) == (None, made.commit)
 
 
@@ -151,9 +151,9 @@ def test_what_cannot_be_taken_out_is_refused_with_the_reason(cli: Cli, pair: Pai
     over = changed_in(pair.main(pair.a).replace(b"a 2", b"line 2"), 2)
     pair.add(4.0, pair.a, files=over, adopt=True)
     for step, reason in ((pair.seed, "is the seed"), (pair.a, "was built on it")):
-        done = cli("-C", "repo", "drop", step[:7])
+        done = cli("-C", "repo", "merge", step[:7], "--without")
         assert (done.code, reason in done.err) == (4, True), done.err
-    done = cli("-C", "repo", "drop", pair.b[:7], pair.seed[:7])
+    done = cli("-C", "repo", "merge", pair.b[:7], "--without", pair.seed[:7])
     assert (done.code, "nothing of" in done.err) == (4, True), done.err
     assert not open_run(pair.repository).history.pending
 

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 import evogit.llm.endpoint  # noqa: F401  imported once, for all commands that are forked from here
-from evogit.cli.asking.consent import CostForecast, SentFiles, lines
-from evogit.cli.lines.spending import spent_words
+from evogit.cli.consent import CostForecast, SentFiles, lines
 from evogit.cli.options.agents import DOLLARS, MUTATORS, PROPOSALS, TOKENS, AgentOptions, population, with_ceilings
 from evogit.config.run_settings import AgentSpec, Settings
 from evogit.config.user_settings import AgentTable, UserSettings
@@ -53,13 +52,6 @@ def past(*settings: Settings, dollars: float = 0.0) -> History:
     spent = Spent(engine="0", move=1, agent="a1", model="m", prompt=1000, dollars=dollars)
     history.apply(Entry(id="1" * 40, host="h", seq=99, time=0, event=spent))
     return history
-
-
-def test_calls_that_never_arrived_are_told() -> None:
-    history = History("r")
-    failed = Spent(engine="0", move=1, agent="a1", model="m", dollars=0.0, failure="nobody there")
-    history.apply(Entry(id="1" * 40, host="h", seq=1, time=0, event=failed))
-    assert spent_words(history)[:2] == ["1 call, 1 failed", "0 tokens"]
 
 
 class Known:

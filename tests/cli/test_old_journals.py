@@ -29,15 +29,14 @@ READING = (
     "show seed",
     "show {human}",
     "show {trial} --json",
-    "brief best",
+    "show best --brief",
     "diff seed best",
-    "best",
     "report",
     "report --format markdown",
-    "decisions",
+    "log --decisions",
     "doctor",
-    "fsck",
-    "gc",
+    "doctor runs",
+    "clean --evidence failed",
 )
 
 
@@ -90,7 +89,7 @@ def test_an_old_run_is_what_it_was_and_goes_on(cli: Cli, tmp_path: Path, name: s
         "trial": next((commit for commit, (_, agent, *_) in expected.items() if agent == "minimize"), "best"),
     }
     for command in READING:
-        chosen = [] if command in ("doctor", "fsck") else ["--name", run]
+        chosen = [] if command.startswith("doctor") else ["--name", run]
         done = cli(*command.format(**named).split(), *chosen, cwd=folder)
         assert done.code == 0, f"{command}: {done.err}"
     status = cli("status", "--json", "--name", run, cwd=folder).json

@@ -57,12 +57,12 @@ def test_a_forged_score_that_was_fetched_never_ranks(ours: Ours, cli: Cli) -> No
     forged = stranger.add_files({"main.py": b"x\n"}, ours.seed, value=99.0)
     stranger.decide("prune", ours.better)
     ours.fetch()
-    done = cli("-C", "ours", "best")
+    done = cli("-C", "ours", "show", "best")
     assert ours.better[:7] in done.out
     assert f"note: left out what {stranger.repository.host} wrote (entries: 3)" in done.err
     assert forged not in cli("-C", "ours", "log", "--json").out
     ours.run.add_files({"main.py": b"3\n"}, ours.better, value=3.0)  # an engine that is at work goes on
-    assert cli("-C", "ours", "best", "--json").json["metrics"] == {"score": 3.0}
+    assert cli("-C", "ours", "show", "best", "--json").json["metrics"] == {"score": 3.0}
 
 
 def test_who_gets_the_key_takes_part(ours: Ours, cli: Cli) -> None:
@@ -71,12 +71,12 @@ def test_who_gets_the_key_takes_part(ours: Ours, cli: Cli) -> None:
     key.write_bytes(ours.key)
     found = ours.strangers.add_files({"main.py": b"x\n"}, ours.seed, value=99.0)
     ours.fetch()
-    done = cli("-C", "ours", "best", "--json")
+    done = cli("-C", "ours", "show", "best", "--json")
     assert (done.json["commit"], done.err) == (found, "")
 
 
 def test_a_run_of_somebody_else_says_so_wherever_it_is_shown(ours: Ours, cli: Cli) -> None:
-    for command in ("status", "best", "report"):
+    for command in ("status", "report"):
         assert "the run toy was made by" in cli("-C", "theirs", command).err
     assert json.loads(cli("-C", "theirs", "status", "--json").out)["key"] == "elsewhere"
     assert json.loads(cli("-C", "ours", "status", "--json").out)["key"] == "here"
@@ -88,11 +88,11 @@ def test_what_was_written_behind_our_own_entries_is_refused_with_what_to_do(ours
     (ours.theirs / ".git/evogit/host").write_text(ours.run.repository.host)
     ours.strangers.evaluate(ours.seed, 99.0, repeat=1)
     ours.fetch()
-    refused = cli("-C", "ours", "status")
+    refused = cli("-C", "ours", "show", "best")
     assert (refused.code, "sealed, by 1: that came from elsewhere" in refused.err) == (1, True)
     git(ours.folder, *refused.err.split("`git ")[1].split("`")[0].split())
     assert git(ours.folder, "rev-parse", ref) == ours.run.entries[-1].id
-    assert ours.better[:7] in cli("-C", "ours", "best").out
+    assert ours.better[:7] in cli("-C", "ours", "show", "best").out
 
 
 def test_our_own_entries_under_another_name_count_once(ours: Ours, cli: Cli) -> None:
@@ -111,9 +111,9 @@ def test_a_snapshot_made_before_the_key_came_is_not_believed(ours: Ours, cli: Cl
     for value in range(300):
         stranger.add_files({"main.py": b"%d\n" % value}, ours.seed, value=10.0 + value)
     ours.fetch()
-    assert cli("-C", "ours", "best", "--json").json["metrics"] == {"score": 309.0}
+    assert cli("-C", "ours", "show", "best", "--json").json["metrics"] == {"score": 309.0}
     apart.rename(file)
-    assert cli("-C", "ours", "best", "--json").json["metrics"] == {"score": 2.0}
+    assert cli("-C", "ours", "show", "best", "--json").json["metrics"] == {"score": 2.0}
 
 
 def test_sealed_entries_of_ours_in_copies_count_once(ours: Ours, cli: Cli) -> None:
@@ -152,7 +152,7 @@ def test_what_a_stranger_calls_a_journal_stops_nobody(ours: Ours, cli: Cli, what
             made = git(ours.theirs, *who, "commit-tree", "-F", str(told), tree)
     git(ours.theirs, "update-ref", "refs/evogit/toy/journal/str\u202eanger", git(ours.theirs, "rev-parse", made))
     ours.fetch()
-    done = cli("-C", "ours", "best")
+    done = cli("-C", "ours", "show", "best")
     assert (done.code, ours.better[:7] in done.out, "left out what str" in done.err) == (0, True, True)
     assert "\u202e" not in done.err
     ours.run.add_files({"main.py": b"3\n"}, ours.better, value=3.0)
@@ -160,12 +160,12 @@ def test_what_a_stranger_calls_a_journal_stops_nobody(ours: Ours, cli: Cli, what
 
 def test_a_key_of_another_run_costs_nobody_a_journal(ours: Ours, cli: Cli) -> None:
     (ours.folder / ".git/evogit/keys/toy").write_bytes(os.urandom(32))
-    done = cli("-C", "ours", "status")
+    done = cli("-C", "ours", "show", "best")
     assert (done.code, "evogit trust" in done.err) == (0, True), done.err
     assert cli("-C", "ours", "prune", "best", "-m", "x", "-y").code == 4
     for claim in ours.run.repository.keys.untrusted("toy"):
         ours.run.repository.trust.add(claim)
-    done = cli("-C", "ours", "status")
+    done = cli("-C", "ours", "show", "best")
     assert (done.code, "expected the key of the run toy" in done.err, "update-ref" in done.err) == (1, True, False)
 
 

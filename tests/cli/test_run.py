@@ -66,7 +66,7 @@ def test_a_run_says_first_at_which_bound_it_ends_and_passes_a_reference(cli: Cli
         task = write_task(tmp_path / name, toml=toml, program="def value(x):\n    return 1100.0\n")
         done = cli("-C", f"r{name}", "run", str(task), "--evaluations", "12", "--deterministic", "--sandbox", "none")
         assert done.code == 0, done.err
-        assert ("--beyond" in done.err.split("evaluated")[0]) == bool(bound)
+        assert ("the run ends when" in done.err.split("evaluated")[0]) == bool(bound)
         assert cli("-C", f"r{name}", "status", "--json").json["stopped_because"] == reason
 
 
@@ -288,7 +288,7 @@ def test_a_decision_asks_on_a_terminal(cli: Cli, small: Small, tmp_path: Path) -
         screen.until("Apply this?")
         screen.press(answer)
         assert screen.end() == code
-        assert len(cli("-C", "repo", "decisions", "--json").lines) == decided
+        assert len(cli("-C", "repo", "log", "--decisions", "--json").lines) == decided
 
 
 @pytest.mark.slow
@@ -316,10 +316,10 @@ def test_the_demo_works_twice_and_ends_with_everything_promised(cli: Cli, tmp_pa
     engine.send_signal(signal.SIGINT)
     out, err = engine.communicate(timeout=PATIENCE)
     assert engine.returncode == 130, err
-    for part in ("demo", "sum_radii", "holdout", "of the gap", "candidates", "diff --git", "export best DIR"):
+    for part in ("demo", "sum_radii", "holdout", "of the gap", "candidates", "diff seed best", "export best DIR"):
         assert part in out
     again = cli("demo", "--minutes", "0.02")
     assert (again.code, "demo-2" in again.out) == (0, True), again.err
     assert cli("-C", "evogit-demo", "graph", "--name", "demo-2").code == 0
-    found = cli("-C", "evogit-demo", "best", "--name", "demo", "--json").json
+    found = cli("-C", "evogit-demo", "show", "best", "--name", "demo", "--json").json
     assert found["gap_closed"] > 0

@@ -322,7 +322,7 @@ def test_names_that_a_journal_has_in_plain_are_redacted_in_briefs(cli: Cli, own:
     run = RecordedRun(folder, "own")
     numbers = {run.metric: 1.0, MIXED: 2.0}
     run.evaluate(run.history.seed or "", 1.0, cases={"one": numbers, MIXED: numbers})
-    done = cli("brief", cwd=folder)
+    done = cli("show", "--brief", cwd=folder)
     assert "[redacted]: " in done.out, done.err
     assert "[redacted] 2" in done.out
     assert MIXED not in done.out

@@ -34,12 +34,6 @@ def test_a_wrong_selector_is_refused_before_anything_is_made(
     assert not (tmp_path / "evogit-sine").exists()
 
 
-def test_all_are_listed_wherever_one_is(cli: Cli) -> None:
-    told = cli("run", "--selector", "help")
-    assert (told.code, told.err) == (0, "")
-    assert "\n  elitist:merge=yes|no  (mostly the best" in told.out
-
-
 @pytest.mark.slow
 def test_a_run_goes_on_with_the_selector_of_its_last_start(cli: Cli, task: Path, tmp_path: Path) -> None:
     mine = "from evogit.selection.weighted import Weighted\nclass Mine(Weighted): pass\n"

@@ -32,23 +32,16 @@ def test_what_each_host_brought_is_told(cli: Cli, tmp_path: Path) -> None:
     cli("-C", "beta", "promote", child, "-m", "good", "--yes")
     cli("-C", "beta", "sync", "server.git")
     assert cli("-C", "alpha", "sync", "server.git", "--json").json["done"]["toy"]["came"] == 4
-    shown = cli("-C", "alpha", "status", "--all-hosts").out
+    shown = cli("-C", "alpha", "status").out
     assert re.search(rf"beta +1 +1 +1 +1 +2\.0+ +{child[:7]} +1 +\d+s ago", shown)
     assert f"server {tmp_path / 'server.git'}: exchanged" in shown
-    [here, there] = cli("-C", "alpha", "status", "--all-hosts", "--json").json["hosts"]
+    [here, there] = cli("-C", "alpha", "status", "--json").json["hosts"]
     assert (here["here"], there["host"], there["best"]["commit"]) == (True, "beta", child)
     assert "hosts" in cli("-C", "alpha", "report", "--json").json
     (tmp_path / "server.git").rename(tmp_path / "away")
     failed = cli("-C", "alpha", "sync", tmp_path / "server.git", "--name", "toy")
     assert (failed.code, "toy: fetching from" in failed.err) == (1, True)
     assert "in vain for 0s, 1 attempt: fetching from" in cli("-C", "alpha", "status").out
-
-
-def test_a_host_is_named_where_others_hear_of_it(cli: Cli) -> None:
-    said = cli("run", "circle_packing", "--host", "lab1", "--evaluations", "3")
-    assert (said.code, "expected --remote NAME with --host lab1" in said.err) == (2, True)
-    said = cli("run", "circle_packing", "--remote", "x", "--deterministic", "--evaluations", "3")
-    assert "deterministic cannot go with remote" in said.err
 
 
 def test_a_run_does_not_begin_where_nobody_knows_whether_it_is_there_already(cli: Cli) -> None:
@@ -71,7 +64,7 @@ def test_what_one_host_took_for_the_best_before_it_heard_of_others_is_no_damage(
     late = alpha.add(2.0, seed, title="the best so far")
     git(tmp_path / "alpha", "update-ref", "refs/heads/evogit/toy/best", late)
     cli("-C", "alpha", "sync", "./server.git")
-    done = cli("-C", "alpha", "fsck")
+    done = cli("-C", "alpha", "doctor", "runs")
     assert (done.code, "best" in done.out, "sound" in done.out) == (0, True, True)
 
 
@@ -122,7 +115,7 @@ def test_a_stranger_s_run_has_nothing_kept_by_fsck(cli: Cli, tmp_path: Path) -> 
     beta.propose(candidate=private, tree=alpha.repository.tree_of(private))
     ref = f"refs/evogit/zzz/journal/{beta.repository.host}"
     git(tmp_path / "alpha", "fetch", "-q", str(tmp_path / "beta"), f"{ref}:{ref}")
-    for command in (("fsck", "--repair"), ("sync", "server.git")):
+    for command in (("doctor", "runs", "--repair"), ("sync", "server.git")):
         cli("-C", "alpha", *command)
     assert git(tmp_path / "server.git", "cat-file", "--batch-check", input=private).endswith("missing\n")
 
@@ -135,5 +128,5 @@ def test_a_run_with_an_unfit_name_stops_no_other(cli: Cli, tmp_path: Path) -> No
     done = cli("-C", "alpha", "sync", "server.git")
     assert (done.code, "went" in done.out, "1 run" in done.err) == (0, True, True)
     git(tmp_path / "alpha", "update-ref", "refs/evogit/-x/journal/h", seed)
-    for command in (("fsck",), ("gc",), ("gc", "--yes"), ("status",), ("sync", "server.git")):
-        assert cli("-C", "alpha", *command).code == 0
+    for command in ("doctor runs", "clean toy", "clean toy --yes", "status", "sync server.git"):
+        assert cli("-C", "alpha", *command.split()).code == 0

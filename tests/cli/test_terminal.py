@@ -66,18 +66,6 @@ def test_what_a_person_reads_is_not_cut(shown: Shown, story: Story, command: str
     assert max(map(len, lines)) <= 60 or command == "diff"  # whose lines of code are as they are
 
 
-def test_reasons_and_remarks_go_on_below(shown: Shown, story: Story) -> None:
-    page = " ".join(" ".join(shown(50, "report", cwd=story.folder)).split())
-    assert REASON in page
-    assert TITLE in page
-    assert "no better than the seed on the holdout: perhaps overfitted to the cases of train" in page
-
-
-def test_lists_of_candidates_keep_a_line_for_each(shown: Shown, story: Story) -> None:
-    assert len(shown(50, "log", cwd=story.folder)) == 3
-    assert any(line.endswith("…  ← best, a1") for line in shown(60, "log", cwd=story.folder))
-
-
 def test_errors_break_between_words(shown: Shown, story: Story) -> None:
     lines = shown(40, "show", "nosuchcandidate", cwd=story.folder)
     assert len(lines) > 2
@@ -85,11 +73,6 @@ def test_errors_break_between_words(shown: Shown, story: Story) -> None:
     assert "expected best, seed, an agent (a1, a2) or the beginning of an id" in " ".join(map(str.strip, lines))
     wrong = " ".join(map(str.strip, shown(30, "log", "-n", "many", cwd=story.folder)))
     assert "Invalid value for '-n': 'many' is not a valid integer" in wrong
-
-
-def test_hints_do_not_repeat_how_the_program_was_called(shown: Shown, story: Story) -> None:
-    hints = [line for line in shown(100, "status", cwd=story.folder) if line.startswith(("try", "     "))]
-    assert hints[-3:] == ["try  evogit graph", "     evogit diff", "     evogit export best DIR"]
 
 
 @pytest.mark.parametrize(

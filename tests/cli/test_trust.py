@@ -110,7 +110,17 @@ def test_an_evaluator_of_a_stranger_runs_once_its_folder_is_trusted(
 
 
 @pytest.mark.parametrize(
-    "command", ["check", "eval", "verify best", "minimize best", "rescore", "run", "shell best", "shell best -- true"]
+    "command",
+    [
+        "check",
+        "check --uncommitted",
+        "verify best",
+        "minimize best",
+        "rescore",
+        "run",
+        "shell best",
+        "shell best -- true",
+    ],
 )
 def test_a_clone_whose_evaluator_is_not_trusted_is_looked_at_only(fresh: Cli, tmp_path: Path, command: str) -> None:
     """The run was made by the clone's author; a shell's scorer loads the evaluator, too."""

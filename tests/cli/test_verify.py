@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 
 import pytest
 
 from evogit.evaluation import evaluator as evaluators
-from evogit.history.standing import decimals
 from tests.conftest import TOML, write_task
 
 from .conftest import Cli
@@ -93,27 +91,12 @@ def test_a_noisy_score_holds_within_the_noise_and_is_shown_with_it_everywhere(cl
     tries = (cli("-C", "repo", "verify", "--task", str(task), "--sandbox", "none") for _ in range(4))
     shown = next((each for each in tries if "on train: holds" in each.out), None)  # one in twenty misses by chance
     assert shown
-    for command in ("status", "log", "graph", "best", "report"):
+    for command in ("status", "log", "graph", "report"):
         assert "±" in cli("-C", "repo", command).out, command
     found = cli("-C", "repo", "status", "--json").json
     low, high = found["best"]["interval"]
     assert low < found["best"]["metrics"]["score"] < high
     assert found["repeated"] >= 3
-
-
-def test_repeats_of_exact_scores_cannot_be_limited(cli: Cli, task: Path) -> None:
-    done = cli("run", str(task), "--evaluations", "3", "--confirm", "12")
-    assert (done.code, "scores of tiny are exact" in done.err) == (2, True), done.err
-
-
-@pytest.mark.parametrize(
-    ("values", "margins", "places"),
-    [((0.615267,), (), 5), ((0.615267,), (0.0577,), 3), ((0.69,), (3.5, 2.9), 1), ((1234.5,), (20.0, math.inf), 0)],
-)
-def test_as_many_decimals_as_the_noise_leaves(
-    values: tuple[float, ...], margins: tuple[float, ...], places: int
-) -> None:
-    assert decimals(*values, margins=margins) == places
 
 
 def test_there_must_be_something_to_verify(cli: Cli, tmp_path: Path) -> None:

@@ -206,7 +206,7 @@ def test_a_removed_run_ends_the_watch(watch: Watch, small: Small, cli: Cli) -> N
     watcher = watch(small.folder)
     watcher.sees("best    2.0000")
     with restored(watcher):
-        assert cli("rm", "toy", "--yes", cwd=small.folder).code == 0
+        assert cli("clean", "toy", "--all", "--yes", cwd=small.folder).code == 0
     assert watcher.code == 1
     assert b"evogit: the journal of" in watcher.said
 

@@ -57,7 +57,7 @@ def test_a_run_that_was_removed_is_gone_and_one_of_its_name_is_another(cli: Cli,
     with serving(small_run(tmp_path / "own")) as served, served.connect() as stream:
         stream.sendall(served.request(f"{ABOUT}/events?after={served.ask(ABOUT).json['position']}"))
         assert read_answer(stream).status == 200
-        assert cli("rm", RUN, "--yes", "-C", tmp_path / "own").code == 0
+        assert cli("clean", RUN, "--all", "--yes", "-C", tmp_path / "own").code == 0
         assert b"event: reload" in everything(stream)
         assert served.ask(ABOUT).status == 404
         assert served.ask(f"{ABOUT}/events").status == 404

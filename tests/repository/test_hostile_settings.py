@@ -317,7 +317,7 @@ def test_the_users_environment_allows_a_transport(clone: Clone, monkeypatch: pyt
 
 
 def test_no_object_is_fetched_from_where_the_clone_promises_it(clone: Clone) -> None:
-    """A merge or `evogit gc` would read objects that are missing: by our own git, without any server."""
+    """A merge or `evogit clean RUN` would read objects that are missing: by our own git, without any server."""
     for name, value in {
         "core.repositoryFormatVersion": "1",
         "extensions.partialClone": "origin",

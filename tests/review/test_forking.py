@@ -104,7 +104,7 @@ def test_a_fork_of_a_fork_tells_the_nearer_one_and_what_both_decided(tmp_path: P
     hosts = Hosts(tmp_path / "r")
     hosts.tell("here", Decision(kind="guide", by="p", reason="be bold"))
     begin(hosts, hosts.ids[-1], "new")
-    with pytest.raises(UsageError, match="--fork-of"):
+    with pytest.raises(UsageError, match="--at"):
         plan(hosts.repository, None, "best", "newer")
     make(hosts.repository, plan(hosts.repository, "new", hosts.ids[-1], "newer"))
     history = open_run(hosts.repository, "newer").history

@@ -198,7 +198,7 @@ class TestOwnDaemon:
         archive = b"".join(client.images.get(name).save(named=name))
         client.images.remove(name, force=True)
         try:
-            with pytest.raises(SandboxError, match="its image is gone; `evogit sandbox build` makes it again"):
+            with pytest.raises(SandboxError, match="its image is gone; `evogit doctor build` makes it again"):
                 sandbox.open(HELLO, Limits())
         finally:
             client.images.load(archive)

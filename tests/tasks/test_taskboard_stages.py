@@ -30,7 +30,7 @@ def test_a_person_guides_from_stage_to_stage(cli: Cli) -> None:  # noqa: F811
 
     def go_on(proposals: int) -> float:
         evogit("run", TASK, "-C", "board", "--proposals", str(proposals), "--sandbox", "bubblewrap", *AGENT)
-        return float(json.loads(evogit("-C", "board", "best", "--json"))["metrics"]["passed"])
+        return float(json.loads(evogit("-C", "board", "show", "best", "--json"))["metrics"]["passed"])
 
     reached = [go_on(1)]
     for stage, said in enumerate(SAID, 2):
@@ -40,6 +40,6 @@ def test_a_person_guides_from_stage_to_stage(cli: Cli) -> None:  # noqa: F811
     assert reached[0] == 0.2
     assert reached == sorted(set(reached)), "each stage is better than the one before"
     assert reached[-1] == 1
-    told = evogit("-C", "board", "decisions", "--json").splitlines()
+    told = evogit("-C", "board", "log", "--decisions", "--json").splitlines()
     kinds = [json.loads(line)["kind"] for line in told]
     assert sorted(kinds) == ["guide"] * 3 + ["promote"] * 3

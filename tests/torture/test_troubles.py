@@ -84,7 +84,7 @@ def test_disks_that_are_full_or_read_only(world: Worlds, seed: int, long: bool) 
         refused = run.begin(*ENDLESS)
         assert refused.wait(PATIENCE) == 1
         assert "Traceback" not in run.said()
-        assert run.call("status")[0] == run.call("fsck")[0] == 0
+        assert run.call("status")[0] == run.call("doctor", "runs")[0] == 0
         subprocess.run(["mount", "-o", "remount,rw", str(run.repository)], check=True)
         run.finish()
 
@@ -135,7 +135,7 @@ def test_two_engines_and_a_person_decide_at_once(world: Worlds, seed: int, long:
     engines[0].kill()
     engines[0].wait()
     run.work(engines[1])
-    assert run.call("stop", "--wait")[0] == 0
+    assert run.call("stop")[0] == 0
     assert engines[1].wait(PATIENCE) == 0
     run.finish()
     assert sum(isinstance(event, Decision) and event.kind != "stop" for event in run.events()) == said

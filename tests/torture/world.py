@@ -212,7 +212,7 @@ class World:
         git = ["git", "-C", str(self.repository), "fsck", "--strict", "--no-dangling"]
         fsck = subprocess.run(git, capture_output=True, text=True)
         assert (fsck.returncode, fsck.stdout + fsck.stderr) == (0, "")
-        code, said = self.call("fsck")
+        code, said = self.call("doctor", "runs")
         assert code == 0, said
         wait_until(lambda: not self.processes(), f"the end of {self.processes()}")
         assert not list((self.folder / "tmp").iterdir())

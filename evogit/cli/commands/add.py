@@ -10,7 +10,7 @@ from rich.text import Text
 
 from evogit.cli.lines.view import SHORT, View, first_line
 from evogit.cli.locate_run import Place
-from evogit.cli.options.shared import with_run, with_terminal
+from evogit.cli.options.shared import reason_option, with_run, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.engine.people_commits import Adding
 from evogit.review import SCHEMA
@@ -18,9 +18,9 @@ from evogit.review import SCHEMA
 
 @click.command()
 @click.argument("revs", metavar="REV...", nargs=-1, required=True)
-@click.option("-m", "--reason", metavar="WHY", default="", help="Why; it is kept with each candidate.")
+@reason_option
 @click.option("--dry-run", is_flag=True, help="Show what would be added, and add nothing.")
-@click.option("-y", "--yes", is_flag=True, help="As for other decisions; here nothing is asked.")
+@click.option("-y", "--yes", is_flag=True, help="Accepted for consistency; `add` never asks.")
 @with_run
 @with_terminal
 def add(place: Place, terminal: Terminal, revs: tuple[str, ...], reason: str, dry_run: bool, yes: bool) -> None:

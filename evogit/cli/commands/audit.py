@@ -22,8 +22,7 @@ from evogit.audit.attacks import chosen
 from evogit.audit.laboratory import Laboratory
 from evogit.audit.proposed import BY_MODEL, attack_by
 from evogit.audit.spending import AuditAccount
-from evogit.cli.options.output import OutputPath
-from evogit.cli.options.shared import TASK, sandbox_option, with_repo, with_terminal
+from evogit.cli.options.shared import TASK, OutputPath, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape, number
 from evogit.core import RefusedError, UsageError

@@ -23,11 +23,11 @@ from evogit.bench.paid import BenchLimits, Paid
 from evogit.bench.plot import pictures
 from evogit.bench.report import Table, markdown, record, summary_table, tables
 from evogit.bench.worker_run import BenchTask
-from evogit.cli.asking.consent import confirm_costs
 from evogit.cli.bench_progress import race, race_paid
+from evogit.cli.consent import confirm_costs
 from evogit.cli.options.agents import AgentOptions, AgentSetup, population, resolve_agents, with_agents
-from evogit.cli.options.output import OutputPath
-from evogit.cli.options.shared import TASK, sandbox_option, with_terminal
+from evogit.cli.options.shared import TASK, OutputPath, sandbox_option, with_terminal
+from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape
 from evogit.config import Task
@@ -45,24 +45,39 @@ FOLDER = OutputPath(file_okay=False)
 
 @click.command()
 @click.argument("task", type=TASK, nargs=-1, required=True)
-@click.option("--methods", "names", default=ALL, show_default=True, metavar="NAME,...", help="Methods to compare.")
 @click.option("--selector", "selectors", multiple=True, metavar="SPEC", help="A selector as a further method.")
 @click.option(
-    "--method", "own", multiple=True, metavar="NAME=SPEC", help="The same with a name, or with --agent ... in it."
+    "--method",
+    "named",
+    multiple=True,
+    metavar="NAME,...|NAME=SPEC",
+    help=f"Methods to compare (default: {ALL}); or one of your own: a selector, --agent ..., or both.",
 )
-@click.option("--evaluations", type=click.IntRange(2), default=200, show_default=True, metavar="N", help="Per run.")
-@click.option("--seeds", type=click.IntRange(1), default=10, show_default=True, metavar="K", help="Runs per method.")
-@click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True, metavar="S", help="The first of K.")
-@click.option("--split", default="train", show_default=True, metavar="NAME", help="The split that runs are ranked on.")
-@click.option("--curve-of", "truth", default="", metavar="SPLIT", help="Score the best of each run on this split.")
 @click.option(
-    "--count-repeats/--extra-repeats", default=True, help="Whether repeats count towards N; default: they do."
+    "--evaluations",
+    type=click.IntRange(2),
+    default=200,
+    show_default=True,
+    metavar="N",
+    help="Of each run.",
 )
+@click.option("--seeds", type=click.IntRange(1), default=10, show_default=True, metavar="K", help="Runs per method.")
+@retired_option("--first-seed", type=click.IntRange(0), default=0, instead="seeds begin at 0")
+@click.option("--split", default="train", show_default=True, metavar="NAME", help="The split that runs are ranked on.")
+@retired_option("--curve-of", "truth", default="", metavar="SPLIT", instead="runs are scored on --split")
+@retired_option("--count-repeats/--extra-repeats", default=True, instead="repeats count towards N")
 @click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="Runs at a time; default: one per core.")
 @click.option(
-    "-o", "--out", type=FOLDER, default=Path("evogit-bench"), show_default=True, metavar="DIR", help="For results."
+    "-o",
+    "--output",
+    "out",
+    type=FOLDER,
+    default=Path("evogit-bench"),
+    show_default=True,
+    metavar="DIR",
+    help="For the results.",
 )
-@click.option("--keep", is_flag=True, help="Keep the repositories of new runs, in DIR/runs/TASK/repositories.")
+@retired_option("--keep", is_flag=True, instead="repositories of runs are removed")
 @click.option("--proposals", type=int, metavar="N", help="Stop when agents that ask models made this many, in all.")
 @with_agents
 @sandbox_option
@@ -70,9 +85,8 @@ FOLDER = OutputPath(file_okay=False)
 def bench(
     terminal: Terminal,
     task: tuple[str, ...],
-    names: str,
+    named: tuple[str, ...],
     selectors: tuple[str, ...],
-    own: tuple[str, ...],
     jobs: int | None,
     out: Path,
     keep: bool,
@@ -84,7 +98,8 @@ def bench(
     What is done is kept in DIR: the same command again does only what is missing or has changed. Where agents ask
     models, limits are those of all runs together, and runs that are cut off go on.
     """
-    compared = methods(filter(None, names.split(",")), selectors, own)
+    own, lists = [text for text in named if "=" in text], [text for text in named if "=" not in text]
+    compared = methods(filter(None, ",".join(lists or [ALL]).split(",")), selectors, own)
     tasks = [_comparable(find_task(name), compared, chosen["split"], chosen["truth"]) for name in task]
     if twice := {each.name for each in tasks if [other.name for other in tasks].count(each.name) > 1}:
         raise UsageError(f"expected tasks of different names, got {' and '.join(twice)} more than once")

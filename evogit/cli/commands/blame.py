@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 import click
 from rich.text import Text
@@ -15,8 +14,8 @@ from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import escape
 from evogit.history.standing import standing
 from evogit.review import SCHEMA, resolve
-from evogit.review.blaming import BlamedLine, changed_texts
 from evogit.review.blaming import blame as blamed
+from evogit.review.blaming import changed_texts
 from evogit.review.json_records import gain_record
 
 
@@ -44,27 +43,16 @@ def blame(place: Place, terminal: Terminal, rev: str, path: str | None) -> None:
         terminal.data({"schema": SCHEMA, "commit": commit, "candidates": brought, "files": files})
         return
     view = View.of(history, terminal)
-    terminal.show(_lines(view, found[path]) if path else _summary(view, order, lines))
-
-
-def _lines(view: View, found: list[BlamedLine]) -> list[Text]:
-    rows = [
-        [view.name(line.commit), _gained(view, line.commit), Text(f"{number}", "dim"), Text(escape(line.text))]
-        for number, line in enumerate(found, 1)
-    ]
-    return table(rows, "lrrl")
-
-
-def _summary(view: View, order: list[str], lines: Counter[str]) -> list[Text]:
-    def rows() -> Iterator[list[Text]]:
-        yield [Text(word, "dim") for word in ("lines", "gain", "agent", "candidate", "")]
-        for each in order:
-            candidate = view.history.phylogeny[each]
-            agent, title = Text(first_line(candidate.agent)), Text(first_line(candidate.title))
-            yield [Text(f"{lines[each]:,}"), _gained(view, each), agent, view.name(each), title]
-
-    return table(list(rows()), "rrlll")
-
-
-def _gained(view: View, commit: str) -> Text:
-    return view.gain(commit)
+    if path:
+        rows = [
+            [view.name(line.commit), view.gain(line.commit), Text(f"{number}", "dim"), Text(escape(line.text))]
+            for number, line in enumerate(found[path], 1)
+        ]
+        terminal.show(table(rows, "lrrl"))
+        return
+    rows = [[Text(word, "dim") for word in ("lines", "gain", "agent", "candidate", "")]]
+    for each in order:
+        candidate = history.phylogeny[each]
+        agent, title = Text(first_line(candidate.agent)), Text(first_line(candidate.title))
+        rows.append([Text(f"{lines[each]:,}"), view.gain(each), agent, view.name(each), title])
+    terminal.show(table(rows, "rrlll"))

@@ -1,22 +1,19 @@
-"""`evogit promote`, `prune`, `guide`, `undo`, `decisions`: what people decide about the graph."""
+"""`evogit promote`, `prune`, `note`, `guide`, `undo`: decisions about the graph."""
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import click
 from rich.text import Text
 
-from evogit.cli.asking.yes_no import asks, confirm
-from evogit.cli.deciding import decision_text, decision_to_undo, kind_of, plan_lines
-from evogit.cli.lines.view import SHORT, View, first_line, on_one_line
+from evogit.cli.confirming import asks, confirm
+from evogit.cli.deciding import decision_table, decision_to_undo, kind_of, plan_lines
+from evogit.cli.lines.view import SHORT, View
 from evogit.cli.locate_run import Place
-from evogit.cli.options.shared import REVISION, with_run, with_terminal
-from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import age
-from evogit.core import Decision, Entry, UsageError
-from evogit.history.state import standing
+from evogit.cli.options.shared import REVISION, reason_option, with_run, with_terminal
+from evogit.cli.terminal import Terminal
+from evogit.core import Decision, UsageError
 from evogit.repository import clean
 from evogit.review import decide, effect, resolve
 from evogit.review.decisions import changes_record, decision_record, told_record
@@ -76,17 +73,17 @@ def guide(place: Place, terminal: Terminal, text: str | None, yes: bool, dry_run
             terminal.data(decision_record(entry, True))
         return
     none = Text("no guidance yet; give some with `evogit guide TEXT`", "dim")
-    terminal.show(table([_row(entry, True) for entry in said], "lrlll") or [none])
+    terminal.show(decision_table((entry, True) for entry in said) or [none])
 
 
 @click.command()
 @click.argument("decision", required=False)
-@click.option("-m", "--reason", metavar="WHY", default="", help="Why; it is kept with the decision.")
+@reason_option
 @asks
 @with_run
 @with_terminal
 def undo(place: Place, terminal: Terminal, decision: str | None, reason: str, yes: bool, dry_run: bool) -> None:
-    """Take a decision back: the last one, or DECISION as `evogit decisions` names it.
+    """Take a decision back: the last one, or DECISION as `evogit log --decisions` names it.
 
     To undo an undo is to decide again.
     """
@@ -95,21 +92,6 @@ def undo(place: Place, terminal: Terminal, decision: str | None, reason: str, ye
     _act(place, terminal, act, yes, dry_run)
     if not dry_run and (followed := follow_undo(place.repository, place.history, found.id)):
         terminal.note(followed)
-
-
-@click.command()
-@with_run
-@with_terminal
-def decisions(place: Place, terminal: Terminal) -> None:
-    """List what people decided, the newest first. With --json: one object per line."""
-    history = place.history
-    valid = {entry.id for entry in standing(history.decisions)}
-    if terminal.json:
-        for entry in history.decisions[::-1]:
-            terminal.data(decision_record(entry, entry.id in valid))
-        return
-    rows = [_row(entry, entry.id in valid) for entry in history.decisions[::-1]]
-    terminal.show(table(rows, "lrlll") or [Text("no decisions yet", "dim")])
 
 
 # --- making one ---------------------------------------------------------------------------------------------------
@@ -139,14 +121,3 @@ def _act(place: Place, terminal: Terminal, decision: Decision, yes: bool, dry_ru
     if terminal.json:
         terminal.data({**decision_record(entry, True), **changes_record(change)})
     terminal.note(Text.assemble(("undo with  ", "dim"), place.hint(f"undo {entry.id[:SHORT]}")))
-
-
-# --- listing them -------------------------------------------------------------------------------------------------
-
-
-def _row(entry: Entry, in_force: bool) -> list[Text]:
-    decision = entry.event
-    assert isinstance(decision, Decision)
-    cells = [Text(age(time.time() - entry.time), "dim"), Text(first_line(decision.by)), decision_text(decision)]
-    reason = Text(on_one_line(decision.reason)).append("" if in_force else "  (undone)", "dim")
-    return [Text(entry.id[:SHORT], "cyan"), *cells, reason]

@@ -10,11 +10,9 @@ import click
 from rich.text import Text
 
 from evogit.adopt import find_task
-from evogit.cli.foreground import Done, evolve
-from evogit.cli.lines.next_steps import next_steps
-from evogit.cli.lines.patch import patch_lines
+from evogit.cli.foreground import evolve
 from evogit.cli.lines.phylogeny import draw, selection
-from evogit.cli.lines.summary import summary
+from evogit.cli.lines.summary import Done, next_steps, summary
 from evogit.cli.lines.view import View
 from evogit.cli.locate_run import Place, open_or_create
 from evogit.cli.options.agents import MUTATORS
@@ -27,9 +25,6 @@ from evogit.review import status_record
 TASK = "circle_packing"
 ROWS = 14
 """Candidates in the graph."""
-
-EXCERPT = 40
-"""Lines of the diff."""
 
 GRACE = 1.5
 """Seconds kept for what is in flight and the holdout, which take a fraction of one."""
@@ -82,9 +77,4 @@ def _story(place: Place, terminal: Terminal, done: Done) -> list[Text]:
     if history.seed is None or history.best is None:
         return lines
     lines += [*draw(View.of(history, terminal), selection(history, ROWS)), Text("")]
-    patch = list(patch_lines(place.repository.diff(history.seed, history.best)))
-    lines += patch[:EXCERPT]
-    if patch[EXCERPT:]:
-        rest = f"{len(patch) - EXCERPT} more lines: {place.hint('diff seed best')}"
-        lines.append(Text(f"{terminal.glyphs.more} {rest}", "dim"))
-    return [*lines, Text(""), *next_steps(place, "show best", "log -n 20", "export best DIR", "serve --open")]
+    return [*lines, *next_steps(place, "diff seed best", "show best", "export best DIR", "serve --open")]

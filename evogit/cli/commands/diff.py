@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from evogit.cli.lines.changes import change_lines
+from evogit.cli.lines.compare import change_lines
 from evogit.cli.lines.view import View
 from evogit.cli.locate_run import Place
 from evogit.cli.options.shared import REVISION, with_run, with_terminal

@@ -1,27 +1,36 @@
-"""`evogit doctor`: whether everything that a run needs is in place, and what to do where it is not."""
+"""`evogit doctor`: whether everything that a run needs is in place and whole, and what to do where it is not."""
 
 from __future__ import annotations
 
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+import textwrap
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 from rich.text import Text
 
 from evogit.cli.docker import docker_answers, docker_client
 from evogit.cli.locate_run import find_repository
-from evogit.cli.options.shared import sandbox_option, with_repo, with_terminal
+from evogit.cli.options.shared import TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import count, escape
-from evogit.core import EvoGitError, NotFoundError, RepositoryError
+from evogit.cli.text import count, escape, size
+from evogit.core import EvoGitError, NotFoundError, RepositoryError, SandboxError, UsageError
 from evogit.repository import Repository
 from evogit.repository.git import git_version
+from evogit.review import SCHEMA
+from evogit.review.runs import find_run
 from evogit.sandbox import Environment
+
+if TYPE_CHECKING:
+    from evogit.review import soundness
+    from evogit.sandbox.mechanisms import Check
 
 OLDEST_GIT = (2, 38)
 """The first Git with `merge-tree --write-tree`."""
@@ -29,33 +38,86 @@ OLDEST_GIT = (2, 38)
 LEAST_SPACE = 1024**3
 """Bytes free below which a long run may fill the disk."""
 
+Level = Literal["ok", "warn", "fail"]
+STYLES: dict[Level, str] = {"ok": "green", "warn": "yellow", "fail": "bold red"}
+GVISOR: Literal["runsc"] = "runsc"
+COLUMNS = (4, 18)
+"""Columns of the level and of what was tried; the sentence gets the rest."""
+MIN_SENTENCE_COLUMNS = 30
+MAX_FINDINGS = 20
+"""Findings of one kind that are printed; `--json` has all."""
+
 
 class Finding(Struct, frozen=True):
     """One line of the report."""
 
-    level: Literal["ok", "warn", "fail"]
+    level: Level
     what: str
     said: str
 
 
+class Probe(Finding, frozen=True):
+    """A finding about one of the sandboxes."""
+
+    sandbox: str
+
+
 @click.command()
+@click.argument("part", type=click.Choice(["runs", "sandbox", "build"]), required=False)
+@click.argument("task", type=TASK, required=False)
+@click.option("--repair", is_flag=True, help="With `runs`: put right what can be without losing anything.")
 @sandbox_option
+@name_option
 @with_repo
 @with_terminal
-def doctor(repo: str | None, terminal: Terminal, sandbox: str) -> None:
-    """Look at Python, Git, the sandbox, disk space and the repository; exit code 1 when something fails."""
-    _tell_of_image(terminal, sandbox)
-    found = [_python(), _git(), *_sandbox(sandbox), _languages(), _space(Path(repo or ".")), *_repository(repo)]
+def doctor(
+    repo: str | None,
+    terminal: Terminal,
+    part: str | None,
+    task: str | None,
+    repair: bool,
+    sandbox: str,
+    name: str | None,
+) -> None:
+    """Look at Python, Git, the sandbox, disk space and the repository; exit code 1 when something fails.
+
+    `doctor sandbox [TASK]` tests what every sandbox guarantees, with programs that break the rules. `doctor build
+    [TASK]` builds what candidates of TASK run in, so that the first run need not wait.
+
+    `doctor runs` looks for damage in all runs here, or in the one that --name names: journals, candidates, evidence,
+    branches, the snapshot, locks; contents of files are for `git fsck` to check. --repair keeps again what is not kept,
+    moves branches to where the journal has them, and removes wrong snapshots and locks of dead processes.
+    """
+    if repair and part != "runs":
+        raise UsageError("expected --repair with `evogit doctor runs`")
+    if task is not None and part not in ("sandbox", "build"):
+        raise UsageError("expected a task with `evogit doctor sandbox` or `evogit doctor build`")
+    if part == "runs":
+        _check_runs(repo, terminal, name, repair)
+    elif part == "sandbox":
+        _check_sandbox(terminal, _environment(task), sandbox)
+    elif part == "build":
+        _build(terminal, _environment(task), sandbox)
+    else:
+        _check_all(terminal, repo, sandbox)
+
+
+def _check_all(terminal: Terminal, repo: str | None, sandbox: str) -> None:
+    from evogit.sandbox.providers import self_check
+
+    _announce_image(terminal, sandbox)
+    found = [Finding("ok", "Python", f"{sys.version.split()[0]}, {sys.executable}"), _git()]
+    found += [Finding("ok" if well else "fail", what, said) for what, well, said in self_check(sandbox)]
+    found += [_languages(), _space(Path(repo or ".")), *_repository(repo)]
     if terminal.json:
         terminal.data({"schema": 1, "checks": [to_builtins(finding) for finding in found]})
     else:
-        styles = {"ok": "green", "warn": "yellow", "fail": "bold red"}
-        terminal.show(table(((Text(f.level, styles[f.level]), f.what, escape(f.said)) for f in found), "lll"))
+        terminal.show(table(((Text(f.level, STYLES[f.level]), f.what, escape(f.said)) for f in found), "lll"))
     if any(finding.level == "fail" for finding in found):
         sys.exit(1)
 
 
-def _tell_of_image(terminal: Terminal, name: str) -> None:
+def _announce_image(terminal: Terminal, name: str) -> None:
     """Say what takes long: Docker's image for sandboxes is made before the first one opens."""
     if name not in ("auto", "docker") or not docker_answers():
         return
@@ -64,11 +126,7 @@ def _tell_of_image(terminal: Terminal, name: str) -> None:
     with docker_client() as client:
         missing = find_image(client, Environment()) is None
     if missing:
-        terminal.note("making the sandbox's image, once, which may take minutes; `evogit sandbox build` does only that")
-
-
-def _python() -> Finding:
-    return Finding("ok", "Python", f"{sys.version.split()[0]}, {sys.executable}")
+        terminal.note("making the sandbox's image, once, which may take minutes; `evogit doctor build` does only that")
 
 
 def _git() -> Finding:
@@ -80,13 +138,6 @@ def _git() -> Finding:
     if version is None or (int(version[1]), int(version[2])) < OLDEST_GIT:
         return Finding("fail", "Git", f"{said}: merges need 2.38 or newer; upgrade git")
     return Finding("ok", "Git", said)
-
-
-def _sandbox(name: str) -> Iterator[Finding]:
-    from evogit.sandbox.providers import self_check
-
-    for what, well, said in self_check(name):
-        yield Finding("ok" if well else "fail", what, said)
 
 
 def _languages() -> Finding:
@@ -150,3 +201,186 @@ def _run(repository: Repository, run: str) -> Finding:
     if history.pending and not alive:
         return Finding("warn", f"run {run}", f"{said}; {len(history.pending)} await evaluation: `evogit run` goes on")
     return Finding("ok", f"run {run}", said)
+
+
+# --- runs ---------------------------------------------------------------------------------------------------------
+
+
+def _check_runs(repo: str | None, terminal: Terminal, name: str | None, repairing: bool) -> None:
+    """Check all runs here, or one; exit with 1 if something is wrong."""
+    from evogit.review.soundness import inspect, repair
+
+    repository = find_repository(repo)
+    runs = repository.runs() if name is None else [find_run(repository, name)]
+    found = [repair(repository, run) if repairing else ([], inspect(repository, run)) for run in runs]
+    if terminal.json:
+        terminal.data({"schema": SCHEMA, "runs": [_record(mended, report) for mended, report in found]})
+    else:
+        terminal.show(line for mended, report in found for line in _lines(mended, report))
+        if unfit := repository.unfit_runs():
+            terminal.note(f"left out {count(len(unfit), 'run')} whose name EvoGit gives to none", "yellow")
+        if not found:
+            terminal.note(f"{escape(str(repository.path))} has no run")
+    if any(report.wrong for _, report in found):
+        sys.exit(1)
+
+
+def _record(mended: Sequence[soundness.Finding], report: soundness.Report) -> dict[str, Any]:
+    return {
+        "run": report.run,
+        "entries": report.entries,
+        "candidates": report.candidates,
+        "evidence": report.evidence,
+        "at_work": list(report.at_work),
+        "wrong": [_told(finding) for finding in report.wrong],
+        "notes": [_told(finding) for finding in report.findings if not finding.wrong],
+        "repaired": [_told(finding) for finding in mended],
+    }
+
+
+def _told(finding: soundness.Finding) -> dict[str, Any]:
+    return {"part": finding.part, "said": finding.said, "repairable": finding.mend is not None}
+
+
+def _lines(mended: Sequence[soundness.Finding], report: soundness.Report) -> Iterator[Text]:
+    wrong = report.wrong
+    state = Text(f"{len(wrong):,} wrong", "bold red") if wrong else Text("sound", "green")
+    amount = f"{report.entries:,} entries, {count(report.candidates, 'candidate')}"
+    yield Text.assemble((report.run, "bold"), f": {amount}, {report.evidence:,} pieces of evidence: ", state)
+    rows = [(Text("  repaired", "green"), each) for each in mended]
+    rows += [(Text("  wrong", "bold red") if each.wrong else Text("  note", "dim"), each) for each in report.findings]
+    parts = dict.fromkeys((label.plain, each.part) for label, each in rows)
+    for kind in parts:
+        some = [row for row in rows if (row[0].plain, row[1].part) == kind]
+        yield from table(((label, each.part, escape(each.said)) for label, each in some[:MAX_FINDINGS]), "lll")
+        if some[MAX_FINDINGS:]:
+            yield Text(f"    and {len(some) - MAX_FINDINGS:,} more such; `--json` has all", "dim")
+    if report.at_work:
+        yield Text(f"  {count(len(report.at_work), 'engine')} at work: branches, snapshot and locks not checked", "dim")
+    if any(finding.mend for finding in wrong):
+        yield Text("  `evogit doctor runs --repair` puts right what can be without loss", "dim")
+
+
+# --- sandboxes ----------------------------------------------------------------------------------------------------
+
+
+def _environment(task: str | None) -> Environment:
+    if task is None:
+        return Environment()
+    from evogit.adopt import find_task
+
+    found = find_task(task)
+    found.check_trust(evaluates=False)
+    return found.environment
+
+
+def _build(terminal: Terminal, environment: Environment, sandbox: str) -> None:
+    """Build what the environment asks for: for Docker an image; for bubblewrap, a folder with the packages."""
+    began = time.monotonic()
+    made = _make(environment, sandbox, lambda said: terminal.note(escape(said), "dim"))
+    if terminal.json:
+        terminal.data({"schema": 1, **made})
+        return
+    facts = {**made, "took": f"{time.monotonic() - began:.1f} s"}
+    terminal.show(table(((Text(key, "dim"), Text(value)) for key, value in facts.items()), "ll"))
+
+
+def _check_sandbox(terminal: Terminal, environment: Environment, sandbox: str) -> None:
+    """Test what sandboxes guarantee; `auto` tries Docker and bubblewrap, of which one has to be there."""
+    found = list(_findings(sandbox, environment, lambda said: terminal.note(f"trying {said} ...", "dim")))
+    if terminal.json:
+        terminal.data({"schema": 1, "checks": [to_builtins(finding) for finding in found]})
+    else:
+        terminal.show(_shown(found, terminal.width))
+    if any(finding.level == "fail" for finding in found):
+        sys.exit(1)
+
+
+def _make(environment: Environment, name: str, say: Callable[[str], None]) -> dict[str, str]:
+    if name == "docker" or (name == "auto" and docker_answers()):
+        from evogit.sandbox.docker.images import build_image
+
+        with docker_client() as client:
+            image = build_image(client, environment, say)
+            taken = client.images.get(image.id).attrs["Size"]
+        return {"sandbox": "docker", "image": image.name, "digest": image.digest, "size": size(taken)}
+    from evogit.sandbox.packages import packages_folder
+    from evogit.sandbox.providers import provider
+
+    folder = packages_folder(environment, sys.version_info[:2], say=say)
+    made = provider(name, environment)
+    made.close()
+    return {"sandbox": made.name, "packages": str(folder or "none"), "digest": made.image()}
+
+
+def _findings(name: str, environment: Environment, say: Callable[[str], None]) -> Iterator[Probe]:
+    """Of the named sandbox, or of Docker and bubblewrap, of which only one has to work; then of this machine."""
+    found: dict[str, list[Check]] = {}
+    for each in ("docker", "bubblewrap") if name == "auto" else (name,):
+        say(each)
+        found[each] = list(_tried(each, environment))
+    works = [each for each in found if all(well for _, well, _ in found[each])]
+    for each, checks in found.items():
+        for what, well, said in checks:
+            bad: Level = "warn" if works and what == "sandbox" else "fail"  # one that does not open harms nobody
+            yield Probe("ok" if well else bad, what, said, each)
+    if "docker" in works:
+        yield from _docker_findings(environment, say)
+    yield _core(environment)
+
+
+def _tried(name: str, environment: Environment) -> Iterator[Check]:
+    from evogit.sandbox.mechanisms import mechanisms
+    from evogit.sandbox.providers import provider, self_check
+
+    checks = self_check(name, environment)
+    yield from checks
+    if not checks[0][1]:
+        return
+    sandbox = provider(name, environment)
+    try:
+        yield from mechanisms(sandbox)
+    except SandboxError as error:
+        yield "mechanisms", False, str(error)
+    finally:
+        sandbox.close()
+
+
+def _docker_findings(environment: Environment, say: Callable[[str], None]) -> Iterator[Probe]:
+    from evogit.sandbox.docker.images import find_image
+
+    with docker_client() as client:
+        image, runtimes = find_image(client, environment), client.api.info()["Runtimes"]
+    if image:
+        yield Probe("ok", "image", f"{image.name}, content {image.digest[:16]}", "docker")
+    gpus = "nvidia" in runtimes
+    told = "Docker gives programs those of NVIDIA" if gpus else "Docker has no runtime for them (nvidia)"
+    yield Probe("fail" if environment.gpus and not gpus else "ok", "GPUs", told, "docker")
+    if GVISOR in runtimes and not environment.runtime:
+        say("gVisor")
+        for what, well, said in _tried("docker", replace(environment, runtime=GVISOR)):
+            yield Probe("ok" if well else "warn", what, said, "gVisor")
+
+
+def _core(environment: Environment) -> Probe:
+    from evogit.sandbox.cores import exclusive_core
+
+    try:
+        core = exclusive_core()
+    except SandboxError as error:
+        return Probe("fail" if environment.exclusive else "warn", "exclusive core", str(error), "this machine")
+    return Probe("ok", "exclusive core", f"core {core} is for tasks with exclusive = true", "this machine")
+
+
+def _shown(found: list[Probe], width: int | None) -> Iterator[Text]:
+    """A heading for each sandbox, and below it the findings, their sentences folded to the width of the terminal."""
+    for name in dict.fromkeys(finding.sandbox for finding in found):
+        yield Text(name, "bold")
+        for finding in (each for each in found if each.sandbox == name):
+            head = Text.assemble(
+                (finding.level.ljust(COLUMNS[0] + 1), STYLES[finding.level]), finding.what.ljust(COLUMNS[1])
+            )
+            room = max(width - head.cell_len - 2, MIN_SENTENCE_COLUMNS) if width else sys.maxsize
+            first, *more = textwrap.wrap(escape(finding.said), room) or [""]
+            yield Text.assemble("  ", head, first)
+            yield from (Text(" " * (head.cell_len + 2) + line) for line in more)

@@ -13,8 +13,7 @@ import click
 from evogit.cli.files import figure_file, page_file, write_table
 from evogit.cli.lines.view import SHORT
 from evogit.cli.locate_run import Place, find_repository, open_place
-from evogit.cli.options.output import OutputPath
-from evogit.cli.options.shared import REVISION, name_option, with_repo, with_terminal
+from evogit.cli.options.shared import REVISION, OutputPath, name_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count, escape
 from evogit.core import NotFoundError, UsageError

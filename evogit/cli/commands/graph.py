@@ -12,8 +12,8 @@ from evogit.cli.files import figure_file, page_file
 from evogit.cli.lines.phylogeny import draw, selection
 from evogit.cli.lines.view import View
 from evogit.cli.locate_run import Place
-from evogit.cli.options.output import OutputPath
-from evogit.cli.options.shared import REVISION, with_run, with_terminal
+from evogit.cli.options.shared import REVISION, OutputPath, with_run, with_terminal
+from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal
 from evogit.core import UsageError
 from evogit.review import graph_record
@@ -22,7 +22,10 @@ from evogit.review import graph_record
 @click.command()
 @click.option("-n", "limit", type=click.IntRange(min=2), metavar="N", help="At most the N most telling candidates.")
 @click.option("--all", "everything", is_flag=True, help="Fold nothing.")
-@click.option("--expand", type=REVISION, multiple=True, metavar="REV", help="Unfold the dead ends below REV.")
+@retired_option("--expand", type=REVISION, multiple=True, instead="--all folds nothing")
+@retired_option("--against", instead="`evogit export --figure lineage` draws figures")
+@retired_option("--colour", instead="`evogit export --figure lineage` draws figures")
+@retired_option("--dark", is_flag=True, instead="`evogit export --figure lineage` draws figures")
 @click.option("--format", "form", default="text", hidden=True)
 @click.option("-o", "--output", type=OutputPath(dir_okay=False), hidden=True)
 @click.option("--redact", is_flag=True, hidden=True)
@@ -37,6 +40,7 @@ def graph(
     form: str,
     output: Path | None,
     redact: bool,
+    **_retired: object,
 ) -> None:
     """Draw the phylogeny, the youngest candidate on top.
 

@@ -13,10 +13,11 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 from rich.text import Text
 
-from evogit.cli.asking.first_judgement import judge, outcome, record, repeats_for, steady
-from evogit.cli.asking.questions import Given, choose
 from evogit.cli.docker import docker_answers
+from evogit.cli.init_evaluation import judge, outcome, record, repeats_for, steady
+from evogit.cli.init_questions import Given, choose
 from evogit.cli.options.shared import sandbox_option, with_repo, with_terminal
+from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import escape
 from evogit.config import REPOSITORY_FILE, Task, load_repository_task
@@ -25,7 +26,7 @@ from evogit.evaluation.seed_files import check_tree
 from evogit.repository import Repository
 from evogit.scaffold.detect import detect
 from evogit.scaffold.project import Project, ProjectFiles
-from evogit.scaffold.repository_files import FOLDER, Choices, fetches, files, tried, write
+from evogit.scaffold.repository_files import FOLDER, fetches, files, tried, write
 from evogit.trust import Claim, Kind
 
 if TYPE_CHECKING:
@@ -52,10 +53,15 @@ Agents   globs of paths, such as src/** lib/*.c
 @click.argument(
     "folder", metavar="[DIR]", type=click.Path(exists=True, file_okay=False, path_type=Path), required=False
 )
-@click.option("--goal", metavar="TEXT", help="What agents are told.")
-@click.option("--editable", multiple=True, metavar="GLOB", help="What they may change, below DIR; repeatable.")
-@click.option("--withheld", multiple=True, metavar="GLOB", help="What they are not shown, below DIR; repeatable.")
-@click.option("--excluded", multiple=True, metavar="GLOB", help="What no sandbox gets either, below DIR; repeatable.")
+@click.option("--goal", metavar="TEXT", help="The goal that agents are given.")
+@click.option("--editable", multiple=True, metavar="GLOB", help="Files that agents may edit, below DIR. Repeatable.")
+@click.option(
+    "--withheld",
+    multiple=True,
+    metavar="GLOB",
+    help="Files that agents are not shown. Repeatable.",
+)
+@retired_option("--excluded", multiple=True, metavar="GLOB", instead="write excluded in evogit.toml")
 @click.option("--command", metavar="CMD", help="The shell command that is measured: in the sandbox, in DIR.")
 @click.option("--tests", metavar="CMD", help="What must exit with 0 before, and is not measured.")
 @click.option(
@@ -73,13 +79,7 @@ Agents   globs of paths, such as src/** lib/*.c
     metavar="N",
     help="Noise: how often a would-be best is evaluated again; default: 3 where HEAD's score does not repeat, else 0.",
 )
-@click.option(
-    "--retry",
-    type=click.IntRange(0, 10),
-    default=0,
-    metavar="N",
-    help="Flaky tests: how often what fails is run again.",
-)
+@retired_option("--retry", type=click.IntRange(0, 10), default=0, instead="write retry in evogit.toml")
 @click.option(
     "--packages",
     multiple=True,
@@ -95,7 +95,7 @@ Agents   globs of paths, such as src/** lib/*.c
     help="CPU time for the command; the clock allows three times as much.",
 )
 @click.option("--memory", default="1g", show_default=True, metavar="SIZE", help="Memory of a candidate.")
-@click.option("--disk", metavar="SIZE", help="Disk of a candidate: its files, and what it writes. [default: 256m]")
+@retired_option("--disk", metavar="SIZE", instead="write disk in evogit.toml")
 @click.option("--name", metavar="NAME", help="The run's name; default: DIR's.")
 @click.option("--python", is_flag=True, help="Write a Python evaluator, which works from outside the sandbox.")
 @sandbox_option
@@ -121,14 +121,21 @@ def init(
     """
     folder = (folder or Path(repo or ".")).resolve()
     repository = Repository.discover(folder)
-    _check(repository, force or dry_run)
+    if repository.bare:
+        raise RefusedError(f"{repository.path} is bare, without a place for {REPOSITORY_FILE}; go to a clone of it")
+    if (repository.path / REPOSITORY_FILE).exists() and not (force or dry_run):
+        raise RefusedError(f"{repository.path / REPOSITORY_FILE} is there already; --force replaces it")
     directory = "" if folder == repository.path else folder.relative_to(repository.path).as_posix()
     source = _source(repository, f"{directory}/" if directory else "")
     project = detect(source)
     asks = Given(**given, ask=terminal.interactive and not yes and not terminal.json, take=yes)
     with_docker = sandbox == "docker" or (sandbox == "auto" and docker_answers())
     if asks.ask:
-        _introduce(terminal, repository, project, folder)
+        title = project.kind[0].upper() + project.kind[1:]
+        terminal.note(Text.assemble((title, "bold"), f" in {escape(str(folder))}"))
+        terminal.note(f"HEAD is {repository.head()[:7]}. Enter takes what is in [brackets], Ctrl-C changes nothing.\n")
+        for line in (*(f"  {line}" for line in HELP.splitlines()), ""):
+            terminal.note(line, "dim")
     choices = choose(asks, project, source.paths, folder, directory, with_docker)
     if given["prepare"] is None and not asks.ask and not dry_run:
         _check_network(repository, choices.prepare)
@@ -148,16 +155,10 @@ def init(
     _look(terminal, repository, task)
     judged = judge(task, sandbox, terminal)
     if choices.repeats is None and (wanted := repeats_for(task, judged)) != task.repeats:
-        task = _believe(repository, replace(choices, repeats=wanted))
+        toml = files(replace(choices, repeats=wanted))[REPOSITORY_FILE]
+        write(repository.path, {REPOSITORY_FILE: toml}, force=True)
+        task = load_repository_task(repository.path)
     _tell(terminal, repository, project, task, written, judged)
-
-
-def _check(repository: Repository, force: bool) -> None:
-    """Refuse what cannot be improved, before asking anything."""
-    if repository.bare:
-        raise RefusedError(f"{repository.path} is bare, without a place for {REPOSITORY_FILE}; go to a clone of it")
-    if (repository.path / REPOSITORY_FILE).exists() and not force:
-        raise RefusedError(f"{repository.path / REPOSITORY_FILE} is there already; --force replaces it")
 
 
 def _check_network(repository: Repository, prepare: str) -> None:
@@ -214,13 +215,6 @@ def _say_how_to_commit(terminal: Terminal, repository: Repository, paths: list[s
         terminal.note(f"Commit {REPOSITORY_FILE} and {FOLDER}/ or leave them untracked; both work.", "dim")
 
 
-def _believe(repository: Repository, choices: Choices) -> Task:
-    """Set `repeats` in the file, as what HEAD's evaluations were like asks for another number."""
-    made = files(choices)
-    write(repository.path, {REPOSITORY_FILE: made[REPOSITORY_FILE]}, force=True)
-    return load_repository_task(repository.path)
-
-
 def _source(repository: Repository, prefix: str) -> ProjectFiles:
     """The files of HEAD below a folder."""
     trees = repository.trees
@@ -237,14 +231,6 @@ def _source(repository: Repository, prefix: str) -> ProjectFiles:
         return trees.blob(blob).decode(errors="replace") if trees.size(blob) <= LARGEST else ""
 
     return ProjectFiles(list(blobs), read)
-
-
-def _introduce(terminal: Terminal, repository: Repository, project: Project, folder: Path) -> None:
-    terminal.note(Text.assemble((project.kind[0].upper() + project.kind[1:], "bold"), f" in {escape(str(folder))}"))
-    terminal.note(f"HEAD is {repository.head()[:7]}. Enter takes what is in [brackets], Ctrl-C changes nothing.\n")
-    for line in HELP.splitlines():
-        terminal.note(f"  {line}", "dim")
-    terminal.note("")
 
 
 def _show(terminal: Terminal, made: dict[str, str]) -> None:

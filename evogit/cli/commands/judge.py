@@ -10,10 +10,11 @@ import click
 from msgspec import to_builtins
 from rich.text import Text
 
-from evogit.cli.lines.patch import patch_lines
-from evogit.cli.lines.view import SHORT, View, first_line
+from evogit.cli.lines.compare import patch_lines
+from evogit.cli.lines.view import View, first_line
 from evogit.cli.locate_run import Place, open_place, task_of
 from evogit.cli.options.shared import REVISION, TASK, name_option, with_repo, with_terminal
+from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape, percent
 from evogit.config import Task
@@ -21,7 +22,7 @@ from evogit.core import Compared, NotFoundError, UsageError
 from evogit.history.pair_views import NO_CHANGE, Sides, Views
 from evogit.history.strengths import JudgeRecord, judges, kept_reason
 from evogit.review import SCHEMA, resolve
-from evogit.review.judging import Standing, next_pair, say, standings, strengths_of
+from evogit.review.judging import next_pair, say, standings, strengths_of
 
 KEYS = "1 or 2 (which is better), = (equal), s (skip), q (quit)"
 MOST = 20
@@ -29,10 +30,12 @@ MOST = 20
 
 
 @click.command()
-@click.option("--pairs", "pairs", type=click.IntRange(min=1), metavar="N", help="Stop after N comparisons.")
-@click.option("--pair", nargs=2, type=REVISION, metavar="A B", help="Compare these two, without being asked: ...")
-@click.option("--winner", type=click.Choice(["a", "b", "tie"]), help="... which is better.")
-@click.option("-m", "--reason", default="", metavar="WHY", help="... and why.")
+@click.argument("a", type=REVISION, required=False)
+@click.argument("b", type=REVISION, required=False)
+@click.option("-n", "pairs", type=click.IntRange(min=1), metavar="N", help="Stop after N comparisons.")
+@retired_option("--pair", nargs=2, type=REVISION, metavar="A B", instead="evogit judge A B --winner a|b|tie")
+@click.option("--winner", type=click.Choice(["a", "b", "tie"]), help="The better one of A and B.")
+@click.option("-m", "--reason", default="", metavar="WHY", help="Why it won.")
 @click.option("--status", is_flag=True, help="Show the ranking of candidates and judges; ask nothing.")
 @click.option("--task", type=TASK, help="The task's folder, where it is not found by itself.")
 @name_option
@@ -42,6 +45,8 @@ def judge(
     terminal: Terminal,
     repo: str | None,
     name: str | None,
+    a: str | None,
+    b: str | None,
     pairs: int | None,
     pair: tuple[str, str] | None,
     winner: str | None,
@@ -52,128 +57,110 @@ def judge(
     """Compare pairs of candidates, where the task's kind is "judge"; each time the most informative pair.
 
     Type 1 or 2 for the better one, = for equal ones, s to skip, q to quit; words after it are kept as the reason.
-    `--pair A B --winner a` says it without being asked. With --json alone: the next pair as data.
+    `A B --winner a` says it without being asked. With --json alone: the next pair as data.
     """
+    pair = pair or ((a, b) if a and b else None)
+    if a and not b:
+        raise UsageError("expected two candidates, or none")
     if status and (pairs or pair or winner or reason):
         raise UsageError("expected --status alone, which asks nothing and keeps nothing, or no --status")
     place = open_place(repo, name)
     strengths_of(place.history)
     if pair or winner or reason:
-        _said(place, terminal, pair, winner, reason)
+        _keep_verdict(place, terminal, pair, winner, reason)
     elif status:
         _status(place, terminal)
     else:
-        found = _task(place, repo, task)
-        asking = _Asking(place, terminal, found, random.Random())
+        try:
+            found = task_of(place.history.run, repo, task)
+        except UsageError as error:
+            raise UsageError(f"{error}; here: evogit judge --task FOLDER") from error
         if terminal.json:
-            asking.tell()
+            _show_next(place, terminal, found)
         else:
-            asking.ask(pairs)
-
-
-def _task(place: Place, repo: str | None, named: str | None) -> Task:
-    try:
-        return task_of(place.history.run, repo, named)
-    except UsageError as error:
-        raise UsageError(f"{error}; here: evogit judge --task FOLDER") from error
+            _ask(place, terminal, found, pairs)
 
 
 # --- one verdict ----------------------------------------------------------------------------------------------------
 
 
-def _said(place: Place, terminal: Terminal, pair: tuple[str, str] | None, winner: str | None, reason: str) -> None:
+def _keep_verdict(
+    place: Place, terminal: Terminal, pair: tuple[str, str] | None, winner: str | None, reason: str
+) -> None:
     if pair is None or winner is None:
-        raise UsageError("expected both: --pair A B --winner a|b|tie")
+        raise UsageError("expected both: evogit judge A B --winner a|b|tie")
     one, other = (resolve(place.history, each).commit for each in pair)
-    verdict = _verdict(place, one, other, winner, reason)
+    verdict = _verdict(place, (one, other), winner, reason)
     say(place, verdict)
     if terminal.json:
         terminal.data({"schema": SCHEMA, **to_builtins(verdict)})
     terminal.note(f"kept as what {first_line(verdict.judge)} said; see `evogit judge --status`", "dim")
 
 
-def _verdict(place: Place, a: str, b: str, winner: Any, reason: str, *, swapped: bool = False) -> Compared:
+def _verdict(place: Place, pair: tuple[str, str], winner: Any, reason: str) -> Compared:
     who, why = place.repository.user, kept_reason(reason)
-    return Compared(judge=who, by="person", a=a, b=b, winner=winner, reason=why, swapped=swapped)
+    return Compared(judge=who, by="person", a=pair[0], b=pair[1], winner=winner, reason=why, swapped=False)
 
 
 # --- pair after pair ------------------------------------------------------------------------------------------------
 
 
-class _Asking:
-    """Shows pairs and asks a person, until there are no more or the person has had enough."""
+def _show_next(place: Place, terminal: Terminal, task: Task) -> None:
+    """Print the next pair, as data."""
+    pair = next_pair(place.history, random.Random())
+    sides, pairwise = Views(place.repository, task, place.history).pair(*pair), task.pairwise
+    patches = {"a": {"commit": pair[0], "patch": sides.first}, "b": {"commit": pair[1], "patch": sides.second}}
+    about = {"goal": task.goal, "criteria": pairwise.criteria if pairwise else ""}
+    terminal.data({"schema": SCHEMA, "run": place.history.run, **about, **patches})
 
-    def __init__(self, place: Place, terminal: Terminal, task: Task, rng: random.Random) -> None:
-        self._place = place
-        self._terminal = terminal
-        self._task = task
-        self._rng = rng
-        self._views = Views(place.repository, task, place.history)
-        self._skipped: set[frozenset[str]] = set()
 
-    def tell(self) -> None:
-        """The next pair, as data."""
-        pair = next_pair(self._place.history, self._rng)
-        sides, pairwise = self._views.pair(*pair), self._task.pairwise
-        patches = {"a": {"commit": pair[0], "patch": sides.first}, "b": {"commit": pair[1], "patch": sides.second}}
-        about = {"goal": self._task.goal, "criteria": pairwise.criteria if pairwise else ""}
-        self._terminal.data({"schema": SCHEMA, "run": self._place.history.run, **about, **patches})
-
-    def ask(self, most: int | None) -> None:
-        """Ask for so many verdicts."""
-        if not self._terminal.interactive:
-            raise UsageError("expected a terminal to ask on, or --pair A B --winner a|b|tie, or --json, or --status")
-        said = 0
-        while most is None or said < most:
-            self._place.journal.refresh()
-            try:
-                pair = next_pair(self._place.history, self._rng, self._skipped)
-            except NotFoundError as error:
-                self._terminal.note(str(error))
-                break
-            heard = self._heard(pair)
-            if heard is None:
-                break
-            said += heard
-        self._terminal.note(f"{count(said, 'verdict')} kept; see `evogit judge --status`")
-
-    def _heard(self, pair: tuple[str, str]) -> bool | None:
-        """Show one pair and keep the answer; False where it is skipped, None when the person quits."""
-        self._terminal.show(self._shown(self._views.pair(*pair)))
-        key, reason = self._answer()
+def _ask(place: Place, terminal: Terminal, task: Task, most: int | None) -> None:
+    """Ask for so many verdicts, until there are no more pairs or the user has had enough."""
+    if not terminal.interactive:
+        raise UsageError("expected a terminal to ask on, or A B --winner a|b|tie, or --json, or --status")
+    views, rng, skipped, kept = Views(place.repository, task, place.history), random.Random(), set[frozenset[str]](), 0
+    while most is None or kept < most:
+        place.journal.refresh()
+        try:
+            pair = next_pair(place.history, rng, skipped)
+        except NotFoundError as error:
+            terminal.note(str(error))
+            break
+        terminal.show(_shown(task, views.pair(*pair)))
+        key, reason = _answer(terminal)
         if key == "q":
-            return None
+            break
         if key == "s":
-            self._skipped.add(frozenset(pair))
-            return False
-        winner = {"1": "a", "2": "b", "=": "tie"}[key]
-        verdict = _verdict(self._place, pair[0], pair[1], winner, reason)
-        say(self._place, verdict)
-        return True
+            skipped.add(frozenset(pair))
+            continue
+        say(place, _verdict(place, pair, {"1": "a", "2": "b", "=": "tie"}[key], reason))
+        kept += 1
+    terminal.note(f"{count(kept, 'verdict')} kept; see `evogit judge --status`")
 
-    def _shown(self, sides: Sides) -> Iterator[Text]:
-        pairwise = self._task.pairwise
+
+def _shown(task: Task, sides: Sides) -> Iterator[Text]:
+    yield Text("")
+    for head, text in (("goal", task.goal), ("criteria", task.pairwise.criteria if task.pairwise else "")):
+        yield Text.assemble((f"{head}  ", "dim"), " ".join(escape(text).split()))
+    for number, patch in ((1, sides.first), (2, sides.second)):
         yield Text("")
-        for head, text in (("goal", self._task.goal), ("criteria", pairwise.criteria if pairwise else "")):
-            yield Text.assemble((f"{head}  ", "dim"), " ".join(escape(text).split()))
-        for number, patch in ((1, sides.first), (2, sides.second)):
-            yield Text("")
-            yield Text(f"candidate {number}", "bold reverse")
-            yield from patch_lines(patch) if patch else [Text(NO_CHANGE, "dim")]
+        yield Text(f"candidate {number}", "bold reverse")
+        yield from patch_lines(patch) if patch else [Text(NO_CHANGE, "dim")]
 
-    def _answer(self) -> tuple[str, str]:
-        while True:
-            try:
-                answer = click.prompt(f"Which is better? {KEYS}", prompt_suffix=" ", err=True).strip()
-            except click.Abort:
-                return "q", ""
-            key, reason = answer[:1].lower(), answer[1:]
-            word = answer.partition(" ")[0].lower()
-            if key in ("1", "2", "=") and (not reason or not reason[0].isalnum()):
-                return key, reason
-            if word in ("s", "skip", "q", "quit"):
-                return key, ""
-            self._terminal.note(f"expected {KEYS}, got {escape(answer)}")
+
+def _answer(terminal: Terminal) -> tuple[str, str]:
+    """Return a key and a reason."""
+    while True:
+        try:
+            answer = click.prompt(f"Which is better? {KEYS}", prompt_suffix=" ", err=True).strip()
+        except click.Abort:
+            return "q", ""
+        key, reason = answer[:1].lower(), answer[1:]
+        if key in ("1", "2", "=") and (not reason or not reason[0].isalnum()):
+            return key, reason
+        if answer.partition(" ")[0].lower() in ("s", "skip", "q", "quit"):
+            return key, ""
+        terminal.note(f"expected {KEYS}, got {escape(answer)}")
 
 
 # --- how all stand --------------------------------------------------------------------------------------------------
@@ -186,7 +173,13 @@ def _status(place: Place, terminal: Terminal) -> None:
         terminal.data({"schema": SCHEMA, "candidates": candidates, "judges": [to_builtins(each) for each in known]})
         return
     view = View.of(place.history, terminal)
-    lines = table([_row(view, each) for each in ranked[:MOST]], "lrrl")
+    rows: list[list[Text | str]] = []
+    for each in ranked[:MOST]:
+        name = Text.assemble(view.glyph(each.commit), " ", view.name(each.commit))
+        strength = f"{each.strength:.2f} ± {each.margin:.2f}"
+        title = first_line(view.history.phylogeny[each.commit].title)
+        rows.append([name, strength, count(each.verdicts, "verdict"), title])
+    lines = table(rows, "lrrl")
     if len(ranked) > MOST:
         lines.append(Text(f"and {count(len(ranked) - MOST, 'candidate')} behind them; all with --json", "dim"))
     heads: list[Text | str] = [
@@ -195,13 +188,6 @@ def _status(place: Place, terminal: Terminal) -> None:
     told = [heads, *(_judge_row(each) for each in known)] if known else []
     none = Text("no verdicts yet: `evogit judge` asks you, and [evaluator] panel names models that are asked", "dim")
     terminal.show([*lines, Text(""), *(table(told, "lrrrrr") if told else [none])])
-
-
-def _row(view: View, each: Standing) -> list[Text | str]:
-    candidate = view.history.phylogeny[each.commit]
-    strength = Text(f"{each.strength:.2f} ± {each.margin:.2f}")
-    name = Text.assemble(view.glyph(each.commit), " ", (each.commit[:SHORT], "cyan"))
-    return [name, strength, count(each.verdicts, "verdict"), first_line(candidate.title)]
 
 
 def _judge_row(record: JudgeRecord) -> list[Text | str]:

@@ -12,10 +12,10 @@ import click
 from msgspec import Struct, to_builtins
 from rich.text import Text
 
-from evogit.cli.asking.yes_no import asks, check_confirmable, confirm
+from evogit.cli.confirming import asks, check_confirmable, confirm
 from evogit.cli.lines.view import SHORT, View, first_line
-from evogit.cli.locate_run import Place, open_place, task_of
-from evogit.cli.options.shared import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
+from evogit.cli.locate_run import Place
+from evogit.cli.options.shared import REVISION, reason_option, with_judged_run, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import change, count, escape, number
 from evogit.config import Task
@@ -34,33 +34,20 @@ from evogit.review.risks import risks
 @click.option("--squash", is_flag=True, help="One commit of yours instead of a merge.")
 @click.option("--pr", is_flag=True, help="Print the text and commands of a pull request; nothing is sent.")
 @click.option("--onto", metavar="BRANCH", help="The branch to merge it into; default: the one you are on.")
-@click.option("--force", is_flag=True, help="Even if it fails there or is not better.")
-@click.option("-m", "--reason", metavar="WHY", default="", help="Why; it is kept with the decision and in the commit.")
-@click.option("--task", type=TASK, help="The task (a name or a folder) where it cannot be found here.")
+@click.option("--force", is_flag=True, help="Land even if the result fails or does not improve on the branch.")
+@reason_option
 @asks
-@sandbox_option
-@name_option
-@with_repo
+@with_judged_run
 @with_terminal
 def land(
-    terminal: Terminal,
-    repo: str | None,
-    name: str | None,
-    rev: str,
-    task: str | None,
-    sandbox: str,
-    yes: bool,
-    dry_run: bool,
-    **how: Any,
+    place: Place, task: Task, terminal: Terminal, rev: str, sandbox: str, yes: bool, dry_run: bool, **how: Any
 ) -> None:
     """Make a branch evogit/RUN/land/ID that merges REV into yours, and print the command that takes it over.
 
     What changed on your branch meanwhile is merged with it, and the result is evaluated again, beside your branch as it
     is. Your branch, your checkout and your index stay as they are: merging is up to you.
     """
-    place = open_place(repo, name)
-    found = task_of(place.history.run, repo, task)
-    _Landing(place=place, terminal=terminal, task=found, **how).go(rev, sandbox, yes, dry_run)
+    _Landing(place=place, terminal=terminal, task=task, **how).go(rev, sandbox, yes, dry_run)
 
 
 class _Landing(Struct, frozen=True, kw_only=True):
@@ -81,18 +68,20 @@ class _Landing(Struct, frozen=True, kw_only=True):
         candidate = resolve(place.history, rev)
         plan = asyncio.run(prepare(place.repository, place.history, candidate, self.onto, squash=self.squash))
         dangers = risks(place.repository, plan.tip_tree, plan.tree)
-        self._tell(_planned(View.of(place.history, terminal), plan, self.squash))
-        self._tell(_listed("look at:", dangers))
-        if not dry_run:
-            self._check_person(yes)
+        self._note(_planned(View.of(place.history, terminal), plan, self.squash))
+        self._note(_listed("look at:", dangers))
+        if not dry_run:  # before the evaluation, which may take long, what would be refused after it
+            place.repository.branches.person()
+            if not yes:
+                check_confirmable(terminal)
         terminal.note("evaluating the branch as it is and with the change", "dim")
         trials = asyncio.run(measure(place.repository, self.task, plan, sandbox, place.history.split))
-        self._tell(_measured(View.of(place.history, terminal), self.task, candidate.commit, trials))
+        self._note(_measured(View.of(place.history, terminal), self.task, candidate.commit, trials))
         changed = changed_judge(place.history, self.task)
         if changed is not None:
             terminal.note(f"  {first_line(judged_anew(changed))}", "yellow")
         against = objections(self.task.primary, trials)
-        self._tell(_listed("but:", against))
+        self._note(_listed("but:", against))
         if against and not self.force and not dry_run:
             raise RefusedError(f"{against[0]}; nothing was created (--force lands it anyway)")
         text = describe(place.repository, place.history, plan, trials, self.task.goal, self.reason)
@@ -104,12 +93,6 @@ class _Landing(Struct, frozen=True, kw_only=True):
         else:
             self._say_how_to_go_on(plan, text, entry)
 
-    def _check_person(self, yes: bool) -> None:
-        """Refuse before the evaluation, which may take long, what would be refused after it."""
-        self.place.repository.branches.person()
-        if not yes:
-            check_confirmable(self.terminal)
-
     def _make(self, plan: Landing, text: LandingText, yes: bool) -> Entry:
         if not yes:
             confirm(self.terminal)
@@ -119,7 +102,7 @@ class _Landing(Struct, frozen=True, kw_only=True):
             self.place.repository.keep_landing_text(run, commit, text.pull_request())
         return entry
 
-    def _tell(self, lines: Iterator[Text]) -> None:
+    def _note(self, lines: Iterator[Text]) -> None:
         for line in lines:
             self.terminal.note(line)
 

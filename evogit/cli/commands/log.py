@@ -1,4 +1,4 @@
-"""`evogit log`: candidates, the newest first."""
+"""`evogit log`: candidates, or decisions, the newest first."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ from itertools import islice
 import click
 from rich.text import Text
 
+from evogit.cli.deciding import decision_table
 from evogit.cli.files import write_table
 from evogit.cli.lines.view import SHORT, StillView, View, first_line
 from evogit.cli.locate_run import Place
 from evogit.cli.options.shared import with_run, with_terminal
+from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Styled, Terminal, padded, table
 from evogit.core import Candidate, NotFoundError, UsageError
 from evogit.history import History
 from evogit.history.standing import UNMEASURED, status_of
+from evogit.history.state import standing
 from evogit.review import agents, candidate_record, own_names
+from evogit.review.decisions import decision_record
 
 ALIGN = "llrrrl"
 """The sides to which the columns are aligned."""
@@ -27,16 +31,27 @@ ALIGN = "llrrrl"
 @click.option("-n", "limit", type=click.IntRange(min=0), metavar="N", help="At most N candidates.")
 @click.option("--failed", is_flag=True, help="Only candidates that failed.")
 @click.option("--agent", metavar="NAME", help="Only candidates of this agent.")
-@click.option("--csv", "as_csv", is_flag=True, help="A table in the order of evaluation (RFC 4180).")
+@retired_option("--csv", "as_csv", is_flag=True, instead="`evogit export run.csv` has all candidates")
+@click.option("--decisions", is_flag=True, help="List what people decided instead, the newest first.")
 @with_run
 @with_terminal
-def log(place: Place, terminal: Terminal, limit: int | None, failed: bool, agent: str | None, as_csv: bool) -> None:
+def log(
+    place: Place,
+    terminal: Terminal,
+    limit: int | None,
+    failed: bool,
+    agent: str | None,
+    as_csv: bool,
+    decisions: bool,
+) -> None:
     """List candidates, the newest first.
 
     Each line: symbol, id, score, gain over the fittest candidate that it comes from (positive is better), age, agent
-    (with the class of one of your own), title. With --json: one object per line. With --csv: scores, cases, times,
-    tokens and dollars of each, the first one that was evaluated first; `docs/guide.md` describes the columns.
+    (with the class of one of your own), title. With --json: one object per line.
     """
+    if decisions:
+        _list_decisions(place.history, terminal, limit)
+        return
     if as_csv and terminal.json:
         raise UsageError("expected one of --csv and --json, got both")
     history = place.history
@@ -67,12 +82,20 @@ def log(place: Place, terminal: Terminal, limit: int | None, failed: bool, agent
         terminal.note("judged: inside", "dim")
 
 
+def _list_decisions(history: History, terminal: Terminal, limit: int | None) -> None:
+    """List decisions, the newest first; with --json one object per line."""
+    valid = {entry.id for entry in standing(history.decisions)}
+    chosen = [(entry, entry.id in valid) for entry in history.decisions[::-1][:limit]]
+    if terminal.json:
+        for entry, in_force in chosen:
+            terminal.data(decision_record(entry, in_force))
+    else:
+        terminal.show(decision_table(chosen) or [Text("no decisions yet", "dim")])
+
+
 def _wanted(history: History, candidate: Candidate, failed: bool, agent: str | None) -> bool:
-    return agent in (None, candidate.agent) and (not failed or _has_failed(history, candidate.commit))
-
-
-def _has_failed(history: History, commit: str) -> bool:
-    return status_of(history, commit) not in ("ok", *UNMEASURED)
+    has_failed = not failed or status_of(history, candidate.commit) not in ("ok", *UNMEASURED)
+    return agent in (None, candidate.agent) and has_failed
 
 
 def _row(view: View, candidate: Candidate, own: Mapping[str, str]) -> list[Styled]:

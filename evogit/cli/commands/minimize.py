@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,13 +10,14 @@ from typing import Any
 import click
 from rich.text import Text
 
-from evogit.cli.lines.next_steps import next_steps
-from evogit.cli.lines.patch import patch_lines
+from evogit.cli.lines.compare import patch_lines
+from evogit.cli.lines.summary import next_steps
 from evogit.cli.lines.view import SHORT, View
-from evogit.cli.locate_run import Place, open_place, task_of
-from evogit.cli.options.shared import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
+from evogit.cli.locate_run import Place
+from evogit.cli.options.shared import REVISION, jobs_option, with_judged_run, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape, number
+from evogit.config import Task
 from evogit.history.standing import standing
 from evogit.repository import Hunk
 from evogit.review import SCHEMA, candidate_record, resolve
@@ -42,46 +42,30 @@ EXCERPT = 60
     metavar="N",
     help="New evaluations at most.",
 )
-@click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="Evaluated at a time; default: one per core.")
-@click.option("--task", type=TASK, help="The task (a name or a folder) where it cannot be found here.")
-@sandbox_option
-@name_option
-@with_repo
+@jobs_option
+@with_judged_run
 @with_terminal
-def minimize(
-    terminal: Terminal,
-    repo: str | None,
-    name: str | None,
-    rev: str,
-    evaluations: int,
-    jobs: int | None,
-    task: str | None,
-    sandbox: str,
-) -> None:
+def minimize(place: Place, task: Task, terminal: Terminal, rev: str, evaluations: int, jobs: int, sandbox: str) -> None:
     """Find the smallest part of what REV changes against the seed that is as good, and what each hunk of it brings.
 
     Every trial is a candidate of the run, so nothing is evaluated twice: the same command goes on where it was cut off.
     It may work beside a running engine. The smallest one can be landed like any other.
     """
-    place = open_place(repo, name)
-    found = task_of(place.history.run, repo, task)
     candidate = resolve(place.history, rev)
-    done = asyncio.run(
-        search(
-            place.about(found),
-            candidate,
-            _Progress(place, terminal, evaluations).tell,
-            provider=sandbox,
-            jobs=jobs or os.cpu_count() or 1,
-            evaluations=evaluations,
-        )
-    )
-    patch = _patch(place, done)
+    tell = _Progress(place, terminal, evaluations).tell
+    searching = search(place.about(task), candidate, tell, provider=sandbox, jobs=jobs, evaluations=evaluations)
+    done = asyncio.run(searching)
+    patch = place.repository.diff(place.history.seed or "", done.smallest)
     if terminal.json:
         terminal.data(_record(place, done, patch))
         return
     view = View.of(place.history, terminal)
-    terminal.show([*_outcome(view, done), *patch_lines(patch), Text(""), *_ways_on(place, done)])
+    short = done.smallest[:SHORT]
+    steps = [] if done.complete else [f"minimize {done.candidate[:SHORT]}"]
+    if done.parts:
+        steps.append(f"export {short} DIR" if place.repository.created else f"land {short} --squash")
+    ways_on = next_steps(place, *steps, f"show {short}")
+    terminal.show([*_outcome(view, done), *patch_lines(patch), Text(""), *ways_on])
 
 
 @dataclass(slots=True)
@@ -103,10 +87,6 @@ class _Progress:
         self.terminal.note(Text.assemble(done, f"{count(trial.hunks, 'hunk'):>10}  ", score), fit="ellipsis")
 
 
-def _patch(place: Place, done: Minimized) -> str:
-    return place.repository.diff(place.history.seed or "", done.smallest)
-
-
 # --- what is told -------------------------------------------------------------------------------------------------
 
 
@@ -124,8 +104,12 @@ def _outcome(view: View, done: Minimized) -> Iterator[Text]:
         yield Text(f"stopped after {count(done.judged, 'evaluation')}: perhaps more can be left out", "yellow")
     yield Text("")
     if done.parts:
-        rows = [[_gain(view, part), Text(_place(part.hunk)), Text(_excerpt(part.hunk), "dim")] for part in done.parts]
-        yield from table([[Text("gain", "dim"), Text("hunk", "dim"), Text("")], *rows], "rll")
+        rows = [[Text("gain", "dim"), Text("hunk", "dim"), Text("")]]
+        for part in done.parts:
+            number = "" if part.hunk.whole or part.hunk.mode else f":{part.hunk.start + 1}"
+            place = Text(escape(part.hunk.path) + number)
+            rows.append([_gain(view, part), place, Text(_excerpt(part.hunk), "dim")])
+        yield from table(rows, "rll")
         if any(part.steps for part in done.parts):
             yield Text(
                 "not measured by itself: the gain of the whole step that brought it, over what it came from", "dim"
@@ -142,11 +126,6 @@ def _gain(view: View, part: Part) -> Text:
     return Text(", ").join(known) if known else Text("not measured", "dim")
 
 
-def _place(hunk: Hunk) -> str:
-    where = "" if hunk.whole or hunk.mode else f":{hunk.start + 1}"
-    return escape(hunk.path) + where
-
-
 def _excerpt(hunk: Hunk) -> str:
     """What the hunk does, in a few words."""
     if hunk.whole or hunk.mode:
@@ -155,13 +134,6 @@ def _excerpt(hunk: Hunk) -> str:
     first = next((line for line in lines if line.strip()), lines[0]).decode(errors="replace")
     more = f" and {count(len(lines) - 1, 'line')} more" if len(lines) > 1 else ""
     return f"{sign} {escape(' '.join(first.split()))[:EXCERPT]}{more}"
-
-
-def _ways_on(place: Place, done: Minimized) -> list[Text]:
-    short = done.smallest[:SHORT]
-    again = [] if done.complete else [f"minimize {done.candidate[:SHORT]}"]
-    take = [] if not done.parts else [f"export {short} DIR" if place.repository.created else f"land {short} --squash"]
-    return next_steps(place, *again, *take, f"show {short}")
 
 
 def _record(place: Place, done: Minimized, patch: str) -> dict[str, Any]:

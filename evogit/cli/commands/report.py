@@ -13,19 +13,16 @@ from msgspec import Struct, field
 from rich.text import Text
 
 from evogit.cli.files import page_file
-from evogit.cli.lines.compare import best_against_seed
+from evogit.cli.lines.compare import best_against_seed, front_lines
 from evogit.cli.lines.contributions import contribution_tables, legend
-from evogit.cli.lines.counts import count_words
-from evogit.cli.lines.crossings import step_rows, strategy_rows
 from evogit.cli.lines.events import HALTED
-from evogit.cli.lines.front import front_lines
-from evogit.cli.lines.next_steps import take_command
 from evogit.cli.lines.spending import amount, money, spending_lines
+from evogit.cli.lines.summary import count_words, take_command
 from evogit.cli.lines.view import SHORT, View, first_line, on_one_line
 from evogit.cli.locate_run import Place
 from evogit.cli.options.shared import with_run, with_terminal
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import clock, count, escape
+from evogit.cli.text import change, clock, count, escape
 from evogit.config import gallery
 from evogit.config.run_settings import DEFAULT_SELECTOR
 from evogit.core import NotFoundError
@@ -65,7 +62,7 @@ class Section(Struct, frozen=True, kw_only=True):
     show_default=True,
     help="html: one file with all of the run, to send to somebody.",
 )
-@click.option("--until", type=float, metavar="VALUE", help="Only: what it took until the best was that good.")
+@click.option("--target", "until", type=float, metavar="VALUE", help="Only show what it cost to reach VALUE.")
 @with_run
 @with_terminal
 def report(place: Place, terminal: Terminal, form: str, until: float | None) -> None:
@@ -114,13 +111,8 @@ def _until(place: Place, terminal: Terminal, value: float, *, as_json: bool) -> 
     if found["calls"]:
         paid = "unknown dollars" if found["dollars"] is None else money(found["dollars"])
         words += [count(found["calls"], "call"), f"{found['tokens']:,} tokens", paid]
-    after = f" {terminal.glyphs.dot} ".join(words)
-    terminal.show(
-        [
-            Text(f"{name} {value:.10g} was reached by {found['best'][:SHORT]} ({found['value']:.10g})"),
-            Text(f"after {after}"),
-        ]
-    )
+    reached_by = f"{name} {value:.10g} was reached by {found['best'][:SHORT]} ({found['value']:.10g})"
+    terminal.show([Text(reached_by), Text(f"after {f' {terminal.glyphs.dot} '.join(words)}")])
 
 
 def _text(page: list[Section]) -> list[Text]:
@@ -171,28 +163,38 @@ def _sections(place: Place, view: View, record: dict[str, Any]) -> Iterator[Sect
     yield _best(view, record)
     if record["steps"][1:]:
         yield _lineage(view, record["steps"])
-    if record["changes"]:
-        yield _changes(record["changes"])
-    yield from _contributions(view, record["contributions"])
+    if changes := record["changes"]:
+        rows = [[escape(each["path"]), f"+{each['added']}", f"-{each['removed']}"] for each in changes[:ROWS]]
+        after = _more(len(changes) - ROWS, "more file")
+        yield Section(title="what it changes", rows=[["file", "added", "removed"], *rows], align="lrr", after=after)
+    for title, rows, rest in contribution_tables(view, record["contributions"], ROWS):
+        after = _more(rest, f"more {title}") + ([Text(legend(view), "dim")] if title == "agent" else [])
+        yield Section(title=f"what each {title} contributed", rows=rows, align=_align(rows), after=after)
     yield from _crossings(view, record["crossings"])
     yield from _failures(place, record)
     yield from _next(place, record["evidence"])
 
 
+def _more(rest: int, noun: str) -> list[Text]:
+    return [Text(f"and {count(rest, noun)}", "dim")] if rest > 0 else []
+
+
+def _align(rows: list[list[str]]) -> str:
+    return "l" + "r" * (len(rows[0]) - 1)
+
+
 def _head(view: View, record: dict[str, Any]) -> Section:
-    dot = f" {view.glyphs.dot} "
     state = "running" if record["engines"] else record["ended"] or "not finished"
     why = "" if record["engines"] else record["stopped_detail"]
-    began, took = record["spent"]["began"], record["spent"]["seconds"]
-    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(began))
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(record["spent"]["began"]))
     where = ", in the background" if record["detached"] else ""
-    lines = [Text(f"begun {when}{where}, last entry {clock(took)} later")]
+    lines = [Text(f"begun {when}{where}, last entry {clock(record['spent']['seconds'])} later")]
     lines += [Text(first_line(why), "red" if record["stopped_because"] == "error" else "")] if why else []
-    return Section(title=dot.join([f"report of {record['run']}", state]), lines=lines)
+    return Section(title=f"report of {record['run']} {view.glyphs.dot} {state}", lines=lines)
 
 
 def _asked(view: View, record: dict[str, Any]) -> Iterator[Text]:
-    asked, metric = record["asked"], record["metric"]
+    asked, metric, dot = record["asked"], record["metric"], f" {view.glyphs.dot} "
     better = "higher" if metric["direction"] == "maximize" else "lower"
     words = [
         f"task {first_line(record['task'])}",
@@ -203,30 +205,33 @@ def _asked(view: View, record: dict[str, Any]) -> Iterator[Text]:
     words += [f"patience {asked['patience']:,}"] if asked["patience"] is not None else []
     words += [f"at most {count(asked['confirmations'], 'repeat')}"] if asked["confirmations"] is not None else []
     words += [f"selector {first_line(asked['selector'])}"] if asked["selector"] not in (None, DEFAULT_SELECTOR) else []
-    yield Text(f" {view.glyphs.dot} ".join(words))
+    yield Text(dot.join(words))
     if asked["goal"]:
         yield Text(f"goal: {on_one_line(opening(asked['goal']))}")
     agents = ", ".join(_spec(view, each) for each in asked["agents"]) or count(len(record["agents"]), "agent")
     place = "imported from" if asked["imported"] else "sandbox"
-    yield Text(
-        f" {view.glyphs.dot} ".join(
-            [agents, f"may change {escape(', '.join(asked['editable']))}", f"{place} {escape(asked['provider'])}"]
-        )
-    )
-    for told in asked["guidance"]:
-        yield Text(f"guidance to all agents: {on_one_line(told)}")
+    words = [agents, f"may change {escape(', '.join(asked['editable']))}", f"{place} {escape(asked['provider'])}"]
+    yield Text(dot.join(words))
+    for text in asked["guidance"]:
+        yield Text(f"guidance to all agents: {on_one_line(text)}")
     for tactic in asked["tactics"]:
-        told = on_one_line(tactic["text"]) or "none came"
-        yield Text(f"tactic of {escape(tactic['agent'])} in move {tactic['move']}: {told}")
+        text = on_one_line(tactic["text"]) or "none came"
+        yield Text(f"tactic of {escape(tactic['agent'])} in move {tactic['move']}: {text}")
+
+
+def _spec(view: View, spec: str) -> str:
+    """`KIND@MODEL:N`, with the model as it is shown."""
+    kind, colon, number = spec.rpartition(":")
+    kind, at, model = kind.partition("@")
+    return f"{kind}{at}{view.model(model)}{colon}{number}"
 
 
 def _spent(view: View, record: dict[str, Any]) -> list[Text]:
-    failed = ", ".join(f"{amount} {status}" for status, amount in record["spent"]["failed"].items())
+    failed = ", ".join(f"{number} {status}" for status, number in record["spent"]["failed"].items())
     words = [*count_words(view.history), f"evaluation took {clock(record['spent']['judging'])} in all"]
     words[-1] += f", {clock(record['repeated_seconds'])} of it for repeats" if record["repeated"] else ""
     words[-1] += f", {clock(record['reference_seconds'])} more for references" if record["references"] else ""
-    lines = [Text(f" {view.glyphs.dot} ".join(words))]
-    return [*lines, *([Text(f"failed: {failed}")] if failed else [])]
+    return [Text(f" {view.glyphs.dot} ".join(words)), *([Text(f"failed: {failed}")] if failed else [])]
 
 
 def _interruptions(view: View, interruptions: list[dict[str, Any]]) -> Section:
@@ -249,87 +254,67 @@ def _best(view: View, record: dict[str, Any]) -> Section:
     history = view.history
     if history.best is None:
         return Section(title="best", lines=[Text("no valid candidate yet")])
-    lines, drawn = [view.line(history.phylogeny[history.best])], [*best_against_seed(view), *front_lines(view)]
-    return Section(
-        title="best", lines=lines, drawn=drawn, after=[Text(escape(remark), "yellow") for remark in record["remarks"]]
-    )
+    remarks = [Text(escape(remark), "yellow") for remark in record["remarks"]]
+    drawn = [*best_against_seed(view), *front_lines(view)]
+    return Section(title="best", lines=[view.line(history.phylogeny[history.best])], drawn=drawn, after=remarks)
 
 
 def _lineage(view: View, steps: list[dict[str, Any]]) -> Section:
     """The largest steps in the order in which they came, and how many others there were."""
     better = [step for step in steps if step["gain"] is not None and step["gain"] > 0]
-    told = sorted(better, key=lambda step: -step["gain"])[:STEPS]
+    largest = sorted(better, key=lambda step: -step["gain"])[:STEPS]
     rows = [["gain", view.history.metric.name, "agent", "candidate", ""]]
-    compared = {each.commit: gain for each, gain in way(view.history, steps[-1]["commit"])} if steps else {}
+    gains = {each.commit: gain for each, gain in way(view.history, steps[-1]["commit"])}
     for step in steps:
-        if step in told and (gain := compared[step["commit"]]):
+        if step in largest and (gain := gains[step["commit"]]):
             gained = gain.between(view.places, view.glyphs.give) + (f" ({gain.relative})" if gain.relative else "")
             cells = [view.score(step["commit"]).plain, first_line(step["agent"]), step["commit"][:SHORT]]
-            taken = ", ".join(each[:SHORT] for each in step["inspirations"])
+            lenders = ", ".join(each[:SHORT] for each in step["inspirations"])
             about = first_line(step["title"]) or step["operator"]
-            rows.append([gained, *cells, f"{about} (with lines of {taken})" if taken else about])
-    rest = len(steps) - 1 - len(told)
+            rows.append([gained, *cells, f"{about} (with lines of {lenders})" if lenders else about])
+    rest = len(steps) - 1 - len(largest)
     after = [Text(f"and {count(rest, 'step')} that gained less or nothing", "dim")] if rest else []
     return Section(title="how it was reached", rows=rows, align="rrlll", after=after)
 
 
-def _changes(changes: list[dict[str, Any]]) -> Section:
-    rows = [["file", "added", "removed"]]
-    rows += [[escape(each["path"]), f"+{each['added']}", f"-{each['removed']}"] for each in changes[:ROWS]]
-    after = [Text(f"and {count(len(changes) - ROWS, 'more file')}", "dim")] if changes[ROWS:] else []
-    return Section(title="what it changes", rows=rows, align="lrr", after=after)
-
-
-def _contributions(view: View, groups: dict[str, list[dict[str, Any]]]) -> Iterator[Section]:
-    for title, rows, rest in contribution_tables(view, groups, ROWS):
-        after = [Text(f"and {count(rest, f'more {title}')}", "dim")] if rest else []
-        after += [Text(legend(view), "dim")] if title == "agent" else []
-        align = "l" + "r" * (len(rows[0]) - 1)
-        yield Section(title=f"what each {title} contributed", rows=rows, align=align, after=after)
-
-
-def _kind(view: View, spec: str) -> str:
-    """`KIND@MODEL`, with the model as it is shown."""
-    kind, at, model = spec.partition("@")
-    return f"{kind}{at}{view.model(model)}"
-
-
-def _spec(view: View, spec: str) -> str:
-    """`KIND@MODEL:N`, likewise."""
-    kind, colon, amount = spec.rpartition(":")
-    return f"{_kind(view, kind)}{colon}{amount}"
-
-
 def _crossings(view: View, record: dict[str, Any]) -> Iterator[Section]:
-    for title, rows, after in (
-        (
-            "what merges brought",
-            strategy_rows(view, record["strategies"]),
-            "better: than both parents; gain: over the better one",
-        ),
-        (
-            "steps that were grafted",
-            step_rows(view, record["steps"][:GRAFTED]),
-            "gain: over the candidate that got it, mean and interval",
-        ),
-    ):
-        if rows:
-            yield Section(title=title, rows=rows, align="l" + "r" * (len(rows[0]) - 1), after=[Text(after, "dim")])
+    """What each strategy of merges brought, and what each grafted step did on other candidates."""
+
+    def gain(value: float | None) -> str:
+        return "-" if value is None else change(value, view.places)
+
+    keys = ("made", "clean", "valid", "better")
+    if record["strategies"]:
+        rows = [["strategy", *keys, "mean gain"]]
+        for each in record["strategies"]:
+            name = f"{each['operator']} ({each['strategy']})"
+            rows.append([name, *(f"{each[key]:,}" for key in keys), gain(each["gain"])])
+        after = [Text("better: than both parents; gain: over the better one", "dim")]
+        yield Section(title="what merges brought", rows=rows, align=_align(rows), after=after)
+    if record["steps"]:
+        rows = [["step", "helped", "mean gain", "interval"]]
+        for each in record["steps"][:GRAFTED]:
+            between = " .. ".join(map(gain, each["interval"])) if each["interval"] else "-"
+            name = f"{each['commit'][:SHORT]} {on_one_line(each['title'])[:48]}"
+            rows.append([name, f"{each['helped']} of {each['backgrounds']}", gain(each["gain"]), between])
+        after = [Text("gain: over the candidate that got it, mean and interval", "dim")]
+        yield Section(title="steps that were grafted", rows=rows, align=_align(rows), after=after)
 
 
 def _failures(place: Place, record: dict[str, Any]) -> Iterator[Section]:
-    titles = {"candidates": "why candidates failed", "proposals": "why proposals were not usable"}
-    totals = {"candidates": sum(record["spent"]["failed"].values()), "proposals": record["unusable"]}
-    for what, title in titles.items():
-        found = record["failures"][what]
-        rows = [["times", "reason"], *([f"{each['count']:,}", first_line(each["reason"])] for each in found)]
-        if what == "proposals":  # which have no id
-            moves = ["last move", *(f"{each['move']}" for each in found)]
-            rows = [[times, move, reason] for (times, reason), move in zip(rows, moves, strict=True)]
-        rest = totals[what] - sum(each["count"] for each in found)
+    for what, title, total, head in (
+        ("candidates", "why candidates failed", sum(record["spent"]["failed"].values()), ["times", "reason"]),
+        ("proposals", "why proposals were not usable", record["unusable"], ["times", "last move", "reason"]),
+    ):
+        failures = record["failures"][what]
+        rows = [head]
+        for each in failures:
+            move = [f"{each['move']}"] if what == "proposals" else []  # a proposal has no id
+            rows.append([f"{each['count']:,}", *move, first_line(each["reason"])])
+        rest = total - sum(each["count"] for each in failures)
         after = [Text(f"and {rest:,} for other reasons", "dim")] if rest > 0 else []
-        if found:
-            yield Section(title=title, rows=rows, align="rrl"[-len(rows[0]) :], after=after)
+        if failures:
+            yield Section(title=title, rows=rows, align="rrl"[-len(head) :], after=after)
     if latest := record["failures"]["proposals"]:
         yield Section(title="read such an attempt", commands=[place.hint(f"show --move {latest[0]['move']}")])
 
@@ -347,5 +332,6 @@ def _next(place: Place, evidence: dict[str, Any] | None) -> Iterator[Section]:
         f"{name} {escape(evidence[key].removeprefix('sha256:')[:10])}" for name, key in names.items() if evidence[key]
     ]
     task = "" if not place.repository.created or history.started.task in gallery() else " --task FOLDER"
-    commands = [place.hint(f"verify best{task}"), place.hint("export best DIR"), place.hint(f"eval DIR{task}")]
+    steps = dict.fromkeys((f"verify best{task}", "export best DIR", f"check --uncommitted DIR{task}"))
+    commands = [place.hint(step) for step in steps]
     yield Section(title="verify it", lines=[Text(", ".join(facts), "dim")], commands=commands)

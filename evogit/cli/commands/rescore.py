@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from typing import Any
 
 import click
 from rich.text import Text
 
-from evogit.cli.asking.yes_no import asks, confirm
+from evogit.cli.confirming import asks, confirm
 from evogit.cli.lines.events import event_line
-from evogit.cli.lines.next_steps import next_steps
+from evogit.cli.lines.summary import next_steps
 from evogit.cli.lines.view import View, first_line
 from evogit.cli.locate_run import Place, run_of
-from evogit.cli.options.shared import TASK, name_option, sandbox_option, with_repo, with_terminal
+from evogit.cli.options.shared import TASK, jobs_option, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import clock, count, number
 from evogit.core import Evaluation, Metric
@@ -29,7 +28,7 @@ from evogit.review.rescoring import rescore as judge_again
 
 @click.command()
 @click.argument("task", type=TASK, required=False)
-@click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="Evaluated at a time; default: one per core.")
+@jobs_option
 @sandbox_option
 @asks
 @name_option
@@ -40,7 +39,7 @@ def rescore(
     repo: str | None,
     name: str | None,
     task: str | None,
-    jobs: int | None,
+    jobs: int,
     sandbox: str,
     yes: bool,
     dry_run: bool,
@@ -51,7 +50,7 @@ def rescore(
     resumes what was cut off.
     """
     found, place = run_of(task, repo, name)
-    jobs, before = jobs or os.cpu_count() or 1, (place.history.metric, place.history.best)
+    before = (place.history.metric, place.history.best)
     todo = plan(place.about(found))
     if todo is None:
         terminal.note("nothing changed that candidates are evaluated by, so nothing is evaluated again")
@@ -63,7 +62,9 @@ def rescore(
         else:
             if not yes:
                 confirm(terminal)
-            place = _watched(place, terminal)
+            place = Place.of(StoredRun.open(place.repository, place.history.run))
+            view = View(place.history, terminal.err_glyphs, time.time())
+            place.journal.subscribe(lambda entry: terminal.note(event_line(view, entry.event), fit="ellipsis"))
             asyncio.run(judge_again(place.about(found), provider=sandbox, jobs=jobs))
     if terminal.json:
         terminal.data(_record(place.history, todo, before))
@@ -73,14 +74,6 @@ def rescore(
 
 Before = tuple[Metric, str | None]
 """The primary metric and the best one until now."""
-
-
-def _watched(place: Place, terminal: Terminal) -> Place:
-    """The same run, read anew, of which every new entry is told in a line."""
-    again = Place.of(StoredRun.open(place.repository, place.history.run))
-    view = View(again.history, terminal.err_glyphs, time.time())
-    again.journal.subscribe(lambda entry: terminal.note(event_line(view, entry.event), fit="ellipsis"))
-    return again
 
 
 def _plan(todo: RescorePlan, jobs: int) -> list[Text]:

@@ -8,20 +8,27 @@ from functools import partial
 import click
 from msgspec.structs import replace
 
-from evogit.cli.asking.consent import confirm_costs
-from evogit.cli.asking.program_consent import check_programs, prepare
 from evogit.cli.background_process import detach
-from evogit.cli.foreground import Done, evolve
-from evogit.cli.hooks import Hooks, with_hooks
-from evogit.cli.lines.summary import ending
+from evogit.cli.consent import check_programs, confirm_costs, prepare
+from evogit.cli.foreground import evolve
+from evogit.cli.hooks import INTERRUPTED, Hooks, RunEnd, with_hooks
+from evogit.cli.lines.summary import Done, ending
 from evogit.cli.locate_run import Place, place_to_run
-from evogit.cli.options.agents import AgentOptions, AgentSetup, resolve_agents, with_agents
-from evogit.cli.options.remote import Server, meet, with_remote
-from evogit.cli.options.selector import list_selectors, selector_before
+from evogit.cli.options.agents import AgentOptions, resolve_agents, with_agents
+from evogit.cli.options.run import (
+    Origin,
+    RunTarget,
+    Server,
+    list_selectors,
+    meet,
+    resolve_run,
+    selector_before,
+    with_origin,
+    with_remote,
+    with_workers,
+)
 from evogit.cli.options.shared import TASK, name_option, sandbox_option, with_repo, with_terminal
-from evogit.cli.options.workers import with_workers
-from evogit.cli.run_end import INTERRUPTED, RunEnd
-from evogit.cli.run_target import Origin, RunTarget, resolve_run, with_origin
+from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import escape
 from evogit.config import Task
@@ -45,23 +52,12 @@ from evogit.trust import Trust
 @click.option("-j", "--jobs", type=int, metavar="N", help="Candidates evaluated at a time; default: one per core.")
 @with_workers
 @click.option("--evaluations", type=int, metavar="N", help="Stop when the run has this many, earlier ones included.")
-@click.option("--proposals", type=int, metavar="N", help="The same for proposals, usable or not.")
+@click.option("--proposals", type=int, metavar="N", help="Stop when this many proposals were made, usable or not.")
 @click.option("--minutes", type=float, metavar="M", help="Finish within this time, start-up and holdout included.")
-@click.option(
-    "--grace",
-    type=float,
-    metavar="SECONDS",
-    help="Of --minutes, for what is in flight and the holdout; default: a tenth, 60 at most. The rest is dropped.",
-)
+@retired_option("--grace", type=float, instead="a tenth of --minutes, 60 s at most")
 @click.option("--target", type=float, metavar="VALUE", help="Stop when the primary metric is this good.")
-@click.option("--beyond", is_flag=True, help="Go on when the best possible value (bound = true) is reached.")
-@click.option(
-    "--confirm",
-    "confirmations",
-    type=int,
-    metavar="N",
-    help="Noisy tasks: evaluate again N times at most, to believe what seems best; default: as needed.",
-)
+@retired_option("--beyond", is_flag=True, instead="without bound = true in the task a run goes on")
+@retired_option("--confirm", "confirmations", type=int, instead="repeats are made as needed")
 @click.option("--patience", type=int, metavar="N", help="Stop after N evaluations without a better candidate.")
 @click.option(
     "--selector",
@@ -104,17 +100,17 @@ def run(
     ./evogit-TASK. The same command again resumes it. Ctrl-C stops cleanly, a second one at once; nothing is lost.
     Without a limit it goes on until Ctrl-C, on a terminal only. With --detach it goes on when the terminal is closed.
 
-    --at begins a run as another one was at some moment, with all that it had done until then.
-
     Agents, selector and limits on models are those of the run's last start until others are given. Models that cost
     money are asked only after you agree, and for $5 at most unless you set a limit.
     """
-    settings = _settings(jobs, detached=detached, **chosen)
+    chosen |= {} if jobs is None else {"jobs": jobs}
+    settings = Settings(detached=detached, **chosen)  # type: ignore[arg-type]
     hooks.check()
     read = partial(resolve_run, task, repo, name, origin)
     target = meet(terminal, read(), server, read) if server.name else read()
     found, history = target.task, target.history
-    _refuse_idle(settings, found)
+    if settings.confirmations and not found.repeats:
+        raise UsageError(f"--confirm limits repeats, but scores of {found.name} are exact: [evaluator] has no repeats")
     before = _trusted(target, settings, asked, selector)
     anew = _begins_anew(target, settings)
     settings = replace(settings, selector=selector_before(selector, found, before))
@@ -122,7 +118,9 @@ def run(
     setup = resolve_agents(asked, settings, history, before, panel, private=target.private)
     programs = [spec.kind for spec in setup.settings.population if setup.programs.find(spec.kind)]
     found.check_trust(settings.sandbox, ", ".join([*setup.reached, *programs]))
-    _refuse_endless(settings, setup, watched=terminal.live and not detached)
+    if not (terminal.live and not detached) and not setup.will_end:
+        limits = ", ".join(f"--{limit}" for limit in settings.ends)
+        raise UsageError(f"expected a limit, since no terminal shows the run: {limits}")
     to_prepare = check_programs(setup)
     settings = confirm_costs(terminal, setup, found, target.repository, history, yes=asked.yes)
     prepare(terminal, setup, to_prepare)
@@ -157,11 +155,6 @@ def _trusted(target: RunTarget, settings: Settings, asked: AgentOptions, selecto
     return before
 
 
-def _settings(jobs: int | None, **chosen: object) -> Settings:
-    """What was chosen; without a number of jobs as many as usual."""
-    return Settings(**chosen, **({} if jobs is None else {"jobs": jobs}))  # type: ignore[arg-type]
-
-
 def _ready(terminal: Terminal, target: RunTarget, settings: Settings, *, anew: bool, durable: bool) -> Repository:
     """The repository of the run, made where there is none; warnings are said."""
     repository = place_to_run(target.task, target.repo, target.name)
@@ -173,9 +166,7 @@ def _ready(terminal: Terminal, target: RunTarget, settings: Settings, *, anew: b
     metric = target.history.metric if target.history.started else target.task.primary
     over_metrics, most = OVER_METRICS(settings.selector), bound(metric, settings.split)
     if most is not None and not settings.beyond and not over_metrics:
-        terminal.note(
-            f"the run ends when {metric.name} reaches {most:.10g}, the best possible value; --beyond continues"
-        )
+        terminal.note(f"the run ends when {metric.name} reaches {most:.10g}, the best possible value")
     return repository
 
 
@@ -187,7 +178,10 @@ def _end(terminal: Terminal, done: Done, end: RunEnd, hooks: Hooks) -> None:
     """
     end.reason = done.stopped.reason
     place = Place.of(done.run.context)
-    _report(terminal, place, done)
+    if terminal.json:
+        terminal.data(status_record(place.repository, place.history))
+    else:
+        terminal.show(ending(place, terminal, done))
     if done.stopped.reason == "interrupted":
         sys.exit(INTERRUPTED)
     hooks.end(place.history)
@@ -221,34 +215,6 @@ def _clear(terminal: Terminal, repository: Repository, history: History) -> None
     remove(repository, history.run)
     seed = (history.seed or "")[:7]
     terminal.note(f"{escape(history.run)} had only its seed {seed}, which failed: it begins anew", "yellow")
-
-
-def _report(terminal: Terminal, place: Place, done: Done) -> None:
-    if terminal.json:
-        terminal.data(status_record(place.repository, place.history))
-    else:
-        terminal.show(ending(place, terminal, done))
-
-
-def _refuse_endless(settings: Settings, setup: AgentSetup, *, watched: bool) -> None:
-    """Refuse to go on for ever where nobody sees it.
-
-    Raises:
-        UsageError: nothing ends the run, and it is drawn on no terminal.
-    """
-    if not watched and not setup.will_end:
-        limits = ", ".join(f"--{limit}" for limit in settings.ends)
-        raise UsageError(f"expected a limit, since no terminal shows the run: {limits}")
-
-
-def _refuse_idle(settings: Settings, task: Task) -> None:
-    """Refuse a limit on what never happens.
-
-    Raises:
-        UsageError: repeats are limited, but there are none.
-    """
-    if settings.confirmations and not task.repeats:
-        raise UsageError(f"--confirm limits repeats, but scores of {task.name} are exact: [evaluator] has no repeats")
 
 
 def _warn(terminal: Terminal, task: Task, repository: Repository) -> None:

@@ -7,21 +7,19 @@ import os
 import shutil
 import signal
 import sys
-from types import FrameType
 
 import click
 
 from evogit.cli.lines.view import SHORT, first_line
-from evogit.cli.options.shared import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
+from evogit.cli.locate_run import seed_tree, task_context
+from evogit.cli.options.shared import REVISION, name_option, sandbox_option, task_option, with_repo, with_terminal
 from evogit.cli.shell_terminal import Bridge, harmless
-from evogit.cli.task_context import seed_tree, task_context
 from evogit.cli.terminal import Terminal
 from evogit.core import NotFoundError, RefusedError, UsageError
 from evogit.review import SCHEMA, resolve
 from evogit.review.shell import inside
 from evogit.review.shell import shell as start_shell
 from evogit.review.uncommitted import candidate_files
-from evogit.sandbox import Completed
 from evogit.sandbox.session import Session
 
 BROKEN = 1
@@ -31,7 +29,7 @@ BROKEN = 1
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("rev", type=REVISION)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-@click.option("--task", type=TASK, help="The task (a name or a folder) where it cannot be found here.")
+@task_option
 @sandbox_option
 @name_option
 @with_repo
@@ -59,7 +57,7 @@ def shell(
     candidate = resolve(history, rev)
     files = asyncio.run(candidate_files(repository, found, seed_tree(found, repository, history), candidate.tree))
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _leave)  # so that sandbox and terminal are left in order
+        signal.signal(number, lambda number, _: sys.exit(128 + number))  # leaves sandbox and terminal in order
     with inside(found, files, sandbox) as session:
         if command:
             code = _run(terminal, session, command)
@@ -67,10 +65,6 @@ def shell(
             terminal.note(f"{candidate.commit[:SHORT]}  {first_line(candidate.title)}: changes are not kept")
             code = _talk(terminal, session)
     sys.exit(code)
-
-
-def _leave(number: int, frame: FrameType | None) -> None:
-    sys.exit(128 + number)
 
 
 def _run(terminal: Terminal, session: Session, command: tuple[str, ...]) -> int:
@@ -88,10 +82,6 @@ def _run(terminal: Terminal, session: Session, command: tuple[str, ...]) -> int:
             stream.flush()
     if done.detail:
         terminal.note(first_line(done.detail), "yellow")
-    return _code(done)
-
-
-def _code(done: Completed) -> int:
     if done.code is not None:
         return done.code
     return 128 + done.signal if done.signal else BROKEN

@@ -1,38 +1,76 @@
-"""`evogit show`: one candidate in full."""
+"""`evogit show`: one candidate in full, or the brief for improving it."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import click
 from msgspec import to_builtins
 from rich.text import Text
 
-from evogit.cli.lines import evidence
-from evogit.cli.lines.candidate import candidate_lines, changed_files, lost
+from evogit.cli.lines.candidate import (
+    candidate_lines,
+    changed_files,
+    lost,
+    missing_lines,
+    session_lines,
+    show_whole,
+)
 from evogit.cli.lines.view import View, first_line
-from evogit.cli.locate_run import Place
-from evogit.cli.options.shared import REVISION, with_run, with_terminal
+from evogit.cli.locate_run import Place, find_repository, open_place, task_of
+from evogit.cli.options.shared import REVISION, TASK, name_option, with_repo, with_terminal
+from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import escape
 from evogit.core import Candidate, FailedProposal, NotFoundError, UsageError
+from evogit.history import History
 from evogit.history.readded_lines import Readded
-from evogit.review import SCHEMA, candidate_record, resolve
+from evogit.repository import Repository
+from evogit.review import SCHEMA, candidate_record, open_run, resolve
 from evogit.review.evidence_files import gone, read, texts
+
+if TYPE_CHECKING:
+    from evogit.config import Task
+    from evogit.review.brief import Reader
 
 
 @click.command()
 @click.argument("rev", type=REVISION, required=False)
 @click.option("--move", type=click.IntRange(min=1), metavar="N", help="Not a candidate: the failed proposal of move N.")
 @click.option("--file", "file", metavar="NAME", help="Print one piece of evidence, such as transcript.txt, whole.")
-@with_run
+@click.option("--brief", is_flag=True, help="Show what an agent would be sent to improve REV; no model is asked.")
+@click.option("--agent", type=click.Choice(["editor", "coder", "program"]), help="With --brief: the kind of agent.")
+@click.option("--task", type=TASK, help="With --brief: the task's folder, if it is not found by itself.")
+@retired_option("--donor", type=REVISION, instead="a brief of `show --brief` is of one candidate")
+@retired_option("--context", type=click.IntRange(min=1_000), default=100_000, instead="briefs have 100,000 tokens")
+@name_option
+@with_repo
 @with_terminal
-def show(place: Place, terminal: Terminal, rev: str | None, move: int | None, file: str | None) -> None:
+def show(
+    repo: str | None,
+    name: str | None,
+    terminal: Terminal,
+    rev: str | None,
+    move: int | None,
+    file: str | None,
+    brief: bool,
+    agent: Reader | None,
+    task: str | None,
+    donor: str | None,
+    context: int,
+) -> None:
     """Show one candidate: parents, metrics, cost, what it changed, what the evaluator and the agent said.
 
     REV is `best`, `seed`, an agent's name or the beginning of an id. With --move: an attempt that made no candidate,
-    by its number in `evogit report`.
+    by its number in `evogit report`. With --brief: rules, goal, code, scores, and what was tried; REV is the best by
+    default, and in a repository with an evogit.toml and no run yet the commit at HEAD.
     """
+    if brief:
+        _show_brief(terminal, repo, name, task, rev, donor, agent or "editor", context)
+        return
     if (rev is None) == (move is None):
         raise UsageError("expected one of REV and --move N, got " + ("neither" if rev is None else "both"))
+    place = open_place(repo, name)
     if move is not None:
         _show_failed(place, terminal, move, file)
     elif rev is not None:
@@ -47,7 +85,7 @@ def _show_candidate(place: Place, terminal: Terminal, candidate: Candidate, file
     judged = read(place.repository, history.evidence.get(commit))
     session = read(place.repository, history.sessions.get(commit))
     if file is not None:
-        evidence.whole(terminal, {**judged, **session}, file, lost(place, commit))
+        show_whole(terminal, {**judged, **session}, file, lost(place, commit))
         return
     files, readded = changed_files(place, candidate), Readded(place.repository, history).by(candidate)
     more = {"children": list(history.phylogeny.children(commit)), "files": files, "readded": readded}
@@ -63,12 +101,12 @@ def _show_failed(place: Place, terminal: Terminal, move: int, file: str | None) 
     session = read(place.repository, failed.evidence)
     missing = gone(place.repository, place.history.run, failed.evidence)
     if file is not None:
-        evidence.whole(terminal, session, file, missing)
+        show_whole(terminal, session, file, missing)
     elif terminal.json:
         terminal.data({"schema": SCHEMA, **to_builtins(failed), "session": texts(session), "missing": missing})
     else:
-        told = evidence.session(failed.agent, session, lambda name: place.hint(f"show --move {move} --file {name}"))
-        terminal.show([*_failed(View.of(place.history, terminal), failed), *told, *evidence.missing(missing)])
+        told = session_lines(failed.agent, session, lambda name: place.hint(f"show --move {move} --file {name}"))
+        terminal.show([*_failed(View.of(place.history, terminal), failed), *told, *missing_lines(missing)])
 
 
 def _failed(view: View, failed: FailedProposal) -> list[Text]:
@@ -81,3 +119,50 @@ def _failed(view: View, failed: FailedProposal) -> list[Text]:
         Text(f"move {failed.move}, which made no candidate"),
         *table(((Text(f"  {name}", "dim"), text) for name, text in facts), "ll"),
     ]
+
+
+# --- briefs -------------------------------------------------------------------------------------------------------
+
+
+def _show_brief(
+    terminal: Terminal,
+    repo: str | None,
+    name: str | None,
+    task: str | None,
+    rev: str | None,
+    donor: str | None,
+    agent: Reader,
+    context: int,
+) -> None:
+    """Show a brief, and the tokens of each section: about four bytes each."""
+    from evogit.review.brief import written_brief  # agents take a while to load
+
+    repository = find_repository(repo)
+    found, history = _briefed(repository, repo, name, task)
+    parent = resolve(history, rev or ("best" if history.best else "seed"))
+    other = resolve(history, donor) if donor else None
+    written = written_brief(repository, found, history, parent, other, reader=agent, context=context)
+    if terminal.json:
+        parts = {"rules": written.rules, "sections": list(written.sections), "tokens": written.tokens}
+        terminal.data({"schema": SCHEMA, "run": history.run, "commit": parent.commit, **parts})
+        return
+    text = f"{written.rules}\n{written.text}"
+    terminal.show((Text(escape(line)) for line in text.removesuffix("\n").split("\n")), fit="ignore")
+    total = ("total", f"{sum(written.tokens.values()):,}", "tokens, about")
+    for line in table([*((heading, f"{count:,}") for heading, count in written.tokens.items()), total], "lrl"):
+        terminal.note(line, "dim")
+
+
+def _briefed(repository: Repository, repo: str | None, name: str | None, task: str | None) -> tuple[Task, History]:
+    """The task and the run; one that would begin, where there is none yet."""
+    from evogit.config import REPOSITORY_FILE, load_repository_task
+    from evogit.review.brief import beginning
+
+    if not repository.runs() and (repository.path / REPOSITORY_FILE).is_file():
+        own = load_repository_task(repository.path)
+        return own, beginning(repository, own, name or own.name)
+    history = open_run(repository, name).history
+    try:
+        return task_of(history.run, repo, task), history
+    except UsageError as error:
+        raise UsageError(f"{error}; here: evogit show --brief --task FOLDER") from error

@@ -1,30 +1,29 @@
-"""`evogit status` and `evogit best`: how a run stands."""
+"""`evogit status`: how a run stands, or all of them."""
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Sequence
+from typing import Any
 
 import click
 from msgspec.structs import replace
 from rich.text import Text
 
-from evogit.cli.lines.compare import best_against_seed
+from evogit.cli.lines.compare import best_against_seed, front_lines
 from evogit.cli.lines.contributions import choice_lines, contribution_tables, legend
-from evogit.cli.lines.counts import count_words
-from evogit.cli.lines.front import front_lines
-from evogit.cli.lines.hosts import host_lines, server_lines
-from evogit.cli.lines.next_steps import judge_commands, next_steps, take_command
-from evogit.cli.lines.runs import run_table
 from evogit.cli.lines.spending import outage_lines, spending_lines
+from evogit.cli.lines.summary import count_words, judge_commands, next_steps, take_command
 from evogit.cli.lines.view import SHORT, View, first_line
 from evogit.cli.locate_run import Place, find_repository, open_place, typed
-from evogit.cli.options.shared import name_option, with_repo, with_run, with_terminal
+from evogit.cli.options.shared import name_option, with_repo, with_terminal
+from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import count, escape
+from evogit.cli.text import age, count, escape, number
 from evogit.config.run_settings import DEFAULT_SELECTOR
-from evogit.core import NotFoundError
-from evogit.history import History
-from evogit.repository import Repository
+from evogit.core import NotFoundError, RepositoryError
+from evogit.history.standing import places
 from evogit.repository.faults import has_room
 from evogit.review import (
     SCHEMA,
@@ -37,7 +36,7 @@ from evogit.review import (
     status_record,
 )
 from evogit.review.json_records import host_records
-from evogit.review.run_list import RunOverview
+from evogit.review.run_list import RunList, RunOverview
 
 MOST_AGENTS = 24
 """Agents that are listed, so that the lines around them stay in sight."""
@@ -47,137 +46,147 @@ CONTRIBUTORS = 6
 
 
 @click.command()
-@click.option("--all-hosts", is_flag=True, help="Also what each host brought, and when it was heard of.")
+@click.option("--all", "everywhere", is_flag=True, help="List your runs in all repositories of this machine.")
+@click.option("--at", metavar="MOMENT", help="Show the best as of then: @N (N evaluations), a candidate, an entry.")
+@click.option("--best", "only_best", is_flag=True, hidden=True)
+@retired_option("--all-hosts", is_flag=True, instead="hosts are listed if there are several")
 @name_option
 @with_repo
 @with_terminal
-def status(repo: str | None, name: str | None, terminal: Terminal, all_hosts: bool) -> None:
+def status(
+    repo: str | None,
+    name: str | None,
+    terminal: Terminal,
+    everywhere: bool,
+    at: str | None,
+    only_best: bool,
+    all_hosts: bool,
+) -> None:
     """Show the state of a run: what was done, the best against the seed, where each agent is, what each contributed.
 
-    Without --name, where there are several runs, they are listed.
+    Several runs are listed, unless --name names one of them; with --all, or where there is no run, so are those of
+    other repositories. Runs that were removed are dropped from that list.
     """
-    repository = find_repository(repo)
-    if name is None and len(names := repository.runs()) > 1:
-        _list(terminal, repository, [RunOverview.of(repository, each) for each in names])
+    if not everywhere:
+        try:
+            repository = find_repository(repo)
+        except NotFoundError:
+            if repo is not None or at is not None or only_best or not RunList.of_person(os.environ).opened():
+                raise
+            everywhere = True
+    if everywhere:
+        listed = RunList.of_person(os.environ).opened()
+        runs = [
+            RunOverview.unreadable(each, opened)
+            if isinstance(opened, RepositoryError)
+            else RunOverview.of(opened, each.run)
+            for each, opened in listed
+        ]
+        _list(terminal, runs, [], folders=True)
+    elif at is not None or only_best:
+        _show_best(open_place(repo, name), terminal, at)
+    elif name is None and len(names := repository.runs()) > 1:
+        again = Text.assemble(("try  ", "dim"), typed(repository, f"status --name {names[0]}"))
+        _list(terminal, [RunOverview.of(repository, each) for each in names], [Text(""), again], folders=False)
     else:
         _show(open_place(repo, name), terminal, all_hosts=all_hosts)
 
 
-def _list(terminal: Terminal, repository: Repository, found: Sequence[RunOverview]) -> None:
+def _list(terminal: Terminal, runs: Sequence[RunOverview], after: Sequence[Text], *, folders: bool) -> None:
+    """List runs: at work since when, or why and when each ended."""
     if terminal.json:
-        terminal.data({"schema": SCHEMA, "runs": [each.record() for each in found]})
-        return
-    again = Text.assemble(("try  ", "dim"), typed(repository, f"status --name {found[0].history.run}"))
-    terminal.show([*run_table(found, folders=False), Text(""), again])
+        terminal.data({"schema": SCHEMA, "runs": [run.record() for run in runs]})
+    elif runs:
+        terminal.show([*run_table(runs, folders=folders), *after])
+    else:
+        terminal.note("no run was started here yet; begin one with `evogit run`")
 
 
-def _show(place: Place, terminal: Terminal, *, all_hosts: bool) -> None:
-    hosts = host_records(place.repository, place.history) if all_hosts else []
-    if terminal.json:
-        terminal.data({**status_record(place.repository, place.history), **({"hosts": hosts} if all_hosts else {})})
-        return
-    view = View.of(place.history, terminal)
-    lines = [
-        _headline(view),
-        *_manner(view),
-        _state(place),
-        *outage_lines(place.history),
-        *_room(place),
-        *server_lines(place),
-        *_workers(place),
-        _work(view),
-        Text(""),
-        *best_against_seed(view),
-        *front_lines(view),
-        Text(""),
-    ]
-    lines += [*host_lines(view, hosts), Text("")] if all_hosts else []
-    lines += [*_agents(view), Text("")]
-    if spending := spending_lines(view):
-        lines += [*spending, Text("")]
-    lines += [*_contributions(view), *choice_lines(view)]
-    terminal.show([*lines, *next_steps(place, *_worth_trying(place))])
-
-
-@click.command()
-@click.option("--at", metavar="MOMENT", help="As the run was then: @N (after N evaluations), a candidate or an entry.")
-@with_run
-@with_terminal
-def best(place: Place, terminal: Terminal, at: str | None) -> None:
-    """Show the best candidate against the seed, on the run's split and on the holdout."""
+def _show_best(place: Place, terminal: Terminal, at: str | None) -> None:
+    """Show the best candidate, now or at a moment, against the seed, on the run's split and on the holdout."""
     if at is not None:
         from evogit.review.forking import past  # with whole journals: seldom asked
 
         place = replace(place, history=past(place.repository, place.history.run, at))
     history = place.history
-    found = resolve(history, "best")
+    candidate = resolve(history, "best")
     if terminal.json:
-        known = status_record(place.repository, history)
+        record = status_record(place.repository, history)
         keys = ("run", "metric", "best", "seed", "gains", "gap_closed", "gap", "tied", "front")
-        extra = {key: known[key] for key in keys}
-        terminal.data({**candidate_record(history, found), **extra, "schema": SCHEMA})
+        terminal.data({**candidate_record(history, candidate), **{key: record[key] for key in keys}, "schema": SCHEMA})
         return
     view = View.of(history, terminal)
-    terminal.show([view.line(found), Text(""), *best_against_seed(view), *front_lines(view)])
+    terminal.show([view.line(candidate), Text(""), *best_against_seed(view), *front_lines(view)])
 
 
-def _worth_trying(place: Place) -> tuple[str, ...]:
-    history = place.history
-    if history.best not in (None, history.seed):
-        return ("graph", "diff", take_command(place), *judge_commands(place))
-    return ("log", "show seed", *judge_commands(place)) if history.seed else ("doctor",)
+def _show(place: Place, terminal: Terminal, *, all_hosts: bool) -> None:
+    hosts = host_records(place.repository, place.history)
+    if len(hosts) == 1 and not all_hosts:
+        hosts = []
+    if terminal.json:
+        terminal.data({**status_record(place.repository, place.history), **({"hosts": hosts} if hosts else {})})
+        return
+    view = View.of(place.history, terminal)
+    lines = [
+        *_headline(view),
+        *_state(place),
+        Text(f" {view.glyphs.dot} ".join(count_words(view.history)), "dim"),
+        Text(""),
+        *best_against_seed(view),
+        *front_lines(view),
+        Text(""),
+    ]
+    lines += [*host_lines(view, hosts), Text("")] if hosts else []
+    lines += [*_agents(view), Text("")]
+    if spending := spending_lines(view):
+        lines += [*spending, Text("")]
+    lines += [*_contributions(view), *choice_lines(view)]
+    history, steps = place.history, ["doctor"]
+    if history.seed:
+        improved = history.best not in (None, history.seed)
+        steps = [
+            *(("graph", "diff", take_command(place)) if improved else ("log", "show seed")),
+            *judge_commands(place),
+        ]
+    terminal.show([*lines, *next_steps(place, *steps)])
 
 
-def _headline(view: View) -> Text:
+def _headline(view: View) -> list[Text]:
+    """The run, its task and metric, and what is not as usual: where it came from, and how it searches."""
     history, dot = view.history, f" {view.glyphs.dot} "
-    started = history.started
+    started, forked = history.started, history.forked
     if started is None:
         raise NotFoundError(f"the run {history.run} has not started; begin it with `evogit run`")
     better = "higher" if history.metric.direction == "maximize" else "lower"
     parts = [f"task {first_line(started.task)}", f"split {history.split}", f"{history.metric.name}, {better} is better"]
     parts += ["judged: inside"] if started.judged == "inside" else []
-    return Text.assemble((history.run, "bold"), dot, dot.join(parts))
-
-
-def _manner(view: View) -> list[Text]:
-    """What is not as usual: where the run came from, and how it searches."""
-    history, forked = view.history, view.history.forked
-    parts = [f"forked from {first_line(forked.run)} at {forked.entry[:SHORT]}"] if forked else []
+    unusual = [f"forked from {first_line(forked.run)} at {forked.entry[:SHORT]}"] if forked else []
     selector = last_start(history).get("selector", DEFAULT_SELECTOR)
-    parts += [f"selector {first_line(selector)}"] if selector != DEFAULT_SELECTOR else []
-    return [Text(f" {view.glyphs.dot} ".join(parts))] if parts else []
+    unusual += [f"selector {first_line(selector)}"] if selector != DEFAULT_SELECTOR else []
+    head = Text.assemble((history.run, "bold"), dot, dot.join(parts))
+    return [head, Text(dot.join(unusual))] if unusual else [head]
 
 
-def _state(place: Place) -> Text:
-    engines = place.repository.engines(place.history.run).alive()
-    if engines:
-        return Text(f"running: {count(len(engines), 'engine')}", "green")
-    stopped = place.history.stopped
-    if stopped is None:
-        return Text("not running, and not stopped cleanly: `evogit run` resumes it", "yellow")
-    detail = f" ({first_line(stopped.detail)})" if stopped.detail else ""
-    return Text(f"stopped: {stopped.reason}{detail}", "red" if stopped.reason == "error" else "")
-
-
-def _room(place: Place) -> list[Text]:
-    """What an engine waits for that cannot even journal it."""
-    if has_room(place.repository.common):
-        return []
-    where = escape(str(place.repository.common))
-    return [Text(f"the disk is full, and an engine waits for room: less than 1 MiB is left at {where}", "yellow")]
-
-
-def _workers(place: Place) -> list[Text]:
-    """What the workers of engines at work do."""
+def _state(place: Place) -> list[Text]:
+    """Whether engines are at work, their room and workers; or why they stopped."""
+    engines, lines = place.repository.engines(place.history.run), outage_lines(place.history)
+    alive, stopped = engines.alive(), place.history.stopped
+    if alive:
+        state = Text(f"running: {count(len(alive), 'engine')}", "green")
+    elif stopped is None:
+        state = Text("not running, and not stopped cleanly: `evogit run` resumes it", "yellow")
+    else:
+        detail = f" ({first_line(stopped.detail)})" if stopped.detail else ""
+        state = Text(f"stopped: {stopped.reason}{detail}", "red" if stopped.reason == "error" else "")
+    if not has_room(place.repository.common):  # which an engine cannot even journal
+        where = escape(str(place.repository.common))
+        full = f"the disk is full, and an engine waits for room: less than 1 MiB is left at {where}"
+        lines.append(Text(full, "yellow"))
     rows = []
-    for worker in place.repository.engines(place.history.run).noted():
+    for worker in engines.noted():
         gone = f"gone {count(worker['gone'], 'time')}" if worker["gone"] else ""
         rows.append([Text("worker", "dim"), *(Text(first_line(worker[key])) for key in ("name", "doing")), Text(gone)])
-    return table(rows, "llll")
-
-
-def _work(view: View) -> Text:
-    return Text(f" {view.glyphs.dot} ".join(count_words(view.history)), "dim")
+    return [state, *lines, *server_lines(place), *table(rows, "llll")]
 
 
 def _agents(view: View) -> list[Text]:
@@ -185,7 +194,9 @@ def _agents(view: View) -> list[Text]:
     if history.seed is None:
         return []
     rows, names, own = [], agents(history), own_names(history)
-    for agent in _fittest(history, names):
+    values = {name: history.fitness(history.head(name)) for name in names}
+    ranked = sorted(names, key=lambda name: (values[name] is None, -history.metric.sign * (values[name] or 0.0)))
+    for agent in sorted(ranked[:MOST_AGENTS], key=names.index):
         candidate = history.phylogeny[history.head(agent)]
         cells = [view.glyph(candidate.commit), view.name(candidate.commit), view.score(candidate.commit)]
         who = first_line(f"{agent} {own.get(agent, '')}".rstrip())
@@ -207,10 +218,68 @@ def _contributions(view: View) -> list[Text]:
     return [*lines, Text(legend(view), "dim"), Text("")]
 
 
-def _fittest(history: History, names: list[str]) -> list[str]:
-    """Of many agents those with the fittest individuals, in the order of their names."""
-    sign = -1 if history.metric.direction == "maximize" else 1
-    known = {name: history.fitness(history.head(name)) for name in names}
-    ranked = sorted(names, key=lambda name: (known[name] is None, sign * (known[name] or 0.0)))
-    shown = set(ranked[:MOST_AGENTS])
-    return [name for name in names if name in shown]
+def run_table(runs: Sequence[RunOverview], *, folders: bool) -> list[Text]:
+    """Return how each run stands, with a header; `folders`: and the folder of its repository."""
+    heads = [Text(head, "dim") for head in ("run", "state", "evaluations", "best", "since", "in")]
+    columns = len(heads) if folders else len(heads) - 1
+    return table([row[:columns] for row in (heads, *map(_run_row, runs))], "llrrrl"[:columns])
+
+
+def _run_row(run: RunOverview) -> list[Text]:
+    history = run.history
+    best = history.fitness(history.best) if history.best else None
+    return [
+        Text(first_line(history.run), "bold"),
+        _run_state(run),
+        Text(f"{history.counts.evaluated:,}"),
+        Text("-" if best is None else number(best, places(history))),
+        Text(f"{age(time.time() - run.since)} ago"),
+        Text(escape(str(run.path)), "dim"),
+    ]
+
+
+def _run_state(run: RunOverview) -> Text:
+    if run.engines:
+        return Text("at work" + (f": {count(len(run.engines), 'engine')}" if run.engines[1:] else ""), "green")
+    if run.trouble:
+        return Text(f"cannot be read: {first_line(run.trouble)}", "red")
+    stopped = run.history.stopped
+    if stopped is None:
+        return Text("not stopped cleanly", "yellow")
+    return Text(f"ended: {stopped.reason}", "red" if stopped.reason == "error" else "")
+
+
+def server_lines(place: Place) -> list[Text]:
+    """When the run was exchanged with its Git server, and since when that fails; nothing without one."""
+    contact = place.repository.contact(place.history.run)
+    if contact is None:
+        return []
+    name, now = first_line(contact.remote), time.time()
+    met = f"exchanged {age(now - contact.met)} ago" if contact.met else "never exchanged"
+    lines = [Text(f"server {name}: {met}", "dim")]
+    if contact.failing:
+        tries = count(contact.tries, "attempt")
+        said = f"in vain for {age(now - contact.failing)}, {tries}: {first_line(contact.why)}"
+        lines = [Text(f"server {name}: {met}, {said}", "yellow")]
+    return [*lines, *(Text(f"  {first_line(note)}", "yellow") for note in contact.notes)]
+
+
+def host_lines(view: View, hosts: list[dict[str, Any]]) -> list[Text]:
+    """A line for each host; its last entry is told by its own clock."""
+    heads = ("host", "agents", "candidates", "evaluated", "records", "best", "", "decisions", "last entry")
+    return table([[Text(head, "dim") for head in heads], *(_host_row(view, each) for each in hosts)], "lrrrrrlrl")
+
+
+def _host_row(view: View, host: dict[str, Any]) -> list[Text | str]:
+    best = host["best"]["commit"] if host["best"] else None
+    numbers = [f"{host[name]:,}" for name in ("candidates", "evaluated", "records")]
+    last = f"{age(max(view.now - host['last'], 0))} ago" if host["last"] else "not here"
+    return [
+        first_line(host["host"]) + (" (here)" if host["here"] else ""),
+        f"{len(host['agents']):,}",
+        *numbers,
+        view.score(best) if best else "",
+        Text(best[:SHORT] if best else "", "yellow"),
+        f"{host['decisions']:,}",
+        Text(last, "dim"),
+    ]

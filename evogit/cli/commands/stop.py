@@ -7,7 +7,8 @@ import time
 import click
 
 from evogit.cli.locate_run import Place
-from evogit.cli.options.shared import with_run, with_terminal
+from evogit.cli.options.shared import reason_option, with_run, with_terminal
+from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count
 from evogit.core import Decision, RefusedError
@@ -15,16 +16,15 @@ from evogit.engine.stop_request import ALL
 from evogit.repository import clean
 from evogit.review import SCHEMA, decide
 
-PATIENCE = 10.0
-"""Seconds that a person waits for the engines unless they ask for longer."""
+PATIENCE_S = ALL + 10.0
+"""How long the engines are waited for: what is under way, and what they write in the end."""
 
-LOOK_EVERY = 0.1
-"""Seconds between two looks at who is still at work."""
+LOOK_EVERY_S = 0.1
 
 
 @click.command()
-@click.option("--wait", is_flag=True, help=f"Wait until all have ended; default: {PATIENCE:g} seconds at most.")
-@click.option("-m", "--reason", metavar="WHY", default="", help="Why; it is kept in the journal.")
+@retired_option("--wait", is_flag=True, instead="`evogit stop` waits until all have ended")
+@reason_option
 @with_run
 @with_terminal
 def stop(place: Place, terminal: Terminal, wait: bool, reason: str) -> None:
@@ -39,20 +39,14 @@ def stop(place: Place, terminal: Terminal, wait: bool, reason: str) -> None:
         raise RefusedError(f"no engine of this repository is at work on the run {run}, so there is nothing to stop")
     decide(place, Decision(kind="stop", by=place.repository.user, reason=clean(reason)))
     terminal.note(f"asked {count(len(asked), 'engine')} to stop; what is under way has {ALL:g} s")
-    until = None if wait else time.monotonic() + PATIENCE
+    until = None if wait else time.monotonic() + PATIENCE_S
     left = asked
     while left and (until is None or time.monotonic() < until):
-        time.sleep(LOOK_EVERY)
+        time.sleep(LOOK_EVERY_S)
         left = [engine for engine in engines.alive() if engine in asked]
     if terminal.json:
         terminal.data({"schema": SCHEMA, "run": run, "asked": asked, "at_work": left})
     elif left:
-        terminal.note(_still(place, len(left)))
+        terminal.note(f"{count(len(left), 'engine')} still at work; see `{place.hint('status')}`")
     else:
         terminal.note(f"{run} has stopped")
-
-
-def _still(place: Place, left: int) -> str:
-    place.journal.refresh()
-    judged = f"{count(len(place.history.pending), 'candidate')} to evaluate"
-    return f"{count(left, 'engine')} still at work, with {judged}; `{place.hint('status')}` tells, --wait waits"

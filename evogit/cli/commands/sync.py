@@ -10,7 +10,7 @@ from msgspec import to_builtins
 from rich.text import Text
 
 from evogit.cli.locate_run import find_repository
-from evogit.cli.options.remote import address, exchange
+from evogit.cli.options.run import address, exchange
 from evogit.cli.options.shared import name_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count, escape
@@ -60,16 +60,15 @@ def sync(repo: str | None, terminal: Terminal, name: str | None, remote: str | N
         told = {run: to_builtins(each) for run, each in done.items()}
         terminal.data({"schema": SCHEMA, "remote": server, "done": told, "failed": failed})
     else:
-        terminal.show([line for run, each in done.items() for line in _lines(run, server, each)])
+        lines, where = [], (f"({one_line(shown(server), 200)})", "dim")
+        for run, each in done.items():
+            came = f"{each.came:,} journal entries" if each.came else "nothing new"
+            went = "what was written here went" if each.went else "nothing new of this one went"
+            lines.append(Text.assemble((run, "bold"), f": {came} of other hosts came, {went} ", where))
+            lines += [Text(f"  {escape(note)}", "yellow") for note in each.notes]
+        terminal.show(lines)
     if failed:
         raise RepositoryError("; ".join(f"{run}: {why}" for run, why in failed.items()))
-
-
-def _lines(run: str, server: str, done: Exchanged) -> list[Text]:
-    came = f"{done.came:,} journal entries of other hosts came" if done.came else "nothing new of other hosts came"
-    went = "what was written here went" if done.went else "nothing new of this one went"
-    notes = (Text(f"  {escape(note)}", "yellow") for note in done.notes)
-    return [Text.assemble((run, "bold"), f": {came}, {went} ", (f"({one_line(shown(server), 200)})", "dim")), *notes]
 
 
 def _usual(repository: Repository, name: str | None) -> str:

@@ -38,7 +38,8 @@ def trust(terminal: Terminal, what: tuple[str, ...], below: bool, revoke: bool) 
     named = list(what)
     if revoke:
         for each in what:
-            _revoke(trust, each)
+            if not trust.remove(each):
+                raise NotFoundError(f"there is no record of {each}; `evogit trust` lists them")
     else:
         # a folder with the name of a digest is ./NAME: a stranger can foresee digests
         claims = [trust.offered(each) if is_digest(each) else _folder(each, below=below) for each in what]
@@ -62,11 +63,6 @@ def _folder(named: str, *, below: bool) -> Claim:
     if str(path) != os.path.abspath(named):  # noqa: PTH100 - resolve() would follow the links
         raise UsageError(f"{named} leads through a link to {path}; if you trust that, name it")
     return Claim("tree" if below else "folder", str(path))
-
-
-def _revoke(trust: Trust, named: str) -> None:
-    if not trust.remove(named):
-        raise NotFoundError(f"there is no record of {named}; `evogit trust` lists them")
 
 
 def _row(record: Mapping[str, str]) -> list[Text | str]:

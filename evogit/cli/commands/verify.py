@@ -12,10 +12,11 @@ import click
 from rich.text import Text
 
 from evogit.cli.lines.view import View, first_line
-from evogit.cli.locate_run import open_place, task_of
-from evogit.cli.options.shared import REVISION, TASK, name_option, sandbox_option, with_repo, with_terminal
+from evogit.cli.locate_run import Place
+from evogit.cli.options.shared import REVISION, with_judged_run, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape
+from evogit.config import Task
 from evogit.engine.comparability import changed_judge, judged_anew
 from evogit.history.standing import compare, decimals, value_of
 from evogit.review import SCHEMA, resolve
@@ -26,32 +27,25 @@ from evogit.review.verifying import verify as judge_again
 
 @click.command()
 @click.argument("revs", type=REVISION, nargs=-1, metavar="[REV]...")
-@click.option("--task", type=TASK, help="The task (a name or a folder) where it cannot be found here.")
-@sandbox_option
-@name_option
-@with_repo
+@with_judged_run
 @with_terminal
-def verify(
-    terminal: Terminal, repo: str | None, name: str | None, revs: tuple[str, ...], task: str | None, sandbox: str
-) -> None:
+def verify(place: Place, task: Task, terminal: Terminal, revs: tuple[str, ...], sandbox: str) -> None:
     """Evaluate REV (default: the best) again, on the run's split and the holdout, and compare with what is on record.
 
     A claim holds if the values repeat; for a noisy task, within noise. On the holdout any candidate can be evaluated,
     whether it is on record there or not. Nothing is recorded. Exit code 1: a claim
     does not hold, or a busy machine left a candidate too little CPU to tell.
     """
-    place = open_place(repo, name)
-    found = task_of(place.history.run, repo, task)
     history = place.history
     candidates = list({(each := resolve(history, rev)).commit: each for rev in revs or ("best",)}.values())
     check_verifiable(history, candidates)
-    changed = changed_judge(history, found)
+    changed = changed_judge(history, task)
     if changed is not None:
         terminal.note(first_line(judged_anew(changed)), "yellow")
     view, done = View.of(history, terminal), list[Verification]()
 
     async def judge() -> None:
-        async for each in judge_again(place.repository, history, found, candidates, sandbox):
+        async for each in judge_again(place.repository, history, task, candidates, sandbox):
             done.append(each)
             if not terminal.json:
                 terminal.show(_shown(view, each))

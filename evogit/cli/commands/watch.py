@@ -20,11 +20,11 @@ from rich.console import Group
 from rich.live import Live
 
 from evogit.cli.browser import Browser
+from evogit.cli.hooks import INTERRUPTED
 from evogit.cli.lines.summary import ending_of_others
 from evogit.cli.lines.view import StillView
 from evogit.cli.locate_run import Place, find_repository, open_place, run_at_work
 from evogit.cli.options.shared import name_option, with_repo, with_terminal
-from evogit.cli.run_end import INTERRUPTED
 from evogit.cli.screen import Now
 from evogit.cli.terminal import Terminal
 from evogit.cli.watch import INTERVAL_S, EventLines

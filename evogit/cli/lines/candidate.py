@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from rich.text import Text
 
-from evogit.cli.lines import evidence
-from evogit.cli.lines.view import SHORT, STYLES, View, first_line
+from evogit.cli.lines.view import MAX_LINE_CHARS, SHORT, STYLES, View, first_line
 from evogit.cli.locate_run import Place
-from evogit.cli.terminal import table
+from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import bar, count, escape, percent
-from evogit.core import Candidate, Evaluation, Metric
+from evogit.core import Candidate, Evaluation, Metric, NotFoundError
 from evogit.history.readded_lines import Readded
 from evogit.history.standing import OLD, Standing, decimals, value_of
+from evogit.repository.evidence import (
+    FEEDBACK,
+    SESSION,
+    ends_tell_most,
+    is_prompt,
+    is_transcript,
+    read_feedback,
+    session_facts,
+)
+from evogit.review import SCHEMA
 from evogit.review.decisions import said_of
-from evogit.review.evidence_files import gone, read
+from evogit.review.evidence_files import gone, read, texts
 
 CASES = 12
 """Cases whose values are shown."""
@@ -34,8 +43,8 @@ def candidate_lines(place: Place, view: View, candidate: Candidate) -> list[Text
     def command(name: str) -> str:
         return place.hint(f"show {commit[:SHORT]} --file {name}")
 
-    told = [*evidence.said(judged, command), *evidence.session(candidate.agent, session, command)]
-    return [*lines, *told, *evidence.missing(lost(place, commit))]
+    told = [*judged_lines(judged, command), *session_lines(candidate.agent, session, command)]
+    return [*lines, *told, *missing_lines(lost(place, commit))]
 
 
 def lost(place: Place, commit: str) -> str:
@@ -81,7 +90,9 @@ def _facts(view: View, candidate: Candidate, files: list[str], readded: Mapping[
         about = f"{known.comparison.words(view.places)} over {known.origin[:SHORT]}"
         facts.append(("gain", Text(about, STYLES[known.comparison.verdict])))
     if former:
-        facts.append(("before", _former(former)))
+        values = ", ".join(f"{escape(name)} {value:.6g}" for name, value in former.metrics.items())
+        text = f"{former.status}, as the task was then{f': {values}' if values else ''}"
+        facts.append(("before", Text(text, "dim")))
     return table(((Text(f"  {name}", "dim"), text) for name, text in facts), "ll")
 
 
@@ -95,12 +106,6 @@ def _status(known: Standing, evaluation: Evaluation | None, repeated: int) -> Te
     words += ["judged: inside"] if evaluation.judged == "inside" else []
     words += ["known from an equal candidate"] if evaluation.cached else []
     return Text(", ".join(words), "" if evaluation.ok else "red")
-
-
-def _former(evaluation: Evaluation) -> Text:
-    """What it was evaluated to be before the task changed."""
-    values = ", ".join(f"{escape(name)} {value:.6g}" for name, value in evaluation.metrics.items())
-    return Text(f"{evaluation.status}, as the task was then{f': {values}' if values else ''}", "dim")
 
 
 # --- what the evaluator said --------------------------------------------------------------------------------------
@@ -146,3 +151,76 @@ def _told(view: View, commit: str, value: float, metric: Metric, split: str | No
     margin = view.history.scores.margin(commit, split, metric.name)
     places = view.places if metric.primary and split is None else decimals(value, margins=[margin])
     return view.measured(value, margin, places)
+
+
+EXCERPT = 12
+"""Lines of each piece of evidence that are shown."""
+
+LONGEST = 240
+"""Characters of a line of an excerpt: some programs print all that they do as one."""
+
+ShowFile = Callable[[str], str]
+"""From the name of a file to the command line that prints it show_whole."""
+
+
+def show_whole(terminal: Terminal, files: Mapping[str, bytes], name: str, lost: str = "") -> None:
+    """Print one file, all of it; `lost` says why some are not here.
+
+    Raises:
+        NotFoundError: there is none of this name.
+    """
+    if name not in files:
+        known = f"one of {', '.join(map(escape, files))}" if files else f"no file, as {lost or 'none is kept'}"
+        if files and lost:
+            raise NotFoundError(f"expected {known}, got {name!r}; of others, {lost}")
+        raise NotFoundError(f"expected {known}, got {name!r}")
+    if terminal.json:
+        terminal.data({"schema": SCHEMA, "file": name, "text": texts(files)[name]})
+        return
+    terminal.show((Text(escape(line)) for line in texts(files)[name].splitlines()), fit="ignore")
+
+
+def judged_lines(files: Mapping[str, bytes], command: ShowFile) -> Iterator[Text]:
+    """What the evaluator judged_lines: the beginning of everything."""
+    for name, content in files.items():
+        feedback = read_feedback(content) if name == FEEDBACK else {}
+        lines = [f"{case}: {line}" for case, text in feedback.items() for line in text.splitlines()]
+        lines = lines or content.decode(errors="backslashreplace").splitlines()
+        yield Text("")
+        yield Text(f"  {escape(name.removesuffix('.json'))}", "dim")
+        yield from (Text(f"    {_short(line, MAX_LINE_CHARS)}") for line in lines[:EXCERPT])
+        if lines[EXCERPT:] or any(len(line) > MAX_LINE_CHARS for line in lines):
+            more = count(len(lines) - EXCERPT, "more line") if lines[EXCERPT:] else "more of these lines"
+            yield Text(f"    and {more}: {command(escape(name))}", "dim")
+
+
+def missing_lines(lost: str) -> Iterator[Text]:
+    """That there was more; nothing where there was not."""
+    if lost:
+        yield Text("")
+        yield Text(f"  {lost}", "dim")
+
+
+def session_lines(agent: str, files: Mapping[str, bytes], command: ShowFile) -> Iterator[Text]:
+    """What an agent was told, judged_lines and did: facts, then every file with its size and of most an excerpt."""
+    if not files:
+        return
+    facts = [(name, _short(text)) for name, text in session_facts(files.get(SESSION, b""))]
+    yield Text("")
+    yield Text(f"  session of {escape(agent)}", "dim")
+    yield from table(((Text(f"    {name}", "dim"), Text(text)) for name, text in facts), "ll")
+    shown = {name: content for name, content in files.items() if not (name == SESSION and facts)}
+    for name, content in shown.items():
+        text = "" if is_prompt(name) else content.decode(errors="backslashreplace")  # prompts are all alike
+        lines, at_end = [line for line in text.splitlines() if line.strip()], ends_tell_most(name)
+        lines = lines[-EXCERPT:] if at_end else lines[:EXCERPT]
+        where = f", {'ends' if at_end else 'begins'}:" if lines else ""
+        yield Text(f"    {escape(name)}, {count(len(content), 'byte')}{where}", "dim")
+        yield from (Text(f"      {_short(line)}") for line in lines)
+    name = max(files, key=lambda name: (is_transcript(name), name in shown) if files[name] else (False, False))
+    yield Text(f"    all of it:  {command(escape(name))}", "dim")
+
+
+def _short(text: str, most: int = LONGEST) -> str:
+    """The beginning of a line of foreign text, harmless."""
+    return escape(text if len(text) <= most else f"{text[:most]}...")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from rich.text import Text
 
-from evogit.cli.lines.view import SHORT, STYLES, View
+from evogit.cli.lines.view import SHORT, STYLES, View, first_line
 from evogit.cli.terminal import table
-from evogit.cli.text import count, percent
-from evogit.core import Metric
+from evogit.cli.text import count, escape, percent
+from evogit.core import Candidate, Metric
 from evogit.history import History
 from evogit.history.leaders import contender, tied
 from evogit.history.standing import compare, decimals, gap, value_of
+from evogit.review.json_records import front_record
 
 NAMED = 3
 """Candidates that are named of those which cannot be told apart from the best."""
@@ -19,7 +22,11 @@ NAMED = 3
 def versus(view: View, a: str, b: str, names: tuple[str, str]) -> list[Text]:
     """A table with a line per metric: the value of `a`, of `b`, and what `b` gains, for each split of both."""
     history = view.history
-    splits = [split for split in dict.fromkeys((history.split, "holdout")) if _judged(history, split, a, b)]
+    splits = []
+    for split in dict.fromkeys((history.split, "holdout")):
+        evaluations = (history.evaluation(commit, split) for commit in (a, b))
+        if any(evaluation and evaluation.ok for evaluation in evaluations):
+            splits.append(split)
     if not splits or history.started is None:
         return [Text("neither has a valid evaluation", "dim")]
     metrics = sorted(history.started.metrics, key=lambda metric: not metric.primary)
@@ -65,10 +72,6 @@ def _ties(history: History) -> list[Text]:
     return [Text(f"within noise of the best: {names}{more}", "yellow")]
 
 
-def _judged(history: History, split: str, *commits: str) -> bool:
-    return any((found := history.evaluation(commit, split)) is not None and found.ok for commit in commits)
-
-
 def _row(view: View, metric: Metric, splits: list[str], a: str, b: str) -> list[Text]:
     history = view.history
     cells = [Text(metric.name, "bold" if metric.primary else "")]
@@ -83,3 +86,44 @@ def _row(view: View, metric: Metric, splits: list[str], a: str, b: str) -> list[
         share = f" ({compared.relative})" if compared and compared.relative else ""
         cells.append(Text(compared.text(places) + share, STYLES[compared.verdict]) if compared else Text(""))
     return cells
+
+
+def patch_lines(patch: str) -> Iterator[Text]:
+    """A patch in Git's colours, its text made harmless."""
+    styles = {"+": "green", "-": "red", "@": "cyan", "d": "bold", "i": "bold"}
+    for line in patch.split("\n")[:-1] if patch else [" no difference"]:
+        style = "bold" if line.startswith(("--- ", "+++ ")) else styles.get(line[:1], "")
+        yield Text(escape(line.removesuffix("\r")), style, overflow="ignore")
+
+
+def change_lines(view: View, old: Candidate, new: Candidate, patch: str) -> list[Text]:
+    """Both candidates, their metrics, and the patch from one to the other."""
+    metrics = versus(view, old.commit, new.commit, (old.commit[:SHORT], new.commit[:SHORT]))
+    return [view.line(old), view.line(new), Text(""), *metrics, Text(""), *patch_lines(patch)]
+
+
+MEMBERS = 12
+"""Members of a front that are shown."""
+
+
+def front_lines(view: View) -> list[Text]:
+    """The unbeaten, metric by metric, on the run's split and the holdout; empty with a single objective."""
+    found = front_record(view.history)
+    if found is None:
+        return []
+    names = [each["name"] for each in found["objectives"]]
+    splits = [("metrics", "")]
+    splits += [("holdout", "holdout ")] if any(each["holdout"] for each in found["members"]) else []
+    rows = [["front", *(f"{title}{first_line(name)}" for _, title in splits for name in names)]]
+    for each in found["members"][:MEMBERS]:
+        values = [(each[split] or {}).get(name) for split, _ in splits for name in names]
+        rows.append([each["commit"][:SHORT], *("-" if value is None else f"{value:,.6g}" for value in values)])
+    head, *told = table(rows, "l" + "r" * (len(rows[0]) - 1))
+    head.stylize("dim")
+    rest = len(found["members"]) - MEMBERS
+    more = [Text(f"and {count(rest, 'more')} unbeaten", "dim")] if rest > 0 else []
+    volume, holdout = found["hypervolume"], found["holdout_hypervolume"]
+    if volume is not None:
+        beside = "" if holdout is None else f", on the holdout {holdout:.6g}"
+        more.append(Text(f"hypervolume over the seed {volume:.6g}{beside}"))
+    return [Text(""), head, *told, *more]

@@ -38,8 +38,13 @@ def contribution_tables(view: View, found: Mapping[str, Rows], most: int) -> Ite
             )
             rows = [row for row in rows[:most] if row["proposals"] or row["calls"]]
         if rows:
-            told = [[_name(view, what, row, own), *_cells(view, row)] for row in rows]
-            yield title, [[title, *heads(view)], *told], len(found[what]) - len(rows)
+            lines = [[title, *heads(view)]]
+            for row in rows:
+                kind = own.get(row["name"]) or row.get("kind", "")
+                name = first_line(f"{row['name']} {kind}".rstrip())
+                shown = view.model(row["name"]) if what == "models" else _cut(view, name)
+                lines.append([shown, *_cells(view, row)])
+            yield title, lines, len(found[what]) - len(rows)
 
 
 def heads(view: View) -> list[str]:
@@ -84,13 +89,6 @@ def _cells(view: View, row: Mapping[str, Any]) -> Sequence[str]:
         return [*counted, "-", "-", "-"]
     paid, each = row["dollars"], row["dollars_per_improvement"]
     return [*counted, _short(row["tokens"]), "?" if paid is None else money(paid), "-" if each is None else money(each)]
-
-
-def _name(view: View, what: str, row: Mapping[str, Any], own: Mapping[str, str]) -> str:
-    if what == "models":
-        return view.model(row["name"])
-    words = [row["name"], own.get(row["name"]) or row.get("kind", "")]
-    return _cut(view, first_line(" ".join(filter(None, words))))
 
 
 def _cut(view: View, name: str) -> str:

@@ -50,9 +50,12 @@ def event_line(view: View, event: Event) -> Text:
         case FailedProposal():
             return _line("no change", f"{first_line(event.agent)}: {first_line(event.reason)}")
         case Reserved():
-            return _line("asks", _asks(event))
+            tokens = f"{event.prompt + event.completion:,} tokens{_cost(event.dollars)}"
+            return _line("asks", f"{first_line(event.agent)}: {first_line(event.model)}, at most {tokens}")
         case Spent():
-            return _line("asked", _asked(event))
+            tokens = f"{event.prompt:,} + {event.completion:,} tokens{_cost(event.dollars)}"
+            failure = f": {first_line(event.failure)}" if event.failure else ""
+            return _line("asked", f"{first_line(event.agent)}: {first_line(event.model)}, {tokens}{failure}")
         case Tactic():
             return _line("tactic", f"{first_line(event.agent)}: {first_line(event.text or event.failure)}")
         case Compared():
@@ -73,17 +76,8 @@ def event_line(view: View, event: Event) -> Text:
             return _line("stopped", f"{event.reason} {first_line(event.detail)}".rstrip())
 
 
-def _asks(event: Reserved) -> str:
-    cost = "" if event.dollars is None else f", ${event.dollars:.4f}"
-    tokens = f"{event.prompt + event.completion:,} tokens"
-    return f"{first_line(event.agent)}: {first_line(event.model)}, at most {tokens}{cost}"
-
-
-def _asked(event: Spent) -> str:
-    tokens = f"{event.prompt:,} + {event.completion:,} tokens"
-    cost = "" if event.dollars is None else f", ${event.dollars:.4f}"
-    failure = f": {first_line(event.failure)}" if event.failure else ""
-    return f"{first_line(event.agent)}: {first_line(event.model)}, {tokens}{cost}{failure}"
+def _cost(dollars: float | None) -> str:
+    return "" if dollars is None else f", ${dollars:.4f}"
 
 
 def _verdict(event: Compared) -> str:

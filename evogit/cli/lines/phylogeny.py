@@ -34,10 +34,11 @@ def draw(view: View, shown: Collection[str]) -> list[Text]:
     hosts = {each.host for each in history.phylogeny} - {""}
     about += [count(len(hosts), "host")] if len(hosts) > 1 else []
     about += ["judged: inside"] if history.started and history.started.judged == "inside" else []
+    dotted = any(edge.inspiration for row in drawn for edge in row.edges)
     return [
         Text(f" {glyphs.dot} ".join(about), "dim"),
         *row_lines(view, drawn, HEADS),
-        *_legend(glyphs, len(history.phylogeny) - len(drawn), _has_inspirations(drawn)),
+        *_legend(glyphs, len(history.phylogeny) - len(drawn), dotted),
     ]
 
 
@@ -48,9 +49,10 @@ def row_lines(view: View, drawn: Sequence[Row], heads: Sequence[Text] = ()) -> l
     cells = [_cells(view, row, lane) for row, lane in zip(drawn, lanes(drawn, trunk), strict=True)]
     lines = table([heads, *cells] if heads else cells, "rrlrll")
     first = len(lines) - len(drawn)
-    finished = (
-        view.finish(line, row.candidate, _folded(view, row)) for line, row in zip(lines[first:], drawn, strict=True)
-    )
+    finished = []
+    for line, row in zip(lines[first:], drawn, strict=True):
+        folded = Text(f"  {view.glyphs.folded}{row.folded:,}" if row.folded else "", "dim")
+        finished.append(view.finish(line, row.candidate, folded))
     return [*lines[:first], *finished]
 
 
@@ -66,14 +68,6 @@ def _cells(view: View, row: Row, lane: Sequence[Cell]) -> list[Text]:
     ]
 
 
-def _has_inspirations(drawn: Sequence[Row]) -> bool:
-    return any(edge.inspiration for row in drawn for edge in row.edges)
-
-
-def _folded(view: View, row: Row) -> Text:
-    return Text(f"  {view.glyphs.folded}{row.folded:,}" if row.folded else "", "dim")
-
-
 def lane_text(view: View, commit: str, cells: Sequence[Cell], widest: int = WIDEST) -> Text:
     """The lines beside one candidate, of at most `widest` lanes."""
     text = Text()
@@ -81,18 +75,18 @@ def lane_text(view: View, commit: str, cells: Sequence[Cell], widest: int = WIDE
         if cell.node:
             text.append_text(view.glyph(commit))
         else:
-            upright = cell.broken and cell.ways == 3
-            text.append(view.glyphs.broken if upright else _line(view, cell), "dim")
+            line = view.glyphs.lines[cell.ways]
+            if cell.broken and cell.ways == 3:
+                line = view.glyphs.broken
+            elif cell.dotted and cell.ways == 12:
+                line = view.glyphs.dotted
+            text.append(line, "dim")
         level = view.glyphs.dotted if cell.dotted else view.glyphs.lines[12]
         text.append(level if cell.ways & 8 and after.ways & 4 else " ", "dim")
     if len(cells) > widest:
         text.append(view.glyphs.more, "dim")
     text.rstrip()
     return text
-
-
-def _line(view: View, cell: Cell) -> str:
-    return view.glyphs.dotted if cell.dotted and cell.ways == 12 else view.glyphs.lines[cell.ways]
 
 
 def _legend(glyphs: Glyphs, folded: int, dotted: bool) -> list[Text]:
@@ -104,17 +98,10 @@ def _legend(glyphs: Glyphs, folded: int, dotted: bool) -> list[Text]:
         (glyphs.promoted, "promoted"),
         (glyphs.pruned, "pruned"),
     ]
-    known = "  ".join(f"{glyph} {word}" for glyph, word in marks)
-    lines = [Text(f"{known}  two parents: merge or graft", "dim", overflow="fold")]
+    marked = "  ".join(f"{glyph} {word}" for glyph, word in marks)
+    lines = [f"{marked}  two parents: merge or graft"]
     if dotted:
-        lines.append(
-            Text(
-                f"{glyphs.dotted * 3} no parent, but what its agent was shown, and took lines from",
-                "dim",
-                overflow="fold",
-            )
-        )
+        lines.append(f"{glyphs.dotted * 3} no parent, but what its agent was shown, and took lines from")
     if folded:
-        text = f"{glyphs.folded} {count(folded, 'candidate')} folded: --expand ID, or --all"
-        lines.append(Text(text, "dim", overflow="fold"))
-    return lines
+        lines.append(f"{glyphs.folded} {count(folded, 'candidate')} folded: --all shows them")
+    return [Text(line, "dim", overflow="fold") for line in lines]

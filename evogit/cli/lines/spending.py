@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable
 
 from rich.text import Text
 
 from evogit.cli.lines.view import View, first_line
-from evogit.cli.terminal import Glyphs, table
+from evogit.cli.terminal import table
 from evogit.cli.text import bar, count, percent
 from evogit.history import History, Spending
 from evogit.history.state import OUTAGE
@@ -50,15 +51,11 @@ def spent_words(history: History) -> list[str]:
     words.append(
         f"{spent.tokens:,} tokens" + (f", {percent(spent.cached / spent.prompt)} cached" if spent.cached else "")
     )
-    return [*words, _dollars(spent), *_broken(spent)]
-
-
-def _broken(spent: Spending) -> list[str]:
-    """What is not known to be billed."""
-    if not spent.broken:
-        return []
-    cost = f", {money(spent.broken_dollars)} at most" if spent.broken_dollars else ""
-    return [f"included: {count(spent.broken, 'call')} that broke off{cost}"]
+    words.append(_dollars(spent))
+    if spent.broken:  # it is not known whether they are billed
+        cost = f", {money(spent.broken_dollars)} at most" if spent.broken_dollars else ""
+        words.append(f"included: {count(spent.broken, 'call')} that broke off{cost}")
+    return words
 
 
 def outage_lines(history: History) -> list[Text]:
@@ -75,30 +72,26 @@ def outage_lines(history: History) -> list[Text]:
 def spending_lines(view: View) -> list[Text]:
     """The bars of the limits, and each agent's use of models; empty for a run without limits and models."""
     history, glyphs = view.history, view.glyphs
-    bars = [_bar_line(use, glyphs) for use in uses(history, last_limits(history))]
+    lines = []
+    for use in uses(history, last_limits(history)):
+        drawn = bar(use.share, BAR, glyphs.full, glyphs.empty)
+        lines.append(Text.assemble(("budget  ", "dim"), (drawn, "cyan"), f"  {use_text(use)}"))
     if not history.spent.calls:
-        return bars
-    rows = [_row(who, view.model(model), spending) for who, model, spending in _spenders(history)]
-    total = Text(f" {glyphs.dot} ".join(spent_words(history)), "dim")
-    return [*bars, Text.assemble(("spent   ", "dim"), total), *table(rows, "llrrrrr")]
-
-
-def _bar_line(use: Use, glyphs: Glyphs) -> Text:
-    drawn = bar(use.share, BAR, glyphs.full, glyphs.empty)
-    return Text.assemble(("budget  ", "dim"), (drawn, "cyan"), f"  {use_text(use)}")
-
-
-def _spenders(history: History) -> Iterable[tuple[str, str, Spending]]:
+        return lines
+    spenders: Iterable[tuple[str, str, Spending]]
     if len(history.spent_by) <= MOST_ROWS:
-        return [(agent, model, spending) for (agent, model), spending in history.spent_by.items()]
-    models = spending_by_model(history).items()
-    return [(count(sum(name == model for _, name in history.spent_by), "agent"), model, s) for model, s in models]
-
-
-def _row(who: str, model: str, spending: Spending) -> list[Text | str]:
-    cached = percent(spending.cached / spending.prompt) if spending.prompt else "-"
-    cells = [count(spending.calls, "call"), f"{spending.failed:,} failed", f"{spending.tokens:,} tokens"]
-    return [Text(first_line(who), "dim"), model, _dollars(spending), *cells, f"{cached} cached"]
+        spenders = [(agent, model, spending) for (agent, model), spending in history.spent_by.items()]
+    else:
+        agents = Counter(model for _, model in history.spent_by)
+        models = spending_by_model(history).items()
+        spenders = [(count(agents[model], "agent"), model, spending) for model, spending in models]
+    rows: list[list[Text | str]] = []
+    for who, model, spending in spenders:
+        cached = percent(spending.cached / spending.prompt) if spending.prompt else "-"
+        cells = [count(spending.calls, "call"), f"{spending.failed:,} failed", f"{spending.tokens:,} tokens"]
+        rows.append([Text(first_line(who), "dim"), view.model(model), _dollars(spending), *cells, f"{cached} cached"])
+    total = Text(f" {glyphs.dot} ".join(spent_words(history)), "dim")
+    return [*lines, Text.assemble(("spent   ", "dim"), total), *table(rows, "llrrrrr")]
 
 
 def _dollars(spending: Spending) -> str:

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
+from msgspec import Struct
 from rich.text import Text
 
-from evogit.cli.foreground import Done
 from evogit.cli.lines.compare import best_against_seed
-from evogit.cli.lines.counts import count_words
-from evogit.cli.lines.ended import ended_because
-from evogit.cli.lines.next_steps import judge_commands, next_steps, take_command
 from evogit.cli.lines.spending import amount, outage_lines, spent_words
 from evogit.cli.lines.view import View, first_line
 from evogit.cli.locate_run import Place
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import clock, count, escape
 from evogit.config.run_settings import Total
+from evogit.core import Stopped
+from evogit.history import History
+from evogit.history.standing import compare
+from evogit.review.json_records import how_ended
 from evogit.review.reporting import remarks
+
+if TYPE_CHECKING:
+    from evogit.run import Run
+
+
+class Done(Struct, frozen=True):
+    """How a run went: `evaluated` candidates in `seconds` by this engine."""
+
+    run: Run
+    stopped: Stopped
+    seconds: float
+    evaluated: int
 
 
 def summary(place: Place, terminal: Terminal, done: Done) -> list[Text]:
@@ -82,3 +95,58 @@ def afterwards(place: Place) -> list[Text]:
         known.append(Text(f"the last proposal failed: {first_line(failed.reason)}", "yellow"))
         steps = (f"show --move {failed.move}", *steps)
     return [*known, where, *next_steps(place, "report", *steps, *judge_commands(place))]
+
+
+def ended_because(stopped: Stopped | None) -> str:
+    """Why a run ended, in one line; None: that was not journalled."""
+    if stopped is None:
+        return "not stopped cleanly; nothing that was journalled is lost"
+    told = f": {first_line(stopped.detail)}" if stopped.reason == "error" else ""
+    return how_ended(stopped) + told
+
+
+def next_steps(place: Place, *commands: str) -> list[Text]:
+    """Commands to try, as they are typed from here."""
+    return [Text.assemble(("try  " if i == 0 else "     ", "dim"), place.hint(each)) for i, each in enumerate(commands)]
+
+
+def take_command(place: Place) -> str:
+    """The command that takes the best one: onto the branch of a person whose repository it is, else as files.
+
+    One that is not better than the seed beyond noise is only looked at.
+    """
+    history = place.history
+    gain = compare(history.scores, history.best, history.seed) if history.best and history.seed else None
+    if gain is not None and gain.verdict != "better":
+        return "show best"
+    return "export best DIR" if place.repository.created else "land best --squash"
+
+
+def judge_commands(place: Place) -> tuple[str, ...]:
+    """The command with which people compare candidates, where these are not measured."""
+    return ("judge",) if place.history.strengths is not None else ()
+
+
+def count_words(history: History) -> list[str]:
+    """What was done so far, in a few words each, which add up.
+
+    What is evaluated or pending is the seed, the candidates among the proposals, and what people and `minimize` added.
+    """
+    counts = history.counts
+    words = [f"{counts.evaluated:,} evaluated", f"{counts.failed:,} failed"]
+    words += [count(counts.repeated, "repeat")] if counts.repeated else []
+    words += [f"{count(counts.references, 'evaluation')} of references"] if counts.references else []
+    words += [f"{counts.cached:,} cached"] if counts.cached else []
+    if counts.proposals:
+        parts = [count(counts.proposed, "candidate")]
+        alike = f" ({counts.alike:,} nearly the same)" if counts.alike else ""
+        parts += [count(counts.duplicates, "duplicate") + alike] if counts.duplicates else []
+        parts += [f"{counts.unusable:,} unusable"] if counts.unusable else []
+        parts += [f"{counts.unanswered:,} without a reply"] if counts.unanswered else []
+        words.append(f"{count(counts.proposals, 'proposal')}: {', '.join(parts)}")
+    words += [count(counts.tactics, "tactic")] if counts.tactics else []
+    others = len(history.phylogeny) - (history.seed is not None) - counts.proposed
+    words += [f"{others:,} by people or minimize"] if others else []
+    words += [f"{len(history.set_aside):,} set aside"] if history.set_aside else []
+    words += [f"{len(history.unmeasured):,} not measured (the machine was busy)"] if history.unmeasured else []
+    return [*words, *([f"{len(history.pending):,} pending"] if history.pending else [])]

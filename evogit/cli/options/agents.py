@@ -15,8 +15,7 @@ from msgspec.structs import replace
 from evogit.agents.population import check_kind
 from evogit.agents.programs.presets import PRESETS
 from evogit.agents.programs.registry import Programs, define
-from evogit.cli.options.output import OutputPath
-from evogit.cli.options.shared import Command
+from evogit.cli.options.shared import Command, OutputPath
 from evogit.config.custom_classes import check_located, is_own, located
 from evogit.config.run_settings import CALLS, AgentSpec, RunLimits, Settings, Total
 from evogit.config.user_settings import UserSettings, load_user_settings, settings_file
@@ -233,16 +232,15 @@ def _as_before(settings: Mapping[str, Any]) -> tuple[AgentSpec, ...]:
 
 
 def _by_settings(user: UserSettings) -> tuple[AgentSpec, ...]:
-    specs = tuple(AgentSpec(_found(each.kind), each.model, each.count) for each in user.agents)
-    return specs or (AgentSpec("mutator", count=MUTATORS),)
-
-
-def _found(kind: str) -> str:
-    """The kind of agents that settings name; a person's own file lies beside the settings, or where it says."""
-    if not is_own(kind):
-        return kind
-    file, _, name = kind.rpartition(":")
-    return f"{settings_file(os.environ).parent.absolute() / Path(file).expanduser()}:{name}"
+    """Return the agents of the settings; a user's own file lies beside the settings, or where it says."""
+    specs = []
+    for spec in user.agents:
+        kind = spec.kind
+        if is_own(kind):
+            file, _, name = kind.rpartition(":")
+            kind = f"{settings_file(os.environ).parent.absolute() / Path(file).expanduser()}:{name}"
+        specs.append(AgentSpec(kind, spec.model, spec.count))
+    return tuple(specs) or (AgentSpec("mutator", count=MUTATORS),)
 
 
 # --- what it may cost ---------------------------------------------------------------------------------------------

@@ -11,6 +11,9 @@ import click
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+import os
+from collections.abc import Iterator
+from pathlib import Path
 
 Command = Callable[..., Any]
 
@@ -29,6 +32,17 @@ sandbox_option = click.option(
     show_default=True,
     help="What isolates candidates; `none` does not isolate.",
 )
+
+
+jobs_option = click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(1),
+    default=lambda: os.cpu_count() or 1,
+    metavar="N",
+    help="Evaluations at a time; default: one per core.",
+)
+reason_option = click.option("-m", "--reason", metavar="WHY", default="", help="The reason, which is kept.")
 
 
 def with_terminal(command: Command) -> Command:
@@ -125,3 +139,57 @@ class TaskName(click.ParamType):  # type: ignore[type-arg]
 
 
 REVISION, TASK = Revision(), TaskName()
+
+task_option = click.option("--task", type=TASK, help="The task (a name or a folder), if it cannot be found here.")
+
+
+def with_judged_run(command: Command) -> Command:
+    """Give a command a run as `place`, the `task` by which candidates of it are evaluated, and a `sandbox`."""
+
+    @task_option
+    @sandbox_option
+    @name_option
+    @with_repo
+    @functools.wraps(command)
+    def wrapped(repo: str | None, name: str | None, task: str | None, **rest: Any) -> Any:
+        from evogit.cli.locate_run import open_place, task_of
+
+        place = open_place(repo, name)
+        return command(place=place, task=task_of(place.history.run, repo, task), **rest)
+
+    return wrapped
+
+
+class OutputPath(click.Path):
+    """A file or folder to write; a repository's own link must not lead the writing out of the repository.
+
+    Git keeps links: `report.html` of a clone may be one to `~/.bashrc`. In a folder the same holds for what is there.
+    """
+
+    def __init__(self, **kinds: bool) -> None:
+        super().__init__(path_type=Path, **kinds)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path; fail where a link in a repository leads out of it."""
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        for link in (link for each in (path, *_below(path)) for link in _links_out(each)):
+            target = os.path.realpath(link)
+            self.fail(f"{link} is a link out of the repository, to {target}; name that place itself", param, ctx)
+        return path
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Yield all links below a folder, but for those in Git folders, which no commit brings along."""
+    for place, folders, files in os.walk(folder):
+        yield from (path for name in (*folders, *files) if (path := Path(place, name)).is_symlink())
+        folders[:] = [name for name in folders if name != ".git"]
+
+
+def _links_out(path: Path) -> Iterator[Path]:
+    """Links on the way to `path` that lie in the working tree of a repository and lead out of it, or into `.git`."""
+    way = [path := Path(os.path.abspath(path)), *path.parents]  # noqa: PTH100 - resolve() would follow the links
+    for link in filter(Path.is_symlink, way):
+        tops = (top for top in link.parents if os.path.lexists(top / ".git"))
+        target = Path(os.path.realpath(link))
+        if ".git" in target.parts or not all(target.is_relative_to(os.path.realpath(top)) for top in tops):
+            yield link

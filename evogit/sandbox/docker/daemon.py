@@ -83,7 +83,7 @@ def plainly(doing: str) -> Iterator[None]:
     try:
         yield
     except ImageNotFound as error:
-        raise SandboxError(f"cannot {doing}: its image is gone; `evogit sandbox build` makes it again") from error
+        raise SandboxError(f"cannot {doing}: its image is gone; `evogit doctor build` makes it again") from error
     except HTTPError as error:
         said = str(getattr(error, "explanation", None) or error)
         meaning = next((meaning for words, meaning in REFUSALS.items() if words in said.lower()), "")

@@ -72,7 +72,7 @@ def half_made(
 ) -> Iterator[Any]:
     """A container of the image `source` that has not been started.
 
-    It is removed at the end; when we are killed, like workers by the next engine or `evogit sandbox clean`.
+    It is removed at the end; when we are killed, like workers by the next engine or `evogit clean`.
     """
     container = client.containers.create(
         source.id,

@@ -12,7 +12,6 @@ from rich.text import Text
 
 from evogit.agents import Background, Brief
 from evogit.agents.briefs import briefing
-from evogit.cli.asking.program_consent import confirm_logins
 from evogit.cli.lines.spending import amount, money
 from evogit.cli.lines.view import first_line
 from evogit.cli.options.agents import AgentSetup, costs
@@ -161,13 +160,16 @@ def consent(terminal: Terminal, offer: CostForecast, *, yes: bool) -> tuple[str,
     agreed = offer.agreed_before()
     for line in lines(offer, short=agreed or not offer.paid):
         terminal.note(line)
-    if not offer.paid or agreed or yes:
-        return offer.paid
+    if offer.paid and not (agreed or yes):
+        _ask_to_pay(terminal)
+    return offer.paid
+
+
+def _ask_to_pay(terminal: Terminal) -> None:
     if not terminal.interactive:
         raise RefusedError("this costs money, and there is no terminal to ask on; add --yes to agree to it")
     if not click.confirm("Send these files and accept these costs?", err=True):
         raise RefusedError("nothing was sent and nothing was changed")
-    return offer.paid
 
 
 def confirm_question(terminal: Terminal, model: Model, endpoint: str, sent: SentFiles, most: str, *, yes: bool) -> None:
@@ -179,30 +181,36 @@ def confirm_question(terminal: Terminal, model: Model, endpoint: str, sent: Sent
     if not endpoint:
         return
     terminal.note(_fact("model", f"{first_line(model.name)} at {first_line(endpoint)}, {_price(model)}"))
-    terminal.note(_fact("sent", _sent(sent)))
-    if sent.secret:
-        terminal.note(_fact("secret", f"not sent, as they hold credentials: {first_line(named(sent.secret))}"))
-    terminal.note(_fact("at most", most))
-    if yes or not costs(model):
-        return
-    if not terminal.interactive:
-        raise RefusedError("this costs money, and there is no terminal to ask on; add --yes to agree to it")
-    if not click.confirm("Send these files and accept these costs?", err=True):
-        raise RefusedError("nothing was sent and nothing was changed")
+    for line in (*_sent(sent), _fact("at most", most)):
+        terminal.note(line)
+    if not yes and costs(model):
+        _ask_to_pay(terminal)
 
 
 def lines(offer: CostForecast, *, short: bool) -> Iterator[Text]:
-    """What a person should know; `short`: only what is sent where."""
+    """Yield what the user should know; `short`: only what is sent where."""
+    reach = offer.reach
     for model, endpoint in offer.models:
         where = f"at {first_line(endpoint)}, {_price(model)}" if endpoint else "from a file: nothing is sent or paid"
         yield _fact("model", f"{first_line(model.name)} {where}")
     if any(endpoint for _, endpoint in offer.models):
-        yield _fact("sent", _sent(offer.reach))
-        if offer.reach.secret:
-            yield _fact("secret", _told_secret(offer.reach.secret))
+        yield from _sent(reach, "; shared = [...] in the task's file sends them")
     if not short:
-        yield _fact("a call", _call(offer))
+        price = dearest(offer)
+        tokens = f"about {reach.brief:,} tokens of question and {REPLY:,} of reply"
+        yield _fact("a call", tokens if price is None else f"{tokens}, {money(price)}")
         yield from _forecast(offer)
+
+
+def _sent(reach: SentFiles, remedy: str = "") -> Iterator[Text]:
+    """The files that are sent, and those that are not."""
+    names = ", ".join(map(first_line, sorted(reach.files)[:FIRST])) + " ..." * (len(reach.files) > FIRST)
+    kept = f"; {count(reach.kept, 'withheld file')} {'is' if reach.kept == 1 else 'are'} not" if reach.kept else ""
+    size = f"{sum(reach.files.values()):,} bytes at most"
+    yield _fact("sent", f"{count(len(reach.files), 'file')} of {size}: {names}{kept}")
+    if reach.secret:
+        secret = f"not sent, as they hold credentials: {first_line(named(reach.secret))}"
+        yield _fact("secret", secret + remedy)
 
 
 def _fact(name: str, text: str) -> Text:
@@ -215,26 +223,6 @@ def _price(model: Model) -> str:
     if model.price.free:
         return "free"
     return f"{money(model.price.prompt)} in and {money(model.price.completion)} out for a million tokens"
-
-
-def _sent(reach: SentFiles) -> str:
-    first = sorted(reach.files)[:FIRST]
-    names = ", ".join(map(first_line, first)) + (" ..." if len(reach.files) > FIRST else "")
-    kept = f"; {count(reach.kept, 'withheld file')} {'is' if reach.kept == 1 else 'are'} not" if reach.kept else ""
-    return f"{count(len(reach.files), 'file')} of {sum(reach.files.values()):,} bytes at most: {names}{kept}"
-
-
-def _told_secret(paths: Sequence[str]) -> str:
-    """A sentence on the files that hold credentials."""
-    return (
-        f"not sent, as they hold credentials: {first_line(named(paths))}; shared = [...] in the task's file sends them"
-    )
-
-
-def _call(offer: CostForecast) -> str:
-    price = dearest(offer)
-    tokens = f"about {offer.reach.brief:,} tokens of question and {REPLY:,} of reply"
-    return tokens if price is None else f"{tokens}, {money(price)}"
 
 
 def dearest(offer: CostForecast) -> float | None:
@@ -256,28 +244,18 @@ def _forecast(offer: CostForecast) -> Iterator[Text]:
         least = evaluations if proposals is None else min(evaluations, proposals)
         of = f"{amount(name, least)}, {_number(offer.calls)} calls for each"
         yield _fact("about", _use(offer, offer.calls * least, of))
+    most = offer.calls + offer.comparisons
+    price, tokens = dearest(offer), offer.reach.brief + REPLY
+    rates = {"proposals": most, "tokens": 1 / tokens, "dollars": 1 / price if price else None}
     limits = {name: left for name in offer.settings.ceilings if (left := _left(offer, name)) is not None}
-    calls = {name: calls for name, left in limits.items() if (calls := _calls(offer, name, left)) is not None}
+    calls = {name: left * rate for name, left in limits.items() if (rate := rates[name]) is not None}
     nearest = min(calls, key=lambda name: calls[name])
     if nearest == "proposals":
-        of = f"{amount(nearest, limits[nearest])}, {_number(_most(offer))} calls each"
+        of = f"{amount(nearest, limits[nearest])}, {_number(most)} calls each"
         guessed = any(spec.calls == PROGRAM_CALLS for spec in offer.settings.population)
         yield _fact("about" if guessed else "at most", _use(offer, calls[nearest], of))
     else:
         yield _fact("at most", f"{amount(nearest, limits[nearest])}, about {count(int(calls[nearest]), 'call')}")
-
-
-def _calls(offer: CostForecast, limit: str, left: float) -> float | None:
-    """How many calls a limit leaves, about; None if unknown."""
-    if limit == "proposals":
-        return _most(offer) * left
-    each = offer.reach.brief + REPLY if limit == "tokens" else dearest(offer)
-    return left / each if each else None
-
-
-def _most(offer: CostForecast) -> int:
-    """Calls for each candidate at most, but for the few questions whose answer is known: any may be asked twice."""
-    return offer.calls + offer.comparisons
 
 
 def _number(calls: int) -> str:
@@ -293,3 +271,52 @@ def _use(offer: CostForecast, calls: float, of: str) -> str:
 def _left(offer: CostForecast, name: Total) -> float | None:
     limit = offer.settings.totals[name]
     return None if limit is None else max(limit - used(offer.history, name), 0)
+
+
+def confirm_logins(terminal: Terminal, setup: AgentSetup, *, yes: bool) -> tuple[str, ...]:
+    """Show which programs get a login and a network, and ask unless that was agreed to; returns what is agreed.
+
+    Raises:
+        RefusedError: the answer is no, or there is no terminal to give one.
+    """
+    found = {spec.kind: setup.programs.find(spec.kind) for spec in setup.settings.population}
+    mounted = {kind: program for kind, program in found.items() if program and not program.metered}
+    agreed = tuple(f"{kind} with your login and a network" for kind in sorted(mounted))
+    for kind, program in mounted.items():
+        terminal.note(
+            f'{kind} works with copies of {", ".join(program.preset.login)} and a network (auth = "mount"): its '
+            "costs are neither counted nor limited, and what it runs can use that login and send the code anywhere",
+            "yellow",
+        )
+    if yes or set(agreed) <= set(setup.before.agreed):
+        return agreed
+    if not terminal.interactive:
+        raise RefusedError("there is no terminal to ask on; add --yes to allow it")
+    if not click.confirm("Allow this?", err=True):
+        raise RefusedError("nothing was sent and nothing was changed")
+    return agreed
+
+
+def check_programs(setup: AgentSetup) -> list[str]:
+    """Look for programs that need not be installed, before anybody agrees to anything; the kinds that are left.
+
+    Raises:
+        SandboxError: one is not there.
+        UsageError: there is no login.
+    """
+    kinds = dict.fromkeys(spec.kind for spec in setup.settings.population)
+    return [kind for kind in kinds if setup.programs.find(kind) and not setup.programs.check(kind)]
+
+
+def prepare(terminal: Terminal, setup: AgentSetup, kinds: Sequence[str]) -> None:
+    """Have what programs of these kinds need installed; the first time that takes a while.
+
+    Raises:
+        SandboxError: it cannot be had, or is not there.
+        UsageError: there is no login.
+    """
+    found = {kind: program for kind in kinds if (program := setup.programs.find(kind))}
+    for kind, program in found.items():
+        if wanted := (*program.environment.packages, *program.environment.setup):
+            terminal.note(f"preparing {kind}; the first time {', '.join(wanted)} is installed, which may take minutes")
+        setup.programs.prepare(kind)

@@ -18,6 +18,7 @@ from evogit.scaffold.repository_files import Choices, fetches
 
 DEFAULT_READ = {"cpu_seconds": "cpu"}
 """What is measured where no benchmark prints a number: the sandbox counts it, so it is hard to forge."""
+SAME = "What the code does must stay the same; its tests must pass."
 BY_PYTHON: dict[str, Direction] = {"speedup": "maximize"}
 """The metric of the Python evaluator that `init` writes."""
 
@@ -65,11 +66,16 @@ def choose(
     directions = BY_PYTHON if given.python else {metric: _direction(given, metric, reads[metric]) for metric in reads}
     said = [metric for metric in directions if metric in (*given.maximize, *given.minimize)]
     primary = next(iter(said or directions))
-    editable, withheld = _editable(given, project, paths), _withheld(given)
+    editable, withheld = _editable(given, project, paths), given.withheld
+    if given.ask and not withheld:
+        question = "Agents are not shown (Enter: all is shown)"
+        withheld = click.prompt(question, default="", show_default=False, value_proc=_globs, err=True)
     prefix = f"{directory}/" if directory else ""
+    verb = "Raise" if directions[primary] == "maximize" else "Lower"
+    goal = f"{verb} {primary}, as the evaluator measures it. {SAME}"
     return Choices(
-        name=given.name or _name(folder),
-        goal=given.goal or _answer(given, "--goal", "Goal", _goal(primary, directions[primary])),
+        name=given.name or re.sub(r"[^a-z0-9]+", "-", folder.name.lower()).strip("-")[:60] or "project",
+        goal=given.goal or _answer(given, "--goal", "Goal", goal),
         editable=tuple(prefix + glob for glob in editable),
         withheld=tuple(prefix + glob for glob in withheld),
         excluded=tuple(prefix + glob for glob in given.excluded),
@@ -200,13 +206,6 @@ def _prepare(given: Given, project: Project, with_docker: bool) -> str:
     return _asked(f"Command that installs or builds, once{network}", found) if given.ask else found
 
 
-def _withheld(given: Given) -> tuple[str, ...]:
-    if given.withheld or not given.ask:
-        return given.withheld
-    question = "Agents are not shown (Enter: all is shown)"
-    return tuple(click.prompt(question, default="", show_default=False, value_proc=_globs, err=True))
-
-
 def _globs(text: str) -> tuple[str, ...]:
     """Globs as a shell reads words; click asks again where a question was answered with something else."""
     try:
@@ -238,12 +237,3 @@ def _answer(given: Given, option: str, question: str, found: str) -> str:
 
 def _written(reads: Mapping[str, str]) -> str:
     return next(f"{metric}={how}" for metric, how in reads.items())
-
-
-def _goal(metric: str, direction: Direction) -> str:
-    verb = "Raise" if direction == "maximize" else "Lower"
-    return f"{verb} {metric}, as the evaluator measures it. What the code does must stay the same; its tests must pass."
-
-
-def _name(folder: Path) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", folder.name.lower()).strip("-")[:60] or "project"

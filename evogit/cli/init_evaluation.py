@@ -108,7 +108,8 @@ def _measured(task: Task, judged: SeedEvaluation) -> Iterator[Text]:
     yield from (Text(f"  {escape(line)}", "dim") for each in sources for line in each.lines())
     yield from (Text(escape(each.unread), "yellow") for each in sources if each.unread)
     yield from _repeated(task, judged)
-    if evaluation.metrics[task.primary.name] == 1 and _is_a_share(task):
+    how = task.command.reads[task.primary.name].how if task.command else ""
+    if evaluation.metrics[task.primary.name] == 1 and how in ("exit", "junit"):  # shares
         yield Text(f"No candidate can have more {task.primary.name} than HEAD: choose another metric.", "yellow")
 
 
@@ -135,11 +136,6 @@ def _repeated(task: Task, judged: SeedEvaluation) -> Iterator[Text]:
     else:
         yield Text("With repeats = 0 such noise is taken for progress: set repeats in [evaluator]", "yellow")
     yield from (Text(escape(said), "dim") for said in told_provable(task, judged))
-
-
-def _is_a_share(task: Task) -> bool:
-    """Whether the primary metric cannot be more than 1."""
-    return task.command is not None and task.command.reads[task.primary.name].how in ("exit", "junit")
 
 
 def _failed(task: Task, judged: SeedEvaluation) -> Iterator[Text]:

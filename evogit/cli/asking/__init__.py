@@ -1,1 +1,0 @@
-"""What a person is asked, and told first, before something is done."""

@@ -1,0 +1,51 @@
+"""Commands and options of the last release still work, and print the new name on stderr alone."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from evogit.cli.renamed import COMMANDS, OPTIONS, renamed_options
+from tests.cli.conftest import Cli, Small
+
+ARGUMENTS = {
+    "best": "--json",
+    "runs": "--json",
+    "brief": "--help",
+    "decisions": "--json",
+    "graft": "a2 best --dry-run --json",
+    "drop": "a2 a2 --dry-run --json",
+    "eval": "--help",
+    "fsck": "--json",
+    "sandbox build": "--help",
+    "sandbox check": "--help",
+    "sandbox clean": "--help",
+    "sandbox": "--help",
+    "gc": "--json",
+    "rm": "toy --dry-run --json",
+    "attach": "--json",
+    "plot": "best -o best.svg",
+}
+
+
+@pytest.mark.parametrize("old", COMMANDS)
+def test_an_old_command_runs_and_says_the_new_one(cli: Cli, small: Small, old: str) -> None:
+    arguments = ARGUMENTS[old].split()
+    done = cli(*old.split(), *arguments, cwd=small.folder)
+    new = cli(*COMMANDS[old], *arguments, cwd=small.folder)
+    assert (done.code, done.out) == (new.code, new.out)
+    first, rest = done.err.split("\n", 1)
+    assert re.findall(r"`evogit ([^`]*)`", first)[0] == old
+    assert rest == new.err
+
+
+def test_an_old_option_is_given_its_new_name() -> None:
+    for (command, old), new in OPTIONS.items():
+        joined = f"{new}=x" if new.startswith("--") else f"{new}x"
+        assert renamed_options(command, [old, f"{old}=x", "--", old])[0] == [new, joined, "--", old]
+
+
+def test_a_retired_option_still_works_and_is_named(cli: Cli, small: Small) -> None:
+    done = cli("status", "--all-hosts", "--json", cwd=small.folder)
+    assert (done.code, len(done.json["hosts"]), done.err.split()[0]) == (0, 1, "--all-hosts")
