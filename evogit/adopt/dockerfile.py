@@ -21,6 +21,7 @@ from evogit.adopt.foreign_task import EXECUTABLE, PLAIN, VIEW, File, may_link
 from evogit.adopt.packages import commands, debian, has_version, installed, lists, requirements_of, statements, words
 from evogit.config.values import matches
 from evogit.contained import MAX_LINE_CHARS
+from evogit.text import one_line
 
 MAX_CHARS = 1 << 16
 """Characters of a Dockerfile that are read."""
@@ -335,12 +336,8 @@ def _is_idle(command: str) -> bool:
 def told_undone(undone: Sequence[str], whose: str) -> Iterator[str]:
     """Yield the note that names the commands of an image that are not done here."""
     if undone:
-        shown = [
-            text if len(text) <= MAX_COMMAND_CHARS else f"{text[:MAX_COMMAND_CHARS]}..."
-            for text in undone[:MAX_COMMANDS]
-        ]
+        named = ", ".join(f'"{one_line(text, MAX_COMMAND_CHARS)}"' for text in undone[:MAX_COMMANDS])
         more = f" and {len(undone) - MAX_COMMANDS} more" if undone[MAX_COMMANDS:] else ""
-        named = ", ".join(f'"{text}"' for text in shown)
         yield f"{whose} has {named}{more}, which is not done here: files that it makes are missing; {BUILD}"
 
 

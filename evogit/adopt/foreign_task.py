@@ -121,6 +121,14 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
             yield from ((f"seed/{path}", file) for path, file in beside.items() if path not in self.seed)
 
     def _toml(self, *, outside: bool) -> str:
+        reads = f"read.{self.metric} = {json.dumps(self.read)}"
+        python = [
+            'kind = "python"',
+            'file = "evaluator/evaluate.py"',
+            f"requirements = {json.dumps(self.requirements)}",
+        ]
+        command = ['kind = "command"', f"command = {json.dumps(self.command)}", reads]
+        links = ", ".join(f"{json.dumps(path)} = {json.dumps(leads)}" for path, leads in self.links.items())
         rows = [
             f"# Made by `evogit new --from` from {self.origin}.",
             *(OUTSIDE if outside else INSIDE),
@@ -132,30 +140,20 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
             *([f'measures = "{kind}"'] if (kind := measure_of(self.metric)) else []),
             "",
             "[evaluator]",
-            *(self._python() if outside else self._command()),
+            *(python if outside else command),
             f"repeats = {REPEATS} # unless those of the seed agree to the last digit",
             *([f"ignored_failures = {json.dumps(SCORED_FAILURES)}"] if SHIMS in self.command else []),
             "",
             "[sandbox]",
             f"timeout = {self.timeout:g}",
             f"cpu = {CORES * self.timeout:g}",
-            f'memory = "{_size(self.memory)}"',
-            f'disk = "{_size(self.disk)}"',
+            f'memory = "{self.memory}m"',
+            f'disk = "{self.disk}m"',
             "pids = 256",
             f"packages = {json.dumps(self.packages)}",
+            *([f"links = {{ {links} }}"] if self.links else []),
         ]
-        if self.links:
-            inside = ", ".join(f"{json.dumps(path)} = {json.dumps(leads)}" for path, leads in self.links.items())
-            rows.append(f"links = {{ {inside} }}")
         return "\n".join(rows) + "\n"
-
-    def _python(self) -> list[str]:
-        needs = f"requirements = {json.dumps(self.requirements)}"
-        return ['kind = "python"', 'file = "evaluator/evaluate.py"', needs]
-
-    def _command(self) -> list[str]:
-        reads = f"read.{self.metric} = {json.dumps(self.read)}"
-        return ['kind = "command"', f"command = {json.dumps(self.command)}", reads]
 
     def write(self, folder: Path, *, outside: bool = False) -> None:
         """Write the task folder, with an evaluator `outside` of the sandbox or in it.
@@ -207,10 +205,6 @@ def remove_kept(unused: float) -> Iterator[tuple[str, int]]:
             size = sum(path.lstat().st_size for path in folder.rglob("*"))
             shutil.rmtree(folder)
             yield folder.name, size
-
-
-def _size(megabytes: int) -> str:
-    return f"{megabytes}m" if megabytes % 1024 else f"{megabytes // 1024}g"
 
 
 def _stand_ins() -> Iterator[tuple[str, File]]:

@@ -14,14 +14,13 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 
 from evogit.agents import Background, Brief, NoUsableChangeError, Proposal
-from evogit.agents.allowance import SessionAllowance
 from evogit.agents.briefs import briefing
 from evogit.agents.briefs.digest import listed
 from evogit.agents.editing.blocks import EditError
 from evogit.agents.editing.calls import Edits, read_calls
 from evogit.agents.editing.reply import reason_of
 from evogit.agents.editing.tools import ToolResults, ToolSession
-from evogit.agents.model_agent import ModelAgent
+from evogit.agents.model_agent import ModelAgent, SessionAllowance
 from evogit.config.run_settings import TURNS
 from evogit.llm import Account, Message, Model, ModelError, Question, RunEndsError, SpendingLimitError, estimate_tokens
 from evogit.repository.evidence import PROMPT, TRANSCRIPT, kept_text, numbered

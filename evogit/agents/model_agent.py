@@ -1,16 +1,32 @@
-"""What agents that ask models have in common: a choice among models, and a look back when nothing helps."""
+"""The choice among models, the look back when nothing helps, and the limit of a session, for agents that ask models."""
 
 from __future__ import annotations
 
+import asyncio
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evogit.agents import Advice, Agent, Brief, ModelCredit, NoUsableChangeError
 from evogit.agents.briefs import briefing
-from evogit.llm import Message, Model, ModelError, Question, RunEndsError, SpendingLimitError
+from evogit.llm import (
+    Account,
+    Limit,
+    Message,
+    Model,
+    ModelError,
+    Question,
+    Reservation,
+    RunEndsError,
+    SpendingLimitError,
+    TokenUsage,
+)
+from evogit.llm.bounds import LEAST_REPLY
 from evogit.repository.evidence import PROMPT, REPLY, kept_text, numbered
 from evogit.text import cut
 
@@ -67,7 +83,17 @@ UNKNOWN = Score(gain=0.0, doubt=math.inf, cheap=1.0)  # of a model of which no m
 
 
 def scores(models: Sequence[str], merits: Mapping[str, ModelCredit]) -> dict[str, Score]:
-    """The score of each of these models."""
+    """Return the score of each model by the bandit of ShinkaEvolve (Lange, Imajuku & Cetin 2025, arXiv 2509.19349).
+
+    It is an upper confidence bound on what a model gained over the better one of parent and seed, weighed by cost:
+
+        score = (1 - w) * (gain + sqrt(ln t / n * 1/4)) + w * cheapest / cost
+
+    n are the moves of a model, older ones counting less, t those of all; cost is what a move of it takes, cheapest that
+    of the cheapest one. The bound is UCB1-TUNED's (Auer, Cesa-Bianchi & Fischer 2002, "Finite-time analysis of the
+    multiarmed bandit problem"), with the largest variance that a number from 0 to 1 can have. Moves in flight are not
+    counted, so that the same evaluated candidates give the same choice.
+    """
     known = {model: merits[model] for model in models if model in merits}
     moves = max(math.fsum(merit.moves for merit in known.values()), 2.0)
     costs = _costs(known)
@@ -110,3 +136,78 @@ def _costs(known: Mapping[str, ModelCredit]) -> dict[str, float]:
     """What a move of each takes: dollars, or tokens where a price is not known."""
     dollars = {model: merit.dollars for model, merit in known.items() if merit.dollars is not None}
     return dollars if len(dollars) == len(known) else {model: merit.tokens for model, merit in known.items()}
+
+
+LOOK_AGAIN = 0.5
+"""Seconds between two looks at whether the run goes on, while a question waits for others of its session."""
+
+
+@dataclass(slots=True)
+class SessionAllowance:
+    """The account of the move, with a limit of the session's own on tokens, which is kept in the same way.
+
+    What a question has at most is `held` until it is charged, so that questions in flight never exceed it together.
+    """
+
+    account: Account
+    most: int
+    used: int = 0
+    held: int = 0
+    _counted: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def check(self) -> None:
+        """Allow one more attempt."""
+        if self.used >= self.most:
+            raise SpendingLimitError(f"the session used its {self.most:,} tokens")
+        self.account.check()
+
+    async def reserve(self, model: Model, worst: TokenUsage) -> Reservation:
+        """Set aside what an attempt may take at most, of the session's tokens and of the run's."""
+        reply = await self._room(worst)
+        self.held += (held := worst.prompt + reply)
+        try:
+            reservation = await self.account.reserve(model, replace(worst, completion=reply))
+        except BaseException:
+            self._release(held)
+            raise
+        return replace(reservation, held=held, most=reply)
+
+    async def _room(self, worst: TokenUsage) -> int:
+        """Tokens of a reply that the session has left; waits for questions in flight where these may give some back."""
+        least = min(worst.completion, LEAST_REPLY)
+        while True:
+            self.check()
+            reply = min(worst.completion, self.most - self.used - self.held - worst.prompt)
+            if reply >= (worst.completion if self.held else least):
+                return reply
+            if not self.held:
+                raise SpendingLimitError(f"what is left of the session's {self.most:,} tokens is not enough to ask")
+            self._counted.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_AGAIN):
+                    await self._counted.wait()
+
+    def _release(self, held: int) -> None:
+        self.held -= held
+        self._counted.set()
+
+    async def pause(self, seconds: float) -> None:
+        """Wait so many seconds, or until the run ends."""
+        await self.account.pause(seconds)
+
+    async def wait_out(self, model: Model, why: str, seconds: float) -> bool:
+        """Wait for an endpoint that is down as the run does."""
+        return await self.account.wait_out(model, why, seconds)
+
+    def exhaust(self, limit: Limit) -> None:
+        """Count what is left of a limit of the run as used up."""
+        self.account.exhaust(limit)
+
+    def charge(
+        self, model: Model, usage: TokenUsage, failure: str = "", reservation: Reservation | None = None
+    ) -> None:
+        """Count one attempt; one whose tokens nobody told counts as what was held for it."""
+        held = reservation.held if reservation else 0
+        self.used += max(usage.prompt + usage.completion, held if usage.estimated else 0)
+        self._release(held)
+        self.account.charge(model, usage, failure, reservation)

@@ -283,7 +283,7 @@ def _look():
                 content = file.read()
         except OSError:
             continue
-        if not path.startswith("/proc/") or b"fork_server_main" in content:
+        if not path.startswith("/proc/") or b"evaluator_main" in content:
             print("reads the evaluator:", path)
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from evogit.agents import Background, Relative
 from evogit.agents.briefs.ancestry import START, Ancestry
-from evogit.agents.briefs.reports import telling
+from evogit.agents.briefs.digest import telling
 from evogit.config import Task
 from evogit.core import Candidate, Decision, Metric, RepositoryError
 from evogit.credentials import Redactor

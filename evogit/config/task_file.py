@@ -19,23 +19,9 @@ from pydantic import (
     model_validator,
 )
 
+from evogit.config.fields import Duration, Glob, Module, Package, Place, Size, Word
 from evogit.config.names import SYSTEM
-from evogit.config.values import (
-    STRENGTH,
-    Duration,
-    Gate,
-    Glob,
-    MetricReader,
-    Module,
-    Package,
-    Place,
-    Size,
-    Word,
-    failure_signs,
-    is_safe_path,
-    nearest,
-    problem,
-)
+from evogit.config.values import STRENGTH, Gate, MetricReader, failure_signs, is_safe_path, nearest, problem
 from evogit.contained import MAX_TEXT_BYTES, file_at, has_file, toml_of
 from evogit.core import ConfigError, Direction, Measure
 

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, ValidationError, field_validator
 
-from evogit.config.values import Duration, Package, Place, Size, Word, nearest, problem
+from evogit.config.fields import Duration, Package, Place, Size, Word
+from evogit.config.values import nearest, problem
 from evogit.core import ConfigError
 
 Dollars = Annotated[FiniteFloat, Field(ge=0)]

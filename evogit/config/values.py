@@ -8,10 +8,9 @@ import math
 import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from msgspec import Struct, to_builtins
-from pydantic import AfterValidator, BeforeValidator, StringConstraints
 
 from evogit.core import Measure, shown
 from evogit.repository.paths import is_git_folder
@@ -250,32 +249,3 @@ def problem(loc: tuple[int | str, ...], error: Mapping[str, Any], known: Iterabl
         return f"{where}: expected a table, NAME = VALUE below [{where}], got {error['input']!r}"
     message = str(error["msg"]).removeprefix("Value error, ").replace("Input should be", "expected", 1)
     return f"{where}: {message}" if error["type"] == "value_error" else f"{where}: {message}, got {error['input']!r}"
-
-
-def _glob(value: str) -> str:
-    if not is_safe_path(value):
-        raise ValueError(
-            f'expected a relative path or glob such as "src/**", without "..", ".git" or "\\", got {value!r}'
-        )
-    return value
-
-
-def _place(value: str) -> str:
-    if not is_safe_path(value):
-        raise ValueError(f'expected a relative path such as ".config/name.toml", without ".." or ".git", got {value!r}')
-    return value
-
-
-def _package(value: str) -> str:
-    if value.startswith("apt:") and not re.fullmatch(r"apt: *[a-z0-9][a-z0-9+.-]+([:=][\w+.:~-]+)? *", value):
-        raise ValueError(f'expected the name of a Debian package, such as "apt:gcc", got {value!r}')
-    return value
-
-
-Duration = Annotated[float, BeforeValidator(seconds)]
-Size = Annotated[int, BeforeValidator(size)]
-Glob = Annotated[str, BeforeValidator(_glob)]
-Place = Annotated[str, AfterValidator(_place)]
-Package = Annotated[str, AfterValidator(_package)]
-Module = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")]
-Word = Annotated[str, StringConstraints(pattern=WORD, max_length=60)]

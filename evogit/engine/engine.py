@@ -100,7 +100,7 @@ class Engine:
         self._selector = selector
         self._breeder = breeder
         self._observer = observer
-        self._start = Start(context, settings)
+        self._start = Start(context, settings, any(agent.kind == "mutator" for agent in agents))
         self._projections = Projections(context.repository, context.history)
         self._people = People(Adding(context), self._adopt)
         self._packer = Packer(context.repository.pack, len(context.history.phylogeny))

@@ -54,6 +54,8 @@ class Start(Struct, frozen=True):
 
     context: RunContext
     settings: Settings
+    mutates: bool = False
+    """True if an agent is the offline mutator, which edits Python alone."""
 
     @property
     def _history(self) -> History:
@@ -194,7 +196,7 @@ class Start(Struct, frozen=True):
         task, trees = self.context.task, self.context.repository.trees
         for note in check_tree(task, self.context.repository, tree):
             logger.warning("%s", note)
-        if all(spec.kind != "mutator" for spec in self.settings.population):
+        if not self.mutates:
             return
         paths = [entry.path for entry in trees.whole(tree) if entry.is_file and task.is_editable(entry.path)]
         if not any(map(is_edited, paths)):

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from evogit.config import Task
-from evogit.config.values import ALL, SEED, EvaluationCommand, MetricReader, matches
+from evogit.config.values import ALL, SEED, STRENGTH, EvaluationCommand, MetricReader, matches
 from evogit.core import BaseFiles, ConfigError, Files
 from evogit.evaluation.command_output import Output, Source, shown_lines
 from evogit.evaluation.junit import Report
@@ -68,6 +68,15 @@ class CommandEvaluator:
         with in_time(LONGEST_READING):
             case = case_of(self._command, ran, self._ignored)
         yield case
+
+    def validate(self, program: Program, split: str) -> Iterator[Case]:
+        """Yield cases that are all worth the same, until candidates are compared by pairs.
+
+        Raises:
+            CandidateFailedError: as `evaluate` does.
+        """
+        for case in self.evaluate(program, split) if self._command.text else [Case("valid")]:
+            yield Case(case.name, case.feedback, **{STRENGTH: 0.0})
 
     def _tried(self, program: Program, split: str) -> tuple[str, Ran]:
         """How the command ended, or the tests before it where they fail; and which of the two it is."""

@@ -314,27 +314,23 @@ class Evaluator:
     @contextlib.asynccontextmanager
     async def _slot(self, *, alone: bool = False) -> AsyncIterator[EvaluatorProcess]:
         """A process, once one is free, or once all are, and none begins meanwhile; what is left at work is killed."""
-        async with self._door.entered(alone=alone), self._process_at_work() as process:
-            yield process
-
-    @contextlib.asynccontextmanager
-    async def _process_at_work(self) -> AsyncIterator[EvaluatorProcess]:
-        process = await self._free_process()
-        self._at_work += 1
-        try:
-            if process and process.ended:
-                await self._end(process)
-                process = None
-            if process is None:
-                process, _ = await self._new_process()
-            yield process
-        finally:
-            if process and process.busy:
-                await self._end(process)
-            self._at_work -= 1
-            self._idle.put_nowait(process if process and not process.busy else None)
-            self._returned.set()
-            self._returned = asyncio.Event()
+        async with self._door.entered(alone=alone):
+            process = await self._free_process()
+            self._at_work += 1
+            try:
+                if process and process.ended:
+                    await self._end(process)
+                    process = None
+                if process is None:
+                    process, _ = await self._new_process()
+                yield process
+            finally:
+                if process and process.busy:
+                    await self._end(process)
+                self._at_work -= 1
+                self._idle.put_nowait(process if process and not process.busy else None)
+                self._returned.set()
+                self._returned = asyncio.Event()
 
     async def _free_process(self) -> EvaluatorProcess | None:
         """One that has nothing to do, or None: one may be started, as all others are at work and waiting costs more."""

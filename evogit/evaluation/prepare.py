@@ -9,7 +9,6 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from msgspec.structs import asdict, replace
 
@@ -54,7 +53,11 @@ def layer(task: Task, prepare: Prepare, base: BaseFiles, sandbox: Sandbox) -> Ba
         if not file.is_file():
             longer = replace(task.limits, wall=LONGEST, cpu=LONGEST, total=LONGEST)
             logger.warning("preparing the seed, once for all candidates (up to an hour)")
-            _keep(_prepared(prepare, base, sandbox, longer), file)
+            archive = _prepared(prepare, base, sandbox, longer)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as temporary:
+                temporary.write(archive)
+            os.replace(temporary.name, file)  # noqa: PTH105 - the name of a temporary file is a text
         os.utime(file)  # it was used
         return BaseFiles(key, file.read_bytes(), base.readonly)
 
@@ -79,11 +82,3 @@ def _prepared(prepare: Prepare, base: BaseFiles, sandbox: Sandbox, limits: Limit
     if reply.failure:
         raise SandboxError(f"cannot keep what prepare() made: {reply.detail}")
     return archive
-
-
-def _keep(archive: bytes, file: Path) -> None:
-    """Whole or not at all."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as temporary:
-        temporary.write(archive)
-    os.replace(temporary.name, file)  # noqa: PTH105 - the name of a temporary file is a text

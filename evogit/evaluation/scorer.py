@@ -20,14 +20,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from evogit.config import Task
-from evogit.config.values import ALL, SEED, STRENGTH, EvaluationCommand
+from evogit.config.values import ALL, SEED
 from evogit.core import (
     BaseFiles,
     ConfigError,
+    Cost,
     Evaluation,
     EvaluatorError,
     Evidence,
@@ -62,62 +62,22 @@ ATTEMPTS = 5
 """Times in a row that one evaluation is begun, when the sandbox is lost under it, before it is an error."""
 
 
-class LoadedEvaluator(Struct, frozen=True):
-    """A task's evaluator: `evaluate` yields cases, `prepare` (None: nothing to do) is given the seed once.
-
-    `lay` gives a candidate's files as the sandbox gets them, None where they stay as they are.
-    """
-
-    evaluate: Callable[..., object]
-    prepare: Callable[..., object] | None = None
-    lay: Callable[[Files], Files] | None = None
-
-
-def load_evaluator(task: Task) -> LoadedEvaluator:
-    """The task's evaluator.
-
-    Raises:
-        ConfigError: when its file does not define what this version expects.
-    """
-    if task.command:
-        evaluator = CommandEvaluator(task, task.command)
-        evaluate = _valid(evaluator, task.command) if task.pairwise else evaluator.evaluate
-        return LoadedEvaluator(evaluate, evaluator.prepare if task.command.prepare else None, evaluator.lay)
-    module = load(task)
-    return LoadedEvaluator(module.evaluate, getattr(module, "prepare", None))
-
-
-def _valid(evaluator: CommandEvaluator, command: EvaluationCommand) -> Callable[..., object]:
-    """Every candidate that the command does not fail on is worth the same, until it is compared with others."""
-
-    def evaluate(program: Program, split: str) -> Iterator[Case]:
-        for case in evaluator.evaluate(program, split) if command.text else [Case("valid")]:
-            yield Case(case.name, case.feedback, **{STRENGTH: 0.0})
-
-    return evaluate
-
-
 def load(task: Task) -> ModuleType:
-    """The module that defines `evaluate`; those beside it can be imported by it.
+    """Import the module that defines `evaluate`, which can import those beside it.
 
     Raises:
-        ConfigError: when it does not.
+        ConfigError: when it does not define it.
     """
     sys.dont_write_bytecode = True  # the folder is the user's
     sys.path.insert(0, str(task.evaluator.parent))
-    module = _import(task.evaluator)
-    if not callable(getattr(module, "evaluate", None)):
-        raise ConfigError(f"{task.evaluator}: there is no function evaluate(program, split); define it")
-    return module
-
-
-def _import(file: Path) -> ModuleType:
     name = "evaluator_of_the_task"
-    loader = SourceFileLoader(name, str(file))
+    loader = SourceFileLoader(name, str(task.evaluator))
     spec = spec_from_loader(name, loader)
     assert spec  # a loader gives a spec
     module = sys.modules[name] = module_from_spec(spec)  # dataclasses look their module up
     loader.exec_module(module)
+    if not callable(getattr(module, "evaluate", None)):
+        raise ConfigError(f"{task.evaluator}: there is no function evaluate(program, split); define it")
     return module
 
 
@@ -173,10 +133,18 @@ class Scorer:
         self._sandbox = sandbox
         self._tell = tell
         self._private = private
-        evaluator = load_evaluator(task)
-        self._evaluate = evaluator.evaluate
-        self._prepare = evaluator.prepare
-        self._lay = evaluator.lay
+        self._evaluate: Callable[..., object]
+        self._prepare: Callable[..., object] | None = None
+        self._lay: Callable[[Files], Files] | None = None
+        if task.command:
+            evaluator = CommandEvaluator(task, task.command)
+            self._evaluate = evaluator.validate if task.pairwise else evaluator.evaluate
+            self._prepare = evaluator.prepare if task.command.prepare else None
+            self._lay = evaluator.lay
+        else:
+            module = load(task)
+            self._evaluate = module.evaluate
+            self._prepare = getattr(module, "prepare", None)
         self._layers: dict[str, BaseFiles] = {}
         self._ignored = task.ignored_failures
         self._wanted = wanted(self._evaluate)
@@ -213,16 +181,18 @@ class Scorer:
         Raises:
             SandboxError: when the sandbox itself fails, or is lost again and again.
         """
-        return self._kept(lambda: self._run(files, command, wall))
+        limits = self.task.limits
 
-    def _run(self, files: Files, command: Sequence[str], wall: float) -> Completed:
-        try:
-            files = self._on_layer(files)
-        except EvaluatorError as error:
-            said = str(error).encode(errors="replace")
-            return Completed(code=126, signal=None, stdout=b"", stderr=said, breach=None, usage=NOTHING)
-        with self._sandbox.open(files, self.task.limits, self.task.preload) as session:
-            return session.run(command, wall=min(wall, self.task.limits.wall))
+        def act() -> Completed:
+            try:
+                laid = self._on_layer(files)
+            except EvaluatorError as error:
+                message = str(error).encode(errors="replace")
+                return Completed(code=126, signal=None, stdout=b"", stderr=message, breach=None, usage=NOTHING)
+            with self._sandbox.open(laid, limits, self.task.preload) as session:
+                return session.run(command, wall=min(wall, limits.wall))
+
+        return self._kept(act)
 
     def _kept(self, act: Callable[[], T]) -> T:
         """What an act gives that begins again where the sandbox is lost under it."""
@@ -248,7 +218,12 @@ class Scorer:
             sides = [files, Files(pack({}), (), files.base)] if self.needs_seed else [files]
             limits = self.task.limits
             sessions: list[Session] = []
-            opens = [partial(self._open, sessions, each, seed) for each in sides]
+
+            def opened(files: Files) -> Session:
+                sessions.append(self._sandbox.open(files, limits, self.task.preload, seed=seed))
+                return sessions[-1]
+
+            opens = [partial(opened, each) for each in sides]
             programs = [Program(stack.enter_context(another()), another, total=limits.total) for another in opens]
             try:
                 evaluation = Evaluation(status="ok", metrics=self._cascade(stages, programs, split, repeat, drawn))
@@ -272,22 +247,8 @@ class Scorer:
             if starved := next((each.starved for each in sessions if each.starved), ""):
                 reason = ", ".join(filter(None, [evaluation.reason or "a call timed out", starved]))
                 evaluation = replace(evaluation, reason=reason, starved=True)
-        own, *others = (program.cost for program in programs)
-        for other in others:  # the seed's calls say nothing of how near the candidate is to its limits
-            own += replace(other, call_share=0.0)
-        cost = replace(
-            own,
-            wall=time.perf_counter() - begun,
-            waited=round(own.waited, 3),
-            call_wall=round(own.call_wall, 4),
-            call_cpu=round(own.call_cpu, 6),
-            call_share=round(own.call_share, 3),
-        )
+        cost = replace(_cost_of(programs), wall=time.perf_counter() - begun)
         return replace(evaluation, stages=stages, cost=cost), Evidence(stdout=stdout, stderr=stderr, log=log)
-
-    def _open(self, sessions: list[Session], files: Files, seed: int) -> Session:
-        sessions.append(self._sandbox.open(files, self.task.limits, self.task.preload, seed=seed))
-        return sessions[-1]
 
     def laid(self, files: Files) -> Files:
         """A candidate's files as the sandbox gets them: with hidden ones laid over them, on what was prepared.
@@ -380,6 +341,20 @@ def within_own_limits(total: float) -> Iterator[None]:
         for timer in (signal.ITIMER_PROF, signal.ITIMER_REAL):
             signal.setitimer(timer, 0)
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def _cost_of(programs: Sequence[Program]) -> Cost:
+    """Return the cost of the candidate, the first, with that of the seed, whose nearness to limits does not count."""
+    own, *others = (program.cost for program in programs)
+    for other in others:
+        own += replace(other, call_share=0.0)
+    return replace(
+        own,
+        waited=round(own.waited, 3),
+        call_wall=round(own.call_wall, 4),
+        call_cpu=round(own.call_cpu, 6),
+        call_share=round(own.call_share, 3),
+    )
 
 
 def _failed(status: Status, reason: str) -> Evaluation:

@@ -450,8 +450,6 @@ class Endpoint:
             ) as answer:
                 yield answer
 
-    # --- what went wrong ----------------------------------------------------------------------------------------
-
     def _lost(self, error: Exception, prompt: int, streamed: StreamedReply) -> Exception:
         """What becomes of an attempt that brought no reply, and what it is taken to have cost."""
         unknown = TokenUsage(prompt=prompt, completion=streamed.tokens, estimated=True)

@@ -117,8 +117,6 @@ class OpenModels:
         for client in self._clients.values():
             await client.close()
 
-    # --- opening ------------------------------------------------------------------------------------------------
-
     def _open(self, name: str, optional_in_recording: bool) -> Model:
         if self._recorded is not None:
             if name not in self._recorded and not optional_in_recording:
@@ -264,5 +262,8 @@ OpenAI's own page could not be read. Residency of data (10 % more) and other tie
 
 
 def known_price(model: str) -> Price | None:
-    """The price of a model at OpenAI's own endpoint, dated versions of it included; None for others."""
+    """Return the price of a model at OpenAI's own endpoint, dated versions of it included; None for others.
+
+    Prices change without notice: those in the user's settings come first, and an endpoint's bill is what counts.
+    """
     return PRICES.get(re.sub(r"-\d{4}-\d{2}-\d{2}$", "", model))

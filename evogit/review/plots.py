@@ -1,16 +1,13 @@
-"""Figures of runs for a paper: what was reached, by which lineage, by which operators."""
+"""Figures of runs for a paper: what was reached, and by which lineage."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from evogit.core import UsageError
 from evogit.history import History
-from evogit.history.phylogeny import Phylogeny
 from evogit.repository import Repository
-from evogit.review.contributors import contributions
 from evogit.review.figures import COLOURS, band, new_figure, saved, whole_course
 from evogit.review.graph import skeleton
 from evogit.review.json_records import known_ends
@@ -20,17 +17,9 @@ from evogit.text import one_line
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Kind = Literal["best", "lineage", "shares", "operators"]
+Kind = Literal["best", "lineage"]
 
 Axis = Literal["evaluations", "seconds", "dollars"]
-
-MOST_SHARES = 8
-"""Lineages that are told apart."""
-
-SLICES = 60
-"""Points of time of which shares are told."""
-
-MOST_BARS = 15
 
 MAX_LABEL_CHARS = 40
 """Of foreign text: names and titles, made harmless, as SVG may hold no control character."""
@@ -51,8 +40,8 @@ def plot(runs: Sequence[PlottedRun], what: Kind, axis: Axis, ending: str, *, mea
     """A figure as a file.
 
     Args:
-        runs: what to draw; all but `best` draw one run.
-        what: which figure.
+        runs: what to draw; `lineage` draws one run.
+        what: the best so far, or the candidates that led to the living ones.
         axis: what `best` is drawn against.
         ending: `svg`, `pdf` or `png`.
         mean: whether `best` draws the mean of the runs with its 95 % interval, against evaluations.
@@ -70,7 +59,10 @@ def plot(runs: Sequence[PlottedRun], what: Kind, axis: Axis, ending: str, *, mea
     with new_figure(8, 4.8) as figure:
         axes = figure.subplots()
         axes.set_axisbelow(True)
-        {"best": _best, "lineage": _lineage, "shares": _shares, "operators": _operators}[what](axes, runs, axis, mean)
+        if what == "best":
+            _best(axes, runs, axis, mean)
+        else:
+            _lineage(axes, runs[0])
         return saved(figure, ending)
 
 
@@ -130,9 +122,8 @@ def _mean(axes: Axes, runs: Sequence[PlottedRun]) -> None:
 # --- one run --------------------------------------------------------------------------------------------------------
 
 
-def _lineage(axes: Axes, runs: Sequence[PlottedRun], axis: Axis, mean: bool) -> None:
+def _lineage(axes: Axes, run: PlottedRun) -> None:
     """The skeleton: score against evaluations, merges with both edges, the lineage of the best thick."""
-    run = runs[0]
     history, at = run.history, {each.candidate: each.evaluations for each in run.moments}
     values = {each: history.fitness(each) for each in skeleton(history) if each in at}
     place = {each: (at[each], value) for each, value in values.items() if value is not None}
@@ -160,62 +151,3 @@ def _lineage(axes: Axes, runs: Sequence[PlottedRun], axis: Axis, mean: bool) -> 
     axes.set_xlabel("evaluations")
     axes.set_ylabel(one_line(history.metric.name, MAX_LABEL_CHARS))
     axes.legend(frameon=False, ncols=2)
-
-
-def _shares(axes: Axes, runs: Sequence[PlottedRun], axis: Axis, mean: bool) -> None:
-    """Of the candidates of each slice of time, how many belong to which lineage."""
-    run = runs[0]
-    phylogeny = run.history.phylogeny
-    if not any(phylogeny[each.candidate].parents for each in run.moments):
-        raise UsageError(f"expected candidates besides the seed in {run.history.run}, got none")
-    founder = lineages(phylogeny, MOST_SHARES)
-    born = [founder[each.candidate] for each in run.moments]
-    founders = list(dict.fromkeys(founder.values()))
-    width = max(len(born) // SLICES, 1)
-    slices = [Counter(born[start : start + width]) for start in range(0, len(born), width)]
-    rows = [[each[name] / each.total() for each in slices] for name in founders]
-    names = [one_line(f"{each[:7]} {phylogeny[each].title}", MAX_LABEL_CHARS) for each in founders]
-    colours = [COLOURS[number % len(COLOURS)] for number in range(len(founders))]
-    axes.stackplot([width * k for k in range(len(slices))], *rows, labels=names, colors=colours)
-    axes.set_xlabel("evaluations")
-    axes.set_ylabel("share of candidates, by lineage")
-    axes.set_ylim(0, 1)
-    axes.set_xlim(0, width * max(len(slices) - 1, 1))
-    axes.legend(frameon=False, fontsize=7.5, loc="upper left", bbox_to_anchor=(1, 1), reverse=True)
-
-
-def lineages(phylogeny: Phylogeny, most: int) -> dict[str, str]:
-    """Every candidate with the founder of its lineage, of which there are at most so many.
-
-    The seed is the first founder. Each further one is the candidate that divides a lineage the most evenly into those
-    that descend from it by first parents and the rest.
-    """
-    parent = {each.commit: each.parents[0] if each.parents else None for each in phylogeny}
-    founders = {commit for commit, above in parent.items() if above is None}
-    while True:
-        found, below = dict[str, str](), dict.fromkeys(parent, 1)
-        for commit, above in parent.items():
-            found[commit] = commit if above is None or commit in founders else found[above]
-        for commit, above in reversed(parent.items()):
-            if above is not None and commit not in founders:
-                below[above] += below[commit]
-        evenness = {each: min(below[each], below[found[each]] - below[each]) for each in parent if each not in founders}
-        best = max(evenness, key=lambda each: evenness[each], default=None)
-        if len(founders) >= most or best is None or evenness[best] <= 1:
-            return found
-        founders.add(best)
-
-
-def _operators(axes: Axes, runs: Sequence[PlottedRun], axis: Axis, mean: bool) -> None:
-    """What each operator and kind of merge brought on the way to the best."""
-    history = runs[0].history
-    found = sorted(contributions(history)["operators"], key=lambda each: -abs(each["gained"]))[:MOST_BARS][::-1]
-    names = [
-        f"{one_line(each['name'], MAX_LABEL_CHARS)}  ({each['improved']} of {each['proposals']})" for each in found
-    ]
-    merges = [each["name"].startswith(("merge", "graft")) for each in found]
-    axes.barh(names, [each["gained"] for each in found], color=[COLOURS[merge] for merge in merges])
-    axes.set_xlabel(
-        f"{one_line(history.metric.name, MAX_LABEL_CHARS)} gained on the way to the best (better ones of proposals)"
-    )
-    axes.grid(axis="x", color="#dddddd", linewidth=0.7)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evogit.agents.allowance import SessionAllowance
+from evogit.agents.model_agent import SessionAllowance
 from evogit.llm import Model, Reservation, SpendingLimitError, TokenUsage
 from evogit.llm.script import ScriptedModel
 

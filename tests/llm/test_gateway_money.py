@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from evogit.agents.allowance import SessionAllowance
+from evogit.agents.model_agent import SessionAllowance
 from evogit.config import Task
 from evogit.core import picodollars
 from evogit.engine.account import RunAccount

@@ -26,6 +26,7 @@ from evogit.core import (
     StopReason,
 )
 from evogit.repository import Repository
+from evogit.repository.journal import CHUNK, Backlog
 from evogit.testing import run_started
 
 COMMIT = "1" * 40
@@ -220,3 +221,15 @@ def test_opening_a_journal_of_a_run_leaves_no_trace_of_it(repository: Repository
 def test_the_host_keeps_its_name(repository: Repository) -> None:
     assert repository.host == Repository.open(repository.path).host
     assert Path(repository.common / "evogit" / "host").read_text().strip() == repository.host
+
+
+@pytest.mark.parametrize("amount", [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK + 7])
+def test_records_come_out_oldest_first_and_as_they_were(amount: int) -> None:
+    records = [
+        (f"{number:040x}", "host é", 1_700_000_000 + number, f"größer\n\n{number}\n") for number in range(amount)
+    ]
+    backlog = Backlog()
+    for name, who, when, message in reversed(records):
+        backlog.add((name.encode(), who.encode(), when, message.encode()))
+    assert len(backlog) == amount
+    assert list(backlog) == records

@@ -134,11 +134,14 @@ def write(
     present = estimate_tokens(rules) + sum(map(estimate_tokens, _sections(sections, {**values, **NO_PAST})))
     values |= _past(background, int(min(PAST_SHARE * tokens, present * PAST_SHARE / (1 - PAST_SHARE))))
     values["used"] = digest.used(background)
+    best = (background.best.candidate.commit,) if background.best and values["best_code"] else ()
+    relatives = (*background.siblings, *background.inspirations)
+    changes = digest.shown(relatives, values["siblings"] + values["inspirations"])
     files = "" if set(background.editable) == set(brief.files) else FILES.format_map(markers)
     return Written(
         _fill("rules.md", rules, {**markers, "files": files, **(tools or {})}),
         tuple(_sections(sections, values)),
-        _shown(background, values),
+        tuple(dict.fromkeys((*best, *changes))),
         values["used"],
     )
 
@@ -202,14 +205,6 @@ def _past(background: Background, tokens: int) -> dict[str, str]:
         values[name] = tell(int(PAST_SHARES[name] * tokens))
         tokens = max(tokens - estimate_tokens(values[name]) - HEADING * bool(values[name]), 0)
     return values
-
-
-def _shown(background: Background, values: Mapping[str, str]) -> tuple[str, ...]:
-    """Ids of the candidates whose change or code is told."""
-    relatives = (*background.siblings, *background.inspirations)
-    found = digest.shown(relatives, values["siblings"] + values["inspirations"])
-    best = (background.best.candidate.commit,) if background.best and values["best_code"] else ()
-    return tuple(dict.fromkeys((*best, *found)))
 
 
 def _template(name: str, background: Background) -> str:

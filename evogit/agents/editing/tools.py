@@ -119,8 +119,6 @@ class ToolSession:
         named = ", ".join(one_line(path, 100) for path in paths[:10]) + (" and more" if paths[10:] else "")
         return f"The draft changes {named}." if paths else "The draft changes nothing yet."
 
-    # --- calls ------------------------------------------------------------------------------------------------------
-
     async def _do(self, call: Call, room: int, seconds: float) -> str:
         if isinstance(call, RunCommand | Evaluate):
             self.account.check()
@@ -183,8 +181,6 @@ class ToolSession:
         if not evaluation.counts:
             return f"The draft is {digest.unjudged(evaluation)}. {left}"
         return f"{judged(self.background, evaluation, evidence, room)}\n{left}"
-
-    # --- what it works on -------------------------------------------------------------------------------------------
 
     def _workshop(self) -> Workshop:
         if self.brief.workshop is None:

@@ -42,14 +42,6 @@ EXCHANGE = 0.15
 
 ELSEWHERE = 0.3  # chance that a further edit is of any file instead of the same one
 
-_OPERATORS: dict[str, typed.Operator] = {
-    each.__name__: each
-    for each in (
-        *(typed.insert_term, typed.swap_operator, typed.swap_name, typed.drop_operand, typed.swap_call),
-        *(typed.swap_literal, typed.change_condition),
-        *(typed.duplicate_statement, typed.move_statement, typed.delete_statement),
-    )
-}
 _FIRST = {"exchange": EXCHANGE, **{way: (1 - EXCHANGE) * chance for way, chance in EDITS.items()}}
 _WITH_TUNING = {**TUNING, **{way: (1 - sum(TUNING.values())) * chance for way, chance in _FIRST.items()}}
 
@@ -96,9 +88,6 @@ def _drawn(files: FileContents, rng: random.Random) -> FileContents:
             if room >= 0:
                 drawn[name] = content
     return drawn
-
-
-# --- the thinking -----------------------------------------------------------------------------------------------
 
 
 def mutate(files: FileContents, donor_files: FileContents, seed: int, mix: Mix = USUAL) -> Proposal:
@@ -157,7 +146,8 @@ def _edit(content: bytes, mix: Mix, rng: random.Random) -> Edit | None:
         if way == "perturb_number":
             edit = typed.perturb_number(source, rng, mix)
         else:
-            edit = _OPERATORS[way](source, rng)
+            operator: typed.Operator = getattr(typed, way)  # the ways are names of its functions
+            edit = operator(source, rng)
             edit = replace(edit, way=way) if edit else None
         if edit and may_change(content, edit.start, edit.end):
             return edit

@@ -66,9 +66,6 @@ def perturb_number(source: Source, rng: random.Random, mix: Mix) -> Edit | None:
     return Edit(site.start, site.end, new.encode(), title, way)
 
 
-# --- operators, literals, names, calls --------------------------------------------------------------------------
-
-
 def swap_operator(source: Source, rng: random.Random) -> Edit | None:
     """Put another operator of the same kind in an operator's place, but let a list grow as it does."""
     site = _any_site(source, "operator", rng)
@@ -140,9 +137,6 @@ def swap_call(source: Source, rng: random.Random) -> Edit | None:
     return _replace(site, new, f"call {new} for {site.text}")
 
 
-# --- terms and conditions ---------------------------------------------------------------------------------------
-
-
 def insert_term(source: Source, rng: random.Random) -> Edit | None:
     """Let an arithmetic expression grow by a small term or a factor near one."""
     site = _any_site(source, "term", rng)
@@ -180,9 +174,6 @@ def change_condition(source: Source, rng: random.Random) -> Edit | None:
         return _replace(site, site.parts[0] if site.parts else f"not ({site.text})", f"negate {site.text}")
     joined = f"({site.text}) {rng.choice(('and', 'or'))} ({other})"
     return _replace(site, joined, f"widen {site.text} to {joined}")
-
-
-# --- statements -------------------------------------------------------------------------------------------------
 
 
 def delete_statement(source: Source, rng: random.Random) -> Edit | None:
@@ -251,9 +242,6 @@ def _any_block(source: Source, rng: random.Random) -> Block | None:
     return rng.choices(source.blocks, [len(each.statements) for each in source.blocks])[0]
 
 
-# --- definitions ------------------------------------------------------------------------------------------------
-
-
 def exchangeable(source: Source, donor: Source) -> list[tuple[Definition, Definition]]:
     """The functions and constants that both have once and write differently."""
     theirs = _unique(donor)
@@ -273,9 +261,6 @@ def _unique(source: Source) -> dict[str, Definition]:
 def exchange(mine: Definition, other: Definition) -> Edit:
     """Take another candidate's version of a function or constant."""
     return Edit(mine.start, mine.end, other.text, mine.name + ("()" if mine.kind == "function" else ""))
-
-
-# --- helpers ----------------------------------------------------------------------------------------------------
 
 
 def _any_site(source: Source, kind: Kind, rng: random.Random) -> Site | None:

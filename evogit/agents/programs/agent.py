@@ -17,10 +17,9 @@ from typing import Any
 from msgspec import Struct
 
 from evogit.agents import Agent, Background, Brief, NoUsableChangeError, Proposal
-from evogit.agents.allowance import SessionAllowance
 from evogit.agents.briefs import briefing
 from evogit.agents.briefs.ancestry import START
-from evogit.agents.model_agent import choose
+from evogit.agents.model_agent import SessionAllowance, choose
 from evogit.agents.programs.evaluate_server import EvaluateServer
 from evogit.agents.programs.presets import Preset
 from evogit.agents.programs.read_back import Member, read_back
@@ -157,8 +156,6 @@ class _ProgramSession:
         said = f"; it said last: {one_line(last, 200)}" if last else ""
         raise NoUsableChangeError(f"{self._how()}{said}", self.evidence)
 
-    # --- before -------------------------------------------------------------------------------------------------
-
     def _setup(self, ports: Ports) -> Setup:
         assert self.brief.workshop
         written = briefing.write_file(
@@ -183,8 +180,6 @@ class _ProgramSession:
             branch=START,
             exclude=[f"/{BRIEF}", *preset.junk],
         )
-
-    # --- meanwhile ----------------------------------------------------------------------------------------------
 
     async def _until_over(self, container: Container, session: GatewaySession | None, account: Account) -> str:
         """Wait for the end of the program; why it is to be ended, if it did not end by itself."""
@@ -224,8 +219,6 @@ class _ProgramSession:
             model=self.model,
             evidence=self.evidence,
         )
-
-    # --- after --------------------------------------------------------------------------------------------------
 
     def _how(self) -> str:
         """How the session ended, in a sentence."""

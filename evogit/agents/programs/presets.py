@@ -31,17 +31,13 @@ PATIENCE = "1800000"
 """Milliseconds that a command may take, where a program has a limit of its own: evaluations are slow."""
 
 
-def _nothing() -> Mapping[str, str]:
-    return MappingProxyType({})
-
-
 class Preset(Struct, frozen=True, kw_only=True):
     """A coding program, and what it takes to run it."""
 
     name: str  # what people call it in a population
     argv: tuple[str, ...]  # the command
-    env: Mapping[str, str] = field(default_factory=_nothing)  # environment variables to add
-    files: Mapping[str, str] = field(default_factory=_nothing)  # what it finds in HOME: path relative to it -> content
+    env: Mapping[str, str] = field(default_factory=dict)  # environment variables to add
+    files: Mapping[str, str] = field(default_factory=dict)  # what it finds in HOME: path relative to it -> content
     # Python requirements that are all of it; none for a program that is installed otherwise
     packages: tuple[str, ...] = ()
     needs: str = ""  # how a person installs what pip cannot; empty when there is nothing
@@ -50,6 +46,8 @@ class Preset(Struct, frozen=True, kw_only=True):
     memory: int = 4 << 30  # bytes that it and what it starts may take together
     processes: int = 256  # how many processes and threads that may be
 
+
+_LITELLM = {"OPENAI_API_BASE": "{url}/v1", "OPENAI_API_KEY": KEY, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
 
 AIDER = Preset(
     name="aider",
@@ -63,7 +61,7 @@ AIDER = Preset(
         *("--model-settings-file", "{home}/settings.json"),
         *("--chat-history-file", "{home}/chat.md", "--input-history-file", "{home}/input"),
     ),
-    env={"OPENAI_API_BASE": "{url}/v1", "OPENAI_API_KEY": KEY, "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
+    env=_LITELLM,
     files={
         "models.json": '{"openai/{model}": {"litellm_provider": "openai", "mode": "chat"}}',
         "settings.json": '[{"name": "openai/{model}", "edit_format": "diff", "use_temperature": false}]',
@@ -84,9 +82,7 @@ MINI = Preset(
         *("--task", TASK, "--output", "{home}/trajectory.json"),
     ),
     env={
-        "OPENAI_API_BASE": "{url}/v1",
-        "OPENAI_API_KEY": KEY,
-        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        **_LITELLM,
         "MSWEA_CONFIGURED": "true",
         "MSWEA_COST_TRACKING": "ignore_errors",
         "MSWEA_SILENT_STARTUP": "1",

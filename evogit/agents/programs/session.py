@@ -164,8 +164,6 @@ class Container:
             writer.transport.abort()
         await asyncio.to_thread(self._session.close)
 
-    # --- frames -------------------------------------------------------------------------------------------------
-
     async def _send(self, kind: bytes, channel: int = 0, data: bytes = b"") -> None:
         assert self._writer
         self._writer.write(HEAD.pack(kind, channel, len(data)) + data)

@@ -35,10 +35,10 @@ FILE_ENDINGS = (*KINDS, "html", "csv")
 @click.option("-o", "--output", type=OutputPath(), metavar="PATH", help="PATH, wherever it stands.")
 @click.option(
     "--figure",
-    type=click.Choice(["best", "lineage", "shares", "operators"]),
+    type=click.Choice(["best", "lineage"]),
     default="best",
     show_default=True,
-    help="For .svg, .png and .pdf: the best so far; the lineage of the living; the shares of lineages; the operators.",
+    help="For .svg, .png and .pdf: the best so far, or the candidates that led to the living ones.",
 )
 @retired_option(
     "--against",

@@ -363,8 +363,6 @@ class Call:
         usage = told.pop("usage")
         return Told(**told, usage=usage and TokenUsage(**usage)), plain
 
-    # --- what went wrong ----------------------------------------------------------------------------------------
-
     async def _refusal(self, answer: httpx2.Response) -> DeniedError:
         """What an answer that is an error means for the program and for the run."""
         status = answer.status_code

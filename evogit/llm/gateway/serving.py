@@ -140,8 +140,6 @@ class Caller:
             self._http.receive_data(await self._reader.read(AT_ONCE))
         return event
 
-    # --- answering ----------------------------------------------------------------------------------------------
-
     async def begin(self, status: int, headers: Mapping[str, str]) -> None:
         """Begin an answer."""
         self.begun = True
@@ -166,8 +164,6 @@ class Caller:
         if data := self._http.send(event):
             self._writer.write(data)
             await self._writer.drain()
-
-    # --- going away ---------------------------------------------------------------------------------------------
 
     async def attend(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something as long as the client is there.
