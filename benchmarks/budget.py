@@ -87,7 +87,7 @@ def _editors(number: int) -> Group:
     return Group(f"{number} editors, 200 evaluations of curve_fit, instant model", rows)
 
 
-READING = ("status", "log", "show best", "graph -n 20", "best", "report")
+READING = ("status", "log", "show best", "graph -n 20", "report")
 """Commands that look at a run."""
 
 TABLE: Mapping[str, Group] = {

@@ -40,7 +40,7 @@ from evogit.core import (
 )
 from evogit.repository import Repository, journal_records
 
-COMMANDS = ("status", "log", "show best", "graph -n 20", "best", "report", "--help", "--version")
+COMMANDS = ("status", "log", "show best", "graph -n 20", "report", "--help", "--version")
 
 CALLS = 3
 """How often each command is called."""

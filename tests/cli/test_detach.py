@@ -44,7 +44,7 @@ def task(cli: Cli, tmp_path: Path) -> Iterator[Path]:
     cli("new", "sine")
     yield tmp_path / "sine"
     if (tmp_path / "evogit-sine").exists():
-        cli("-C", "evogit-sine", "stop", "--wait")
+        cli("-C", "evogit-sine", "stop")
 
 
 def wait_for_text(file: Path, last: str = "\n") -> str:
@@ -94,7 +94,7 @@ def test_a_detached_run_outlives_its_terminal_and_is_followed_to_its_end(
     os.kill(int(said.split("process ")[1].split(",")[0]), signal.SIGHUP)
     assert cli(*ENDLESS).code == 4  # the refused one is no news to those who look
     follower = following(tmp_path)
-    assert cli("-C", "evogit-sine", "stop", "--wait").code == 0
+    assert cli("-C", "evogit-sine", "stop").code == 0
     out, _ = follower.communicate(timeout=PATIENCE)
     assert (follower.returncode, "stopped on request" in out) == (0, True), out
     assert wait_for_text(tmp_path / "ended") == "sine asked 0 evogit-sine\n"
