@@ -25,7 +25,7 @@ MARK_COLUMNS = 2
 """Before each line of the lineage, for the mark of the selected one."""
 
 TEXTS = {"enter": "show", "d": "diff", "D": "diff since the seed"}
-COMMANDS = {"p": "promote {} -m WHY", "x": "prune {} -m WHY", "X": "prune {} --subtree -m WHY", "u": "undo"}
+COMMANDS = {"p": "promote {} -m WHY", "x": "prune {} -m WHY", "X": "prune {} --all -m WHY", "u": "undo"}
 HINT = "j k select   b best   Enter show   d D diff   p x u decide   q leave"
 
 

@@ -21,6 +21,7 @@ from rich.text import Text
 from evogit.cli.lines.events import event_line
 from evogit.cli.lines.view import View
 from evogit.cli.options.shared import OutputPath
+from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import PLAIN, Terminal
 from evogit.cli.text import escape
 from evogit.cli.watch import Watch
@@ -97,7 +98,7 @@ def with_hooks(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @click.option("--on-best", metavar="CMD", help="Run this shell command whenever another candidate is the best.")
     @click.option("--on-end", metavar="CMD", help="Run this shell command when the run ended, also when it failed.")
-    @click.option("--log", type=OutputPath(dir_okay=False), metavar="FILE", help="Append a line per event.")
+    @retired_option("--log", type=OutputPath(dir_okay=False), instead="a run prints the events on stderr: 2>> FILE")
     @click.option("--exit-code", is_flag=True, help=f"Exit with {NO_GAIN} when no candidate is better than the seed.")
     @functools.wraps(command)
     def wrapped(

@@ -38,6 +38,10 @@ OPTIONS: dict[tuple[str, str], str] = {
     ("judge", "--pairs"): "-n",
     ("bench", "--methods"): "--method",
     ("bench", "--out"): "--output",
+    ("bench", "--seeds"): "-n",
+    ("audit", "--out"): "--output",
+    ("judge", "--status"): "--list",
+    ("prune", "--subtree"): "--all",
 }
 """A command as it is called now, and an old option of it -> the new option."""
 

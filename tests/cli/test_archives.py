@@ -264,7 +264,7 @@ def test_nothing_waits_for_a_pipe_among_the_worktrees_of_an_archive(small: Small
         (("bench", "sine", "-o", "results"), "results/evaluations.txt", ".bashrc"),
         (("bench", "sine", "-o", "results"), "results/repositories/tournament-0.git", "."),
         (("export", "best", "out/flat"), "out", "."),
-        (("audit", "sine", "--out", "out/flat"), "out", "."),
+        (("audit", "sine", "--output", "out/flat"), "out", "."),
     ],
 )
 def test_a_committed_link_does_not_say_where_output_goes(

@@ -35,7 +35,7 @@ NONE = "NONE\n"
 
 def test_a_finding_has_a_candidate_a_line_and_a_remedy(cli: Cli, tmp_path: Path) -> None:
     LEAKY["coins_only_values"].write(tmp_path / "coins")
-    done = cli("audit", "coins", "--only", "nothing", "--out", "found", "--json")
+    done = cli("audit", "coins", "--only", "nothing", "--output", "found", "--json")
     (finding,) = done.json["findings"]
     assert (done.code, finding["attack"], finding["value"]) == (1, "nothing", 0.0)
     assert finding["source"] == "yield Case(str(x), score=len(paid))"
@@ -46,7 +46,7 @@ def test_a_finding_has_a_candidate_a_line_and_a_remedy(cli: Cli, tmp_path: Path)
     assert shown.code == 1
     for part in (finding["line"], finding["remedy"], "+    return type(honest(*args, **kwargs))()"):
         assert part in shown.out
-    assert cli("audit", "coins", "--only", "nothing", "--out", "found").code == 4
+    assert cli("audit", "coins", "--only", "nothing", "--output", "found").code == 4
 
 
 def test_the_closing_line_names_what_was_not_tried(cli: Cli, tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def audit(cli: Cli, tmp_path: Path, *replies: str) -> Done:
     """Audit with a model alone, which gives these replies, one after the other."""
     (tmp_path / "replies.txt").write_text("%%\n" + "%%\n".join(replies), encoding="utf-8")
     COINS_ONLY_SUM.write(tmp_path / "coins")
-    return cli("audit", "coins", "--only", "model", "--model", "script:replies.txt", "--json", "--out", "found")
+    return cli("audit", "coins", "--only", "model", "--model", "script:replies.txt", "--json", "--output", "found")
 
 
 def ask(cli: Cli, tmp_path: Path, url: str, *options: str, price: str = "") -> Done:

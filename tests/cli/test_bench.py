@@ -56,7 +56,7 @@ def test_a_bench_tells_who_is_better_and_what_must_be_done_again(cli: Cli, task:
         "evolve,best-of-n",
         "--evaluations",
         "6",
-        "--seeds",
+        "-n",
         "1",
         "-j",
         "1",
@@ -80,7 +80,7 @@ def test_a_bench_tells_who_is_better_and_what_must_be_done_again(cli: Cli, task:
 def test_a_signal_stops_it_and_leaves_nothing_but_what_is_done(task: str, tmp_path: Path) -> None:
     (tmp_path / "scratch").mkdir()
     bench = subprocess.Popen(
-        [EVOGIT, "bench", task, "--method", "evolve", "--evaluations", "9000", "--seeds", "2", "-o", "out"],
+        [EVOGIT, "bench", task, "--method", "evolve", "--evaluations", "9000", "-n", "2", "-o", "out"],
         cwd=tmp_path,
         env=environment(tmp_path, TMPDIR=str(tmp_path / "scratch")),
         stderr=subprocess.PIPE,
@@ -126,7 +126,7 @@ def test_money_is_agreed_to_once_and_no_call_is_paid_twice(
     settings.write_text(f'[models.dear]\nbase_url = "{endpoint.url}"\nkey_env = "TEST_KEY"\n{price}\n')
     env = {"EVOGIT_SETTINGS": str(settings), "TEST_KEY": KEY}
     command = ("bench", task, "--method", "sequential,best-of-n", "--agent", "editor@dear")
-    command += ("--evaluations", "4", "--seeds", "1", "-o", "out")
+    command += ("--evaluations", "4", "-n", "1", "-o", "out")
 
     refused = cli(*command, **env)
     assert (refused.code, endpoint.requests) == (4, []), refused.err

@@ -36,7 +36,7 @@ def test_the_decision_is_signed_with_gits_user_name(cli: Cli, small: Small) -> N
 
 def test_prune_with_subtree_and_its_undo_restore_the_same_state(cli: Cli, small: Small) -> None:
     before = cli("-C", "repo", "status", "--json").json
-    done = cli("-C", "repo", "prune", small.step, "--subtree", "-m", "unsafe", "-y")
+    done = cli("-C", "repo", "prune", small.step, "--all", "-m", "unsafe", "-y")
     assert "5 candidates: no longer a parent" in done.err
     assert "the best becomes" in done.err
     assert pruned(small.folder) == {small.step, small.left, small.right, small.dead, small.merge}

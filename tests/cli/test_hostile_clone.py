@@ -155,5 +155,5 @@ def test_looking_at_a_run_and_deciding_run_nothing_of_the_clone(clone: HostileCl
 
 @pytest.mark.slow
 def test_a_bench_runs_nothing_of_the_clone(clone: HostileClone) -> None:
-    words = "bench circle_packing --method evolve --evaluations 2 --seeds 1 -o ../bench"
+    words = "bench circle_packing --method evolve --evaluations 2 -n 1 -o ../bench"
     clone.does(*words.split(), *BUBBLEWRAP)

@@ -58,12 +58,12 @@ def test_a_script_says_who_wins_and_the_ranking_follows(cli: Cli, ids: list[str]
         done = cli("-C", "repo", "judge", "seed", worse[:9], "--winner", "a", "-m", "short\x1b[1m", "--json")
         assert (done.json["a"], done.json["b"], done.json["winner"], done.json["by"]) == (ids[0], worse, "a", "person")
     assert cli("-C", "repo", "judge", ids[1], ids[3], "--winner", "a").code == 0
-    status = cli("-C", "repo", "judge", "--status", "--json").json
+    status = cli("-C", "repo", "judge", "--list", "--json").json
     assert (status["candidates"][0]["commit"], status["candidates"][0]["verdicts"]) == (ids[0], 3)
     assert status["candidates"][0]["margin"] > 1
     (judge,) = status["judges"]
     assert (judge["by"], judge["verdicts"], judge["agreed"]) == ("person", 4, 4)
-    shown = cli("-C", "repo", "judge", "--status").out
+    shown = cli("-C", "repo", "judge", "--list").out
     assert re.search(rf"{ids[0][:7]} +\d\.\d\d ± \d\.\d\d +3 verdicts", shown)
     assert "100.0 %" in shown
     told = cli("-C", "repo", "status", "--json").out
@@ -86,7 +86,7 @@ def test_what_makes_no_sense_is_refused(cli: Cli, ids: list[str], tmp_path: Path
         (("--winner", "a"), 2, "expected both"),
         (("-m", "shorter"), 2, "expected both"),
         (("seed", "0000", "--winner", "a"), 3, "0000"),
-        (("--status", "-n", "3"), 2, "--status alone"),
+        (("--list", "-n", "3"), 2, "--list alone"),
         (("--task", "short"), 2, "expected a terminal"),
     ):
         done = cli("-C", "repo", "judge", *arguments, "--name", "short")
@@ -106,7 +106,7 @@ def test_a_person_is_shown_pairs_and_answers(tmp_path: Path, ids: list[str], cli
         screen.press(answer)
     assert screen.end() == 0, screen.text
     assert "3 verdicts kept" in screen.text
-    (judge,) = cli("-C", "repo", "judge", "--status", "--json").json["judges"]
+    (judge,) = cli("-C", "repo", "judge", "--list", "--json").json["judges"]
     assert (judge["verdicts"], judge["decided"]) == (3, 2)
 
 
@@ -119,4 +119,4 @@ def test_foreign_text_is_harmless_and_a_person_may_hang_up(tmp_path: Path, ids: 
     assert "The shorter one is better." in screen.text
     screen.interrupt()
     screen.end()
-    assert cli("-C", "repo", "judge", "--status", "--json").json["judges"] == []
+    assert cli("-C", "repo", "judge", "--list", "--json").json["judges"] == []

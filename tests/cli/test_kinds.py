@@ -60,7 +60,7 @@ def script(folder: Path, name: str, values: list[float]) -> str:
 
 def test_a_mix_of_two_kinds_beats_two_of_either(cli: Cli, tmp_path: Path, task: str) -> None:
     left, right = (script(tmp_path, name, [float(each) for each in range(1, 41)]) for name in ("left", "right"))
-    command = ["bench", task, "--method", "", "--evaluations", "20", "--seeds", "1", "-j", "1", "-o", "out"]
+    command = ["bench", task, "--method", "", "--evaluations", "20", "-n", "1", "-j", "1", "-o", "out"]
     command += ["--method", f"mixed=--agent editor@{left} --agent editor@{right}"]
     command += ["--method", f"lefts=--agent editor@{left}:2", "--method", f"rights=--agent editor@{right}:2"]
     done = cli(*command)

@@ -68,7 +68,7 @@ def test_a_panel_is_agreed_to_paid_and_prefers_shorter_programs(
     assert (done.code, done.json["stopped_because"]) == (0, "evaluations"), done.err
     assert done.json["spending"]["calls"] == len(server.requests)
     assert {each["agent"] for each in done.json["spending"]["by"]} == {"panel"}
-    status = cli("-C", "evogit-short", "judge", "--status", "--json").json
+    status = cli("-C", "evogit-short", "judge", "--list", "--json").json
     assert [(each["judge"], each["by"]) for each in status["judges"]] == [("honest", "model")]
     babbled = sum(request.body["model"] == "babbler" for request in server.requests)
     assert 6 <= babbled <= 8, "three questions, each asked twice, and one that was in flight"

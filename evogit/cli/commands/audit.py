@@ -23,13 +23,14 @@ from evogit.audit.laboratory import Laboratory
 from evogit.audit.proposed import BY_MODEL, attack_by
 from evogit.audit.spending import AuditAccount
 from evogit.cli.options.shared import TASK, OutputPath, sandbox_option, with_repo, with_terminal
+from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape, number
 from evogit.core import RefusedError, UsageError
 from evogit.history.standing import decimals
 
 MAX_DIFF_LINES = 14
-"""Lines of a candidate's diff that are shown; --out writes all of them."""
+"""Lines of a candidate's diff that are shown; --output writes all of them."""
 
 
 @click.command()
@@ -37,13 +38,14 @@ MAX_DIFF_LINES = 14
 @click.option("--only", "names", metavar="NAME", multiple=True, help="Only this attack; may be repeated.")
 @click.option("--list", "listed", is_flag=True, help="List the attacks.")
 @click.option(
-    "--out",
+    "--output",
+    "out",
     metavar="DIR",
     type=OutputPath(file_okay=False),
     help="Write the files of each candidate that cheats into this folder.",
 )
 @click.option("--split", metavar="NAME", default="train", show_default=True, help="The split that is attacked.")
-@click.option("--seconds", type=click.FloatRange(min=1), default=50.0, show_default=True, help="How long it may take.")
+@retired_option("--seconds", type=click.FloatRange(min=1), default=50.0, instead="an audit takes at most 50 s")
 @click.option("--model", metavar="MODEL", help="Have this model read the goal and the evaluator, and propose attacks.")
 @click.option(
     "--dollars",
@@ -103,9 +105,9 @@ def _make(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"cannot make {out}: {error.strerror}; choose another folder with --out DIR") from error
+        raise UsageError(f"cannot make {out}: {error.strerror}; choose another folder with --output DIR") from error
     if any(out.iterdir()):
-        raise RefusedError(f"expected {out} to be absent or an empty folder; choose another one with --out DIR")
+        raise RefusedError(f"expected {out} to be absent or an empty folder; choose another one with --output DIR")
 
 
 @asynccontextmanager

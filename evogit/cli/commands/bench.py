@@ -61,7 +61,9 @@ FOLDER = OutputPath(file_okay=False)
     metavar="N",
     help="Of each run.",
 )
-@click.option("--seeds", type=click.IntRange(1), default=10, show_default=True, metavar="K", help="Runs per method.")
+@click.option(
+    "-n", "seeds", type=click.IntRange(1), default=10, show_default=True, metavar="K", help="Runs per method."
+)
 @retired_option("--first-seed", type=click.IntRange(0), default=0, instead="seeds begin at 0")
 @click.option("--split", default="train", show_default=True, metavar="NAME", help="The split that runs are ranked on.")
 @retired_option("--curve-of", "truth", default="", metavar="SPLIT", instead="runs are scored on --split")

@@ -35,7 +35,7 @@ def promote(place: Place, terminal: Terminal, rev: str, reason: str, yes: bool, 
 
 @click.command()
 @click.argument("rev", type=REVISION)
-@click.option("--subtree", is_flag=True, help="Also everything that was or will be bred from it.")
+@click.option("--all", "subtree", is_flag=True, help="Also everything that was or will be bred from it.")
 @why
 @asks
 @with_run

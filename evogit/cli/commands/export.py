@@ -14,6 +14,7 @@ from evogit.cli.files import figure_file, page_file, write_table
 from evogit.cli.lines.view import SHORT
 from evogit.cli.locate_run import Place, find_repository, open_place
 from evogit.cli.options.shared import REVISION, OutputPath, name_option, with_repo, with_terminal
+from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count, escape
 from evogit.core import NotFoundError, UsageError
@@ -39,14 +40,13 @@ FILE_ENDINGS = (*KINDS, "html", "csv")
     show_default=True,
     help="For .svg, .png and .pdf: the best so far, or the candidates that led to the living ones.",
 )
-@click.option(
+@retired_option(
     "--against",
     type=click.Choice(["evaluations", "seconds", "dollars"]),
     default="evaluations",
-    show_default=True,
-    help="The horizontal axis of the figure `best`.",
+    instead="the figure `best` is drawn by evaluations",
 )
-@click.option("--mean", is_flag=True, help="For the figure `best`: the mean of several runs with its 95 % interval.")
+@retired_option("--mean", is_flag=True, instead="each run has a line of its own")
 @click.option("--redact", is_flag=True, help="For .html: leave out prompts, replies and output.")
 @name_option
 @with_repo

@@ -36,7 +36,7 @@ MOST = 20
 @retired_option("--pair", nargs=2, type=REVISION, metavar="A B", instead="evogit judge A B --winner a|b|tie")
 @click.option("--winner", type=click.Choice(["a", "b", "tie"]), help="The better one of A and B.")
 @click.option("-m", "--reason", default="", metavar="WHY", help="Why it won.")
-@click.option("--status", is_flag=True, help="Show the ranking of candidates and judges; ask nothing.")
+@click.option("--list", "status", is_flag=True, help="List the ranking of candidates and judges; ask nothing.")
 @click.option("--task", type=TASK, help="The task's folder, where it is not found by itself.")
 @name_option
 @with_repo
@@ -63,7 +63,7 @@ def judge(
     if a and not b:
         raise UsageError("expected two candidates, or none")
     if status and (pairs or pair or winner or reason):
-        raise UsageError("expected --status alone, which asks nothing and keeps nothing, or no --status")
+        raise UsageError("expected --list alone, which asks nothing and keeps nothing, or no --list")
     place = open_place(repo, name)
     strengths_of(place.history)
     if pair or winner or reason:
@@ -94,7 +94,7 @@ def _keep_verdict(
     say(place, verdict)
     if terminal.json:
         terminal.data({"schema": SCHEMA, **to_builtins(verdict)})
-    terminal.note(f"kept as what {first_line(verdict.judge)} said; see `evogit judge --status`", "dim")
+    terminal.note(f"kept as what {first_line(verdict.judge)} said; see `evogit judge --list`", "dim")
 
 
 def _verdict(place: Place, pair: tuple[str, str], winner: Any, reason: str) -> Compared:
@@ -117,7 +117,7 @@ def _show_next(place: Place, terminal: Terminal, task: Task) -> None:
 def _ask(place: Place, terminal: Terminal, task: Task, most: int | None) -> None:
     """Ask for so many verdicts, until there are no more pairs or the user has had enough."""
     if not terminal.interactive:
-        raise UsageError("expected a terminal to ask on, or A B --winner a|b|tie, or --json, or --status")
+        raise UsageError("expected a terminal to ask on, or A B --winner a|b|tie, or --json, or --list")
     views, rng, skipped, kept = Views(place.repository, task, place.history), random.Random(), set[frozenset[str]](), 0
     while most is None or kept < most:
         place.journal.refresh()
@@ -135,7 +135,7 @@ def _ask(place: Place, terminal: Terminal, task: Task, most: int | None) -> None
             continue
         say(place, _verdict(place, pair, {"1": "a", "2": "b", "=": "tie"}[key], reason))
         kept += 1
-    terminal.note(f"{count(kept, 'verdict')} kept; see `evogit judge --status`")
+    terminal.note(f"{count(kept, 'verdict')} kept; see `evogit judge --list`")
 
 
 def _shown(task: Task, sides: Sides) -> Iterator[Text]:
