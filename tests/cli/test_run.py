@@ -321,5 +321,5 @@ def test_the_demo_works_twice_and_ends_with_everything_promised(cli: Cli, tmp_pa
     again = cli("demo", "--minutes", "0.02")
     assert (again.code, "demo-2" in again.out) == (0, True), again.err
     assert cli("-C", "evogit-demo", "graph", "--name", "demo-2").code == 0
-    found = cli("-C", "evogit-demo", "show", "best", "--name", "demo", "--json").json
+    found = cli("-C", "evogit-demo", "status", "--name", "demo", "--json").json
     assert found["gap_closed"] > 0
