@@ -231,7 +231,9 @@ def test_a_failure_on_a_busy_machine_is_not_looked_for_in_a_fresh_clone(tiny: Ca
 def test_a_run_whose_seed_failed_takes_the_mended_commit(cli: Cli, repository: Make) -> None:
     folder = repository({**MEASURED, "bench.sh": "exit 3\n"})
     assert cli("init", *BY_HAND, "--name", "night", cwd=folder).code == 1
-    evolve = ("run", "--agent", "mutator:1", "--evaluations", "1", "--proposals", "1")
+    (folder.parent / "replies.txt").write_text("%%\nnothing to say\n")
+    model = ("--agent", f"editor@script:{folder.parent}/replies.txt", "--yes")
+    evolve = ("run", *model, "--evaluations", "1", "--proposals", "1")
     failed = cli(*evolve, cwd=folder)
     assert failed.code != 0
     assert "commit that, or its evaluator, test it with `evogit check`, and do the same again" in failed.err
