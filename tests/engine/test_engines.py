@@ -29,7 +29,7 @@ from evogit.core import (
     SandboxError,
     Status,
 )
-from evogit.engine.steering import LOOK_EVERY
+from evogit.engine.engine import LOOK_EVERY
 from evogit.history import History
 from evogit.history.leaders import contender
 from evogit.repository import Repository
