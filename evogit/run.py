@@ -129,7 +129,12 @@ class Run:
             if self.settings.minutes is not None:
                 self._stopping.end_within(60 * self.settings.minutes, self.settings.kept)
             context, drawing = self._enter(stack)
-            exchange = await stack.enter_async_context(self._exchange(context)) if self.settings.remote else None
+            exchange = None
+            if self.settings.remote:
+                show = self.observer.activity if self.observer else lambda who, doing: None
+                remote = context.repository.remote(self.name, self.settings.remote, context.secrets)
+                exchange = Exchange(context, remote, every=self.settings.sync_every, show=show)
+                await stack.enter_async_context(exchange)
             backend = self.backend or await self._backend(stack, context, drawing)
             if exchange:
                 exchange.admit_migrants(backend.provider)
@@ -284,11 +289,6 @@ class Run:
 
         team = Team(evaluator, self.settings.workers, asked=asked, jobs=jobs, verify=verify, show=show)
         return await stack.enter_async_context(team)
-
-    def _exchange(self, context: RunContext) -> Exchange:
-        show = self.observer.activity if self.observer else lambda who, doing: None
-        remote = context.repository.remote(self.name, self.settings.remote, context.secrets)
-        return Exchange(context, remote, every=self.settings.sync_every, show=show)
 
     def _selector(self, anatomy: Anatomy) -> Selector:
         return open_selector(self.settings.selector, traits_of(self.task, self.repository), anatomy)

@@ -22,7 +22,6 @@ from evogit.agents.editing.reply import parse
 from evogit.audit.attack import MODEL, Attack, Hit
 from evogit.audit.candidate import SEED, AttackCandidate
 from evogit.audit.laboratory import CONFIRMATIONS, Laboratory, NotAskedError, NoTimeError, WatchedEvaluation
-from evogit.audit.spending import AuditAccount
 from evogit.contained import find_text
 from evogit.core import EvoGitError
 from evogit.credentials import Redactor, is_secret_name
@@ -37,6 +36,7 @@ from evogit.llm import (
     UnknownModelError,
     estimate_tokens,
 )
+from evogit.llm.command_account import CommandAccount
 from evogit.repository.paths import UnfitChangeError, check_path
 from evogit.text import cut, escaped, fence, one_line
 
@@ -77,7 +77,7 @@ class ProposedAttack(Struct, frozen=True):
     stricter: str
 
 
-def attack_by(model: Model, account: AuditAccount, seconds: float) -> Attack:
+def attack_by(model: Model, account: CommandAccount, seconds: float) -> Attack:
     """Return the attack that asks a model. Its evaluations may take so many seconds, in addition to its replies."""
 
     async def search(lab: Laboratory) -> AsyncIterator[Hit]:
@@ -199,7 +199,7 @@ def _filled(name: str, **values: str) -> str:
 class _Attacker:
     """One conversation with a model about a task; a candidate's evaluation may take `longest` seconds."""
 
-    def __init__(self, lab: Laboratory, model: Model, account: AuditAccount, longest: float) -> None:
+    def __init__(self, lab: Laboratory, model: Model, account: CommandAccount, longest: float) -> None:
         self._lab = lab
         self._model = model
         self._account = account

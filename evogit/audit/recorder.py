@@ -28,10 +28,17 @@ def recorded(evaluator: str, journal: str) -> tuple[Callable[..., Any], Callable
     """Return the `evaluate` and `prepare` of an evaluator's file; calls go to the journal, a JSON line each."""
     file = Path(evaluator)
     sys.path.insert(0, str(file.parent))
-    module = _load(file)
+    spec = spec_from_file_location("audited_evaluator", file)
+    assert spec  # the name ends in .py
+    assert spec.loader
+    module = sys.modules[spec.name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
     original = module.evaluate
     names = [name for name in inspect.signature(original).parameters if name in ("seed", "rng")]
-    note = _noting(Path(journal))
+
+    def note(record: dict[str, Any]) -> None:
+        with Path(journal).open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps(record, default=_plain) + "\n")
 
     def evaluate(program: Program, split: str, **given: Any) -> Iterator[Any]:
         if "seed" in given:
@@ -41,23 +48,6 @@ def recorded(evaluator: str, journal: str) -> tuple[Callable[..., Any], Callable
     parameters = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in ("program", "split", *names)]
     evaluate.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return evaluate, getattr(module, "prepare", None)
-
-
-def _load(file: Path) -> Any:
-    spec = spec_from_file_location("audited_evaluator", file)
-    assert spec  # the name ends in .py
-    assert spec.loader
-    module = sys.modules[spec.name] = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def _noting(journal: Path) -> Note:
-    def note(record: dict[str, Any]) -> None:
-        with journal.open("a", encoding="utf-8") as lines:
-            lines.write(json.dumps(record, default=_plain) + "\n")
-
-    return note
 
 
 def _plain(value: Any) -> Any:

@@ -138,7 +138,6 @@ def findings(bench: Bench, done: Mapping[Order, BenchRun]) -> Findings | None:
     areas = {name: [paired_tests.area(curve, budget) for curve in each] for name, each in curves.items()}
     finals = {name: [curve[:budget][-1] for curve in each] for name, each in curves.items()}
     controls = [each.name for each in bench.methods if is_control(each.name)]
-    pairs = _pairs([each.name for each in bench.methods])
     values: dict[Of, dict[str, list[float]]] = {"area": areas, "final": finals}
     return Findings(
         task=bench_task.task.name,
@@ -157,7 +156,7 @@ def findings(bench: Bench, done: Mapping[Order, BenchRun]) -> Findings | None:
         ),
         comparisons=tuple(
             _comparison(method, other, of, by[method], by[other], bench_task.task.name)
-            for method, other in pairs
+            for method, other in _pairs([each.name for each in bench.methods])
             for of, by in values.items()
         ),
         curves=curves,

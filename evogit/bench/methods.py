@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from itertools import pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -64,7 +65,11 @@ def methods(names: Iterable[str], selectors: Iterable[str], own: Iterable[str]) 
         ConfigError: a person's own selector is wrong.
         UsageError: nothing of that name is known, two have one name, or there is none.
     """
-    found = [_known(name.strip()) for name in names]
+    found: list[Method] = []
+    for name in map(str.strip, names):
+        if name not in KNOWN:
+            raise UsageError(f"no method {name!r}; {nearest(name, KNOWN)}; a selector is added with --selector")
+        found.append(KNOWN[name])
     found += [Method(name=text, selector=text) for text in selectors]
     found += [parse(text) for text in own]
     if not found:
@@ -77,36 +82,21 @@ def methods(names: Iterable[str], selectors: Iterable[str], own: Iterable[str]) 
     return tuple(found)
 
 
-def _known(name: str) -> Method:
-    if name not in KNOWN:
-        raise UsageError(f"no method {name!r}; {nearest(name, KNOWN)}; a selector is added with --selector")
-    return KNOWN[name]
-
-
 def parse(text: str) -> Method:
     """Read `NAME=SELECTOR`, `NAME=--agent A --agent B` or both, as `NAME=SELECTOR --agent A`.
 
     Raises:
         UsageError: when it is something else.
     """
-    name, equals, rest = text.partition("=")
-    words = _words(rest)
-    specs = [AgentSpec.parse(word) for option, word in zip(words, words[1:], strict=False) if option == "--agent"]
-    others = [word for before, word in zip(["", *words], words, strict=False) if "--agent" not in (before, word)]
-    if (
-        not (name and equals and words)
-        or len(others) > 1
-        or words[-1] == "--agent"
-        or others[:1]
-        and others[0][0] == "-"
-    ):
+    name, _, rest = text.partition("=")
+    try:
+        words = shlex.split(rest)
+    except ValueError as error:
+        raise UsageError(f"expected words as in a shell after --method NAME=, got {text!r}: {error}") from error
+    specs = [AgentSpec.parse(word) for option, word in pairwise(words) if option == "--agent"]
+    others = [word for before, word in pairwise(["", *words]) if "--agent" not in (before, word)]
+    wrong = len(others) > 1 or any(word.startswith("-") for word in others)
+    if not name or not words or wrong or words[-1] == "--agent":
         usual = "NAME='[SELECTOR] --agent KIND[@MODEL][:N]', or --agent FILE.py:Name[:N] in it"
         raise UsageError(f"expected --method NAME=SELECTOR or {usual}, got {text!r}")
     return Method(name=name, selector=others[0] if others else USUAL, agents=tuple(specs))
-
-
-def _words(text: str) -> Sequence[str]:
-    try:
-        return shlex.split(text)
-    except ValueError as error:
-        raise UsageError(f"expected words as in a shell after --method NAME=, got {text!r}: {error}") from error

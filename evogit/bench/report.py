@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct, to_builtins
 
-from evogit.bench.comparison import Comparison, Findings, Interval, MethodResult, Summary, points
+from evogit.bench.comparison import Findings, Interval, Summary, points
 from evogit.stats.paired_tests import MARGIN, RESAMPLES
 
 SCHEMA = 1
@@ -26,9 +26,8 @@ def record(by_task: Sequence[Findings], summaries: Sequence[Summary]) -> dict[st
     """All of it as data."""
     tasks = [to_builtins(each) for each in by_task]
     for task, each in zip(tasks, by_task, strict=True):
-        task["curves"] = {
-            name: [[round(value, 6) for value in run] for run in runs] for name, runs in each.curves.items()
-        }
+        for name, runs in each.curves.items():
+            task["curves"][name] = [[round(value, 6) for value in run] for run in runs]
         for comparison, found in zip(task["comparisons"], each.comparisons, strict=True):
             comparison["verdict"] = found.verdict
     return {"schema": SCHEMA, "margin": MARGIN, "tasks": tasks, "summary": [to_builtins(each) for each in summaries]}
@@ -87,12 +86,8 @@ the probability that a run is better than one of the other method."""
 def _markdown(table: Table) -> str:
     head, *rows = table.rows
     rule = ["---:" if each == "r" else "---" for each in table.align]
-    lines = ["| " + " | ".join(map(_cell, row)) + " |" for row in (head, rule, *rows)]
-    return table.title + "\n\n" + "\n".join(lines)
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+    cells = [[" ".join(text.split()).replace("|", "\\|") for text in row] for row in (head, rule, *rows)]
+    return table.title + "\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in cells)
 
 
 # --- the tables of one task ---------------------------------------------------------------------------------------
@@ -115,23 +110,21 @@ def _values(findings: Findings) -> Table:
 
 
 def _work(findings: Findings) -> Table:
-    head = ["method", "proposals", "unusable", "duplicates", "failed", "remembered", "seconds"]
-    extra: Mapping[str, Sequence[float]] = {
-        "repeats": [each.repeated for each in findings.results],
-        "dollars": [each.dollars for each in findings.results],
-    }
-    told = {name: values for name, values in extra.items() if any(values)}
+    usual = ("proposals", "failed_proposals", "duplicates", "failed", "cached", "seconds")
+    extra = {"repeated": "repeats", "dollars": "dollars"}
+    extra = {name: head for name, head in extra.items() if any(getattr(each, name) for each in findings.results)}
+    head = ["method", "proposals", "unusable", "duplicates", "failed", "remembered", "seconds", *extra.values()]
     rows = [
-        [*_done(each), *(f"{told[name][i]:.2f}" for name in told), each.selector, each.agents]
-        for i, each in enumerate(findings.results)
+        [
+            each.method,
+            *(f"{getattr(each, name):.1f}" for name in usual),
+            *(f"{getattr(each, name):.2f}" for name in extra),
+            *(each.selector, each.agents),
+        ]
+        for each in findings.results
     ]
-    align = "l" + "r" * (6 + len(told)) + "ll"
-    return Table(title="A run on average:", align=align, rows=[[*head, *told, "selector", "agents"], *rows])
-
-
-def _done(each: MethodResult) -> list[str]:
-    numbers = (each.proposals, each.failed_proposals, each.duplicates, each.failed, each.cached, each.seconds)
-    return [each.method, *(f"{number:.1f}" for number in numbers)]
+    align = "l" + "r" * (len(head) - 1) + "ll"
+    return Table(title="A run on average:", align=align, rows=[[*head, "selector", "agents"], *rows])
 
 
 def _merges(findings: Findings) -> Table | None:
@@ -145,34 +138,20 @@ def _merges(findings: Findings) -> Table | None:
 
 
 def _comparisons(findings: Findings) -> Table:
-    head = (
-        "method",
-        "against",
-        "in",
-        "verdict",
-        "difference [95 %]",
-        "p better",
-        "p no worse",
-        "P(sup)",
-        "won-tied-lost",
-    )
-    rows = [_against(each) for each in findings.comparisons]
+    pairs = ("difference [95 %]", "p better", "p no worse", "P(sup)", "won-tied-lost")
+    rows = [
+        (
+            *(each.method, each.against, each.of, each.verdict),
+            f"{each.difference.mean:+.3f} [{each.difference.low:+.3f}, {each.difference.high:+.3f}]",
+            f"{each.better:.4f}",
+            f"{each.not_inferior:.4f}",
+            f"{each.superiority:.2f}",
+            f"{each.wins}-{each.ties}-{each.losses}",
+        )
+        for each in findings.comparisons
+    ]
+    head = ("method", "against", "in", "verdict", *pairs)
     return Table(title="Paired by seed, normalised:", align="llllrrrrr", rows=[head, *rows])
-
-
-def _against(each: Comparison) -> tuple[str, ...]:
-    found = each.difference
-    return (
-        each.method,
-        each.against,
-        each.of,
-        each.verdict,
-        f"{found.mean:+.3f} [{found.low:+.3f}, {found.high:+.3f}]",
-        f"{each.better:.4f}",
-        f"{each.not_inferior:.4f}",
-        f"{each.superiority:.2f}",
-        f"{each.wins}-{each.ties}-{each.losses}",
-    )
 
 
 def _interval(found: Interval) -> str:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -30,8 +30,8 @@ from evogit.run import Run, Settings
 NAME = "bench"
 """Of the run in the repository of each."""
 
-P = ParamSpec("P")
-T = TypeVar("T")
+COUNTED = ("evaluated", "failed", "proposals", "duplicates", "failed_proposals", "cached", "repeated")
+"""Counts of a run that its record keeps."""
 
 
 class BenchTask(Struct, frozen=True, kw_only=True):
@@ -128,21 +128,19 @@ class BenchRunner:
             EvoGitError: when the world fails.
         """
         began, depends = time.monotonic(), self._bench_task.depends(method)
-        repository = self._repository(folder)
+        task = self._bench_task.task
+        if folder.exists():
+            repository = Repository.open(folder)
+        elif task.seed is None:  # it stands on a person's commit
+            repository = Repository.borrow(folder, Repository.discover(task.folder))
+        else:
+            repository = Repository.create(folder)
         settings = replace(self._bench_task.settings(method, seed), **limits)
         backend = self._backend_for(settings)
         async with AsyncExitStack() as stack:
             agents = populate(stack, settings.population, self._models, self._programs)
-            self._run = run = Run(
-                repository,
-                self._bench_task.task,
-                NAME,
-                settings,
-                models=self._models,
-                secrets=self._secrets,
-                agents=agents,
-                backend=backend,
-            )
+            about: dict[str, Any] = {"models": self._models, "secrets": self._secrets}
+            self._run = run = Run(repository, task, NAME, settings, agents=agents, backend=backend, **about)
             if self._stopping:
                 run.stop("interrupted")
             stopped = await run.evolve()
@@ -161,14 +159,6 @@ class BenchRunner:
         told = any(spec.asks or is_own(spec.kind) for spec in settings.population)
         return self._backend if noisy or told else self._remembering
 
-    def _repository(self, folder: Path) -> Repository:
-        """The one in this folder, or a new one; where the seed is a person's commit it stands on that."""
-        if folder.exists():
-            return Repository.open(folder)
-        if self._bench_task.task.seed is None:
-            return Repository.borrow(folder, Repository.discover(self._bench_task.task.folder))
-        return Repository.create(folder)
-
     async def _outcome(self, repository: Repository, stopped: Stopped, backend: EvaluationBackend) -> BenchRun:
         """Read the run from its beginning and note what was believed when; the caller knows whose it is."""
         story = Story(count_repeats=self._bench_task.count_repeats)
@@ -184,16 +174,10 @@ class BenchRunner:
             curve=tuple(value for _, value in story.best),
             truth=truth,
             reason=stopped.reason,
-            evaluated=counts.evaluated,
-            failed=counts.failed,
-            proposals=counts.proposals,
-            duplicates=counts.duplicates,
-            failed_proposals=counts.failed_proposals,
-            cached=counts.cached,
-            repeated=counts.repeated,
             merges=merges(history),
             dollars=history.spent.dollars,
             tokens=history.spent.tokens,
+            **{name: getattr(counts, name) for name in COUNTED},
         )
 
     async def _truth(self, evaluations: Evaluations, history: History, best: Sequence[str]) -> tuple[float, ...]:
@@ -202,17 +186,14 @@ class BenchRunner:
         Raises:
             RefusedError: the seed itself fails there.
         """
-        values: dict[str, float | None] = {}
-        for commit in dict.fromkeys([history.seed or "", *best]):
-            result = await evaluations.evaluate(commit, self._bench_task.truth)
-            ok = result is not None and result[0].ok
-            values[commit] = result[0].metrics[history.metric.name] if result and ok else None
-        seed = values[history.seed or ""]
-        if seed is None:
-            raise RefusedError(
-                f"the seed fails on the split {self._bench_task.truth!r}, so nothing can be measured on it"
-            )
-        return tuple(seed if (value := values[commit]) is None else value for commit in best)
+        split, seed, values = self._bench_task.truth, history.seed or "", dict[str, float]()
+        for commit in dict.fromkeys([seed, *best]):
+            result = await evaluations.evaluate(commit, split)
+            if result and result[0].ok:
+                values[commit] = result[0].metrics[history.metric.name]
+        if seed not in values:
+            raise RefusedError(f"the seed fails on the split {split!r}, so nothing can be measured on it")
+        return tuple(values.get(commit, values[seed]) for commit in best)
 
 
 class Story:

@@ -174,10 +174,10 @@ def signals_held_back() -> Iterator[None]:
 
 def end_with_parent() -> None:
     """In a new worker: end when the parent does, even if it is killed."""
-    threading.Thread(target=_await_parent, daemon=True).start()
 
+    def wait() -> None:
+        if parent := multiprocessing.parent_process():
+            parent.join()
+            os._exit(0)
 
-def _await_parent() -> None:
-    if parent := multiprocessing.parent_process():
-        parent.join()
-        os._exit(0)
+    threading.Thread(target=wait, daemon=True).start()

@@ -21,7 +21,7 @@ from evogit.trust import Claim, Trust
 
 if TYPE_CHECKING:
     from evogit.adopt.foreign_task import File
-    from evogit.audit.spending import AuditAccount
+    from evogit.llm.command_account import CommandAccount
 
 DOLLARS = 1.0
 """What a model may cost that writes a task, if nothing else is said."""
@@ -114,11 +114,11 @@ def draft(
 
 async def _drafted(
     terminal: Terminal, path: Path, name: str, model_name: str, dollars: float | None, *, yes: bool
-) -> tuple[dict[str, File], AuditAccount]:
+) -> tuple[dict[str, File], CommandAccount]:
     """Return the files that the model writes, and its account."""
-    from evogit.audit.spending import AuditAccount
     from evogit.cli.consent import SentFiles, confirm_question
     from evogit.config.user_settings import load_user_settings
+    from evogit.llm.command_account import CommandAccount
     from evogit.llm.registry import open_models
     from evogit.review.drafting import ROUNDS, draft_task, shown_files
 
@@ -145,7 +145,7 @@ async def _drafted(
             yes=yes,
         )
         models.forget_keys()
-        account = AuditAccount(limit)
+        account = CommandAccount(limit)
         return await draft_task(shown, name, model, account), account
     finally:
         await models.close()

@@ -29,9 +29,8 @@ class RunAccount(Struct, frozen=True):
     What an attempt may cost at most is set aside, in the journal, before it is sent: if that is not left, it is not
     sent. So no limit is exceeded, whatever is in flight here or in engines that joined, and an engine that is killed
     leaves behind what its attempts may have cost.
-    Once `silent` is set no further attempt is allowed; what is left of a limit that is `exhausted`
-    does not pay for one. `counted` is set whenever an attempt is charged,
-    `show` is told what an agent waits for.
+    Once `silent` is set no further attempt is allowed; what is left of a limit that is `exhausted` does not pay for
+    one. `counted` is set whenever an attempt is charged, `show` is told what an agent waits for.
     """
 
     context: RunContext
@@ -99,18 +98,27 @@ class RunAccount(Struct, frozen=True):
         """Charge all that engines of this clone had set aside when they died: it may have been billed."""
         context = self.context
         host = context.engine.rpartition("-")[0]
-        lost = {
+        reserved = {
             entry: event
             for entry, event in context.history.reserved.items()
             if event.engine != context.engine and event.engine.rpartition("-")[0] == host
         }
-        alive = self._alive() if lost else []
-        for entry, event in lost.items():
+        alive = self._alive() if reserved else []
+        for entry, event in reserved.items():
             if event.engine not in alive:
-                context.journal.append(_lost(entry, event), unless=lambda entry=entry: self._is_settled(entry))  # type: ignore[misc]
-
-    def _is_settled(self, entry: str) -> bool:
-        return entry not in self.context.history.reserved
+                lost = Spent(
+                    engine=event.engine,
+                    move=event.move,
+                    agent=event.agent,
+                    model=event.model,
+                    prompt=event.prompt,
+                    completion=event.completion,
+                    dollars=event.dollars,
+                    estimated=True,
+                    failure=LOST,
+                    reserved=entry,
+                )
+                context.journal.append(lost, unless=lambda: entry not in context.history.reserved)  # noqa: B023
 
     async def wait(self) -> None:
         """Wait until an attempt was charged, or it is time to look at other engines."""
@@ -118,21 +126,6 @@ class RunAccount(Struct, frozen=True):
         with suppress(TimeoutError):
             async with asyncio.timeout(LOOK_AGAIN):
                 await self.counted.wait()
-
-
-def _lost(entry: str, event: Reserved) -> Spent:
-    return Spent(
-        engine=event.engine,
-        move=event.move,
-        agent=event.agent,
-        model=event.model,
-        prompt=event.prompt,
-        completion=event.completion,
-        dollars=event.dollars,
-        estimated=True,
-        failure=LOST,
-        reserved=entry,
-    )
 
 
 class MoveAccount(Struct, frozen=True):
@@ -226,8 +219,10 @@ class MoveAccount(Struct, frozen=True):
         journal = self.run.context.journal
         spent = self._spent(model, usage, failure, reservation)
         broken = partial(self.run.broken, spent)
-        worst = reservation.worst if reservation else None
-        if worst is None or not _exceeds(model, usage, worst):
+        worst = (reservation.worst if reservation else None) or usage
+        exceeds = usage.prompt + usage.completion > worst.prompt + worst.completion
+        exceeds |= model.price is not None and model.price.of(usage) > model.price.at_most(worst)
+        if worst is usage or not exceeds:
             journal.append(spent)
         elif journal.append(spent, unless=lambda: broken() is not None) is None:
             if limit := broken():
@@ -251,10 +246,3 @@ class MoveAccount(Struct, frozen=True):
             reserved=reservation.entry if reservation else "",
             seconds=max(round(time.time() - reservation.made, 1), 0.0) if reservation else 0.0,
         )
-
-
-def _exceeds(model: Model, usage: TokenUsage, worst: TokenUsage) -> bool:
-    """Whether an attempt took more tokens or dollars than were set aside for it."""
-    if usage.prompt + usage.completion > worst.prompt + worst.completion:
-        return True
-    return model.price is not None and model.price.of(usage) > model.price.at_most(worst)

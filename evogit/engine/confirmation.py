@@ -28,11 +28,10 @@ UNCONFIRMED = ("interrupted", "asked", "minutes", "error")
 
 
 class Confirmation:
-    """Repeats of one run, as far as there is `room` for one more; a function of the history, so that a kill costs none.
+    """The repeats of one run; which follow from the journal alone, so that a kill costs none.
 
-    Which to evaluate again follows from what is journalled alone. `limit` is on all repeats of the run, None for none;
-    once `hurry` is set nothing more is evaluated, and the next engine does what is left. `show` is told what goes on.
-    Made before its engine starts.
+    `limit` is on all repeats of the run, `room` says whether there is any for one more; once `hurry` is set the rest is
+    the next engine's. Made before its engine starts.
     """
 
     def __init__(
@@ -45,9 +44,8 @@ class Confirmation:
         room: Callable[[], bool] = lambda: True,
         show: Callable[[str, str], None] = lambda who, doing: None,
     ) -> None:
-        history = context.history
         self._journal = context.journal
-        self._history = history
+        self._history = history = context.history
         self._evaluations = evaluations
         self._limit = limit
         self._room = room
@@ -60,35 +58,28 @@ class Confirmation:
         self._confirmed = history.counts.evaluated if ended else None
 
     async def settle(self) -> bool:
-        """Evaluate again until the best is one that can be believed; False when hurry left that to the next engine.
+        """Evaluate again until the best can be believed; False when hurry left that to the next engine.
 
-        Half of the limit is kept for the end. Where values of different hours cannot be compared the best is evaluated
-        now and then, to see how fast the machine is.
+        Half of the limit is kept for the end. Doubt that scores are exact, and the speed of a machine by whose hours
+        they differ, are settled by the best.
         """
         if doubtful(self._history):
-            await self._look()
+            async with self._one:
+                if self._may(None) and (commit := doubtful(self._history)):
+                    await self._again(commit)
         if self._history.scores.unobserved >= OBSERVED_EVERY:
-            await self._observe()
+            async with self._one:
+                best, scores = self._history.best, self._history.scores
+                if best and scores.unobserved >= OBSERVED_EVERY and not self._hurry.is_set():
+                    await self._evaluations.finish(best, repeat=1 + scores.latest(best))
         if self._history.repeats and self._news():
             await self._settle(None if self._limit is None else self._limit // 2)
         return not self._hurry.is_set()
-
-    async def _look(self) -> None:
-        """Evaluate the best once more where it is doubtful that scores are exact."""
-        async with self._one:
-            if self._may(None) and (commit := doubtful(self._history)):
-                await self._again(commit)
 
     async def _settle(self, limit: int | None) -> None:
         async with self._one:
             while self._may(limit) and (commit := to_repeat(self._history)) and await self._again(commit):
                 pass
-
-    async def _observe(self) -> None:
-        async with self._one:
-            best, scores = self._history.best, self._history.scores
-            if best and scores.unobserved >= OBSERVED_EVERY and not self._hurry.is_set():
-                await self._evaluations.finish(best, repeat=1 + scores.latest(best))
 
     def _news(self) -> bool:
         """Whether there may be another contender: one that came since the last look, or what people decided."""

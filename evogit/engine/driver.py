@@ -72,7 +72,7 @@ class Driver:
         if isinstance(error, KeyboardInterrupt) and self._asked:
             self._soon(self._break_off)
         self.stop()
-        self._wait()
+        self._look(lambda: self._has_ended)
 
     def hear(self, entry: Entry) -> None:
         """Subscribe this to the run's journal."""
@@ -86,7 +86,10 @@ class Driver:
         Raises:
             EvoGitError: what ended the run, after its last event.
         """
-        while (event := self._take()) is not None:
+        while True:
+            self._look(lambda: bool(self._told))
+            if (event := self._told.popleft()) is None:
+                break
             yield event
             self._turns.put(None)
         self.wait()
@@ -98,7 +101,7 @@ class Driver:
             EvoGitError: what ended it.
             KeyboardInterrupt: it was broken off.
         """
-        self._wait()
+        self._look(lambda: self._has_ended)
         assert self._evolving  # it has begun
         if self._evolving.cancelled():
             raise KeyboardInterrupt
@@ -111,28 +114,17 @@ class Driver:
 
     # --- the caller's thread --------------------------------------------------------------------------------------
 
-    def _take(self) -> Event | None:
-        self._look(lambda: bool(self._told))
-        return self._told.popleft()
-
-    def _wait(self) -> None:
-        self._look(lambda: self._has_ended)
-
     def _look(self, is_so: Callable[[], bool]) -> None:
-        """Wait until something is so, of which there will be news."""
+        """Wait until something is so, of which there will be news; interrupted once it asks for a clean end."""
         while not is_so():
             try:
                 self._news.get()
             except KeyboardInterrupt:
-                self._interrupted()
-
-    def _interrupted(self) -> None:
-        """The first time ask for a clean end, then for one at once."""
-        if self._asked:
-            self._soon(self._break_off)
-            return
-        self.stop()
-        self._soon(lambda: logger.warning(STOPPING))
+                if self._asked:
+                    self._soon(self._break_off)
+                    continue
+                self.stop()
+                self._soon(lambda: logger.warning(STOPPING))
 
     def _soon(self, act: Callable[[], None]) -> None:
         while not self._has_begun:

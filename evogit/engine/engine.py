@@ -21,6 +21,7 @@ from evogit.engine.asking_order import AskingInOrder
 from evogit.engine.confirmation import UNCONFIRMED, Confirmation
 from evogit.engine.drafts import Drafts
 from evogit.engine.evaluations import EvaluationBackend, Evaluations, Result
+from evogit.engine.halts import Halts
 from evogit.engine.holdout import evaluate_on_holdout
 from evogit.engine.kind_shares import KindShares
 from evogit.engine.move_order import LOOK_AGAIN, FreeTurns, OrderedTurns, Turns, together
@@ -30,7 +31,6 @@ from evogit.engine.profiles import Profiles
 from evogit.engine.projections import Projections
 from evogit.engine.quota import Quota
 from evogit.engine.start import Start, generator
-from evogit.engine.steering import Steering
 from evogit.engine.stop_request import HURRIED, LEFT, StopRequest
 from evogit.history.context import RunContext
 from evogit.llm import ModelError, RunEndsError, SpendingLimitError
@@ -47,6 +47,9 @@ STAGGER = 0.01
 
 CLOCKS_DIFFER = 60.0
 """Seconds by which the clocks of two machines may differ."""
+
+LOOK_EVERY = 0.3
+"""Seconds between two looks at what people decide, commit and wish."""
 
 Made = TypeVar("Made", Advice, Bred)
 
@@ -119,9 +122,7 @@ class Engine:
             room=self._quota.has_room_to_repeat,
             show=self._show,
         )
-        self._steering = Steering(
-            context, self._projections, self._evaluations, self._people, stopping.over, self._end_with_others
-        )
+        self._halts = Halts(context.journal, context.engine, context.repository.common)
         exact, full = settings.deterministic, self._quota.full
         self._writer = CandidateWriter(context=context, deterministic=exact, full=full, fingerprint=breeder.fingerprint)
         self._again = ""
@@ -145,7 +146,7 @@ class Engine:
         """
         self._journal.subscribe(self._hear)
         names = self._start.begin(self._evaluations.backend, len(self._agents))
-        with self._steering.halts.waiting():
+        with self._halts.waiting():
             try:
                 in_time = await self._stopping.done(self._work(names))
             except EvoGitError as error:
@@ -159,10 +160,14 @@ class Engine:
     async def _work(self, names: Sequence[str]) -> None:
         """All that an engine does between its first entry and its last."""
         await self._finish_what_was_left(names)
-        await self._live_together(names)
-        await self._evaluate_people()
+        agents = enumerate(zip(names, self._agents, strict=True))
+        await together([self._attend(), *(self._live(place, name, agent) for place, (name, agent) in agents)])
         assert self._stopping.asked  # that is what ended the agents' lives
         reason, _ = self._stopping.asked
+        if reason not in HURRIED:
+            self._people.look()
+            await self._evaluations.take_over()
+            self._people.consider()
         self._again = await self._look_again(reason)
         if not await self._confirmation.confirm(reason):
             reason = "interrupted"
@@ -188,18 +193,6 @@ class Engine:
             if name in latest and history.judged(latest[name]):
                 self._adopt(name, latest[name])
         self._projections.follow()
-
-    async def _live_together(self, names: Sequence[str]) -> None:
-        members = enumerate(zip(names, self._agents, strict=True))
-        lives = [self._live(place, name, agent) for place, (name, agent) in members]
-        await together([self._steering.attend(), *lives])
-
-    async def _evaluate_people(self) -> None:
-        """Evaluate what people added until now, unless a person or the clock wants the run to end at once."""
-        if self._stopping.asked and self._stopping.asked[0] not in HURRIED:
-            self._people.look()
-            await self._evaluations.take_over()
-            self._people.consider()
 
     async def _look_again(self, reason: StopReason) -> str:
         """Whether scores that count as exact are: the best that was found now, once more, unless somebody waits."""
@@ -261,10 +254,22 @@ class Engine:
             self._stopping.ask(reached)
         return self._stopping.asked is not None
 
-    def _end_with_others(self) -> None:
-        """End also while all agents wait, for an endpoint perhaps, if other engines reached a limit."""
-        if not self._settings.deterministic:  # there what has begun goes on, and nobody joins
-            self._over()
+    async def _attend(self) -> None:
+        """Take in what people journal and commit until the run is over, and evaluate what waits for any engine."""
+        async with asyncio.TaskGroup() as group:
+            while not self._stopping.over.is_set():
+                self._halts.look()
+                self._journal.refresh()
+                self._people.look()
+                self._people.consider()
+                self._projections.follow()
+                self._evaluations.give_up_pruned()
+                if not self._settings.deterministic:  # there what has begun goes on, and nobody joins
+                    self._over()  # others may have reached a limit while all agents here wait for an endpoint
+                group.create_task(self._evaluations.take_over())  # which may take long, and people must not wait for it
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_EVERY):
+                        await self._stopping.over.wait()
 
     async def _move(self, number: int, name: str, agent: Agent) -> str:
         """Choose parents, breed, propose, evaluate, and take the child if it is worth it; says why none came of it."""
@@ -373,15 +378,12 @@ class Engine:
     # --- watching -----------------------------------------------------------------------------------------------
 
     def _hear(self, entry: Entry) -> None:
-        if isinstance(entry.event, Decision) and entry.event.kind == "stop" and not self._is_old(entry):
+        seq, when = self._began
+        is_new = entry.seq > seq or entry.time >= when - CLOCKS_DIFFER  # by the run's clock, or by any machine's
+        if is_new and isinstance(entry.event, Decision) and entry.event.kind == "stop":
             self._stopping.ask("asked", f"by {entry.event.by}")
         if self._observer is not None:
             self._observer.entry(entry)
-
-    def _is_old(self, entry: Entry) -> bool:
-        """Whether it is about engines of before: older by the run's clock, and by that of whoever's machine."""
-        seq, when = self._began
-        return entry.seq <= seq and entry.time < when - CLOCKS_DIFFER
 
     def _show(self, agent: str, doing: str) -> None:
         if self._observer is not None:

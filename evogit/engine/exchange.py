@@ -20,7 +20,6 @@ from evogit.core import (
     HUMAN,
     Entry,
     Evaluated,
-    Evaluation,
     EvoGitError,
     Halted,
     RefusedError,
@@ -119,18 +118,18 @@ class Exchange:
             await asyncio.sleep(self._pause)
 
     async def _once(self) -> None:
+        def known() -> Callable[[str], bool]:
+            self._context.journal.refresh()
+            return self._context.history.phylogeny.__contains__
+
         try:
-            await self._remote.exchange(self._known, seconds=self._patience)
+            await self._remote.exchange(known, seconds=self._patience)
         except (RepositoryError, UntrustedError, OSError) as error:  # a full disk, perhaps
             self._failed(error)
         else:
             self._pause = self._every
             with suppress(RepositoryError, UntrustedError, OSError):  # damage of ours is for the engine to tell
                 self._succeeded()
-
-    def _known(self) -> Callable[[str], bool]:
-        self._context.journal.refresh()
-        return self._context.history.phylogeny.__contains__
 
     def _failed(self, error: Exception) -> None:
         since, tries, _ = self._failing or (time.time(), 0, "")
@@ -211,8 +210,10 @@ class Migrants:
         if not isinstance(event, Evaluated) or event.candidate in self._refused or event.candidate in history.phylogeny:
             return None
         value = event.evaluation.metrics.get(history.metric.name, math.nan)
-        ranks = math.isfinite(value) and _ranks(event.evaluation, history.split) and event.candidate in stranger.held
-        if not ranks or self.run.repository.tree_if_there(event.candidate) is None:
+        ranks = event.evaluation.ok and event.evaluation.split == history.split and event.evaluation.repeat == 0
+        if not ranks or not math.isfinite(value) or event.candidate not in stranger.held:
+            return None
+        if self.run.repository.tree_if_there(event.candidate) is None:
             return None
         return (value if history.metric.direction == "maximize" else -value), event.candidate
 
@@ -221,22 +222,18 @@ class Migrants:
         adding = Adding(self.run, MAX_CLAIM_BYTES)
         if worth <= self._claimed.get(host, -math.inf):
             return False
+        value = worth if self.run.history.metric.direction == "maximize" else -worth
         try:
-            value = worth if self.run.history.metric.direction == "maximize" else -worth
-            reason = f"said to be {value:.10g} by {host}, whose journal does not count here"
             adding.check(commit)
             if self.run.repository.is_own(commit):
                 raise RefusedError("a branch, tag or stash of this clone has it, so it may be private")
-            own = (
-                None
-                if adding.known(commit)
-                else self._copied(commit, f"{MIGRANT_TITLE}{host}, said to be {value:.10g}")
-            )
-            entry = adding.add(own, reason) if own else None
+            if adding.known(commit):
+                return False
+            own = self._copied(commit, f"{MIGRANT_TITLE}{host}, said to be {value:.10g}")
+            if not adding.add(own, f"said to be {value:.10g} by {host}, whose journal does not count here"):
+                return False
         except (RefusedError, RepositoryError):
             self._refused.add(commit)
-            return False
-        if own is None or entry is None:
             return False
         self._claimed[host] = worth
         return True
@@ -253,7 +250,3 @@ class Migrants:
             title=title,
             trailers={"Agent": HUMAN, "Operator": "human"},
         )
-
-
-def _ranks(told: Evaluation, split: str) -> bool:
-    return told.ok and told.split == split and told.repeat == 0

@@ -9,7 +9,7 @@ import selectors
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -61,45 +61,36 @@ class Halts:
 
     def room(self, error: Exception) -> bool:
         """Wait a moment if a write failed for want of room, until somebody interrupts; whether to write again."""
-        if self._interrupted or not self._is_full(error):
+        full = any(os.strerror(number) in str(error) for number in (errno.ENOSPC, errno.EDQUOT))
+        if self._interrupted or not (full or not has_room(self._folder)):  # libgit2 does not always say why
             return False
-        now = time.time()
-        self._full_since = self._full_since or now
-        with _interruptible(self._interrupt):
+        self._full_since = self._full_since or time.time()
+        with self._interruptible():
             time.sleep(LOOK_FOR_ROOM_EVERY)
         self._full_until = time.time()
         return True
 
-    def _interrupt(self) -> None:
-        self._interrupted = True
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """Let signals that ask for an end raise at once: the event loop, which waits too, would not hear of them.
 
-    def _is_full(self, error: Exception) -> bool:
-        """Whether there is no room: libgit2 does not always say so."""
-        told = any(os.strerror(number) in str(error) for number in (errno.ENOSPC, errno.EDQUOT))
-        return told or not has_room(self._folder)
+        Raises:
+            KeyboardInterrupt: one came.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
 
+        def interrupt(*_: object) -> None:
+            self._interrupted = True
+            raise KeyboardInterrupt
 
-@contextmanager
-def _interruptible(note: Callable[[], None]) -> Iterator[None]:
-    """Let signals that ask for an end raise at once: the event loop, which waits too, would not hear of them.
-
-    Raises:
-        KeyboardInterrupt: one came.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(*_: object) -> None:
-        note()
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 class AwakeLoop(asyncio.SelectorEventLoop):

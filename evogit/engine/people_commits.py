@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from msgspec import Struct
@@ -130,10 +131,7 @@ class Adding(Struct, frozen=True):
 
 @dataclass(slots=True)
 class People:
-    """The engine's side: picks up commits on `evogit/<run>/human/*` branches, and lets the best be a parent.
-
-    `adopt` makes a evaluated candidate the individual of an agent if selection says so.
-    """
+    """Picks up commits on `evogit/<run>/human/*` branches, and has the best adopted if selection says so."""
 
     adding: Adding
     adopt: Callable[[str, str], None]
@@ -143,24 +141,19 @@ class People:
 
     def look(self) -> None:
         """Make new tips of people's branches candidates; what is refused is journalled once."""
-        branches, folder = (
-            self.adding.run.repository.branches,
-            f"refs/heads/evogit/{self.adding.run.history.run}/human/",
-        )
-        if self.adding.run.history.seed is None or (stamp := branches.stamp(folder)) == self._stamp:
+        branches, history = self.adding.run.repository.branches, self.adding.run.history
+        folder = f"refs/heads/evogit/{history.run}/human/"
+        if history.seed is None or (stamp := branches.stamp(folder)) == self._stamp:
             return
         self._stamp = stamp  # from before the look: what comes after it changes it again
-        for commit in set(filter(None, map(self._tip, branches.below(folder)))) - self._seen:
+        tips = set[str]()
+        for branch in branches.below(folder):
+            with suppress(NotFoundError):  # it leads to another one, which is broken
+                tips.add(branches.commit(branch))
+        for commit in tips - self._seen:
             self._seen.add(commit)
             if not self._refused_before(commit):
                 self._add(commit)
-
-    def _tip(self, branch: str) -> str | None:
-        """The commit that a branch leads to, maybe over another one; None for one that is broken."""
-        try:
-            return self.adding.run.repository.branches.commit(branch)
-        except NotFoundError:
-            return None
 
     def _add(self, commit: str) -> None:
         history = self.adding.run.history
@@ -182,10 +175,9 @@ class People:
         """Let what people added and was evaluated meanwhile be the individual of `human`, if selection says so."""
         history = self.adding.run.history
         for commit in [commit for commit in history.human if commit not in self._considered]:
-            if not history.judged(commit):
-                continue
-            self._considered.add(commit)
-            head = history.heads.get(HUMAN)
-            newer = head is None or history.phylogeny[head].number < history.phylogeny[commit].number
-            if newer or history.fitter(commit, head or ""):
-                self.adopt(HUMAN, commit)
+            if history.judged(commit):
+                self._considered.add(commit)
+                head = history.heads.get(HUMAN)
+                newer = head is None or history.phylogeny[head].number < history.phylogeny[commit].number
+                if newer or history.fitter(commit, head or ""):
+                    self.adopt(HUMAN, commit)

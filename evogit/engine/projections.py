@@ -45,24 +45,19 @@ class Projections:
         One that is checked out, or that a person moved to a commit of their own, stays, and is tried again the next
         time.
         """
-        history, basis = self._history, self._what_moves_all()
+        history = self._history
+        changed = history.seed is not None and history.former(history.seed) is not None
+        # a repeat may move any ref, as it may fail; once the task has changed, any entry may
+        basis = len(history.decisions), history.counts.repeated, history.seq if changed else None
         if basis != self._basis:
-            self._followed = {}
-            self._basis = basis
+            self._followed, self._basis = {}, basis
         for agent, commit in history.heads.items():
-            if self._followed.get(agent) != commit and (not has_ref(agent) or self._show_agent(agent)):
+            if self._followed.get(agent) == commit:
+                continue
+            if not has_ref(agent) or self._show(agent_ref(history, agent), history.head(agent)):
                 self._followed[agent] = commit
         if best := history.best or history.seed:
             self._show(f"refs/heads/evogit/{history.run}/best", best)
-
-    def _what_moves_all(self) -> object:
-        """What else says where an agent's ref belongs: a repeat may fail; once the task has changed, any entry may."""
-        history = self._history
-        changed = history.seed is not None and history.former(history.seed) is not None
-        return len(history.decisions), history.counts.repeated, history.seq if changed else None
-
-    def _show_agent(self, agent: str) -> bool:
-        return self._show(agent_ref(self._history, agent), self._history.head(agent))
 
     def _show(self, ref: str, commit: str) -> bool:
         """Move one ref if that is not done; says if it is where it belongs."""

@@ -25,13 +25,7 @@ class Quota:
     what other engines of the run have in flight counts too.
     """
 
-    def __init__(
-        self,
-        history: History,
-        engine: str,
-        agents: int,
-        limits: RunLimits = NO_LIMITS,
-    ) -> None:
+    def __init__(self, history: History, engine: str, agents: int, limits: RunLimits = NO_LIMITS) -> None:
         self._history = history
         self._engine = engine
         self._limits = limits
@@ -109,21 +103,17 @@ class Quota:
         """Whether there is room for another move after those that are in flight and `ahead` more."""
         counts = self._history.counts
         foreign = sum(each.engine != self._engine for each in self._history.pending.values())
-        if (
-            self._limits.evaluations is not None
-            and self._used + self._in_flight + foreign + ahead >= self._limits.evaluations
-        ):
+        evaluations = self._limits.evaluations
+        if evaluations is not None and self._used + self._in_flight + foreign + ahead >= evaluations:
             return False
         return self._limits.proposals is None or counts.charged + self._thinking + ahead < self._limits.proposals
 
     def full(self) -> bool:
         """Whether what was proposed here or elsewhere uses up a limit: the last check, as a candidate is journalled."""
-        counts = self._history.counts
-        if self._limits.proposals is not None and counts.charged >= self._limits.proposals:
+        evaluations, proposals = self._limits.evaluations, self._limits.proposals
+        if proposals is not None and self._history.counts.charged >= proposals:
             return True
-        return (
-            self._limits.evaluations is not None and self._used + len(self._history.pending) >= self._limits.evaluations
-        )
+        return evaluations is not None and self._used + len(self._history.pending) >= evaluations
 
     def more(self, wanted: int) -> int:
         """Count up to so many more candidates of the move that was reserved last; how many every limit has room for.

@@ -8,7 +8,6 @@ import random
 import re
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from msgspec import Struct, to_builtins
 
@@ -115,39 +114,33 @@ class Start(Struct, frozen=True):
         return names
 
     def _started(self, backend: EvaluationBackend, names: list[str]) -> RunStarted:
-        began = self._history.started
+        began, task, repository = self._history.started, self.context.task, self.context.repository
+        # entries are sealed by the run's key also where the backend draws no inputs
+        inputs = began.inputs if began else commitment(repository.keys.find(self._history.run))
+        # addresses and workers' commands are a person's own: only how many there are is journalled
+        settings = {**to_builtins(self.settings), "agents": self.settings.agents, "workers": len(self.settings.workers)}
+        private = {"remote", "sync_every", *([] if self.settings.workers else ["workers", "trust"])}
         return RunStarted(
             engine=self.context.engine,
-            task=self.context.task.name,
-            task_digest=self.context.task.digest,
-            metrics=self.context.task.metrics,
+            task=task.name,
+            task_digest=task.digest,
+            metrics=task.metrics,
             split=self.settings.split,
             evaluator=backend.digest,
             provider=backend.provider,
             image=backend.image,
             judged=backend.judged,
             agents=tuple(names),
-            population=began.population if began else self.context.repository.population(self._history.run),
-            editable=self.context.task.editable,
-            withheld=self.context.task.unseen,
-            goal=self.context.task.goal,
-            parts=self.context.task.parts,
-            repeats=self.context.task.repeats,
-            paired=self.context.task.paired,
-            inputs=backend.inputs or self._commitment(),
-            settings=self._told_settings(),
+            population=began.population if began else repository.population(self._history.run),
+            editable=task.editable,
+            withheld=task.unseen,
+            goal=task.goal,
+            parts=task.parts,
+            repeats=task.repeats,
+            paired=task.paired,
+            inputs=backend.inputs or inputs,
+            settings={name: value for name, value in settings.items() if name not in private},
         )
-
-    def _commitment(self) -> str:
-        """Return the hash of the run's key where the backend draws no inputs: entries are sealed all the same."""
-        began = self._history.started
-        return began.inputs if began else commitment(self.context.repository.keys.find(self._history.run))
-
-    def _told_settings(self) -> dict[str, Any]:
-        """The settings but for addresses and workers' commands, which are a person's own: only how many there are."""
-        told = {**to_builtins(self.settings), "agents": self.settings.agents, "workers": len(self.settings.workers)}
-        private = {"remote", "sync_every", *([] if self.settings.workers else ["workers", "trust"])}
-        return {name: value for name, value in told.items() if name not in private}
 
     def _names(self, agents: int) -> list[str]:
         """`a1` and so on, after the host's name where others take part; an engine that joins takes free names."""

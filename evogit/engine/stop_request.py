@@ -59,7 +59,10 @@ class StopRequest:
         Any thread may ask.
         """
         self.asked = self.asked or (reason, detail)
-        if self._loop and not self._is_here():
+        here = None
+        with suppress(RuntimeError):  # no loop runs in this thread
+            here = asyncio.get_running_loop()
+        if self._loop and here is not self._loop:
             with suppress(RuntimeError):  # the loop is closed: the run ended by itself
                 self._loop.call_soon_threadsafe(self.ask, reason, detail)
             return
@@ -69,13 +72,6 @@ class StopRequest:
             self._give_up(CALLS, ALL)
         if reason in HURRIED or not self._deterministic:
             self.silent.set()
-
-    def _is_here(self) -> bool:
-        """Whether the run's loop is this thread's."""
-        try:
-            return asyncio.get_running_loop() is self._loop
-        except RuntimeError:
-            return False
 
     def end_within(self, seconds: float, grace: float) -> None:
         """Have all be over after so many seconds from now, of which `grace` are for what has begun by then."""

@@ -6,7 +6,7 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from msgspec.structs import replace
@@ -39,11 +39,7 @@ class Panel:
     """
 
     def __init__(
-        self,
-        context: RunContext,
-        pairwise: Pairwise,
-        models: Sequence[Model],
-        account: Callable[[int], Account],
+        self, context: RunContext, pairwise: Pairwise, models: Sequence[Model], account: Callable[[int], Account]
     ) -> None:
         self._journal = context.journal
         self._history = context.history
@@ -86,8 +82,8 @@ class Panel:
 
     def _opponent(self, commit: str, turn: int) -> str | None:
         history, strengths = self._history, self._strengths
-        valid = [each for each in strengths.commits() if each not in history.pruned and each != commit]
-        valid = [each for each in valid if history.fitness(each) is not None]
+        others = (each for each in strengths.commits() if each not in history.pruned and each != commit)
+        valid = [each for each in others if history.fitness(each) is not None]
         met = strengths.tally.met.get(commit, Counter[str]())
         parent = next((each for each in history.phylogeny[commit].parents if each in valid and each not in met), None)
         fresh = [each for each in valid if each not in met]
@@ -142,7 +138,9 @@ class Panel:
         shown = "\n\n".join(message.content for message in talk)
         evidence = {numbered(PROMPT): kept_text(shown), numbered(REPLY): kept_text(reply)}
         kept = self._journal.keep(evidence, verdict.a)
-        self._journal.append(filled(verdict, answer, engine=self._engine, evidence=kept))
+        sides_shown = {"first": "b", "second": "a"} if verdict.swapped else {"first": "a", "second": "b"}
+        winner, reason = sides_shown.get(answer.winner, "tie"), kept_reason(answer.reason)
+        self._journal.append(replace(verdict, winner=winner, reason=reason, engine=self._engine, evidence=kept))
         return True
 
     async def _answer(self, model: Model, talk: list[Message], number: int, account: Account) -> tuple[Verdict, str]:
@@ -155,14 +153,6 @@ class Panel:
             again = (*talk, Message("assistant", reply[:2000]), Message("user", wrong))
         reply = await model.ask(Question(messages=again, move=number, attempt=1), account)
         return read(reply), reply
-
-
-def filled(verdict: Compared, answer: Verdict, *, engine: str, evidence: str) -> Compared:
-    """A verdict with what was answered; `a` was shown second where it is swapped."""
-    sides: dict[str, str] = {"first": "b", "second": "a"} if verdict.swapped else {"first": "a", "second": "b"}
-    winner = "tie" if answer.winner == "tie" else sides[answer.winner]
-    reason = kept_reason(answer.reason)
-    return replace(verdict, winner=winner, reason=reason, engine=engine, evidence=evidence)
 
 
 # --- the question ---------------------------------------------------------------------------------------------------
@@ -191,7 +181,8 @@ where winner is "first", "second" or "tie"."""
 def question(task: Task, pairwise: Pairwise, sides: Sides, context: int) -> tuple[Message, ...]:
     """Ask which of two is better, in the context (tokens) of a model."""
     most = int(context * PATCH_SHARE)
-    files = _files(sides.files, min(MAX_FILES_TOKENS, int(context * FILES_SHARE)))
+    texts = (f"--- {path}\n{content.decode(errors='replace')}" for path, content in sorted(sides.files.items()))
+    files = fence(cut("\n".join(texts), min(MAX_FILES_TOKENS, int(context * FILES_SHARE))))
     sections = {
         "The goal of the candidates": task.goal,
         "Criteria": pairwise.criteria,
@@ -202,11 +193,6 @@ def question(task: Task, pairwise: Pairwise, sides: Sides, context: int) -> tupl
     }
     text = "\n\n".join(f"## {title}\n\n{content}" for title, content in sections.items() if content)
     return Message("system", RULES), Message("user", text)
-
-
-def _files(files: Mapping[str, bytes], tokens: int) -> str:
-    texts = (f"--- {path}\n{content.decode(errors='replace')}" for path, content in sorted(files.items()))
-    return fence(cut("\n".join(texts), tokens))
 
 
 # --- the answer -----------------------------------------------------------------------------------------------------

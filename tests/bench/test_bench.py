@@ -9,8 +9,9 @@ import os
 import signal
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -18,7 +19,7 @@ from msgspec.structs import replace
 from evogit.bench.bench import Bench
 from evogit.bench.comparison import Findings, findings, points, summaries
 from evogit.bench.memory import Memory
-from evogit.bench.methods import KNOWN, methods
+from evogit.bench.methods import KNOWN, Method, methods
 from evogit.bench.outcome import BenchRun, Merges, read, write
 from evogit.bench.plot import pictures
 from evogit.bench.report import markdown, record, tables
@@ -33,15 +34,17 @@ pytestmark = pytest.mark.slow
 Tiny = Callable[..., Task]
 
 
+def bench_of(task: Task, folder: Path, compared: Sequence[Method], *, seeds: int, **about: Any) -> Bench:
+    return Bench(bench_task=BenchTask(task=task, **about), methods=tuple(compared), seeds=range(seeds), folder=folder)
+
+
+EVOLVE = (KNOWN["evolve"],)
+
+
 def made_up(tiny: Tiny, folder: Path, curves: dict[str, list[list[float]]], evaluations: int = 4) -> Findings:
     """What is found when runs had these curves, a list for each method."""
     compared = methods([name for name in curves if name in KNOWN], [name for name in curves if name not in KNOWN], [])
-    bench = Bench(
-        bench_task=BenchTask(task=tiny(), evaluations=evaluations),
-        methods=compared,
-        seeds=range(len(next(iter(curves.values())))),
-        folder=folder,
-    )
+    bench = bench_of(tiny(), folder, compared, seeds=len(next(iter(curves.values()))), evaluations=evaluations)
     done = {
         (method, seed): BenchRun(method=method.name, seed=seed, curve=tuple(curve), evaluated=len(curve))
         for method in compared
@@ -109,7 +112,7 @@ def test_only_runs_that_would_come_out_the_same_are_taken_for_done(tiny: Tiny, t
         return len(done), bench.stale(done)
 
     evolve = KNOWN["evolve"]
-    bench = Bench(bench_task=BenchTask(task=tiny(), evaluations=9), methods=(evolve,), seeds=range(2), folder=tmp_path)
+    bench = bench_of(tiny(), tmp_path, EVOLVE, seeds=2, evaluations=9)
     for seed in (0, 1):
         depends = bench.bench_task.depends(evolve)
         write(bench.file(evolve, seed), BenchRun(method="evolve", seed=seed, curve=(1.0,), depends=depends))
@@ -203,7 +206,7 @@ def test_few_runs_show_neither_better_nor_worse(tiny: Tiny, tmp_path: Path) -> N
 
 def test_seeds_without_all_methods_are_left_out(tiny: Tiny, tmp_path: Path) -> None:
     compared = methods(["evolve", "best-of-n"], [], [])
-    bench = Bench(bench_task=BenchTask(task=tiny(), evaluations=2), methods=compared, seeds=range(3), folder=tmp_path)
+    bench = bench_of(tiny(), tmp_path, compared, seeds=3, evaluations=2)
     done: dict[Order, BenchRun] = {}
     assert findings(bench, done) is None
     for method, seed in bench.orders[1:]:
@@ -263,13 +266,8 @@ def test_pictures_are_the_same_every_time(tiny: Tiny, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_bench_is_the_same_however_often_it_is_cut_off(tiny: Tiny, tmp_path: Path) -> None:
-    bench_task = BenchTask(task=tiny(), evaluations=8, truth="holdout", source="as the bench began")
-    bench = Bench(
-        bench_task=bench_task,
-        methods=methods(["evolve"], [], []),
-        seeds=range(2),
-        folder=tmp_path / "a",
-    )
+    about = {"evaluations": 8, "truth": "holdout", "source": "as the bench began"}
+    bench = bench_of(tiny(), tmp_path / "a", EVOLVE, seeds=2, **about)
     race = bench.race(jobs=1, keep=False)
     first = next(race)
     race.close()
@@ -294,10 +292,7 @@ def test_a_bench_is_the_same_however_often_it_is_cut_off(tiny: Tiny, tmp_path: P
 def test_runs_whose_scores_are_times_share_none_of_them(tiny: Tiny, tmp_path: Path) -> None:
     task = tiny()
     timed = replace(task, environment=replace(task.environment, exclusive=True))
-    bench_task = BenchTask(task=timed, evaluations=3)
-    bench = Bench(
-        bench_task=bench_task, methods=methods(["evolve", "best-of-n"], [], []), seeds=range(1), folder=tmp_path
-    )
+    bench = bench_of(timed, tmp_path, methods(["evolve", "best-of-n"], [], []), seeds=1, evaluations=3)
     assert [(each.evaluated, each.cached) for each in bench.race(jobs=1, keep=False)] == [(3, 0), (3, 0)]
 
 
@@ -313,12 +308,7 @@ def test_what_a_killed_bench_left_is_removed_and_nobody_elses(
         os.utime(folder, (0, 0))
     lock = os.open(at_work, os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_EX)
-    bench = Bench(
-        bench_task=BenchTask(task=tiny(), evaluations=2),
-        methods=methods(["evolve"], [], []),
-        seeds=range(0),
-        folder=tmp_path / "o",
-    )
+    bench = bench_of(tiny(), tmp_path / "o", EVOLVE, seeds=0, evaluations=2)
     assert list(bench.race(jobs=1, keep=False)) == []
     os.close(lock)
     assert sorted(folder.name for folder in tmp_path.glob("evogit-bench-*")) == [at_work.name, fresh.name]
@@ -326,12 +316,7 @@ def test_what_a_killed_bench_left_is_removed_and_nobody_elses(
 
 @pytest.mark.slow
 def test_a_worker_that_dies_is_told_and_a_broken_seed_too(tiny: Tiny, tmp_path: Path) -> None:
-    bench = Bench(
-        bench_task=BenchTask(task=tiny(), evaluations=2000),
-        methods=methods(["evolve"], [], []),
-        seeds=range(1),
-        folder=tmp_path,
-    )
+    bench = bench_of(tiny(), tmp_path, EVOLVE, seeds=1, evaluations=2000)
     race = bench.race(jobs=1, keep=False)
 
     def kill() -> None:

@@ -29,7 +29,7 @@ from evogit.core import (
     SandboxError,
     Status,
 )
-from evogit.engine.steering import LOOK_EVERY
+from evogit.engine.engine import LOOK_EVERY
 from evogit.history import History
 from evogit.history.leaders import contender
 from evogit.repository import Repository
@@ -87,6 +87,30 @@ def history_of(path: Path) -> History:
     history = History("r")
     Repository.open(path).journal("r", history.apply)
     return history
+
+
+def evaluations_of(path: Path) -> list[tuple[str, str]]:
+    """The candidate and the split of each evaluation in the journal."""
+    entries: list[Entry] = []
+    Repository.open(path).journal("r", entries.append)
+    return [(e.event.candidate, e.event.evaluation.split) for e in entries if isinstance(e.event, Evaluated)]
+
+
+class Brittle(Scores):
+    """Says `status` of the candidates at these places of all, by their order, and only of repeats where `repeats`."""
+
+    def __init__(self, task: Task, status: Status, places: slice = slice(None), *, repeats: bool = False) -> None:
+        super().__init__(task)
+        self.trees: list[str] = []
+        self._status: Status = status
+        self._places = places
+        self._repeats = repeats
+
+    def _score(self, asked: Asked) -> Answer:
+        self.trees.extend([asked.tree] if asked.tree not in self.trees else [])
+        fails = asked.tree in self.trees[self._places] and (asked.repeat > 0 or not self._repeats)
+        self._verdict = lambda number, split: self._status if fails else "ok"
+        return super()._score(asked)
 
 
 async def test_engines_that_join_think_of_something_else_under_names_of_their_own(
@@ -356,19 +380,12 @@ async def test_errors_of_the_evaluator_stop_a_run_only_in_a_row(tmp_path: Path, 
 async def test_a_candidate_that_breaks_the_evaluator_is_set_aside_and_the_run_goes_on(
     tmp_path: Path, tiny: MakeTask, agents: int
 ) -> None:
-    task, path, trees = tiny(), tmp_path / "r", list[str]()
-
-    class Brittle(Scores):
-        def _score(self, asked: Asked) -> Answer:
-            trees.extend([asked.tree] if asked.tree not in trees else [])
-            self._verdict = lambda number, split: "evaluator-error" if trees[2:3] == [asked.tree] else "ok"
-            return super()._score(asked)
-
-    brittle = Brittle(task)
+    task, path = tiny(), tmp_path / "r"
+    brittle = Brittle(task, "evaluator-error", slice(2, 3))
     run = engine(path, task, *(Notes() for _ in range(agents)), executor=brittle, evaluations=8)
     assert (await run.evolve()).reason == "evaluations"
     history = history_of(path)
-    assert [asked.tree for asked in brittle.asked].count(trees[2]) == 3
+    assert [asked.tree for asked in brittle.asked].count(brittle.trees[2]) == 3
     assert (history.counts.evaluated, len(history.pending), len(history.set_aside)) == (8, 0, 1)
     assert any("set aside" in remark for remark in remarks(history))
 
@@ -376,18 +393,11 @@ async def test_a_candidate_that_breaks_the_evaluator_is_set_aside_and_the_run_go
 async def test_what_the_machine_was_too_busy_for_counts_as_a_proposal_and_is_measured_by_the_next_engine(
     tmp_path: Path, tiny: MakeTask
 ) -> None:
-    task, path, trees = tiny(), tmp_path / "r", list[str]()
-
-    class Busy(Scores):
-        def _score(self, asked: Asked) -> Answer:
-            trees.extend([asked.tree] if asked.tree not in trees else [])
-            self._verdict = lambda number, split: "not-measured" if asked.tree in trees[2:4] else "ok"
-            return super()._score(asked)
-
-    busy = Busy(task)
+    task, path = tiny(), tmp_path / "r"
+    busy = Brittle(task, "not-measured", slice(2, 4))
     assert (await engine(path, task, Notes(), executor=busy, proposals=6).evolve()).reason == "proposals"
     history = history_of(path)
-    assert [asked.tree for asked in busy.asked].count(trees[2]) == 1, "the backend has tried again itself"
+    assert [asked.tree for asked in busy.asked].count(busy.trees[2]) == 1, "the backend has tried again itself"
     assert (history.counts.evaluated, history.counts.failed, history.counts.charged) == (5, 0, 6)
     assert (len(history.unmeasured), len(history.pending), len(history.set_aside)) == (2, 0, 0)
     assert any("not measured" in remark for remark in remarks(history))
@@ -406,13 +416,8 @@ async def test_a_run_does_not_begin_while_the_machine_is_too_busy_for_the_seed(t
 
 async def test_a_repeat_that_the_machine_was_too_busy_for_is_left_for_later(tmp_path: Path, tiny: MakeTask) -> None:
     task, path = replace(tiny(), repeats=2), tmp_path / "r"
-
-    class Busy(Scores):
-        def _score(self, asked: Asked) -> Answer:
-            self._verdict = lambda number, split: "not-measured" if asked.repeat else "ok"
-            return super()._score(asked)
-
-    assert (await engine(path, task, Notes(), executor=Busy(task), evaluations=3).evolve()).reason == "evaluations"
+    busy = Brittle(task, "not-measured", repeats=True)
+    assert (await engine(path, task, Notes(), executor=busy, evaluations=3).evolve()).reason == "evaluations"
     counts = history_of(path).counts
     assert (counts.evaluated, counts.repeated, counts.failed) == (3, 0, 0)
 
@@ -448,9 +453,7 @@ async def test_a_sandbox_that_fails_stops_the_run_and_what_is_pending_is_judged_
     left = set(history.pending)
     assert left
     await engine(path, task, Notes(), Notes(), evaluations=12).evolve()
-    entries: list[Entry] = []
-    Repository.open(path).journal("r", entries.append)
-    judged = [(e.event.candidate, e.event.evaluation.split) for e in entries if isinstance(e.event, Evaluated)]
+    judged = evaluations_of(path)
     assert len(judged) == len(set(judged))
     assert left <= {candidate for candidate, _ in judged}
     history = history_of(path)
@@ -496,9 +499,7 @@ async def test_what_two_engines_judged_is_recorded_once(tmp_path: Path, tiny: Ma
             return evaluation, evidence
 
     await engine(path, task, Notes(), evaluations=4, executor=Overtaken(task)).evolve()
-    entries: list[Entry] = []
-    Repository.open(path).journal("r", entries.append)
-    judged = [(e.event.candidate, e.event.evaluation.split) for e in entries if isinstance(e.event, Evaluated)]
+    judged = evaluations_of(path)
     assert len(judged) == len(set(judged))
     assert history_of(path).counts.evaluated == 4
 

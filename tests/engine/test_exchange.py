@@ -161,30 +161,9 @@ async def test_strangers_have_a_tenth_of_all_evaluations_and_none_without_a_sand
     assert 0 < max(counted) <= 6
 
 
-async def test_a_commit_that_a_stranger_only_names_stays_private(
-    tmp_path: Path, tiny: Callable[..., Task], server: Path
-) -> None:
-    task, ours = tiny(), host(tmp_path, "alpha", b"k" * 32)
-    first = run_of(ours, task, server, evaluations=20)
-    await first.evolve()
-    seed = first.history.seed or ""
-    tree = ours.trees.write(ours.tree_of(seed), {"program.py": b"def value(x): return 22\n"})
-    private = ours.commit(tree, (seed,), author="ada", time=1_700_000_000, title="private", trailers={})
-    stranger = await claimant(tmp_path, "stranger", b"", task, server, seed)
-    stranger.propose(seed, candidate=private, tree=tree)
-    stranger.evaluate(private, 1e9)
-    theirs = stranger.add_files({"program.py": b"def value(x): return 20\n"}, seed, value=1e6)
-    await meet(stranger.repository, server)
-    again = run_of(ours, task, server)
-    evolving, history = asyncio.create_task(again.evolve()), again.history
-    await until(lambda: stranger.repository.tree_of(theirs) in history.trees)
-    again.stop()
-    await evolving
-    assert tree not in history.trees
-
-
-async def test_a_migrant_that_is_large_or_in_a_branch_of_the_user_is_not_taken(
-    tmp_path: Path, tiny: Callable[..., Task], server: Path
+@pytest.mark.parametrize("kept", [False, True])
+async def test_what_is_private_or_large_is_not_taken_from_a_stranger(
+    tmp_path: Path, tiny: Callable[..., Task], server: Path, kept: bool
 ) -> None:
     """A push of 100 kB may hold gigabytes; and a hostile server may claim to have what it only knows by its id."""
     task, ours = tiny(), host(tmp_path, "alpha", b"k" * 32)
@@ -193,10 +172,11 @@ async def test_a_migrant_that_is_large_or_in_a_branch_of_the_user_is_not_taken(
     seed = first.history.seed or ""
     tree = ours.trees.write(ours.tree_of(seed), {"program.py": b"def value(x): return 22\n"})
     private = ours.commit(tree, (seed,), author="ada", time=1_700_000_000, title="private", trailers={})
-    git(ours.path, "branch", "private", private)
     stranger = await claimant(tmp_path, "stranger", b"", task, server, seed)
-    git(stranger.repository.path, "fetch", "-q", str(ours.path), "private")  # as if the server lacked it
-    stranger.journal.keep({}, private)
+    if kept:
+        git(ours.path, "branch", "private", private)
+        git(stranger.repository.path, "fetch", "-q", str(ours.path), "private")  # as if the server lacked it
+        stranger.journal.keep({}, private)
     stranger.propose(seed, candidate=private, tree=tree)
     stranger.evaluate(private, 1e9)
     large = stranger.add_files({"program.py": b"0" * (300 << 10)}, seed, value=1e8)

@@ -13,8 +13,8 @@ import pytest
 from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
 from evogit.config import Task
 from evogit.core import Decision, Entry, Evaluation, Evidence, Files, Proposed, RepositoryError
+from evogit.engine.engine import LOOK_EVERY
 from evogit.engine.evaluations import Evaluations
-from evogit.engine.steering import LOOK_EVERY
 from evogit.history.context import RunContext, StoredRun
 from evogit.repository import Repository
 from evogit.run import Run, Settings

@@ -18,9 +18,8 @@ from evogit.core import RefusedError
 from evogit.history import History
 from evogit.repository import EXECUTABLE, Repository, UnfitChangeError
 from evogit.review import open_run, resolve
-from evogit.review.minimizing import Minimized, Trial, minimize
+from evogit.review.minimizing import Minimized, Trial, ddmin, minimize
 from evogit.run import Run, Settings
-from evogit.stats.ddmin import ddmin
 from tests.conftest import write_task
 
 # --- taking apart -------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from evogit.stats.hypervolume import hypervolume
+from evogit.review.json_records import hypervolume
 
 
 def test_known_volumes() -> None:

@@ -21,13 +21,13 @@ from evogit.audit.attack import MODEL, Attack, Audited, Finding, audited, write
 from evogit.audit.attacks import chosen
 from evogit.audit.laboratory import Laboratory
 from evogit.audit.proposed import BY_MODEL, attack_by
-from evogit.audit.spending import AuditAccount
 from evogit.cli.options.shared import TASK, OutputPath, sandbox_option, with_repo, with_terminal
 from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape, number
 from evogit.core import RefusedError, UsageError
 from evogit.history.standing import decimals
+from evogit.llm.command_account import CommandAccount
 
 MAX_DIFF_LINES = 14
 """Lines of a candidate's diff that are shown; --output writes all of them."""
@@ -130,7 +130,7 @@ async def _asking(name: str | None, dollars: float | None, seconds: float) -> As
         if dollars is not None and model.price is None:
             raise UsageError(f"expected a known price of {name} to keep --dollars; say it in your settings")
         models.forget_keys()
-        yield [attack_by(model, AuditAccount(dollars), seconds)]
+        yield [attack_by(model, CommandAccount(dollars), seconds)]
     finally:
         await models.close()
 

@@ -1,4 +1,4 @@
-"""The account of an audit that asks a model; no question exceeds its limit."""
+"""The account of a command that asks a model beside any run; no question exceeds its limit."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from evogit.llm import Limit, Model, Reservation, SpendingLimitError, TokenUsage
+from evogit.llm.bounds import LEAST_REPLY
 
-MIN_REPLY_TOKENS = 1_000
-"""The length of a useful reply: without money for it no question is asked."""
 MAX_PAUSE_S = 20.0
 """The wait between two attempts, whatever the endpoint asks for."""
 
 
 @dataclass
-class AuditAccount:
-    """The `llm.Account` of an audit, which asks one question at a time; `dollars` None means no limit."""
+class CommandAccount:
+    """The `llm.Account` of a command, which asks one question at a time; `dollars` None means no limit."""
 
     dollars: float | None = None
     spent: float = 0.0
@@ -47,9 +46,9 @@ class AuditAccount:
             raise SpendingLimitError(f"the price of {model.name} is not known, so no limit on dollars can be kept")
         left = round((self.dollars - self.spent) * 1e12)
         reply = model.price.reply_for(left, worst)
-        if reply < min(worst.completion, MIN_REPLY_TOKENS):
+        if reply < min(worst.completion, LEAST_REPLY):
             raise SpendingLimitError(f"what is left of ${self.dollars:g} does not pay for a question", "dollars")
-        return Reservation("audit", replace(worst, completion=reply))
+        return Reservation("command", replace(worst, completion=reply))
 
     async def pause(self, seconds: float) -> None:
         """Wait before another attempt, but not as long as runs do."""
