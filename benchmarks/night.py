@@ -81,8 +81,6 @@ base_url = "{url}"
 key_env = "NIGHT_KEY"
 price = {{ input = {input}, output = {output} }}
 total = "{total:.3f}s"
-pause = "{pause:.0f}ms"
-connect = "{connect:.3f}s"
 """
 
 
@@ -94,6 +92,8 @@ def evogit(scale: float) -> None:
     from evogit.cli import main
     from evogit.llm import endpoint, replies
 
+    endpoint.Patience.pause /= scale
+    endpoint.Patience.connect /= scale
     endpoint.LONGEST_PAUSE /= scale
     endpoint.LONGEST_OUTAGE_PAUSE /= scale
     replies.LONGEST_WAIT /= scale
@@ -203,12 +203,11 @@ class Night:
         disk.mkdir()
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", str(disk)], check=True)
         self.endpoint.up()
-        patience = {"total": 600 / self.scale, "pause": max(1000 / self.scale, 1), "connect": 10 / self.scale}
         files = {
             "disk/clone/app.py": PROGRAM.format(0),
             "disk/clone/evogit.toml": TOML,
             "disk/clone/.evogit/evaluate.py": EVALUATE,
-            "settings.toml": SETTINGS.format(url=self.endpoint.url, **PRICE, **patience),
+            "settings.toml": SETTINGS.format(url=self.endpoint.url, **PRICE, total=600 / self.scale),
         }
         for name, text in files.items():
             (self.folder / name).parent.mkdir(parents=True, exist_ok=True)

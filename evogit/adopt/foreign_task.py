@@ -125,7 +125,6 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
         python = [
             'kind = "python"',
             'file = "evaluator/evaluate.py"',
-            f"requirements = {json.dumps(self.requirements)}",
         ]
         command = ['kind = "command"', f"command = {json.dumps(self.command)}", reads]
         links = ", ".join(f"{json.dumps(path)} = {json.dumps(leads)}" for path, leads in self.links.items())

@@ -396,7 +396,7 @@ def _metrics(table: TaskTable, measures: Measure) -> Iterator[Metric]:
 
 def _task(table: TaskTable, name: str, folder: Path) -> Task:
     measures, box, way = _measures(table), table.sandbox, table.evaluator
-    judges = Pairwise(way.criteria.strip(), tuple(way.panel), way.comparisons, way.calibrate)
+    judges = Pairwise(way.criteria.strip(), tuple(way.panel))
     cpu = box.cpu or box.timeout or Limits().cpu
     wall = box.timeout or WAITS * cpu
     limits = Limits(
@@ -406,7 +406,6 @@ def _task(table: TaskTable, name: str, folder: Path) -> Task:
         memory=box.memory,
         processes=box.pids,
         disk=box.disk,
-        output=box.output,
     )
     return Task(
         name=table.name,

@@ -21,13 +21,21 @@ from pydantic import (
 
 from evogit.config.fields import Duration, Glob, Module, Package, Place, Size, Word
 from evogit.config.names import SYSTEM
-from evogit.config.values import STRENGTH, Gate, MetricReader, failure_signs, is_safe_path, nearest, problem
+from evogit.config.values import (
+    STRENGTH,
+    Gate,
+    MetricReader,
+    failure_signs,
+    is_safe_path,
+    nearest,
+    problem,
+    without_fixed,
+)
 from evogit.contained import MAX_TEXT_BYTES, file_at, has_file, toml_of
 from evogit.core import ConfigError, Direction, Measure
 
 COMMANDS = ("command", "directory", "folder", "prepare", "tests", "retry", "profile", "decimal")
-PYTHON_ONLY = ("file", "requirements")
-JUDGE_ONLY = ("criteria", "panel", "comparisons", "calibrate")
+JUDGE_ONLY = ("criteria", "panel")
 
 
 class _TaskTable(BaseModel):
@@ -72,7 +80,6 @@ class EvaluatorTable(_TaskTable):
     kind: Literal["python", "command", "judge"]
     # the Python file that defines `evaluate`, in a folder of its own, relative to the task's folder
     file: str = Field(default="", validate_default=True)
-    requirements: list[str] = []  # names of the packages that the evaluator itself imports
     # the shell command that evaluates; for kind = "judge" the one that fails where a candidate is not valid
     command: str = Field(default="", validate_default=True)
     directory: str = ""  # where it runs, below the root of the candidate's files
@@ -93,9 +100,6 @@ class EvaluatorTable(_TaskTable):
     criteria: str = Field(default="", validate_default=True)
     # names of the models that compare candidates, in turn; without any, people do: `evogit judge`
     panel: list[str] = []
-    comparisons: int = Field(default=4, ge=1, le=100)  # how often the panel compares a new candidate with another one
-    # whether each model is asked now and then what is better, the seed or half of it, to know how far to trust it
-    calibrate: bool = True
     # the sets of cases in order; those before "train" are stages that run first
     splits: list[Word] = Field(default=["train"], min_length=1)
     gate: dict[str, str] = {}  # stage -> "METRIC OP NUMBER" that must hold before the next split is evaluated
@@ -105,7 +109,7 @@ class EvaluatorTable(_TaskTable):
     # noisy scores: how often a would-be best is evaluated again before it is believed; 0: scores are exact
     repeats: int = Field(default=0, ge=0, le=1000)
 
-    @field_validator(*COMMANDS, "read", "repeats", "ignored_failures", *PYTHON_ONLY, *JUDGE_ONLY)
+    @field_validator(*COMMANDS, "read", "repeats", "ignored_failures", "file", *JUDGE_ONLY)
     @classmethod
     def _of_this_kind(cls, value: Any, info: ValidationInfo) -> Any:
         kind, name = str(info.data.get("kind")), str(info.field_name)
@@ -151,21 +155,6 @@ class EvaluatorTable(_TaskTable):
     def _known_signs(cls, value: list[str]) -> list[str]:
         return list(failure_signs(value))
 
-    @field_validator("requirements")
-    @classmethod
-    def _installed(cls, value: list[str]) -> list[str]:
-        odd = [name for name in value if not re.fullmatch(r"[A-Za-z0-9]([\w.-]*[A-Za-z0-9])?", name)]
-        if odd:
-            raise ValueError(f"expected names of packages without versions, got {', '.join(odd)}")
-        if not value:
-            return value
-        import importlib.metadata  # 15 ms that few tasks need
-
-        missing = [name for name in value if not any(importlib.metadata.distributions(name=name))]
-        if missing:
-            raise ValueError(f"the evaluator needs packages that are not here; run: pip install {' '.join(missing)}")
-        return value
-
     @field_validator("splits")
     @classmethod
     def _has_train(cls, value: list[str]) -> list[str]:
@@ -188,8 +177,8 @@ class EvaluatorTable(_TaskTable):
 _STRENGTHS = {STRENGTH: MetricTable(direction="maximize")}
 _FOREIGN = {
     *(("python", name) for name in (*COMMANDS, "read", *JUDGE_ONLY)),
-    *(("command", name) for name in (*PYTHON_ONLY, *JUDGE_ONLY)),
-    *(("judge", name) for name in (*PYTHON_ONLY, "read", "repeats", "tests", "profile", "decimal", "ignored_failures")),
+    *(("command", name) for name in ("file", *JUDGE_ONLY)),
+    *(("judge", name) for name in ("file", "read", "repeats", "tests", "profile", "decimal", "ignored_failures")),
 }
 _NEEDED = {
     ("python", "file"): 'the file that defines evaluate, such as "evaluator/evaluate.py"',
@@ -211,7 +200,6 @@ class SandboxTable(_TaskTable):
     total: Duration | None = None
     pids: int = Field(default=64, gt=0)  # processes and threads at a time
     disk: Size = 256 * 1024**2  # everything that is written
-    output: Size = 1024**2  # stdout and stderr, each
     preload: list[Module] = []  # modules that are imported before the candidate's code
     image: str = ""  # the image that Docker starts from; default: EvoGit's own
     packages: list[Package] = []  # python requirements and, as "apt:NAME", Debian packages that programs find
@@ -296,6 +284,15 @@ class TaskTable(_TaskTable):
         return value
 
 
+FIXED = {
+    "evaluator.requirements": "an import that fails names what to install",
+    "evaluator.comparisons": "4",
+    "evaluator.calibrate": "true",
+    "sandbox.output": '"1m"',
+}
+"""Keys that earlier versions had, and what holds for all tasks now."""
+
+
 def read(file: Path, folder: Path) -> TaskTable:
     """The table in a file; its paths are those of `folder`.
 
@@ -303,7 +300,7 @@ def read(file: Path, folder: Path) -> TaskTable:
     """
     try:
         raw = toml_of(file_at(file.parent, file.name, MAX_TEXT_BYTES)[0].decode())
-        return TaskTable.model_validate(raw, context={"folder": folder})
+        return TaskTable.model_validate(without_fixed(raw, FIXED, file), context={"folder": folder})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file}: not TOML: {error}") from error
     except ValidationError as error:

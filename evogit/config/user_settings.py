@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, ValidationError, field_validator
+import msgspec
+from msgspec import convert
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    PlainValidator,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+)
 
 from evogit.config.fields import Duration, Package, Place, Size, Word
-from evogit.config.values import nearest, problem
-from evogit.core import ConfigError
+from evogit.config.run_settings import AgentSpec, WorkerSpec
+from evogit.config.values import nearest, problem, without_fixed
+from evogit.core import ConfigError, UsageError
 
 Dollars = Annotated[FiniteFloat, Field(ge=0)]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*$")]
@@ -70,12 +82,9 @@ class ModelTable(_UserTable):
     context: int = Field(default=100_000, ge=1000)  # tokens of a question at most; a brief is fitted to it
     # questions that its endpoint has at a time, at most, those of other models there included; default: no limit
     at_once: int | None = Field(default=None, gt=0)
-    connect: Duration = 10.0  # how long to wait for a connection
     # how long to wait for the reply to begin, and in it for more to come; default: as long as `total`
     first_byte: Duration | None = None
     total: Duration = 600.0  # how long a reply may take, after which the question is given up
-    retries: int = Field(default=5, ge=0, le=100)  # attempts after the first one, where another one may help
-    pause: Duration = 1.0  # before the second attempt; it doubles from attempt to attempt, up to a minute
 
     @field_validator("base_url")
     @classmethod
@@ -118,26 +127,25 @@ class CommandTable(_UserTable):
     minutes: Annotated[FiniteFloat, Field(gt=0, le=1440)] = 30.0  # how long a session may take
     tokens: int = Field(default=2_000_000, gt=0)  # what a session may read and write of models, in all
     memory: Size | None = None  # of all its processes; default: the preset's
-    processes: int | None = Field(default=None, gt=0)  # and threads, at a time; default: the preset's
     disk: Size = 1 << 30  # what it may write
 
 
-class AgentTable(_UserTable):
-    """`[[agents]]`: agents of one kind, for runs that are started without naming any."""
+def _spec(kind: type[AgentSpec] | type[WorkerSpec]) -> Callable[[Any], AgentSpec | WorkerSpec]:
+    """Return what reads agents or a worker as their option spells them, or as a table of earlier versions."""
 
-    kind: str  # such as "editor" or "aider", or "FILE.py:Name": a class of your own, FILE as seen from these settings
-    # a name of `[models.NAME]` or one that the endpoint knows, or several joined by commas; default: `model` above
-    model: str = ""
-    count: int = Field(default=1, gt=0)  # how many
+    def read(value: Any) -> AgentSpec | WorkerSpec:
+        try:
+            return kind.parse(value) if isinstance(value, str) else convert(value, kind)
+        except (UsageError, msgspec.ValidationError) as error:
+            raise ValueError(f"{error}") from None
+
+    return read
 
 
-class WorkerTable(_UserTable):
-    """`[workers.NAME]`: a remote worker, for `evogit run --workers NAME`."""
-
-    # what runs `evogit worker` there, such as "ssh gpu1 evogit worker"; no shell reads it
-    command: str = Field(min_length=1)
-    # how many candidates it evaluates at a time; default: one per core that it has there
-    jobs: int | None = Field(default=None, gt=0)
+# `KIND[@MODEL][:N]` or `FILE.py:Name[:N]`, FILE as seen from these settings
+Agents = Annotated[AgentSpec, PlainValidator(_spec(AgentSpec))]
+# `COMMAND[:N]`: what runs `evogit worker` there, such as "ssh gpu1 evogit worker:4"; no shell reads it
+Worker = Annotated[WorkerSpec, PlainValidator(_spec(WorkerSpec))]
 
 
 class UserSettings(_UserTable):
@@ -148,9 +156,8 @@ class UserSettings(_UserTable):
     model: str = ""  # the model of agents that name none
     models: dict[str, ModelTable] = {}  # models by the name that people call them by
     commands: dict[Word, CommandTable] = {}  # coding programs by the name that `--agent` calls them by
-    workers: dict[Word, WorkerTable] = {}  # remote workers by the name that `--workers` calls them by
-    # the agents of runs that are started without naming any
-    agents: tuple[AgentTable, ...] = Field(default=(), strict=False)
+    workers: dict[Word, Worker] = {}  # remote workers by the name that `--workers` calls them by
+    agents: tuple[Agents, ...] = Field(default=(), strict=False)  # those of runs that are started without naming any
 
     @field_validator("models")
     @classmethod
@@ -178,6 +185,15 @@ def settings_file(environ: Mapping[str, str]) -> Path:
     return (folder if folder.is_absolute() else home / ".config") / "evogit" / "settings.toml"
 
 
+FIXED = {
+    "models.*.connect": "10s",
+    "models.*.retries": "5",
+    "models.*.pause": "1s, doubled from attempt to attempt",
+    "commands.*.processes": "256",
+}
+"""Keys that earlier versions had, and what holds now."""
+
+
 def load_user_settings(environ: Mapping[str, str]) -> UserSettings:
     """Read a person's settings; without a file they are the defaults.
 
@@ -185,7 +201,8 @@ def load_user_settings(environ: Mapping[str, str]) -> UserSettings:
     """
     file = settings_file(environ)
     try:
-        return UserSettings.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
+        table = tomllib.loads(file.read_text(encoding="utf-8"))
+        return UserSettings.model_validate(without_fixed(table, FIXED, file))
     except FileNotFoundError:
         if environ.get("EVOGIT_SETTINGS"):
             raise ConfigError(f"expected settings at {file}, which EVOGIT_SETTINGS names; there is no file") from None
@@ -202,9 +219,7 @@ def _problem(loc: tuple[int | str, ...], error: Mapping[str, Any]) -> str:
     if error["type"] == "extra_forbidden" and _KEY_ITSELF.fullmatch(str(loc[-1])):
         say = 'key_env = "VARIABLE" or key_command = "COMMAND"'
         return f"{'.'.join(map(str, loc))}: a credential itself never stands in a file; say where it is: {say}"
-    tables: dict[int | str, type[BaseModel]] = {"agents": AgentTable, "commands": CommandTable, "workers": WorkerTable}
     table: type[BaseModel] = UserSettings
     if place := loc[:-1]:
-        priced = place[-1] == "price" and len(place) == 3
-        table = tables.get(place[0]) or (PriceTable if priced else ModelTable)
+        table = CommandTable if place[0] == "commands" else PriceTable if place[2:] == ("price",) else ModelTable
     return problem(loc, error, table.model_fields)

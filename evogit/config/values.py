@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import json
+import logging
 import math
 import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct, to_builtins
 
 from evogit.core import Measure, shown
 from evogit.repository.paths import is_git_folder
+
+logger = logging.getLogger(__name__)
 
 REPEATS = 3  # how often a would-be best is evaluated again where scores are noisy and nobody said otherwise
 SLOW_REPEATS = 2  # the same where an evaluation takes long; one repeat could prove nothing
@@ -229,6 +234,39 @@ def failure_signs(names: Sequence[str]) -> tuple[str, ...]:
         if name not in known:
             raise ValueError(f"{name!r} is not a sign of failure; {nearest(name, known)}")
     return tuple(names)
+
+
+# --- keys of earlier versions -------------------------------------------------------------------------------------
+
+
+def without_fixed(table: dict[str, Any], fixed: Mapping[str, str], file: Path) -> dict[str, Any]:
+    """Return a file's table without the keys that are fixed now, and log a warning for each of them.
+
+    Args:
+        table: what the file says.
+        fixed: key -> what holds instead; its tables are joined by dots, and `*` stands for any name.
+        file: named in warnings.
+    """
+    for key, instead in fixed.items():
+        table = _without(table, key.split("."), f"{file}: {key} is fixed now ({instead}); remove it")
+    return table
+
+
+def _without(table: Any, path: Sequence[str], warning: str) -> Any:
+    if not isinstance(table, dict):
+        return table
+    names = [name for name in table if path[0] in ("*", name)]
+    if path[1:]:
+        return {**table, **{name: _without(table[name], path[1:], warning) for name in names}}
+    if names:
+        _warn(warning)
+    return {name: value for name, value in table.items() if name not in names}
+
+
+@functools.cache
+def _warn(warning: str) -> None:
+    """Log a warning once, however often the file is read."""
+    logger.warning(warning)
 
 
 # --- what is wrong with a file ------------------------------------------------------------------------------------

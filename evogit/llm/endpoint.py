@@ -14,7 +14,7 @@ import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx2
 import openai
@@ -174,11 +174,12 @@ class Patience(Struct, frozen=True, kw_only=True):
     `first_byte`: how long it may say nothing; None: as long as a whole reply may take, `total`.
     """
 
-    connect: float = 10.0
     first_byte: float | None = None
     total: float = 600.0
-    retries: int = 5
-    pause: float = 1.0
+
+    connect: ClassVar[float] = 10.0  # seconds
+    retries: ClassVar[int] = 5  # attempts after the first one, where another one may help
+    pause: ClassVar[float] = 1.0  # seconds before the second attempt; it doubles from attempt to attempt
 
     @property
     def silence(self) -> float:

@@ -17,7 +17,6 @@ baseline = 0.0559612 # the seed's value on train
 [evaluator]
 kind = "python"
 file = "evaluator/evaluate.py"
-requirements = [] # packages that the evaluator itself imports
 splits = ["smoke", "train", "holdout"] # those before train run first; holdout is only for the seed and the best
 gate.smoke = "worst_error < 1" # what must hold before train is evaluated
 

@@ -16,7 +16,7 @@ from evogit.agents.population import OwnAgent
 from evogit.cli.options.agents import AgentOptions, population
 from evogit.config import Task
 from evogit.config.run_settings import AgentSpec, Settings
-from evogit.config.user_settings import AgentTable, UserSettings
+from evogit.config.user_settings import UserSettings
 from evogit.core import Candidate, ConfigError, EvoGitError, UsageError
 from evogit.repository import Repository
 from evogit.review import EarlierStarts
@@ -93,7 +93,7 @@ def test_it_is_named_like_any_agent(text: str) -> None:
 def test_settings_name_it_as_seen_from_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own(tmp_path, EXAMPLE)
     monkeypatch.setenv("EVOGIT_SETTINGS", str(tmp_path / "settings.toml"))
-    user = UserSettings(agents=(AgentTable(kind="mine.py:Doubler", count=2),))
+    user = UserSettings(agents=(AgentSpec("mine.py:Doubler", count=2),))
     assert population(AgentOptions(), EarlierStarts(), user) == (AgentSpec(f"{tmp_path}/mine.py:Doubler", count=2),)
 
 

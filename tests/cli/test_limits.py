@@ -33,7 +33,6 @@ cpu = "1s"
 memory = "64m"
 disk = "8m"
 pids = 8
-output = "4k"
 """
 
 EVALUATE = """\
@@ -48,7 +47,7 @@ def evaluate(program, split):
 BREACHES = {
     "timeout": ("while True: pass", r"killed after 1 s of CPU in item 2 of 3"),
     "out-of-memory": ("kept = [bytes([1]) * 2**20 for _ in range(500)]", r"\d+ MiB of memory in item 2 of 3"),
-    "output-limit": ("print('y' * 9000)", "wrote more than 4096 bytes of output in item 2 of 3"),
+    "output-limit": ("print('y' * (2 << 20))", "wrote more than 1048576 bytes of output in item 2 of 3"),
     "process-limit": (
         "import threading, time\n  for _ in range(20): threading.Thread(target=time.sleep, args=(9,)).start()\n"
         "  time.sleep(30)",

@@ -16,10 +16,11 @@ import evogit.llm.endpoint  # noqa: F401  imported once, for all commands that a
 from evogit.cli.consent import CostForecast, SentFiles, lines
 from evogit.cli.options.agents import DOLLARS, MUTATORS, PROPOSALS, TOKENS, AgentOptions, population, with_ceilings
 from evogit.config.run_settings import AgentSpec, Settings
-from evogit.config.user_settings import AgentTable, UserSettings
+from evogit.config.user_settings import UserSettings
 from evogit.core import Entry, RunStarted, Spent, UsageError
 from evogit.history import History
 from evogit.llm import Price
+from evogit.llm.endpoint import Patience
 from evogit.review import EarlierStarts
 from evogit.testing import SCORE
 from tests.clock import PATIENCE
@@ -94,7 +95,7 @@ def test_agents_that_are_asked_for(asked: AgentOptions, specs: tuple[str, ...]) 
 
 
 def test_agents_that_nobody_names_are_those_of_before_or_of_the_settings() -> None:
-    user = UserSettings(model="usual", agents=(AgentTable(kind="editor", count=3), AgentTable(kind="mutator")))
+    user = UserSettings(model="usual", agents=(AgentSpec("editor", count=3), AgentSpec("mutator")))
     assert tuple(map(str, population(AgentOptions(), EarlierStarts(), user))) == ("editor@usual:3", "mutator")
     assert population(AgentOptions(), made(EDITORS, Settings(population=FOUR)), user) == FOUR
     assert population(AgentOptions(agent=(AgentSpec("editor"),)), made(EDITORS), user) == (
@@ -316,13 +317,14 @@ class Till:
 
 @pytest.mark.slow
 def test_engines_that_join_and_one_that_is_killed_never_exceed_what_the_endpoint_may_bill(
-    cli: Cli, place: dict[str, str], tmp_path: Path
+    cli: Cli, place: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first of three engines dies with questions in flight; the others spend what is left, and no more."""
+    monkeypatch.setattr(Patience, "pause", 0.01)
     till = Till()
     with serve([till.answer]) as server:
         file = tmp_path / "settings.toml"
-        file.write_text(re.sub('base_url = "[^"]*"', f'base_url = "{server.url}"\npause = "10ms"', file.read_text()))
+        file.write_text(re.sub('base_url = "[^"]*"', f'base_url = "{server.url}"', file.read_text()))
         command = ["run", "sine", "--model", "dear", "--agents", "3", "--dollars", "3", "--yes"]
         known: dict[str, Any] = {"cwd": tmp_path, "env": environment(tmp_path, **place)}
         first = Forked(command, stderr=subprocess.PIPE, **known)

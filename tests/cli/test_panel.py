@@ -25,7 +25,6 @@ editable = ["*.py"]
 kind = "judge"
 criteria = "The shorter one is better."
 panel = ["honest", "babbler"]
-comparisons = 3
 command = "python3 -m py_compile main.py"
 """
 

@@ -47,7 +47,7 @@ def test_status_says_what_workers_do_while_an_engine_is_at_work(small: Small, cl
 @pytest.mark.slow
 def test_a_run_on_a_worker_of_the_settings(cli: Cli, tmp_path: Path) -> None:
     settings = tmp_path / "settings.toml"
-    settings.write_text(f'[workers.box]\ncommand = "{WORKER}"\njobs = 2\n')
+    settings.write_text(f'[workers]\nbox = "{WORKER}:2"\n')
     about = {"EVOGIT_SETTINGS": str(settings), "XDG_CACHE_HOME": str(tmp_path / "cache")}
     cli("new", "mine")
     command = [EVOGIT, "run", "./mine", "--evaluations", "1000000", "--workers", "box", "-j", "0"]

@@ -56,7 +56,6 @@ def test_every_key_reaches_the_task(tmp_path: Path) -> None:
     toml = SMALLEST.replace('editable = ["answer.py"]', 'editable = ["answer.py"]\nwithheld = ["secret/**"]')
     toml += """\
 splits = ["smoke", "train", "holdout"]
-requirements = ["pytest"]
 gate.smoke = "score > 0"
 [metrics.length]
 direction = "minimize"
@@ -70,7 +69,6 @@ timeout = "500ms"
 cpu = 0.25
 pids = 7
 disk = "1m"
-output = "2k"
 preload = ["json.decoder"]
 """
     task = load_task(folder(tmp_path, toml))
@@ -78,10 +76,17 @@ preload = ["json.decoder"]
     assert (length.name, length.aggregate, length.baseline, length.best_known) == ("length", "max", 3, 1.5)
     limits = task.limits
     assert (limits.wall, limits.cpu, limits.memory, limits.processes) == (0.5, 0.25, 64 * 1024**2, 7)
-    assert (limits.disk, limits.output, task.preload) == (1024**2, 2048, ("json.decoder",))
+    assert (limits.disk, limits.output, task.preload) == (1024**2, 1024**2, ("json.decoder",))
     assert task.withheld == ("secret/**",)
     assert task.gates == {"smoke": Gate("score", ">", 0)}
     assert [task.stages(split) for split in ("train", "lite", "smoke", "holdout")] == [("smoke",), ("smoke",), (), ()]
+
+
+def test_keys_that_are_fixed_now_change_nothing_but_warn(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    plain = load_task(folder(tmp_path))
+    old = load_task(folder(tmp_path, f'{SMALLEST}requirements = ["no-such-thing"]\n[sandbox]\noutput = "2k"\n'))
+    assert (old.digest, old.parts, old.limits) == (plain.digest, plain.parts, plain.limits)
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * 2
 
 
 def test_the_goal_comes_from_goal_md_by_default(tmp_path: Path) -> None:
@@ -118,7 +123,6 @@ def test_every_mistake_is_named_at_once_with_its_place(tmp_path: Path) -> None:
         ('"python"', '"python"\ngate.smoke = "scor > 0"\nsplits = ["smoke", "train"]', 'did you mean "score"?'),
         ('"python"', '"python"\ngate.smoke = "score ! 0"\nsplits = ["smoke", "train"]', 'expected "METRIC OP NUMBER"'),
         ('"python"', '"python"\ngate.smoke = "score > 1e9999"\nsplits = ["smoke", "train"]', "METRIC OP NUMBER"),
-        ('"python"', '"python"\nrequirements = ["no-such-thing"]', "run: pip install no-such-thing"),
         ("[metrics.score]", "[metrics.feedback]", "expected Python identifiers other than"),
         ("[evaluator]", '[metrics.b]\ndirection = "minimize"\n[evaluator]', "primary = true at exactly one metric"),
         ('["answer.py"]', '["new/**", "answre.py"]', "no file of seed/ matches new/**, answre.py"),
@@ -223,7 +227,6 @@ def test_all_of_a_command_counts_as_its_evaluator(tmp_path: Path) -> None:
         ('tests = "junit', 'test = "junit', 'evaluator: read.test names no metric; did you mean "tests"?'),
         ('make bench"', 'make bench"\ndirectory = "../up"', "evaluator.directory: expected a relative path without"),
         ('make bench"', 'make bench"\nfolder = ""', "evaluator.folder: expected a relative path without"),
-        ('make bench"', 'make bench"\nrequirements = ["pytest"]', "evaluator.requirements: kind = "),
     ],
 )
 def test_a_mistake_about_a_command_is_explained(tmp_path: Path, old: str, new: str, sentence: str) -> None:

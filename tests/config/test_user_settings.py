@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from evogit.config.run_settings import AgentSpec, WorkerSpec
 from evogit.config.user_settings import UserSettings, load_user_settings, settings_file
 from evogit.core import ConfigError
 from evogit.trust import state_folder
@@ -19,11 +20,24 @@ key_command = "pass show key"
 price = {input = 1.5, output = 3}
 total = "20m"
 
+[workers]
+box = "ssh box evogit worker:4"
+"""
+
+AGENTS = 'agents = ["editor@big,small:3", "mutator", "mine.py:Own:2"]\n'
+OLD = """
 [[agents]]
 kind = "editor"
+model = "big,small"
 count = 3
 [[agents]]
 kind = "mutator"
+[[agents]]
+kind = "mine.py:Own"
+count = 2
+[workers.old]
+command = "ssh box evogit worker"
+jobs = 4
 """
 
 
@@ -34,13 +48,28 @@ def load(tmp_path: Path, text: str) -> UserSettings:
 
 
 def test_settings_are_read(tmp_path: Path) -> None:
-    settings = load(tmp_path, ALL)
+    settings = load(tmp_path, AGENTS + ALL)
     assert settings.durability == "fsync"
     assert settings.models["big"].total == 1200
-    assert [(agent.kind, agent.model, agent.count) for agent in settings.agents] == [
-        ("editor", "", 3),
-        ("mutator", "", 1),
-    ]
+    assert settings.agents == (
+        AgentSpec("editor", "big,small", 3),
+        AgentSpec("mutator"),
+        AgentSpec("mine.py:Own", count=2),
+    )
+    box = settings.workers["box"]
+    assert (box.command, box.jobs) == ("ssh box evogit worker", 4)
+    old = load(tmp_path, ALL + OLD)
+    assert (old.agents, old.workers["old"]) == (settings.agents, WorkerSpec(box.command, box.jobs))
+
+
+def test_a_key_that_is_fixed_now_is_read_over_with_one_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    old = '[models.big]\npause = "2s"\nretries = 3\nconnect = "1s"\n[commands.own]\nprocesses = 9\n'
+    for _ in range(2):
+        assert load(tmp_path, old).models.keys() == {"big"}
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * 4
+    assert all(str(tmp_path) in record.getMessage() for record in caplog.records)
 
 
 def test_where_settings_are(tmp_path: Path) -> None:
@@ -65,7 +94,11 @@ def test_where_settings_are(tmp_path: Path) -> None:
         ("[models.m]\nbase_ulr = 'x'", 'models.m.base_ulr: unknown key; did you mean "base_url"?'),
         ("[models.m]\nprice = {inptu = 1, output = 1}", 'models.m.price.inptu: unknown key; did you mean "input"?'),
         ("[models.m]\nprice = {input = -1, output = 1}", "models.m.price.input: "),
-        ("[[agents]]\nkidn = 'editor'", 'agents.0.kidn: unknown key; did you mean "kind"?'),
+        ("[[agents]]\nkidn = 'editor'", "agents.0: "),
+        ("agents = ['editor:0']", "agents.0: expected --agent KIND"),
+        ("agents = 'editor'", 'agents: expected a list, such as ["editor"]'),
+        ("[workers]\nbox = ''", "workers.box: expected"),
+        ("[workers]\nbox = 5", "workers.box: "),
         ("[models.m]\napi_key = 'sk-123'", "models.m.api_key: a credential itself never stands in a file"),
         ("[models.m]\nbase_url = 'host/v1'", "expected a URL"),
         ("[models.m]\nbase_url = 'https://me:pw@host/v1'", "without a name or password"),

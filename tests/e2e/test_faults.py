@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,7 +17,7 @@ import pytest
 from evogit.core import FailedProposal, Spent
 from evogit.history import History
 from evogit.repository import Repository
-from tests.cli.conftest import EVOGIT, Done, run_forked
+from tests.cli.conftest import Done, run_forked
 from tests.openai_server import (
     BAD_KEY,
     CUT,
@@ -78,8 +79,15 @@ key_env = "CAMPAIGN_KEY"
 price = {{ input = 1, output = 1 }}
 first_byte = "3s"
 total = "9s"
-retries = 1
-pause = "10ms"
+"""
+
+
+PATIENT = """\
+from evogit.cli import main
+from evogit.llm.endpoint import Patience
+
+Patience.retries, Patience.pause = 1, 0.01
+main()
 """
 
 
@@ -179,7 +187,7 @@ class Campaign:
         if not watched:
             return run_forked(command, cwd=self.clone, env=environment)
         with subprocess.Popen(
-            [EVOGIT, *command],
+            [sys.executable, "-c", PATIENT, *command],
             cwd=self.clone,
             env=environment,
             stdout=subprocess.PIPE,

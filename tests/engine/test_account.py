@@ -33,6 +33,7 @@ from evogit.llm import (
     SpendingLimitError,
     TokenUsage,
 )
+from evogit.llm.endpoint import Patience
 from evogit.llm.recording import RecordedModel, Recorder, ReplayedModel, read_recording
 from evogit.llm.registry import open_models
 from evogit.llm.script import ScriptedModel
@@ -332,9 +333,11 @@ async def test_a_run_that_is_to_end_waits_for_no_evaluator_that_hangs(
 
 
 async def test_an_endpoint_that_is_down_costs_no_proposals_and_the_run_goes_on_when_it_is_back(
-    tmp_path: Path, tiny: Callable[..., Task]
+    tmp_path: Path, tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     doing: list[str] = []
+    monkeypatch.setattr(Patience, "retries", 1)
+    monkeypatch.setattr(Patience, "pause", 0.001)
 
     class Watching:
         def entry(self, entry: Entry) -> None:
@@ -345,7 +348,7 @@ async def test_an_endpoint_that_is_down_costs_no_proposals_and_the_run_goes_on_w
 
     with serve() as server:
         url = server.url
-    models = open_models(UserSettings(models={"m": ModelTable(base_url=url, retries=1, pause=0.001)}))
+    models = open_models(UserSettings(models={"m": ModelTable(base_url=url)}))
     settings = Settings(population=(AgentSpec("editor", "m"),), proposals=2)
     repository, task = Repository.create(tmp_path / "r"), tiny()
     run = Run(repository, task, "r", settings, Watching(), models=models.get, backend=InMemoryBackend(task))
@@ -372,11 +375,13 @@ class Annotator(Agent):
 
 
 async def test_an_engine_that_waits_for_an_endpoint_ends_with_the_run(
-    tmp_path: Path, tiny: Callable[..., Task]
+    tmp_path: Path, tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(Patience, "retries", 0)
+    monkeypatch.setattr(Patience, "pause", 600.0)
     with serve() as server:
         url = server.url
-    models = open_models(UserSettings(models={"m": ModelTable(base_url=url, retries=0, pause=600.0)}))
+    models = open_models(UserSettings(models={"m": ModelTable(base_url=url)}))
     repository, task = Repository.create(tmp_path / "r"), tiny()
     editor = Settings(population=(AgentSpec("editor", "m"),), evaluations=3)
     waits = Run(repository, task, "r", editor, models=models.get, backend=InMemoryBackend(task))

@@ -45,7 +45,6 @@ gate.smoke = "score > 0"
 timeout = "60s"
 cpu = "500ms"
 memory = "128m"
-output = "4k"
 """
 
 ANSWERS = '''\
@@ -192,7 +191,7 @@ async def test_the_log_of_an_evaluation_has_nothing_of_the_last_one(answers: Eva
         ("import os\ndef answer(n): os._exit(0)", "crashed", "in call 1"),
         ("def answer(n):\n while True: pass", "timeout", r"0\.5.* in call 1"),
         ("def answer(n): return len(bytes([1]) * 2**30)", "out-of-memory", "memory"),
-        ("def answer(n): print('x' * 10**5); return 1", "output-limit", "in call 1"),
+        ("def answer(n): print('x' * 2 * 10**6); return 1", "output-limit", "in call 1"),
         (
             "def answer(n): return True",
             "invalid",

@@ -15,6 +15,7 @@ from evogit.config.user_settings import UserSettings, load_user_settings
 from evogit.core import picodollars
 from evogit.llm import Message, Model, Question, Reservation, SpendingLimitError, TokenUsage
 from evogit.llm.bounds import LEAST_REPLY
+from evogit.llm.endpoint import Patience
 from evogit.llm.gateway.gateway import Gateway, GatewaySession
 from evogit.llm.registry import OpenModels, open_models
 
@@ -98,9 +99,11 @@ def settings(tmp_path: Path) -> Settings:
 def at(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Opening:
     """Opens models where `m` is behind an endpoint, with little patience and a key."""
 
-    def opening(url: str, more: str = "", **options: Path) -> OpenModels:
+    def opening(url: str, more: str = "", retries: int = Patience.retries, **options: Path) -> OpenModels:
         monkeypatch.setenv("TEST_KEY", KEY)
-        table = f'[models.m]\nbase_url = "{url}"\nkey_env = "TEST_KEY"\npause = "1ms"\n'
+        monkeypatch.setattr(Patience, "pause", 0.001)
+        monkeypatch.setattr(Patience, "retries", retries)
+        table = f'[models.m]\nbase_url = "{url}"\nkey_env = "TEST_KEY"\n'
         return open_models(settings(table + more), **options)
 
     return opening

@@ -133,7 +133,7 @@ async def test_a_reply_that_has_come_does_not_wait_for_a_usage_that_does_not(at:
 async def test_what_came_of_a_call_that_is_broken_off_is_charged(at: Opening, ledger: Ledger) -> None:
     thinking = event({"choices": [{"delta": {"reasoning_content": "x" * 400}}]})
     with serve([Behaviour(pieces=[thinking, chunk("y" * 400)], fault="cut")]) as server, pytest.raises(ModelError):
-        await ask(at(server.url, "retries = 0"), ledger)
+        await ask(at(server.url, retries=0), ledger)
     assert [usage.completion for usage, _ in ledger.charges] == [200]
 
 
@@ -150,7 +150,7 @@ async def test_an_endpoint_that_refuses_to_stream_is_asked_without_and_never_aga
 
     elsewhere = [refusal(400, "the upstream provider refused"), refusal(400, "stream, yes, but"), refusal(400, "no")]
     with serve([*elsewhere, whole_only]) as server:
-        models = at(server.url, "retries = 0")
+        models = at(server.url, retries=0)
         for why in ("upstream", "no"):
             with pytest.raises(ModelError, match=why):
                 await models.get("m").ask(question(), Ledger())
@@ -284,7 +284,7 @@ async def test_a_whole_attempt_has_its_time(at: Opening, ledger: Ledger) -> None
         serve([reply("late", latency=30)]) as server,
         pytest.raises(ModelError, match="no complete reply within 0.1 s"),
     ):
-        await ask(at(server.url, 'total = "100ms"\nretries = 0'), ledger)
+        await ask(at(server.url, 'total = "100ms"', retries=0), ledger)
     assert ledger.charges[0][0] == GUESS
 
 
@@ -292,7 +292,7 @@ async def test_nobody_there_costs_nothing(at: Opening, ledger: Ledger) -> None:
     with serve() as server:
         url = server.url
     with pytest.raises(ModelError, match="the connection broke"):
-        await ask(at(url, "retries = 0"), ledger)
+        await ask(at(url, retries=0), ledger)
     assert ledger.charges[0][0] == TokenUsage()
 
 

@@ -156,7 +156,7 @@ async def test_no_reply_holds_the_engine_that_asked_for_it(at: Opening, ledger: 
     json.dumps(json.loads(body), ensure_ascii=False)
     alone = time.thread_time() - began
     with serve([Behaviour(body=body)]) as server:
-        models = at(server.url, "retries = 0\n")
+        models = at(server.url, retries=0)
         model = models.get("m")
 
         async def ask() -> str:

@@ -35,7 +35,7 @@ from tests.protocol_replies import chat, chat_stream, message, message_stream, r
 from .conftest import ASKED, Settings
 
 PRICE = Price(prompt=1, cached=0.1, completion=10)
-SETTINGS = "price = { input = 1, cached = 0.1, output = 10 }\nfirst_byte = '1s'\npause = '1ms'\n"
+SETTINGS = "price = { input = 1, cached = 0.1, output = 10 }\nfirst_byte = '1s'\n"
 RUNS, SESSIONS = 10, 10
 
 CEILINGS = {"chat/completions": "max_tokens", "responses": "max_output_tokens", "messages": "max_tokens"}

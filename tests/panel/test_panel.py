@@ -36,7 +36,7 @@ def test_a_run_improves_by_what_the_panel_prefers(make: Make, prepare: Go) -> No
 
 @pytest.mark.slow
 def test_two_deterministic_runs_make_the_same_commits(make: Make, prepare: Go) -> None:
-    task, commits = make("m", "n", more="comparisons = 2"), []
+    task, commits = make("m", "n"), []
     for place in ("one", "other"):
         run = prepare(task, [Speaker("m", shorter), Speaker("n", shorter)], place=place, agents=3, evaluations=9)
         asyncio.run(run.evolve())

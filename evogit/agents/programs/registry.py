@@ -87,7 +87,6 @@ def define(name: str, commands: Mapping[str, CommandTable]) -> ProgramDefinition
         junk=(*base.junk, *table.junk),
         login=table.login or base.login,
         memory=table.memory or base.memory,
-        processes=table.processes or base.processes,
     )
     if table.auth == "mount" and not preset.login:
         raise ConfigError(f'{where}: expected login = [PATH, ...] below your home for auth = "mount"')
