@@ -194,10 +194,7 @@ class Metric(Struct, frozen=True, kw_only=True):
         return value - over if self.direction == "maximize" else over - value
 
     def gap_closed(self, value: float, seed: float) -> float | None:
-        """The share of the distance from the seed's value to the best known one that `value` has covered.
-
-        1.0 is the best known value; None where no best known value is declared or the seed is already there.
-        """
+        """Return the share of the way from the seed's value to the best known one; None if there is none."""
         if self.best_known is None or math.isclose(self.best_known, seed):
             return None
         return (value - seed) / (self.best_known - seed)
@@ -460,11 +457,7 @@ class Proposed(Struct, frozen=True, kw_only=True):
 
 
 class Evaluated(Struct, frozen=True, kw_only=True):
-    """A candidate was evaluated.
-
-    `instead` is why an earlier evaluation, of the same repeat on the same split, is not believed any more; empty where
-    there was none.
-    """
+    """A candidate was evaluated; `instead` is why an earlier result of the same repeat is not believed any more."""
 
     event: Literal["evaluated"] = "evaluated"
     candidate: Id
@@ -551,10 +544,7 @@ class Spent(Struct, frozen=True, kw_only=True):
 
 
 class Tactic(Struct, frozen=True, kw_only=True):
-    """An agent's model looked back at what was tried in vain, and said in `text` what to try instead.
-
-    It goes into some of the later briefs. `text` is empty where no usable answer came; then `failure` says why.
-    """
+    """A model looked back: `text` for later briefs, empty with the `failure` if no usable answer came."""
 
     event: Literal["tactic"] = "tactic"
     engine: str

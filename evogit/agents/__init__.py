@@ -142,18 +142,12 @@ class Workshop(Protocol):
         ...
 
     async def evaluate(self, draft: Proposal) -> tuple[Evaluation, Evidence]:
-        """Have a draft evaluated, which makes it a candidate when the move ends, and uses up one of `evaluations`.
-
-        Raises NoUsableChangeError: no candidate could be like this.
-        """
+        """Evaluate a draft, which uses up one of `evaluations`. Raises NoUsableChangeError: the draft is not valid."""
         ...
 
 
 class Claims(Protocol):
-    """How an agent that works for minutes keeps others from doing the same: what agents of this engine say meanwhile.
-
-    In deterministic runs it is not passed on.
-    """
+    """How agents that work for minutes tell each other what they try; not passed on in deterministic runs."""
 
     def make(self, plan: str) -> None:
         """Tell what is about to be tried, in a line; it takes the place of what was said before in this move."""
@@ -225,10 +219,7 @@ class Advice(Struct, frozen=True, kw_only=True):
 
 
 class Agent(Protocol):
-    """One member of the population of authors. Every random choice comes from the generator that is passed in.
-
-    To be derived from, so that what an agent does not say of itself is as it usually is.
-    """
+    """A member of the population, to be derived from; all random choices come from the generator passed in."""
 
     kind: str
     trials: int = 0  # how many drafts it wants to have evaluated in a move before it proposes, at most
@@ -237,22 +228,13 @@ class Agent(Protocol):
     prolific: bool = False  # whether one more proposal costs it next to nothing, so that `proposals` is used
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
-        """Propose a change to the brief's parent.
-
-        Raises NoUsableChangeError: when there is nothing usable to propose; the agent goes on with its next move.
-        """
+        """Propose a change to the brief's parent. Raises NoUsableChangeError: there is none; the next move follows."""
         ...
 
     async def advise(self, brief: Brief, rng: random.Random) -> Advice:
-        """Look back at what was tried on the brief's parent in vain, and say what to try instead.
-
-        Raises NoUsableChangeError: when there is nothing to say; the agent goes on with its next move.
-        """
+        """Say what to try, after vain changes to the parent. Raises NoUsableChangeError: there is nothing to say."""
         raise NoUsableChangeError(f"a {self.kind} gives no advice")
 
     def proposals(self, brief: Brief, rng: random.Random) -> Iterator[Proposal]:
-        """Of a prolific agent: changes without end, each to the brief's parent, of which any may be taken.
-
-        Raises NoUsableChangeError: when there is nothing usable to propose.
-        """
+        """Yield changes to the brief's parent without end. Raises NoUsableChangeError: there is none."""
         raise NoUsableChangeError(f"a {self.kind} proposes once in a move")

@@ -144,10 +144,7 @@ LOOK_AGAIN = 0.5
 
 @dataclass(slots=True)
 class SessionAllowance:
-    """The account of the move, with a limit of the session's own on tokens, which is kept in the same way.
-
-    What a question has at most is `held` until it is charged, so that questions in flight never exceed it together.
-    """
+    """The move's account with the session's limit on tokens; `held` is what questions in flight may take."""
 
     account: Account
     most: int

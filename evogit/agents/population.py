@@ -35,11 +35,7 @@ ProgramAgents = Callable[[AsyncExitStack, AgentSpec], Sequence[Agent]]
 
 
 def check_kind(spec: AgentSpec, programs: Collection[str] = ()) -> None:
-    """Refuse agents that cannot be made, before a run begins; `programs` are the coding programs that can be.
-
-    Raises ConfigError: a person's own class is wrong; UsageError: there is no such kind of agent, or the file or
-    class is not there.
-    """
+    """Refuse agents that cannot be made. Raises ConfigError: an own class is wrong; UsageError: no such kind."""
     if is_own(spec.kind):
         OwnAgent(spec.kind)
     elif spec.kind not in KINDS and spec.kind not in programs:
@@ -60,11 +56,7 @@ def no_programs(stack: AsyncExitStack, spec: AgentSpec) -> Sequence[Agent]:
 def populate(
     stack: AsyncExitStack, specs: Sequence[AgentSpec], models: Models, programs: ProgramAgents = no_programs
 ) -> list[Agent]:
-    """Make the agents, which live until `stack` is left.
-
-    Raises ConfigError: a person's own class is wrong; SandboxError: a coding program cannot have its sandbox;
-    UsageError: an agent's kind or model is not known.
-    """
+    """Make agents that live as long as `stack`. Raises ConfigError, SandboxError, UsageError: one cannot be made."""
     agents: list[Agent] = []
     for spec in specs:
         count = range(spec.count)

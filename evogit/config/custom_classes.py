@@ -28,12 +28,7 @@ def located(text: str) -> str:
 
 
 def check_located(text: str) -> None:
-    """Refuse a `FILE.py:Name` that a journal has if its path is not whole, without links or `..`.
-
-    A file of a relative name here may be a stranger's, and so may what /proc/self/cwd leads to.
-
-    Raises UsageError: it is one.
-    """
+    """Raises UsageError: a journal's `FILE.py:Name` is not a whole path without links, so may be a stranger's."""
     path = text.rpartition(":")[0]
     if is_own(text) and ("\0" in path or path != str(Path(path).resolve())):
         raise UsageError(
@@ -42,10 +37,7 @@ def check_located(text: str) -> None:
 
 
 def code_claim(text: str, use: str) -> Claim:
-    """Return the claim that the file of a `FILE.py:Name` that a journal has is run as it is now.
-
-    Raises UsageError: its path is not whole, or there is no such file that can be read.
-    """
+    """Claim that a journal's `FILE.py:Name` runs as it is now. Raises UsageError: it is not whole, or unreadable."""
     check_located(text)
     file = Path(text.rpartition(":")[0])
     try:
@@ -57,10 +49,7 @@ def code_claim(text: str, use: str) -> Claim:
 
 
 def load(text: str) -> Any:
-    """Load the class `FILE.py:Name`; the file runs as a module of its own, once, and never as bytecode that lies there.
-
-    Raises ConfigError: the file cannot be run, or has no such name; UsageError: there is no such file.
-    """
+    """Load the class `FILE.py:Name` once, never from bytecode. Raises ConfigError: it fails; UsageError: no file."""
     path, _, name = text.rpartition(":")
     file = Path(path).resolve()
     if not file.is_file():

@@ -39,9 +39,6 @@ def instructs(path: str) -> bool:
 
 
 def names_dots(path: str, globs: Iterable[str]) -> bool:
-    """Return whether one of the globs, all of which cover the path, spells out every name in it that begins with a dot.
-
-    Tools of all kinds read such files and folders as settings, so that a wildcard is not enough to change them.
-    """
+    """Whether one of the globs names each dotted part of the path: tools read such files as settings."""
     dotted = {part for part in path.split("/") if folded_name(part).startswith(".")}
     return not dotted or any(dotted <= set(glob.split("/")) for glob in globs)

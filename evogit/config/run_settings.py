@@ -145,11 +145,7 @@ class WorkerSpec(Struct, frozen=True):
 
 
 class RunLimits(Struct, frozen=True, kw_only=True):
-    """What ends a run. `None` means no such limit.
-
-    `evaluations`, `proposals`, `dollars` and `tokens` are totals of the run, so that a resumed run does the rest;
-    `minutes` are this engine's own.
-    """
+    """What ends a run (None: no limit); all but `minutes`, which are this engine's, count the run's whole history."""
 
     evaluations: int | None = None
     proposals: int | None = None

@@ -109,17 +109,11 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         return self.folder / self.command.folder if self.command else self.evaluator.parent
 
     def evaluator_files(self) -> dict[str, tuple[bytes, int]]:
-        """The evaluator's own files: path below its folder -> content and Git mode.
-
-        Raises ConfigError: when a symbolic link leads out of the folder.
-        """
+        """Return the evaluator's own files: path -> content and Git mode. Raises ConfigError: a link leads out."""
         return dict(_files(self.folder, self.evaluator_folder))
 
     def evaluator_secrets(self) -> dict[str, bytes]:
-        """The evaluator's own files that may hold credentials, which a command's candidates can read: all not shared.
-
-        Raises ConfigError: when a symbolic link leads out of the folder.
-        """
+        """Return those not shared, which candidates of a command can read. Raises ConfigError: a link leads out."""
         folder = self.evaluator_folder.relative_to(self.folder).as_posix()
         found = {f"{folder}/{path}": data for path, (data, _) in self.evaluator_files().items()}
         return {path: data for path, data in found.items() if not matches(path, self.shared)}
@@ -130,10 +124,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         return self.folder / TEMPLATES
 
     def check_trust(self, provider: str = "", model: str = "", *, evaluates: bool = True) -> None:
-        """Refuse to act for a stranger's task outside a sandbox, or to ask `model` about it.
-
-        Raises UntrustedError: saying what would run, where, and with which rights.
-        """
+        """Refuse a stranger's task outside a sandbox. Raises UntrustedError: what would run, where, by which rights."""
         Trust.of_user().check(self.claims(provider, model, evaluates=evaluates))
 
     def claims(self, provider: str = "", model: str = "", *, evaluates: bool = True) -> Iterator[Claim]:
@@ -176,10 +167,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         return repeat if self.repeats else 0
 
     def check_split(self, split: str) -> None:
-        """Refuse a misspelt split, which a command would not notice; an evaluator in Python may know more than listed.
-
-        Raises UsageError: naming those that there are.
-        """
+        """Raises UsageError: a command's split is misspelt; an evaluator in Python may know more than are listed."""
         if self.command is not None and split not in self.splits:
             raise UsageError(f"expected a split of {self.name} ({', '.join(self.splits)}), got {split!r}")
 
@@ -227,10 +215,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         return bool(globs) and names_dots(path, globs) and is_safe_path(path) and self.is_visible(path)
 
     def check_seed(self, paths: Collection[str]) -> None:
-        """Refuse a seed commit with these paths if agents could change none of them.
-
-        Raises ConfigError: naming the patterns that match nothing.
-        """
+        """Raises ConfigError: agents could change no file of a seed commit with these paths."""
         if not any(map(self.is_editable, paths)):
             names = ", ".join(self.editable)
             covered = any(matches(path, self.editable) for path in paths)
@@ -240,11 +225,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
             )
 
     def seed_files(self) -> dict[str, tuple[bytes, int]]:
-        """The seed as path -> content and Git mode.
-
-        Raises ConfigError: when a symbolic link leads out of the seed; UsageError: when the seed is a commit of the
-        repository.
-        """
+        """Return path -> content and mode. Raises ConfigError: a link leads out; UsageError: the seed is a commit."""
         if self.seed is None:
             raise UsageError(f"the seed of {self.name} is a commit of {self.folder}, not a folder; read it from there")
         return dict(_files(self.folder, self.seed))
@@ -275,10 +256,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def parts(self) -> dict[str, str]:
-        """What `digest` covers, each with a short digest of its own, to tell a person what changed.
-
-        Fields by name, the seed as one, the evaluator by the files and folders at its top.
-        """
+        """Return what `digest` covers, each with a digest: fields by name, the seed, the evaluator by its top."""
         values: dict[str, list[Any]] = {name: [getattr(self, name)] for name in self.__struct_fields__}
         for name in ("folder", "evaluator", "seed", "repeats", "measures", "fingerprints", "untrusted", "secret"):
             del values[name]  # no part of the way
@@ -325,10 +303,7 @@ def _digest(values: Any, files: Iterable[tuple[str, tuple[bytes, int]]]) -> str:
 
 
 def load_task(folder: Path) -> Task:
-    """Read a task folder.
-
-    Raises ConfigError: naming every problem and where it is; NotFoundError: when the folder has no task.toml.
-    """
+    """Read a task folder. Raises ConfigError: naming every problem; NotFoundError: there is no task.toml."""
     task = _load(folder / TASK_FILE)
     task = replace(task, seed=task.folder / "seed")
     if task.command:
@@ -341,10 +316,7 @@ def load_task(folder: Path) -> Task:
 
 
 def load_repository_task(root: Path) -> Task:
-    """Read the evogit.toml of a person's own repository; itself, its evaluator and its templates are always withheld.
-
-    Raises ConfigError: naming every problem and where it is; NotFoundError: when the repository has no evogit.toml.
-    """
+    """Read a repository's evogit.toml. Raises ConfigError: naming every problem; NotFoundError: there is none."""
     task = _load(root / REPOSITORY_FILE)
     own = f"{task.evaluator_folder.relative_to(task.folder).as_posix()}/**"
     ours = (REPOSITORY_FILE, f"{TEMPLATES}/**")

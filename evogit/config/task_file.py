@@ -294,10 +294,7 @@ FIXED = {
 
 
 def read(file: Path, folder: Path) -> TaskTable:
-    """The table in a file; its paths are those of `folder`.
-
-    Raises ConfigError: naming every problem and where it is.
-    """
+    """Read a file whose paths are `folder`'s. Raises ConfigError: naming every problem and where it is."""
     try:
         raw = toml_of(file_at(file.parent, file.name, MAX_TEXT_BYTES)[0].decode())
         return TaskTable.model_validate(without_fixed(raw, FIXED, file), context={"folder": folder})

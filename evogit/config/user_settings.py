@@ -38,10 +38,7 @@ class _UserTable(BaseModel):
 
 
 def endpoint_url(text: str) -> str:
-    """The URL of an endpoint, if it can be shown: without a name or password in it.
-
-    Raises ValueError: it is something else.
-    """
+    """Return an endpoint's URL that has no name or password in it. Raises ValueError: it is something else."""
     try:
         parts = urlsplit(text)
         plain = parts.scheme in ("http", "https") and parts.port != 0 and "@" not in parts.netloc
@@ -195,10 +192,7 @@ FIXED = {
 
 
 def load_user_settings(environ: Mapping[str, str]) -> UserSettings:
-    """Read a person's settings; without a file they are the defaults.
-
-    Raises ConfigError: naming every problem and where it is, also when $EVOGIT_SETTINGS names no file.
-    """
+    """Read the settings, or the defaults without a file. Raises ConfigError: naming every problem and its place."""
     file = settings_file(environ)
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8"))

@@ -42,10 +42,7 @@ def measure_of(metric: str) -> Measure:
 
 
 def seconds(value: float | str) -> float:
-    """A duration in seconds, from a number of seconds or a text such as "500ms", "10s", "2m", "1h".
-
-    Raises ValueError: when it is neither, or not positive.
-    """
+    """Return seconds of a number or "500ms", "10s", "2m", "1h". Raises ValueError: it is none, or not positive."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?) ?(ms|s|m|h)", value) if isinstance(value, str) else None
     if match:
         value = float(match[1]) * _SECONDS[match[2]]
@@ -55,10 +52,7 @@ def seconds(value: float | str) -> float:
 
 
 def size(value: int | str) -> int:
-    """A size in bytes, from a number of bytes or a text such as "64k", "512m", "2g".
-
-    Raises ValueError: when it is neither, or not positive.
-    """
+    """Return bytes of a number or "64k", "512m", "2g". Raises ValueError: it is none, or not positive."""
     match = re.fullmatch(r"(\d+)([kmg]?)", value.lower()) if isinstance(value, str) else None
     if match:
         value = int(match[1]) * _BYTES[match[2]]
@@ -154,10 +148,7 @@ class MetricReader(Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> MetricReader:
-        """Read "exit", "junit:FILE", "regex:PATTERN", "json", "json:KEY", "cpu" or "wall".
-
-        Raises ValueError: when the text is something else.
-        """
+        """Read "exit", "junit:FILE", "regex:PATTERN", "json[:KEY]", "cpu" or "wall". Raises ValueError: it is none."""
         match = re.fullmatch(r"(exit|cpu|wall|json)|(junit|regex|json):(.+)", text)
         if not match:
             ways = '"exit", "junit:FILE", "regex:PATTERN", "json", "json:KEY", "cpu" or "wall"'
@@ -240,13 +231,7 @@ def failure_signs(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def without_fixed(table: dict[str, Any], fixed: Mapping[str, str], file: Path) -> dict[str, Any]:
-    """Return a file's table without the keys that are fixed now, and log a warning for each of them.
-
-    Args:
-        table: what the file says.
-        fixed: key -> what holds instead; its tables are joined by dots, and `*` stands for any name.
-        file: named in warnings.
-    """
+    """Return a table without `fixed` keys (dotted, `*` for any name -> what holds instead); warn of each."""
     for key, instead in fixed.items():
         table = _without(table, key.split("."), f"{file}: {key} is fixed now ({instead}); remove it")
     return table

@@ -35,10 +35,7 @@ Limit = Literal["dollars", "tokens"]  # what limits how much is asked
 
 
 class SpendingLimitError(EvoGitError):
-    """A limit on money or tokens is reached: nothing more may be asked.
-
-    `limit` is the one that what is left of does not pay for a question, where it was that.
-    """
+    """A limit is reached: nothing more may be asked; `limit` if what is left does not pay for a question."""
 
     def __init__(self, message: str, limit: Limit | None = None) -> None:
         super().__init__(message)
@@ -50,10 +47,7 @@ class RunEndsError(EvoGitError):
 
 
 class Message(Struct, frozen=True):
-    """One part of a conversation; what is `measured` may be worded otherwise when the same is done again.
-
-    `varying` is a piece of `content` of which alone that is true.
-    """
+    """A part of a conversation; what is `measured`, or its piece `varying`, may differ when it is done again."""
 
     role: Literal["system", "user", "assistant"]
     content: str
@@ -173,10 +167,7 @@ class Account(Protocol):
     """What one move may spend; the engine journals every charge."""
 
     def check(self) -> None:
-        """Ask before every attempt.
-
-        Raises RunEndsError: the run ends, no other reply is wanted; SpendingLimitError: a limit is reached.
-        """
+        """Ask before every attempt. Raises RunEndsError: the run ends; SpendingLimitError: a limit is reached."""
         ...
 
     async def reserve(self, model: Model, worst: TokenUsage) -> Reservation:
@@ -204,18 +195,12 @@ class Account(Protocol):
     def charge(
         self, model: Model, usage: TokenUsage, failure: str = "", reservation: Reservation | None = None
     ) -> None:
-        """Tell of every attempt that was sent; `failure` says in a few words why it brought no reply.
-
-        An attempt with a `reservation` costs what that makes of its usage (`Reservation.bound`).
-        """
+        """Count an attempt that was sent, bounded by its `reservation`; `failure` says why it brought no reply."""
         ...
 
 
 class Model(Protocol):
-    """A model behind some endpoint.
-
-    `name` is what people call it, `price` None when unknown, `context` the tokens that a question may have.
-    """
+    """A model by the `name` that people use; `price` is None if unknown, `context` in tokens of a question."""
 
     name: str
     price: Price | None
@@ -232,10 +217,7 @@ class Model(Protocol):
 
 
 async def set_aside(account: Account, model: Model, worst: TokenUsage) -> Reservation:
-    """Set aside what a question of a run's own costs at most; the run has no money left where it does not pay for one.
-
-    Raises RunEndsError, SpendingLimitError: as `Account.reserve`.
-    """
+    """Reserve for a question of the run's own; a limit that does not pay for it is used up. Raises as `reserve`."""
     try:
         return await account.reserve(model, worst)
     except SpendingLimitError as error:

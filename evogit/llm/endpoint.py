@@ -107,10 +107,7 @@ async def _drop_headers(request: httpx2.Request) -> None:
 
 
 async def _refuse(response: httpx2.Response) -> None:
-    """Raise an error that the endpoint answers, before openai's client would read it to its end, if it has one.
-
-    What is compressed, though nobody asked for it, could be a million times as long as it looks.
-    """
+    """Raise what is an error, or compressed and so maybe a million times as long, before it is read to its end."""
     if (coding := response.headers.get("content-encoding", "identity")) != "identity":
         raise EncodedAnswer(f"expected an answer as it is, got one in {coding[:40]!r}")
     if response.is_success:
@@ -142,11 +139,7 @@ class _BrokenOffError(Exception):
 
 
 async def _parts(answer: Any, most: int) -> AsyncIterator[bytes]:
-    """A body as it comes, in turns with all else: a thousand pieces may come at once.
-
-    Raises:
-        _TooLongError: it has more than `most` bytes.
-    """
+    """Yield a body as it comes, in turns with all else. Raises _TooLongError: it has more than `most` bytes."""
     size = 0
     async for part in answer.iter_bytes():
         size += len(part)
@@ -169,10 +162,7 @@ FAULTS = (
 
 
 class Patience(Struct, frozen=True, kw_only=True):
-    """How long an endpoint may take (seconds), and how often it is asked again.
-
-    `first_byte`: how long it may say nothing; None: as long as a whole reply may take, `total`.
-    """
+    """How long an endpoint may take, in seconds; `first_byte`: to say something, None: as long as `total`."""
 
     first_byte: float | None = None
     total: float = 600.0
@@ -194,11 +184,7 @@ class Patience(Struct, frozen=True, kw_only=True):
 
 @dataclass(slots=True)
 class Client:
-    """As many clients of openai's as it takes, none of which asks twice by itself.
-
-    For every question a client looks at all its connections, which takes 200 agents longer than all else together.
-    `at_once` limits the questions in flight; None: as many as come.
-    """
+    """Clients of openai's for CROWD questions each, as each question costs time for each; `at_once` limits them all."""
 
     base_url: str
     api_key: str
@@ -207,10 +193,7 @@ class Client:
     _busy: dict[openai.AsyncOpenAI, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Find out now if no client can be had.
-
-        Raises UsageError: the proxy that the environment names is none that can be used.
-        """
+        """Make the first client. Raises UsageError: the proxy that the environment names cannot be used."""
         try:
             self._busy[self._another()] = 0
         except (ImportError, ValueError, httpx2.InvalidURL) as error:
@@ -315,10 +298,7 @@ class Endpoint:
         raise AssertionError("the loop ends by a reply or an error")
 
     async def _wait(self, attempt: int, lost: LostAttemptError, account: Account) -> None:
-        """Pause before another attempt.
-
-        Raises LostAttemptError: there is none; RefusingModelError: nor will there be for other questions.
-        """
+        """Pause before the next attempt. Raises LostAttemptError: there is none; RefusingModelError: nor ever."""
         if lost.fault == "question":
             self.refused += 1
             if self.refused >= REFUSALS_IN_A_ROW:

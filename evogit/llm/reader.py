@@ -30,10 +30,7 @@ class ReaderProcess:
         self._process: asyncio.subprocess.Process | None = None
 
     async def ask(self, asked: Mapping[str, Any], content: bytes | bytearray) -> tuple[dict[str, Any], bytes]:
-        """What `reader_main` says to this.
-
-        Raises UnreadableError: it takes too much time or memory, or is not what it should be.
-        """
+        """Have `reader_main` read. Raises UnreadableError: it takes too much, or is not what it should be."""
         async with self._turn:
             told: dict[str, Any] | None = None
             try:

@@ -162,11 +162,7 @@ class RecordedCall(Struct, frozen=True, kw_only=True):
 
 
 class ReplayedModel:
-    """Answers from a recording. The attempts are charged as they were, so that limits are reached where they were.
-
-    Of several records of a question the one with the same move and attempt is taken, else the first one left. A model
-    that was never asked has no records.
-    """
+    """Answers from a recording, charged as then, by move and attempt if there are several of a question."""
 
     def __init__(self, name: str, records: Sequence[RecordedCall]) -> None:
         self.name = name
@@ -214,10 +210,7 @@ class ReplayedModel:
 
 
 def question_key(model: str, question: Question) -> str:
-    """Identifies a question to a model (sha256, hex).
-
-    What was measured has no part in it: times that a test prints differ, while all that was said before is the same.
-    """
+    """Identify a question to a model (sha256, hex), without what was measured, such as times of tests."""
     messages = [
         [each.role, None if each.measured else each.content.replace(each.varying, "") if each.varying else each.content]
         for each in question.messages
@@ -226,10 +219,7 @@ def question_key(model: str, question: Question) -> str:
 
 
 def read_recording(file: Path) -> dict[str, list[RecordedCall]]:
-    """Model -> what was recorded of it. Lines that are no JSON were cut off when an engine died, and are left out.
-
-    Raises UsageError: the file cannot be read or is not a recording.
-    """
+    """Return model -> its whole records. Raises UsageError: the file cannot be read or is not a recording."""
     try:
         if not stat.S_ISREG(file.stat().st_mode):
             raise UsageError(f"expected a file as the recording, got {file}, which is none")

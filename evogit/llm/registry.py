@@ -33,10 +33,7 @@ LONGEST_KEY_COMMAND = 120  # seconds that a command which prints a key may take;
 
 
 class OpenModels:
-    """The models of one engine, each opened once; close it in the event loop that asked them.
-
-    Keys are read when a model is first got, so get all models before anything is written: `secrets` are known then.
-    """
+    """The models of one engine, opened once; get all before anything is written, as `secrets` are known then."""
 
     def __init__(
         self, user: UserSettings, rng: random.Random, *, record: Path | None = None, replay: Path | None = None
@@ -76,10 +73,7 @@ class OpenModels:
         return self._models[name]
 
     def endpoint(self, name: str) -> str:
-        """Where questions to this model go: a URL, or empty where EvoGit answers them itself.
-
-        Raises UsageError: OPENAI_BASE_URL is no URL.
-        """
+        """Return the URL that is asked, "" if EvoGit answers itself. Raises UsageError: OPENAI_BASE_URL is no URL."""
         if self._recorded is not None or name.startswith(SCRIPT):
             return ""
         if url := self._table(name).base_url:
@@ -96,10 +90,7 @@ class OpenModels:
         return self._user.missing(name, settings_file(self._environ))
 
     def endpoint_of(self, name: str) -> Endpoint:
-        """The endpoint of a model itself, for programs that ask it in their own ways; nothing of that is recorded.
-
-        Raises CredentialError: its key cannot be had; UsageError: EvoGit answers for this model itself.
-        """
+        """Return a model's endpoint, unrecorded. Raises CredentialError: no key; UsageError: EvoGit answers itself."""
         if not self.endpoint(name):
             of = "--replay" if self._recorded is not None else "a script"
             raise UsageError(f"expected a model behind an endpoint for programs that ask it, got {name!r} of {of}")
@@ -262,8 +253,5 @@ OpenAI's own page could not be read. Residency of data (10 % more) and other tie
 
 
 def known_price(model: str) -> Price | None:
-    """Return the price of a model at OpenAI's own endpoint, dated versions of it included; None for others.
-
-    Prices change without notice: those in the user's settings come first, and an endpoint's bill is what counts.
-    """
+    """Return a model's price at OpenAI's own endpoint, None if unknown; the endpoint's bill is what counts."""
     return PRICES.get(re.sub(r"-\d{4}-\d{2}-\d{2}$", "", model))

@@ -54,10 +54,7 @@ class LostAttemptError(ModelError):
 
 
 def read_reply(body: str, prompt: int) -> tuple[str, TokenUsage]:
-    """The text and the usage of a completed answer; `prompt` tokens are assumed where it does not say, or too few.
-
-    Raises LostAttemptError: it is not a chat completion with a text.
-    """
+    """Return text and usage, `prompt` tokens where it says too few. Raises LostAttemptError: it is no completion."""
     unknown = TokenUsage(prompt=prompt, completion=estimate_tokens(body), estimated=True)
     try:
         answer = json.loads(body)
@@ -105,10 +102,7 @@ def plain_json(text: str) -> str:
 
 
 def read_usage(said: Any) -> TokenUsage | None:
-    """What the endpoint counted, None unless that makes sense.
-
-    Some (xAI's and Google's) leave the tokens of reasoning out of those of the completion, but not out of all.
-    """
+    """Return what was counted, None unless it makes sense; xAI and Google tell reasoning in the total alone."""
     if not isinstance(said, dict):
         return None
     prompt, completion = count(said.get("prompt_tokens")), count(said.get("completion_tokens"))
@@ -170,10 +164,7 @@ NAMES_STREAM = re.compile(r"\bstream", re.IGNORECASE)  # proxies speak of what i
 
 
 class StreamPiece(Struct, frozen=True, kw_only=True):
-    """What one event of a stream says; `usage` is that of the whole reply, `error` JSON of what went wrong.
-
-    `beside`: characters that the model wrote and that are no part of its text, such as its reasoning.
-    """
+    """An event of a stream; `usage` of all, `error` as JSON, `beside` characters that are no text of the reply."""
 
     text: str = ""
     refusal: str = ""

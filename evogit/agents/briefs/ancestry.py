@@ -29,10 +29,7 @@ class Ancestry(Struct, frozen=True, kw_only=True):
     places: int  # decimals of the primary one
 
     def steps(self) -> list[Step]:
-        """Return the commits: seed, lineage, inspirations; the branch `parent` is where the agent begins.
-
-        It is on a commit of its own if conflicts are to be settled first.
-        """
+        """Return the commits; `parent` is the branch to begin at, on a commit of its own if there are conflicts."""
         steps, numbers = list[Step](), dict[str, int]()  # candidate -> which of the steps it is
 
         def add(relative: Relative, after: int | None, branch: str) -> int:

@@ -83,11 +83,7 @@ class Mentions:
 
 
 def part_of(path: str, text: str, mentions: Mentions, tokens: int, fill: float, whose: str = "") -> str:
-    """As much of a file as fits, as a text of headings and code; `fill`: share for code where nothing is mentioned.
-
-    Where a conflict is, that is shown before all else. A file without definitions is shown from its beginning. `whose`
-    is said behind its path.
-    """
+    """Show as much of a file as fits: conflicts, then what is mentioned; without either a share `fill` of the room."""
     parts, lines = outline(text), text.split("\n")
     name = one_line(path, 300) + whose
     if not parts and not any(_conflicts(lines)):
@@ -175,10 +171,7 @@ class _Lines:
 
 
 def _wanted(path: str, lines: Sequence[str], parts: Sequence[Part], mentions: Mentions) -> Iterator[range]:
-    """What should be shown, what matters most first: conflicts, places that are told of, names, what these call.
-
-    What is large because others are inside of it comes last.
-    """
+    """Yield what to show, best first: conflicts, places, names, what these call; large definitions last."""
     by_name: dict[str, list[Part]] = {}
     for part in parts:
         by_name.setdefault(part.name, []).append(part)

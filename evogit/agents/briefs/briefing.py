@@ -73,10 +73,7 @@ HEADING = 25  # tokens of the heading of a section, and of what it says
 
 
 class Written(Struct, frozen=True):
-    """A brief as a model gets it: the rules, then the sections; `shown` are the candidates whose change is in it.
-
-    `varying` is what will be otherwise when the same is done again: times.
-    """
+    """A brief: rules, then sections, of which `varying` is measured anew; `shown` are the candidates in it."""
 
     rules: str
     sections: tuple[str, ...]
@@ -245,11 +242,7 @@ DIRECTIONS = (
 
 
 def direction(brief: Brief, background: Background) -> str:
-    """Return where an agent that is not alone looks first; "" if conflicts say what to do.
-
-    It is the next direction by the move's number that no other agent follows now. If all are taken, and in a
-    deterministic run, in which agents are told nothing of others, the number alone decides.
-    """
+    """Return where an agent with company looks first: the next direction that no other one claims; "" for conflicts."""
     if background.agents <= 1 or brief.conflicts or not brief.move:
         return ""
     taken = "\n".join(brief.claims.others()) if brief.claims else ""

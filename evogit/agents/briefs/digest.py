@@ -245,10 +245,7 @@ def _line(relative: Relative, places: int, parent: str) -> str:
 
 
 def outcome(relative: Relative, places: int, parent: str = "") -> str:
-    """Tell the outcome of a candidate: its score and how it compares, or why it has none.
-
-    What it is compared with is named unless it is `parent`.
-    """
+    """Tell a candidate's score and how it compares, or why it has none; compared with `parent` unless named."""
     known, evaluation = relative.standing, relative.evaluation
     if known.failed and evaluation:
         return f"failed ({known.status}{under_load(evaluation)}) {one_line(evaluation.reason, LONGEST_WHY)}"

@@ -35,10 +35,7 @@ DEEPEST = 8  # names in a path, or in a dotted name such as that of a test, that
 
 
 class Excerpt(Struct, frozen=True):
-    """The files that are shown, path -> as they are shown, and the list of all others.
-
-    `whole` says that nothing which may be changed is left out.
-    """
+    """The files shown, path -> text, and a list of the others; `whole`: no editable one is left out."""
 
     files: Mapping[str, str]
     unshown: str
@@ -50,10 +47,7 @@ class Excerpt(Struct, frozen=True):
 
 
 def excerpt(brief: Brief, background: Background, tokens: int, fill: float = FILL_SHARE) -> Excerpt:
-    """Choose code of about so many tokens in all: whole files, parts and maps of those that do not fit.
-
-    Those stand first that other briefs show alike, those last that only passing matters speak of.
-    """
+    """Choose code of about so many tokens: what other briefs show alike first, what only passing matters name last."""
     sizes, most = background.sizes, int(tokens * fill)
     room = _Room(background, int(tokens * (1 - LIST_SHARE)), _mentions(brief, background), fill)
     own = sorted(brief.files, key=lambda path: (sizes[path], path))

@@ -82,11 +82,7 @@ class ToolCalls(Struct, frozen=True):
 
 
 def read_calls(reply: str) -> ToolCalls:
-    """Read a reply.
-
-    Raises:
-        EditError: when it asks for nothing, for too much, or for something that can be read in two ways or not at all.
-    """
+    """Read a reply. Raises EditError: it asks for nothing, for too much, or for what cannot be understood."""
     reader = Reader(reply, (*EDITS, *ASKING))
     calls: list[Call] = []
     for number, opening in enumerate(reader.openings(), 1):
@@ -161,10 +157,7 @@ def only_reads(reply: str) -> tuple[ReadLines, ...]:
 
 
 def read(call: ReadLines, text: str, room: int) -> str:
-    """The lines that are asked for, as many as fit into so many tokens, under a heading that says which they are.
-
-    Raises EditError: the file has no such lines, or defines no such name.
-    """
+    """Return the lines asked for, as far as they fit. Raises EditError: there are no such lines or names."""
     lines = text.split("\n")
     lines = lines[:-1] if lines[-1] == "" else lines
     first, last = call.first, min(call.last or len(lines), len(lines))

@@ -18,10 +18,7 @@ BYTE_ORDER_MARK = "\ufeff"
 
 
 class Draft:
-    """Takes blocks in order; each sees what the ones before it made.
-
-    `refusal` says why agents may not change a path, with an empty text for those that they may.
-    """
+    """Takes blocks in order; `refusal` says why agents may not change a path, "" for those that they may."""
 
     def __init__(self, files: FileContents, refusal: Callable[[str], str]) -> None:
         self._base = files
@@ -66,10 +63,7 @@ class Draft:
             raise EditError("the edits leave every file as it was")
 
     def carry_out(self, blocks: Iterable[Block]) -> None:
-        """Carry out all blocks, whatever comes of them together.
-
-        Raises EditError: one cannot be carried out; the draft is then worth nothing.
-        """
+        """Carry out all blocks. Raises EditError: one cannot be; the draft is then worth nothing."""
         for block in blocks:
             self._check(block.path)
             if isinstance(block, Replace):
@@ -129,10 +123,7 @@ class Draft:
 
 
 class Text:
-    """A text file as lines, which keeps its encoding mark, its line ends, and whether the last line has one.
-
-    Raises EditError: the content is not UTF-8 text.
-    """
+    """A text file as lines, which keeps its encoding mark and line ends. Raises EditError: it is not UTF-8."""
 
     def __init__(self, content: bytes, path: str) -> None:
         self._path = path
@@ -211,10 +202,7 @@ _WHOLE = re.compile(
 
 
 def refuse_placeholders(path: str, old: Sequence[str], new: Sequence[str]) -> None:
-    """Check the lines that a file is to have in some place.
-
-    Raises EditError: one of them stands for code, and the file does not have it already.
-    """
+    """Raises EditError: a line of the new text stands for code left out, and the file does not have it."""
     if is_prose(path):
         return
     left_out = [line for line in new if _is_placeholder(line, path)]
@@ -239,10 +227,7 @@ def _is_placeholder(line: str, path: str) -> bool:
 
 
 def proposal_of(draft: Draft, brief: Brief, background: Background, proposal: Proposal) -> Proposal:
-    """Complete a proposal of the draft's changes with its strategy and the modes of files.
-
-    Raises EditError: a conflict that was to be settled is still open.
-    """
+    """Complete a proposal with its strategy and modes. Raises EditError: a conflict is still open."""
     files = {**{path: brief.files[path] for path in brief.conflicts}, **draft.changes}
     for path, size in brief.conflicts.items():
         if count_markers(files[path] or b"", size):

@@ -40,12 +40,7 @@ def begins(lines: Sequence[str], at: int) -> bool:
 
 
 def read(lines: Sequence[str], at: int, *, fenced: bool) -> tuple[list[Block], int]:
-    """Return the blocks of one file's changes, which begin at line `at` of a reply, and the number of the line after.
-
-    If they are `fenced`, the code fence ends them.
-
-    Raises EditError: they can be read in two ways or not at all.
-    """
+    """Return the blocks that begin at line `at` and the line after them. Raises EditError: they cannot be read."""
     first = lines[at]
     if starred := _STAR.fullmatch(first):
         return _starred(starred[1], cleaned_path(starred[2]), lines, at + 1, fenced=fenced)

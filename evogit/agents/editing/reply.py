@@ -93,10 +93,7 @@ class Opening(Struct, frozen=True):
 
 
 class Reader:
-    """Goes through the lines of a reply once, from one block to the next, of these kinds.
-
-    Raises EditError: the reply is not text.
-    """
+    """Goes through the lines of a reply once, block by block. Raises EditError: the reply is not text."""
 
     def __init__(self, reply: str, kinds: Iterable[str] = EDITS) -> None:
         text = _answer(reply).replace("\r\n", "\n")
@@ -198,10 +195,7 @@ class Reader:
         return False
 
     def until_closed(self, opening: Opening, path: str) -> list[str]:
-        """The lines of a block that is about `path`; the last block of a reply may lack its end.
-
-        Raises EditError: it is not closed.
-        """
+        """Return the lines of a block; the last one may lack its end. Raises EditError: it is not closed."""
         lines: list[str] = []
         begun, length, kind = self._next, opening.length, opening.kind
         while self._next < len(self._lines):
@@ -226,10 +220,7 @@ class Reader:
         )
 
     def _to_the_end(self, lines: list[str], path: str, divider: str) -> list[str]:
-        """The lines of a block that only lacks its last marker; none where prose or a marker may be among them.
-
-        A reply that was cut off does not come here: endpoints say so.
-        """
+        """Return the lines of a block that lacks its last marker; none if prose or a marker may be among them."""
         end = len(lines)
         while end and not lines[end - 1].strip():
             end -= 1
@@ -261,10 +252,7 @@ def _replace(path: str, lines: list[str], divider: str) -> Replace:
 
 
 def unfenced(lines: list[str], path: str) -> tuple[str, ...]:
-    """The lines of a file without the fence around them, which only texts about code have.
-
-    Raises EditError: a fence begins and does not end with them.
-    """
+    """Return lines without the fence around them. Raises EditError: a fence begins and does not end with them."""
     if is_prose(path) or not lines or not lines[0].startswith("```"):
         return tuple(lines)
     if len(lines) == 1 or lines[-1].rstrip() != "```":

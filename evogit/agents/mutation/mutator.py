@@ -91,10 +91,7 @@ def _drawn(files: FileContents, rng: random.Random) -> FileContents:
 
 
 def mutate(files: FileContents, donor_files: FileContents, seed: int, mix: Mix = USUAL) -> Proposal:
-    """Edit some of the modules, or take over definitions of the donor's; equal arguments give equal proposals.
-
-    Raises NoUsableChangeError: when there is nothing that can be edited.
-    """
+    """Edit modules, or take the donor's definitions over. Raises NoUsableChangeError: nothing can be edited."""
     rng = random.Random(seed)
     if mix.steps is not None and (found := numbers(files)):
         way = mix.draw(_WITH_TUNING, rng)
@@ -121,10 +118,7 @@ def mutate(files: FileContents, donor_files: FileContents, seed: int, mix: Mix =
 
 
 def _edits(files: FileContents, weights: dict[str, int], mix: Mix, rng: random.Random) -> dict[str, list[Edit]]:
-    """One edit and, ever less likely, more of them, that do not overlap; mostly of one file.
-
-    Files in which there is nothing to edit are taken out of `weights`.
-    """
+    """Make one edit and, ever less likely, more; files without anything to edit are taken out of `weights`."""
     edits: dict[str, list[Edit]] = {}
     name = ""
     while weights and (not edits or rng.random() < mix.one_more):

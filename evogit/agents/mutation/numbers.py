@@ -11,10 +11,7 @@ from evogit.source.number_changes import rounded
 
 
 def nudged(text: str, rng: random.Random, mix: Mix) -> tuple[str, str] | None:
-    """A number near the one that is written in `text`, an integer for an integer, and what that is called.
-
-    None where there is no number, or it stayed the same.
-    """
+    """Return a number near that in `text` and the name of the way; None if there is none or it stays the same."""
     if len(text) > 30:
         return None
     bare = re.sub(r"[\s\\]", "", text)

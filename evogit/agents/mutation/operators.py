@@ -120,10 +120,7 @@ def _visible_names(source: Source, site: Site) -> set[str]:
 
 
 def swap_call(source: Source, rng: random.Random) -> Edit | None:
-    """Call the function's twin (min, max), or another function that is called with as many arguments.
-
-    None calls itself instead of another, and a twin without a module must be there already.
-    """
+    """Call the function's twin, such as max for min, or another one that is called with as many arguments."""
     site = _any_site(source, "call", rng)
     if site is None:
         return None

@@ -38,10 +38,7 @@ def numbers(files: FileContents) -> Mapping[Constant, Number]:
 def tune(
     files: FileContents, found: Mapping[Constant, Number], steps: Mapping[Constant, float], way: str, rng: random.Random
 ) -> Proposal | None:
-    """Change one of the numbers that were found in these files, or several; None where none changes.
-
-    A single step is the one that was learned, several are normal with it as their standard deviation.
-    """
+    """Change one number by the step that was learned, or several by normal ones; None if none changes."""
     chosen = [each for each in found if rng.random() < 0.5] if way == SEVERAL else []
     edits: dict[str, list[Edit]] = {}
     for constant in chosen or [rng.choice(list(found))]:
@@ -61,10 +58,7 @@ def tune(
 
 
 def _step(known: float | None, value: float, rng: random.Random) -> float:
-    """The next step of a number; where it is unknown, of any length from a thirtieth of the number to all of it.
-
-    A step that grew too long taught nothing, so that it is as if unknown.
-    """
+    """Return the next step; an unknown one, or one grown too long, is a thirtieth to all of the number."""
     size = max(abs(value), UNIT)
     if known is None or abs(known) > LONGEST * size:
         return rng.choice((-1, 1)) * size * 10 ** rng.uniform(-1.5, 0.0)

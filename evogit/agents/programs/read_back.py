@@ -47,10 +47,7 @@ def members(entries: Iterable[FolderEntry], contents: bytes) -> Iterator[Member]
 
 
 def read_members(packed: bytes) -> list[Member]:
-    """What `sandbox/evaluate.py` packs: the length of a list of entries, the list as JSON, the contents.
-
-    Raises NoUsableChangeError: it is something else, or too much.
-    """
+    """Unpack what `sandbox/evaluate.py` packs. Raises NoUsableChangeError: it is not that, or too much."""
     end = LENGTH + int.from_bytes(packed[:LENGTH])
     try:
         found = list(members(listed([packed[LENGTH:end], packed[end:]]), packed[end:]))
@@ -162,10 +159,7 @@ class _Folder:
         self._leave("file", f"of more than {LARGEST:,} bytes", lambda path: path in now and _size(now[path]) > LARGEST)
 
     def bound(self) -> None:
-        """Leave out what is new below some folder, the least that does, if it is too much; then twins in case alone.
-
-        Raises NoUsableChangeError: it is too much without anything new.
-        """
+        """Leave out new files if they are too many, then twins in case. Raises NoUsableChangeError: still too much."""
         parent = self.background.entries
         if _share(len(self.changed), sum(map(_size, self.changed.values()))) > 1:
             top = self._too_much()

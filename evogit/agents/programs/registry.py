@@ -141,11 +141,7 @@ class Programs:
         return True
 
     def prepare(self, kind: str) -> None:
-        """Have what a program needs installed, before a run begins, and its login looked for.
-
-        Raises SandboxError: there is no sandbox, or it has not what the program needs; UsageError: there is no login,
-        or it would have to work without a sandbox.
-        """
+        """Install what a program needs, find its login. Raises SandboxError: it lacks some; UsageError: no login."""
         if found := self.find(kind):
             _with_login(found)
             sandbox = self._sandbox(found)
@@ -199,10 +195,7 @@ class Programs:
 
 
 def _look(preset: Preset, sandbox: Sandbox) -> None:
-    """Look for the program, and for what every session needs, inside the sandbox.
-
-    Raises SandboxError: something is not there.
-    """
+    """Look for the program and what it needs inside the sandbox. Raises SandboxError: something is missing."""
     place, path = preset.argv[0], preset.env.get("PATH", "")
     own = "{" in place + path or ("/" in place and not place.startswith("/"))  # one that a session brings along
     needed = ["python3", "git", *([] if own else [place])]
@@ -216,10 +209,7 @@ def _look(preset: Preset, sandbox: Sandbox) -> None:
 
 
 def _with_login(program: ProgramDefinition) -> Preset:
-    """The preset, if it is not metered with the files of the login, copied: what becomes of them stays in its sandbox.
-
-    Raises UsageError: there is no login, or one that is too large.
-    """
+    """Return the preset, unless metered with a copy of the login. Raises UsageError: there is none, or it is large."""
     preset, home, files = program.preset, Path.home(), dict[str, str]()
     if program.metered:
         return preset

@@ -111,10 +111,7 @@ class Container:
         self.end: asyncio.Future[End] = asyncio.get_running_loop().create_future()
 
     async def start(self, setup: Setup, bundle: bytes) -> None:
-        """Make the workspace from a Git bundle, and start the program.
-
-        Raises NoUsableChangeError: the sandbox has no Python, or is too slow; SandboxError: it broke down.
-        """
+        """Make the workspace and start. Raises NoUsableChangeError: no Python, or too slow; SandboxError: it broke."""
         porter = helper("porter.py")
         numbers = map(str, (self._ports.control, self._ports.models, self._ports.evaluations))
         stream = await asyncio.to_thread(self._begin, ["python3", "-s", "-P", "-c", porter, *numbers])
@@ -141,10 +138,7 @@ class Container:
                 await asyncio.wait([self.end])
 
     async def salvage(self, most: int) -> Iterator[Member]:
-        """What can be had of the workspace but `.git`, `most` bytes of it; nothing runs there any more.
-
-        Raises SandboxError: there is nothing left to read.
-        """
+        """Return the workspace without `.git`, `most` bytes of it. Raises SandboxError: there is nothing to read."""
         reply, entries, contents = await asyncio.to_thread(self._session.salvage, most, [".git"])
         if reply.failure:
             raise SandboxError(f"the workspace cannot be read: {reply.detail}")

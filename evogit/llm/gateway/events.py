@@ -17,10 +17,7 @@ class EndlessEventError(Exception):
 
 
 async def whole_events(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Each event with the blank line after it, and what is left at the end.
-
-    Raises EndlessEventError: one is too long.
-    """
+    """Yield each event with its blank line, and the rest. Raises EndlessEventError: one is too long."""
     buffer = bytearray()
     async for part in parts:
         searched = max(0, len(buffer) - 3)

@@ -115,10 +115,7 @@ _PLAIN = re.compile(r"[\w.,:; =-]{1,500}", re.ASCII)
 
 
 class DeniedError(EvoGitError):
-    """A call that brings no reply: `status`, `code` and headers for the program, or the endpoint's own `body`.
-
-    `ends` is why no further call can succeed either, `free` whether the endpoint cannot charge for this one.
-    """
+    """A call without a reply, `body` the endpoint's own; `ends`: so will all others; `free`: it costs nothing."""
 
     def __init__(
         self,
@@ -174,10 +171,7 @@ class Upstream:
         self._outages = 0
 
     def headers(self, dialect: Dialect, request: Request) -> dict[str, str]:
-        """Ours and the key; of the program's own only what says in which way it speaks Anthropic's protocol.
-
-        There the key goes where the program put what it has for one: not all endpoints look in both places.
-        """
+        """Return ours, and the key where the program put its own: some of Anthropic's kind look in one place."""
         ours = {"content-type": "application/json", "accept-encoding": "identity", "user-agent": "evogit"}
         if not isinstance(dialect, Messages):
             return {**ours, "authorization": f"Bearer {self._key}"}

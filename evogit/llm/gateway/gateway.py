@@ -50,10 +50,7 @@ class HungUpError(EvoGitError):
 
 
 class Gateway:
-    """The way to models of one engine. Close it when its sessions are over.
-
-    At most `calls` are in flight at one endpoint; others wait.
-    """
+    """The way to models of one engine, `calls` at a time to one endpoint; close it after its sessions."""
 
     def __init__(self, models: OpenModels, *, calls: int = CROWD) -> None:
         self._models = models
@@ -62,11 +59,7 @@ class Gateway:
         self.reader = ReaderProcess()  # of requests alone: endpoints' replies do not wait for what programs send
 
     def session(self, account: Account, models: Sequence[str]) -> GatewaySession:
-        """Let a program ask these models; it may call them by name or by what their endpoint calls them.
-
-        Raises CredentialError: a key cannot be had; UsageError: there is no model, or one of them is behind no
-        endpoint.
-        """
+        """Let a program ask these models. Raises CredentialError: no key; UsageError: no models, or no endpoint."""
         if not models:
             raise UsageError("expected a model for a program that asks models, got none")
         endpoints = [self._models.endpoint_of(name) for name in models]
@@ -240,10 +233,7 @@ class GatewaySession:
             raise
 
     async def _read(self, request: Request, **asked: Any) -> tuple[dict[str, Any], bytes]:
-        """What the reader says of a request; who goes away meanwhile has made it begin anew, and may a few times.
-
-        Raises UnreadableError: it is not passed on.
-        """
+        """Read a request; leaving meanwhile counts as hanging up. Raises UnreadableError: it isn't passed on."""
         try:
             return await self.gateway.reader.ask(asked, request.body)
         except asyncio.CancelledError:

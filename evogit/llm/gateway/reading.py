@@ -76,10 +76,7 @@ def _within(value: Any, ceiling: int | None) -> Any:
 
 
 def read_request(path: str, models: Mapping[str, str], body: bytes) -> Asked:
-    """Read a request by its path; `models` are what endpoints call the models that it may ask, by what it calls them.
-
-    Raises UnreadableError: it is not passed on.
-    """
+    """Read a request; `models`: name -> the endpoint's. Raises UnreadableError: it is not passed on."""
     dialect, said = DIALECTS[path], _object(body)
     model = str(said.get("model"))
     if model not in models:

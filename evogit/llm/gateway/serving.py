@@ -166,10 +166,7 @@ class Caller:
             await self._writer.drain()
 
     async def attend(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something as long as the client is there.
-
-        Raises ConnectionResetError: it went away, and the work was cancelled.
-        """
+        """Do something while the client is there. Raises ConnectionResetError: it left, the work was cancelled."""
         working, gone = asyncio.ensure_future(work), asyncio.ensure_future(self._gone())
         try:
             await asyncio.wait((working, gone), return_when=asyncio.FIRST_COMPLETED)
