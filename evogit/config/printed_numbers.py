@@ -166,12 +166,6 @@ def standing(metric: str) -> int:
     return 3 if EXTENT in told and len(words_of(metric)) > 1 else 2
 
 
-def is_cost(metric: str) -> bool:
-    """Whether a metric tells what a run costs its machine, such as its time, and nothing else."""
-    told = {kind for word in words_of(metric) for kind in _KINDS if kind.fullmatch(word)}
-    return DEAR in told and told <= {DEAR, ROUTES}
-
-
 def words_of(metric: str) -> list[str]:
     """The words in a metric's name, in lower case."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", metric).lower().split("_")

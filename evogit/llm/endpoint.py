@@ -35,7 +35,7 @@ from evogit.llm import (
     set_aside,
 )
 from evogit.llm.bounds import EACH_MESSAGE, PREAMBLE, USUAL_REPLY, most_tokens
-from evogit.llm.gateway.events import EndlessEventError, whole_events
+from evogit.llm.gateway.events import EndlessEventError, redacted, whole_events
 from evogit.llm.reader import INLINE, ReaderProcess
 from evogit.llm.replies import (
     LONGEST_BODY,
@@ -272,14 +272,10 @@ class Endpoint:
     refused: int = 0
 
     async def ask(self, question: Question, account: Account) -> str:
-        """The text of the reply, after as many attempts as patience allows, and more where the account waits.
+        """Return the text of the reply, after as many attempts as patience and the account allow.
 
-        It may wait for an endpoint that is down. One that breaks off or answers 500 is taken to be down from the second
-        question on, as the first one may be to blame.
-
-        Raises CredentialError: the endpoint does not accept the key, or there is no credit; ModelError: no usable
-        reply came; RefusingModelError: the endpoint refuses all questions; RunEndsError: the run ends before another
-        attempt; SpendingLimitError: the account allows no attempt; UnknownModelError: the endpoint has no such model.
+        An endpoint that breaks off or answers 500 is taken to be down, and waited for, from the second question on.
+        Raises as `Model.ask`.
         """
         prompt = sum(estimate_tokens(message.content) for message in question.messages)
         for attempt in itertools.count():
@@ -486,6 +482,4 @@ class Endpoint:
 
     def _redacted(self, text: str) -> str:
         """What the endpoint said, as `plain_json` spells it, without secrets."""
-        for secret in self.secrets:
-            text = text.replace(secret, "[redacted]")
-        return text
+        return redacted(text, self.secrets)

@@ -34,9 +34,9 @@ from evogit.llm import (
     Reservation,
     SpendingLimitError,
     TokenUsage,
-    set_aside,
 )
-from evogit.llm.replies import CUT
+from evogit.llm.gateway.events import redacted
+from evogit.llm.script import charge_known
 
 
 class _Listener:
@@ -68,10 +68,7 @@ class Recorder:
 
     def write(self, record: Mapping[str, Any]) -> None:
         """Append one line."""
-        line = json.dumps(record)
-        for secret in self._secrets:
-            line = line.replace(secret, "[redacted]")
-        self._line(line.encode() + b"\n")
+        self._line(redacted(json.dumps(record), self._secrets).encode() + b"\n")
 
     def _line(self, line: bytes) -> None:
         """A single write, so that lines of several engines never mix; it begins after a line that was cut off."""
@@ -183,12 +180,7 @@ class ReplayedModel:
         record = self._take(question)
         await asyncio.sleep(0)
         for charge in record.charges:
-            usage = charge.usage
-            held = await set_aside(account, self, usage)
-            said = held.cut(usage)
-            account.charge(self, said, charge.failure if said == usage else CUT, held)
-            if said != usage:
-                raise ModelError(CUT)
+            await charge_known(account, self, charge.usage, charge.failure)
         if record.limit:
             account.exhaust(record.limit)
             raise SpendingLimitError(record.error, record.limit)

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from evogit.core import UsageError
-from evogit.llm import Account, ModelError, Price, Question, TokenUsage, estimate_tokens, set_aside
+from evogit.llm import Account, Model, ModelError, Price, Question, TokenUsage, estimate_tokens, set_aside
 from evogit.llm.replies import CUT
 
 SCRIPT = "script:"  # what the name of a scripted model begins with; the path of the file follows
@@ -36,12 +36,17 @@ class ScriptedModel:
         reply = self._replies[(question.move - 1 + question.attempt) % len(self._replies)]
         prompt = sum(estimate_tokens(message.content) for message in question.messages)
         usage = TokenUsage(prompt=prompt, completion=estimate_tokens(reply), estimated=True)
-        held = await set_aside(account, self, usage)
-        said = held.cut(usage)
-        account.charge(self, said, "" if said == usage else CUT, held)
-        if said != usage:
-            raise ModelError(CUT)
+        await charge_known(account, self, usage)
         return reply
+
+
+async def charge_known(account: Account, model: Model, usage: TokenUsage, failure: str = "") -> None:
+    """Charge an attempt whose tokens are known beforehand. Raises ModelError: a limit cuts it."""
+    held = await set_aside(account, model, usage)
+    within = held.cut(usage)
+    account.charge(model, within, failure if within == usage else CUT, held)
+    if within != usage:
+        raise ModelError(CUT)
 
 
 def _replies(file: Path) -> list[str]:

@@ -19,7 +19,7 @@ from evogit.config.run_settings import AgentSpec, Settings
 from evogit.config.user_settings import UserSettings
 from evogit.core import Entry, Evaluated, FailedProposal, Proposed, Spent
 from evogit.history import History
-from evogit.llm import CredentialError, ModelError, SpendingLimitError
+from evogit.llm import ModelError, SpendingLimitError
 from evogit.llm.registry import OpenModels
 from evogit.repository import Repository
 from evogit.run import Run as Engine
@@ -223,11 +223,6 @@ async def test_a_conversation_that_is_too_long_ends(lab: Lab) -> None:
     bred = await lab.breed(Coder(model), seed)
     assert "more than the 20,000 tokens of a question" in bred.evidence["transcript.md"].decode()
     assert "READ src/big.py 286-5000 shows the rest" in answers(model)[1]
-
-
-async def test_a_key_that_is_refused_ends_more_than_the_move(lab: Lab) -> None:
-    with pytest.raises(CredentialError):
-        await lab.breed(Coder(Parrot(EDIT, CredentialError("no key"))), lab.seed())
 
 
 async def test_binary_and_fenced_files_stay_data(lab: Lab) -> None:

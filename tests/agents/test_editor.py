@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from evogit.agents import NoUsableChangeError
+from evogit.agents.coder import Coder
 from evogit.agents.editor import Editor
 from evogit.breeding.breeder import Bred
 from evogit.config import Task
@@ -119,9 +120,10 @@ async def test_a_model_that_fails_costs_one_move_and_leaves_its_traces(
     assert "prompt.md" in error.evidence
 
 
-async def test_a_key_that_is_refused_ends_more_than_the_move(lab: Lab) -> None:
+@pytest.mark.parametrize("kind", [Editor, Coder])
+async def test_a_key_that_is_refused_ends_more_than_the_move(lab: Lab, kind: type[Editor | Coder]) -> None:
     with pytest.raises(CredentialError):
-        await lab.breed(Editor(Parrot(CredentialError("no key"))), lab.seed())
+        await lab.breed(kind(Parrot("<<<<<<< READ main.py\n", CredentialError("no key"))), lab.seed())
 
 
 async def test_programs_stay_programs_under_another_name_and_new_ones_become_some(lab: Lab) -> None:
@@ -229,13 +231,9 @@ async def test_a_model_settles_what_is_in_conflict(lab: Lab, operator: str) -> N
 
 async def test_a_conflict_left_open_gets_one_try_and_then_nothing(lab: Lab) -> None:
     lazy = "TITLE: x\n\n<<<<<<< SEARCH main.py\na = 1\n=======\na = 2\n>>>>>>> REPLACE\n"
-    model = Parrot(lazy, SETTLED)
-    assert lab.files((await settle(lab, model)).tree)["main.py"] == THREE.replace(b"b = 1", b"b = 5")
-    assert "markers of conflicts are left in 'main.py'" in model.asked[1].messages[3].content
-
-
-async def test_markers_that_stay_make_no_candidate(lab: Lab) -> None:
-    lazy = "TITLE: x\n\n<<<<<<< SEARCH main.py\na = 1\n=======\na = 2\n>>>>>>> REPLACE\n"
     with pytest.raises(NoUsableChangeError, match="markers of conflicts are left") as caught:
         await settle(lab, Parrot(lazy, lazy))
     assert "reply-2.md" in caught.value.evidence
+    model = Parrot(lazy, SETTLED)
+    assert lab.files((await settle(lab, model)).tree)["main.py"] == THREE.replace(b"b = 1", b"b = 5")
+    assert "markers of conflicts are left in 'main.py'" in model.asked[1].messages[3].content

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from evogit.agents.mutation.mix import Mix
-from evogit.agents.mutation.numbers import nudged
 from evogit.source import Block, Definition, Kind, Site, Source
+from evogit.source.number_changes import rounded
 from evogit.source.value_kinds import fits, is_number
 from evogit.text import TITLE_LENGTH, one_line
 
@@ -59,11 +59,53 @@ def perturb_number(source: Source, rng: random.Random, mix: Mix) -> Edit | None:
     if not sites:
         return None
     site = rng.choices(sites, [3 if each.label else 1 for each in sites])[0]
-    if (found := nudged(site.text, rng, mix)) is None:
+    if (found := _nudged(site.text, rng, mix)) is None:
         return None
     new, way = found
     title = titled(f"perturb {site.label} {site.text} -> {new}", site.where)
     return Edit(site.start, site.end, new.encode(), title, way)
+
+
+def _nudged(text: str, rng: random.Random, mix: Mix) -> tuple[str, str] | None:
+    """Return a number near that in `text` and the name of the way; None if there is none or it stays the same."""
+    if len(text) > 30:
+        return None
+    bare = re.sub(r"[\s\\]", "", text)
+    try:
+        value: float = int(bare, 0)
+    except ValueError:  # also leading zeros, in languages that allow them
+        value = float(bare)
+    way, step = mix.step(rng)
+    if isinstance(value, int):
+        new: float = _nudged_whole(value, rng, mix)
+        way = "perturb_number"
+    else:
+        new = _nudged_float(value, step, rng)
+    return (repr(new), way) if new != value and math.isfinite(new) else None
+
+
+def _nudged_float(value: float, step: float, rng: random.Random) -> float:
+    """By a log-normal factor or a normal term; now and then rounded or negated."""
+    way = rng.random()
+    if way < 0.6 and value:
+        return rounded(value * math.exp(rng.gauss(0, step)), step * abs(value))
+    if way < 0.93:
+        return rounded(value + rng.gauss(0, step), step)
+    if way < 0.97 and value:
+        return float(f"{value:.{rng.randint(1, 3)}g}")
+    return -value
+
+
+def _nudged_whole(value: int, rng: random.Random, mix: Mix) -> int:
+    """By one, by a few, by a factor; boldly by more."""
+    way = rng.random() ** (1 / mix.size)
+    if way < 0.5:
+        return value + rng.choice((-1, 1))
+    if way < 0.8:
+        return value + rng.choice((-1, 1)) * rng.randint(2, 9)
+    if way < 0.9 and abs(value) > 10:
+        return round(value * math.exp(rng.gauss(0, 0.3)))
+    return rng.choice((value * 2, value // 2, value * 2, value // 2, -value))
 
 
 def swap_operator(source: Source, rng: random.Random) -> Edit | None:
