@@ -61,9 +61,7 @@ def open_at(root: Path, path: str, *, whole: bool = False) -> BinaryIO:
 
     Links are followed as far as they stay below `root` and lead to no hidden or secret file; in a Git working tree,
     where users keep files of their own, only if the `whole` folder is read, so that a link gives nothing more away.
-
-    Raises:
-        ConfigError: it is or leads to none that may be read, is not a regular file or cannot be opened.
+    Raises ConfigError: it is or leads to none that may be read, is not a regular file or cannot be opened.
     """
     try:
         file = os.fdopen(_opened(root, path, whole=whole), "rb")
@@ -78,8 +76,7 @@ def open_at(root: Path, path: str, *, whole: bool = False) -> BinaryIO:
 def text_at(root: Path, path: str, limit: int = MAX_TEXT_BYTES) -> str:
     """Read a file below a folder as UTF-8, with a replacement for all that is not.
 
-    Raises:
-        ConfigError: as `file_at` does.
+    Raises ConfigError: as `file_at` does.
     """
     return file_at(root, path, limit)[0].decode(errors="replace")
 
@@ -103,8 +100,7 @@ def has_file(root: Path, path: str, *, whole: bool = False) -> bool:
 def walk(root: Path) -> Iterator[str]:
     """Yield the paths of all that is below a folder except folders, in order; links to folders are not followed.
 
-    Raises:
-        ConfigError: folders lie too deep in each other.
+    Raises ConfigError: folders lie too deep in each other.
     """
     for below, folders, files in folders_below(root):
         if folders and below.count("/") == MAX_DEPTH - 1:
@@ -157,7 +153,6 @@ def toml_of(text: str) -> dict[str, Any]:
 
 
 def _values(value: object) -> Iterator[object]:
-    """Yield all values in tables and arrays."""
     left = [value]
     while left:
         each = left.pop()
@@ -225,7 +220,6 @@ def _folder(stack: ExitStack, name: Path, below: int | None = None) -> int:
 
 
 def _below(root: Path, path: str, target: str) -> str:
-    """The path below the folder that an absolute link leads to."""
     real = f"{root.resolve()}/"
     if not target.startswith(real):
         raise ConfigError(_outside(root, path))

@@ -59,10 +59,7 @@ def start(
     """Start a program with exactly this environment, by default in a session of its own, which no Ctrl-C reaches.
 
     `cwd` is None only for a command that the user typed, which begins where the user stands. `options` are those of
-    `Popen`.
-
-    Raises:
-        OSError: it cannot be started.
+    `Popen`. Raises OSError: it cannot be started.
     """
     return Popen(list(argv), env=dict(env), cwd=cwd, start_new_session=session, **options)
 

@@ -91,7 +91,6 @@ def lines_of(content: bytes) -> str | None:
 
 
 def _unless_short(lines: str, text: str) -> str:
-    """Its whole lines, unless these are less than half of a text."""
     return lines if 2 * len(lines) > len(text) else text
 
 

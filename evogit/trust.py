@@ -157,8 +157,7 @@ class Trust:
     def offered(self, digest: str) -> Claim:
         """Return the claim with this digest that a refused command showed on this machine.
 
-        Raises:
-            NotFoundError: none did; whoever else names a digest may mean anything by it.
+        Raises NotFoundError: none did; whoever else names a digest may mean anything by it.
         """
         file = self._offers / digest
         if not file.is_file():
@@ -203,7 +202,6 @@ class Trust:
 
 
 def _is_repository(folder: Path) -> bool:
-    """Return whether a folder is a repository, bare or not, which a trusted folder around it does not cover."""
     return (folder / ".git").exists() or all((folder / name).exists() for name in ("HEAD", "objects", "refs"))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -103,7 +103,10 @@ class Arrivals:
         here = self._here("journal", host) if tip else None
         if tip is None or tip == here or (host, tip, here) in self._fruitless:
             return None
-        self._check_seal(host, tip)
+        unsealed = (host, tip) in self._unsealed or object_size(self.repo, tip) > MOST_TIP
+        if unsealed or not self.sealed(host, tip):
+            self._unsealed.add((host, tip))
+            raise RepositoryError("its journal is not sealed with the key of this run")
         if host == self.host and here and chain(self.repo, here, tip) is not None:
             return None  # as ever: the server has what was pushed
         if host == self.host and not self.keyed():
@@ -123,23 +126,8 @@ class Arrivals:
         moves.append((self._ref("journal", host), tips["journal"], here))
         return _Arrival(host, moves, proposals, len(news))
 
-    def _check_seal(self, host: str, tip: str) -> None:
-        """Refuse a journal without the seal of this run, which is looked for once.
-
-        Raises:
-            RepositoryError: it has none.
-        """
-        unsealed = (host, tip) in self._unsealed or object_size(self.repo, tip) > MOST_TIP
-        if unsealed or not self.sealed(host, tip):
-            self._unsealed.add((host, tip))
-            raise RepositoryError("its journal is not sealed with the key of this run")
-
     def _vouched(self, host: str, tips: Mapping[str, str], here: str | None) -> Mapping[str, str]:
-        """What is taken in where signatures are asked for: a journal up to the last entry that is signed.
-
-        Raises:
-            RepositoryError: none is, or no later one than what is here.
-        """
+        """What is taken in where signatures are asked for: a journal up to the last entry that is signed."""
         signed = self.signed(host, tips)
         if signed is None:  # then nobody has looked at it; our own goes on
             return {kind: tip for kind, tip in tips.items() if kind != "signed" or host == self.host}
@@ -161,9 +149,8 @@ class Arrivals:
     def _moves(self, host: str, tips: Mapping[str, str], wanted: set[str]) -> Iterator[tuple[str, str, str | None]]:
         """Yield the moves of all refs of a host but its journal, whose new candidates are `wanted`.
 
-        Raises:
-            RepositoryError: it does not keep one of them. A server takes no chain that holds what it lacks, so this
-                clone has that one from elsewhere, and would hand on a commit of which only the id was known.
+        Raises RepositoryError: it does not keep one of them. A server takes no chain that holds what it lacks, so this
+        clone has that one from elsewhere, and would hand on a commit of which only the id was known.
         """
         kept, keep = set[str](), self._here("keep", host)
         for kind in KINDS[:-1]:
@@ -207,19 +194,17 @@ def is_signature(commit: pygit2.Commit) -> bool:
 
 
 def _closed(found: Sequence[_Arrival], known: Callable[[str], bool]) -> list[_Arrival]:
-    """Those all of whose candidates descend from known ones, and from those of each other."""
     ready = list(found)
     while True:
         new = {each.candidate for arrival in ready for each in arrival.proposals}
-        lacking = [each for each in ready if not _complete(each, new, known)]
-        if not lacking:
+        complete = [
+            arrival
+            for arrival in ready
+            if all(parent in new or known(parent) for each in arrival.proposals for parent in each.parents)
+        ]
+        if len(complete) == len(ready):
             return ready
-        ready = [each for each in ready if each not in lacking]
-
-
-def _complete(arrival: _Arrival, new: Collection[str], known: Callable[[str], bool]) -> bool:
-    parents = {parent for each in arrival.proposals for parent in each.parents}
-    return all(parent in new or known(parent) for parent in parents)
+        ready = complete
 
 
 def chain(
@@ -232,9 +217,7 @@ def chain(
     """The commits of a chain after `before` (None: all), newest first; None where it does not lead there.
 
     `only` tells the links of a chain that ends at a commit of another kind; `allowance` bounds what is read of it.
-
-    Raises:
-        RepositoryError: a commit of it is missing, or is none; or there is no room for it.
+    Raises RepositoryError: a commit of it is missing, or is none; or there is no room for it.
     """
     found, commit = list[str](), tip
     while commit != before:

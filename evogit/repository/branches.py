@@ -33,8 +33,7 @@ class Branches:
     def commit(self, revision: str) -> str:
         """The commit that a branch, tag, id or any other revision of Git's names.
 
-        Raises:
-            NotFoundError: it names none.
+        Raises NotFoundError: it names none.
         """
         try:
             return str(self._repo.revparse_single(revision).peel(pygit2.Commit).id)
@@ -120,8 +119,7 @@ class Branches:
     def write_commit(self, tree: str, parents: tuple[str, ...], message: str) -> str:
         """A commit by the person, as Git knows them; no ref moves.
 
-        Raises:
-            RefusedError: Git does not know the person.
+        Raises RefusedError: Git does not know the person.
         """
         who = self.person()
         write = lambda: self._repo.create_commit(None, who, who, message, tree, list(parents))  # noqa: E731
@@ -149,7 +147,6 @@ class Branches:
 
 
 def _remove_empty(folder: Path, within: Path) -> None:
-    """Remove a folder and those around it that are empty, up to what Git itself makes."""
     while folder not in (within, within / "heads"):
         try:
             folder.rmdir()

@@ -50,10 +50,8 @@ class Step(Struct, frozen=True, kw_only=True):
 def bundle(common: Path, steps: Sequence[Step], head: str, visible: Callable[[str], bool]) -> bytes:
     """A bundle of these commits and nothing else of the repository at `common`; takes a process and some time.
 
-    It is for a thread: nothing that another one holds is touched. HEAD is the branch `head`.
-
-    Raises:
-        RepositoryError: when a tree is missing, the disk is full, or git fails.
+    It is for a thread: nothing that another one holds is touched. HEAD is the branch `head`. Raises RepositoryError:
+    when a tree is missing, the disk is full, or git fails.
     """
     try:
         with held_folder(passing() or Path(tempfile.gettempdir()), "evogit-bundle-") as folder:
@@ -69,7 +67,6 @@ def bundle(common: Path, steps: Sequence[Step], head: str, visible: Callable[[st
 
 
 def _write(repo: pygit2.Repository, steps: Sequence[Step], visible: Callable[[str], bool]) -> None:
-    """Write commits, branches and notes."""
     shown, commits, notes = _Shown(repo, visible), list[pygit2.Oid](), dict[str, str]()
     for step in steps:
         author = clean_title(step.author)
@@ -94,11 +91,9 @@ class _Shown:
         self._known: dict[tuple[pygit2.Oid, str], pygit2.Oid | None] = {}
 
     def tree(self, tree: str) -> pygit2.Oid:
-        """The tree as it may be seen, which may be empty."""
         return self._below(pygit2.Oid(hex=tree), "") or self._written(b"")
 
     def _below(self, tree: pygit2.Oid, prefix: str) -> pygit2.Oid | None:
-        """The id of a folder as it may be seen; None where nothing is left of it."""
         if (tree, prefix) not in self._known:
             self._known[tree, prefix] = self._folder(tree, prefix)
         return self._known[tree, prefix]

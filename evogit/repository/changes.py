@@ -69,8 +69,7 @@ def compare(
 ) -> Iterator[ComparedFile]:
     """The wanted files in which two commits or trees differ, in Git's order; `options` are those of `diff_to_tree`.
 
-    Raises:
-        RepositoryError: Git's index or settings, which say how files are compared, cannot be read.
+    Raises RepositoryError: Git's index or settings, which say how files are compared, cannot be read.
     """
     diff, room = found_tree(repo, old).diff_to_tree(found_tree(repo, new), **options), Room(trees)
     for number, delta in enumerate(deltas_of(diff)):
@@ -111,8 +110,6 @@ class Hunk:
 
 
 class _File(Struct, frozen=True):
-    """A file before and after; None where there is none."""
-
     old: TreeEntry | None
     new: TreeEntry | None
 
@@ -132,8 +129,7 @@ class Change:
     def tree(self, chosen: Collection[Hunk]) -> str:
         """The id of the base with the chosen hunks alone.
 
-        Raises:
-            UnfitChangeError: no tree can hold these without the others (a folder where a file still is).
+        Raises UnfitChangeError: no tree can hold these without the others (a folder where a file still is).
         """
         contents: dict[str, bytes | None] = {}
         modes: dict[str, int] = {}
@@ -162,8 +158,7 @@ class Change:
 def take_apart(repo: pygit2.Repository, trees: Trees, old: str, new: str) -> Change:
     """The change from one tree to another, as hunks.
 
-    Raises:
-        UnfitChangeError: its hunks together do not make the new tree, as where a file gives way to a folder.
+    Raises UnfitChangeError: its hunks together do not make the new tree, as where a file gives way to a folder.
     """
     files: dict[str, _File] = {}
     hunks: list[Hunk] = []

@@ -28,8 +28,7 @@ class CommitWriter:
     def write(self, what: str, who: pygit2.Signature, message: str, tree: str, parents: Sequence[str]) -> str:
         """The id of a commit that `who` wrote at the moment of the signature, in UTC; `what` it is, for people.
 
-        Raises:
-            RepositoryError: it cannot be written, or its tree or a parent is not there.
+        Raises RepositoryError: it cannot be written, or its tree or a parent is not there.
         """
         return str(written(what, self._repo, partial(self._write, who, message, tree, parents)))
 

@@ -62,7 +62,6 @@ def _lines(old: bytes, new: bytes) -> int:
 
 
 def _shared(old: bytes, new: bytes) -> int:
-    """How many bytes two contents begin with alike."""
     low, high = 0, min(len(old), len(new))
     while low < high:
         middle = (low + high + 1) // 2

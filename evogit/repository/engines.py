@@ -27,8 +27,7 @@ MAX_NOTE_BYTES = 1 << 20
 def host_name(state: StateFolder) -> str:
     """The name of this clone, made once: its machine's name plus six hex digits.
 
-    Raises:
-        RepositoryError: it has none yet, and may not be given one; or the file holds something else.
+    Raises RepositoryError: it has none yet, and may not be given one; or the file holds something else.
     """
     if (name := _known_host(state)) is None:
         machine = re.sub(r"[^a-z0-9-]+", "-", socket.gethostname().lower()).strip("-")[:40] or "host"
@@ -111,8 +110,7 @@ class Engines:
     def enter(self, *, join: bool) -> Iterator[str]:
         """Be an engine of this run; yields its name, `<host>-<six hex digits>`.
 
-        Raises:
-            RefusedError: when another engine is at work and `join` is false.
+        Raises RefusedError: when another engine is at work and `join` is false.
         """
         name = f"{self._host}-{os.urandom(3).hex()}"
         with self._starting():
@@ -148,7 +146,6 @@ class Engines:
 
     @contextmanager
     def _starting(self) -> Iterator[None]:
-        """One engine looks around at a time."""
         with _permitted(), self._all.opened(make=True) as folder:
             gate = folder.open(self._gate, os.O_CREAT | os.O_RDWR)
         try:
@@ -200,7 +197,6 @@ def _engines_in(folder: OpenFolder) -> list[str]:
 
 
 def _is_locked(folder: OpenFolder, name: str) -> bool:
-    """Return whether an engine at work holds its file."""
     try:
         descriptor = folder.open(name)
     except FileNotFoundError:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
 import shutil
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,8 +68,7 @@ class GitTooLongError(RepositoryError):
 async def git(git_dir: Path, *arguments: str) -> Output:
     """Run git on `git_dir` beside the loop, as it takes long; it ends with the task that waits for it.
 
-    Raises:
-        RepositoryError: when git is missing, fails or takes more than `LONGEST`.
+    Raises RepositoryError: when git is missing, fails or takes more than `LONGEST`.
     """
     import asyncio  # which takes a while to load, and reading needs none of it
 
@@ -156,12 +154,12 @@ def environment(git_dir: Path, objects: Path | None = None, elsewhere: Path | No
     if objects is not None:
         environment["GIT_OBJECT_DIRECTORY"] = str(objects)
     if elsewhere is not None:
-        environment["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = _quoted(str(elsewhere))
+        escaped = str(elsewhere).replace("\\", "\\\\").replace('"', '\\"')
+        environment["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = f'"{escaped}"'  # a list, whose plain entries end at a colon
     return environment
 
 
 def _checked(command: str, code: int | None, stdout: bytes, stderr: bytes, ok: Sequence[int]) -> Output:
-    """How it ended, if that was one of the ways that are `ok`."""
     output = Output(code or 0, stdout, stderr.decode(errors="replace").strip())
     if output.code not in ok:
         old = "; expected Git 2.38 or newer" * (output.code == USAGE)
@@ -169,21 +167,17 @@ def _checked(command: str, code: int | None, stdout: bytes, stderr: bytes, ok: S
     return output
 
 
-def _quoted(folder: str) -> str:
-    """A folder as an entry of a list of them: in C quotes, since a plain one must not hold a colon (git(1))."""
-    escaped = folder.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
-
-
 OLD = 60.0
 """Seconds after which a folder that nobody holds was left behind."""
 
 
-@contextlib.contextmanager
+@contextmanager
 def held_folder(parent: Path, prefix: str) -> Iterator[Path]:
     """A new folder for this process alone, closed to other people."""
     for left in parent.glob(f"{prefix}*"):
-        _remove_left(left)
+        with suppress(OSError), _locked(left, fcntl.LOCK_EX | fcntl.LOCK_NB) as about:
+            if about.st_uid == os.geteuid() and time.time() - about.st_mtime > OLD:  # else it may be about to be held
+                shutil.rmtree(left)
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     with _locked(folder, fcntl.LOCK_EX):  # waits for who only looks whether it was left behind
         try:
@@ -192,20 +186,12 @@ def held_folder(parent: Path, prefix: str) -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _remove_left(folder: Path) -> None:
-    with contextlib.suppress(OSError), _locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB) as about:
-        if about.st_uid == os.geteuid() and time.time() - about.st_mtime > OLD:  # else it may be about to be held
-            shutil.rmtree(folder)
-
-
-@contextlib.contextmanager
+@contextmanager
 def _locked(folder: Path, how: int) -> Iterator[os.stat_result]:
     """Hold a folder, which ends with this process however that ends; yields what is known of it.
 
-    Anybody may have made the name in a shared folder: neither a link nor a pipe is opened.
-
-    Raises:
-        OSError: another process holds it and `how` is not to wait, it is another person's, or not a folder.
+    Anybody may have made the name in a shared folder: neither a link nor a pipe is opened. Raises OSError: another
+    process holds it and `how` is not to wait, it is another person's, or not a folder.
     """
     held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:

@@ -31,8 +31,7 @@ WRITTEN = ("refs", "logs", "packed-refs", "index", "shallow")
 def folder_of(place: Path) -> Path:
     """Return the Git folder of a place: its `.git`, what a file of that name leads to, or the place itself.
 
-    Raises:
-        RepositoryError: a file of that name is too long, or holds what is in no path.
+    Raises RepositoryError: a file of that name is too long, or holds what is in no path.
     """
     git_dir = place / ".git"
     if not os.path.lexists(git_dir):
@@ -54,8 +53,7 @@ def tree_around(git_dir: Path) -> Path | None:
 def check_files(place: Path) -> list[Path]:
     """Refuse a repository, bare or not, in which one of Git's files is a pipe or a device; return its Git folders.
 
-    Raises:
-        RepositoryError: naming the file.
+    Raises RepositoryError: naming the file.
     """
     _check_file(place / ".git")
     git_dir = folder_of(place)
@@ -73,8 +71,7 @@ def check_files(place: Path) -> list[Path]:
 def check_repository(place: Path) -> None:
     """Refuse that, and links or pipes among refs, their logs, and the files that Git would write through a link.
 
-    Raises:
-        RepositoryError: naming the file.
+    Raises RepositoryError: naming the file.
     """
     for path in (folder / name for folder in check_files(place) for name in WRITTEN):
         for strange in [path] if path.is_symlink() else _strange(path):
@@ -114,11 +111,7 @@ def _strange(folder: Path) -> Iterator[Path]:
 
 
 def _check_file(path: Path) -> None:
-    """Refuse what is neither a file nor a folder, nor absent; a link to one, or to nothing, is Git's affair.
-
-    Raises:
-        RepositoryError: it is something else.
-    """
+    """Refuse what is neither a file nor a folder, nor absent; a link to one, or to nothing, is Git's affair."""
     with suppress(OSError, ValueError):
         mode = os.stat(path).st_mode  # noqa: PTH116 - a Path takes longer
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or os.path.realpath(path) == os.devnull):

@@ -56,10 +56,7 @@ async def tracked_below(git_dir: Path, folder: Path) -> list[str]:
     """Paths below `folder` that are in the repository's index or that no `.gitignore` there excludes, sorted.
 
     They use forward slashes and are relative to the folder, which is taken for the root of a checkout. Some may be
-    gone, or no files. No index is written.
-
-    Raises:
-        RepositoryError: when git cannot look at it.
+    gone, or no files. No index is written. Raises RepositoryError: when git cannot look at it.
     """
     check_ignores(folder)
     where = ("-C", str(folder), f"--work-tree={folder}")

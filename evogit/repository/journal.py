@@ -188,7 +188,6 @@ class Journal:
         self._alone = True
 
     def _fresh(self) -> Iterator[Entry]:
-        """What was not read yet, in the order of the run's facts."""
         if not self._alone and time.monotonic() - self._looked > LOOK_FOR_HOSTS_EVERY:
             self._looked = time.monotonic()
             for name in self._repo.references:
@@ -339,9 +338,7 @@ class Journal:
         """Append one fact and deliver it; what others appended meanwhile is delivered before it.
 
         `unless` is asked after every look at the journals; when it says yes nothing is written and None comes back.
-
-        Raises:
-            UntrustedError: the run has a key here that the user does not trust.
+        Raises UntrustedError: the run has a key here that the user does not trust.
         """
         if not self.key:
             self._keys.check(self._run)
@@ -389,7 +386,6 @@ class Journal:
         return tree if evidence else ""
 
     def _move(self, ref: str, new: str, expected: str | None) -> bool:
-        """Move one of our two refs if it still is where we saw it."""
         return refs.swap(self._repo, self._common, ref, new, expected, exchange=not self._durable)
 
     def _redacted(self, text: str) -> str:

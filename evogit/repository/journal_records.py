@@ -99,17 +99,16 @@ def plain(value: Any) -> Any:
 
 @cache
 def _defaults(kind: type[Struct]) -> list[tuple[str, Any]]:
-    """Each field and its default."""
-    known = fields(kind)
-    made = (each.default if each.default_factory is NODEFAULT else each.default_factory() for each in known)
-    return [(each.name, default) for each, default in zip(known, made, strict=True)]
+    return [
+        (each.name, each.default if each.default_factory is NODEFAULT else each.default_factory())
+        for each in fields(kind)
+    ]
 
 
 def shaped(record: Any, kind: type[T]) -> T:
     """Return a parsed record as its type; a later version may have more keys, an early one wrote `7.0` for 7.
 
-    Raises:
-        ValidationError: a value is not of the type of its field, or out of its range.
+    Raises ValidationError: a value is not of the type of its field, or out of its range.
     """
     try:
         return convert(record, kind)
@@ -118,7 +117,6 @@ def shaped(record: Any, kind: type[T]) -> T:
 
 
 def _with_ints(value: Any) -> Any:
-    """The value with each float that is a whole number as an int."""
     if isinstance(value, dict):
         return {key: each if key == "settings" else _with_ints(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -130,8 +128,7 @@ def _with_ints(value: Any) -> Any:
 def encode(event: Event, seq: int, ms: int = 0) -> str:
     """The message of the journal commit for `event`: a line for people, an empty line, one line of JSON.
 
-    Raises:
-        RepositoryError: it could not be read back.
+    Raises RepositoryError: it could not be read back.
     """
     record = {"evogit": VERSION, "seq": seq, **({"ms": ms} if ms else {}), "event": event.event, **plain(event)}
     text = json.dumps(record, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
@@ -180,8 +177,7 @@ def decode(message: str) -> tuple[Event, int, int]:
 def evaluation_of(told: Any) -> Evaluation:
     """Read an evaluation that came from elsewhere as it would be read in a record.
 
-    Raises:
-        RepositoryError: no record can hold it.
+    Raises RepositoryError: no record can hold it.
     """
     record = {"evogit": VERSION, "seq": 0, "event": "evaluated", "candidate": "", "evaluation": told}
     event, *_ = decode(f"\n\n{json.dumps(record)}")
@@ -393,7 +389,6 @@ def odd_settings(settings: Mapping[str, Any], depth: int) -> str:
 
 
 def _is_plain(value: Any, depth: int) -> bool:
-    """Return whether a value of settings is not too deep, and its numbers are finite."""
     if isinstance(value, dict | list):
         values = value.values() if isinstance(value, dict) else value
         return depth > 0 and all(_is_plain(each, depth - 1) for each in values)

@@ -77,7 +77,6 @@ class Keeping:
         return kept
 
     def _walk(self, tip: str, kept: Kept) -> None:
-        """Go down one chain."""
         commit: str | None = tip
         seen, left = set(kept.chain), ""  # forks share theirs
         while commit is not None and commit not in seen:
@@ -94,7 +93,8 @@ class Keeping:
                 if not is_left(found):
                     kept.trees.add(tree)
                 elif tree != left:  # a row of them has the same
-                    kept.trees.update(self._left(tree))
+                    for folder in self._repo[tree].peel(pygit2.Tree):  # `ab/cdef...`
+                        kept.trees.update(str(each.id) for each in self._repo[folder.id].peel(pygit2.Tree))
                     left = tree
             except (KeyError, pygit2.GitError) as error:
                 kept.wrong.append(f"the commit {commit} of the chain of `keep` lacks a tree: {error}")
@@ -103,12 +103,6 @@ class Keeping:
     def _is_link(self, commit: str) -> bool:
         found = read_commit(self._repo, commit)
         return isinstance(found, str) or is_link(found)
-
-    def _left(self, tree: str) -> Iterator[str]:
-        """The evidence trees in the one that holds all that were left: `ab/cdef...`."""
-        for folder in self._repo[tree].peel(pygit2.Tree):
-            for each in self._repo[folder.id].peel(pygit2.Tree):
-                yield str(each.id)
 
     def reached(self, kept: Kept, wanted: Collection[str]) -> set[str]:
         """Those of the wanted commits that are held."""
@@ -235,7 +229,6 @@ def read_chain(repo: pygit2.Repository, host: str, tip: str, key: bytes, allowan
 
 
 def _unlike_an_entry(found: pygit2.Commit, host: str) -> Iterator[str]:
-    """What no engine would have written."""
     if committer_of(found) != host:
         yield f"in the journal of {host} is of {committer_of(found)!r}"
     if len(found.parent_ids) > 1:

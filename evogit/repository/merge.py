@@ -117,7 +117,8 @@ class Merger:
         for tree in filter(None, (base, ours, theirs)):
             found_tree(self._repo, tree)  # Git takes one that it cannot read for an empty one
         if not is_quick(self._trees, base, ours, theirs):
-            return self._file_by_file((base, ours, theirs))
+            draft = self._path_by_path((base, ours, theirs), "")
+            return replace(draft, conflicts=tuple(replace(each, whole=True) for each in draft.conflicts))
         while True:
             try:
                 draft = self._by_git(base, ours, theirs)
@@ -155,14 +156,8 @@ class Merger:
         return str(found_tree(self._repo, tree)[conflict.path].id)
 
     def _path_by_path(self, trees: Sequence[str | None], remark: str) -> UnsettledMerge:
-        """The draft of base, ours and theirs."""
         changes, conflicts = path_by_path(*(self._trees.entries(tree) if tree else () for tree in trees))
         return UnsettledMerge(trees[1] or "", tuple(conflicts), changes, remark)
-
-    def _file_by_file(self, trees: Sequence[str | None]) -> UnsettledMerge:
-        """The draft of base, ours and theirs where there is too much to look into files."""
-        draft = self._path_by_path(trees, "")
-        return replace(draft, conflicts=tuple(replace(each, whole=True) for each in draft.conflicts))
 
     @cached_property
     def _scratch(self) -> Path:
@@ -193,8 +188,7 @@ class Merger:
     def merge(self, draft: UnsettledMerge, settle: Settler) -> Merged:
         """The tree of a draft once `settle` has settled each of its conflicts, in order.
 
-        Raises:
-            MergeImpossibleError: a link or a submodule is in conflict.
+        Raises MergeImpossibleError: a link or a submodule is in conflict.
         """
         settled: list[Settlement] = []
         if draft.remark:
@@ -210,7 +204,10 @@ class Merger:
         """Settle one conflict by asking `choose`: hunk by hunk where both sides are text, else once for the whole."""
         files = self.texts(conflict)
         if files is None:
-            return Settlement(conflict.path, _kind(conflict), how, 1, conflict.taken(choose()))
+            kind: Kind = "binary" if conflict.files else "deleted"
+            if conflict.paths != {conflict.path}:
+                kind = "folder"
+            return Settlement(conflict.path, kind, how, 1, conflict.taken(choose()))
         ours, base, theirs = files
         if conflict.marked:
             text = self._trees.blob(conflict.marked)
@@ -240,7 +237,6 @@ class Merger:
         return (ours, old, theirs) if text else None
 
     def _fits(self, conflict: Conflict) -> bool:
-        """Whether its texts may be merged by lines."""
         old, ours, theirs = (
             side[conflict.path].blob if conflict.path in side else ""
             for side in (conflict.base, conflict.ours, conflict.theirs)
@@ -285,9 +281,3 @@ def _merged_mode(conflict: Conflict) -> int | None:
     if ours == theirs or (base and theirs == base.mode):
         return ours
     return theirs if base and ours == base.mode else None
-
-
-def _kind(conflict: Conflict) -> Kind:
-    if conflict.paths != {conflict.path}:
-        return "folder"
-    return "binary" if conflict.files else "deleted"

@@ -52,7 +52,12 @@ class MergeTree:
         """
         if self._is_able:
             try:
-                return self._ask(ours, theirs, tree)
+                resident = self._resident
+                if resident is None or resident.answers >= MOST_ANSWERS or resident.owner != os.getpid():
+                    self.forget()
+                    resident = _Resident(environment(self._git_dir, self._objects, self._elsewhere))
+                    self._resident = resident
+                return resident.ask(ours, theirs, tree)
             except TimeoutError as error:
                 self.forget()
                 raise MergeImpossibleError(f"Git needs more than {LONGEST:.0f} s to merge them") from error
@@ -77,12 +82,6 @@ class MergeTree:
         resident.end()
         return resident.answers
 
-    def _ask(self, ours: str, theirs: str, tree: str) -> Output:
-        if self._resident is None or self._resident.answers >= MOST_ANSWERS or self._resident.owner != os.getpid():
-            self.forget()
-            self._resident = _Resident(environment(self._git_dir, self._objects, self._elsewhere))
-        return self._resident.ask(ours, theirs, tree)
-
 
 class _Resident:
     """One `git merge-tree --stdin` and the pipes to it; it ends with them.
@@ -98,7 +97,6 @@ class _Resident:
         self.end = weakref.finalize(self, _end, self._process)
 
     def ask(self, ours: str, theirs: str, tree: str) -> Output:
-        """Merge two commits, where `tree` is that of `ours`."""
         assert self._process.stdin  # as it was opened
         self._process.stdin.write(f"{ours} {theirs}\n{ours} {ours}\n".encode())
         status, _, said = self._answer(f"\0001\0{tree}\0\0".encode()).partition(b"\0")

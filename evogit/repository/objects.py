@@ -58,8 +58,7 @@ def mismatch(repo: pygit2.Repository, event: object) -> str:
 def named_errors(what: str) -> Iterator[None]:
     """Report what libgit2 cannot read, and names that are no UTF-8, as an error about `what`.
 
-    Raises:
-        RepositoryError: it cannot be read.
+    Raises RepositoryError: it cannot be read.
     """
     try:
         yield

@@ -30,10 +30,8 @@ def check_path(path: str) -> None:
     r"""Refuse paths that could escape or damage a checkout on any file system.
 
     HFS+ ignores format characters and NTFS strips trailing dots and spaces, reads `:` as a stream and `\` as a
-    separator, so `.g<ZWNJ>it` and `.git. ` are `.git` there.
-
-    Raises:
-        UnfitChangeError: naming the path and what is wrong with it.
+    separator, so `.g<ZWNJ>it` and `.git. ` are `.git` there. Raises UnfitChangeError: naming the path and what is wrong
+    with it.
     """
     if any(unicodedata.category(character) in {"Cc", "Cs"} for character in path):
         raise UnfitChangeError(f"the path {path!r} holds control characters; use printable ones")
@@ -52,8 +50,7 @@ def check_path(path: str) -> None:
 def check_read(path: str) -> None:
     """Refuse a path of a tree that Git itself would not write; what came from a stranger's repository may have such.
 
-    Raises:
-        UnfitChangeError: it is absolute, has `.` or `..` in it, or reaches into `.git` on some file system.
+    Raises UnfitChangeError: it is absolute, has `.` or `..` in it, or reaches into `.git` on some file system.
     """
     if _NO_PATH.search(path) or (_PERHAPS_GIT.search(path) and any(map(is_git_folder, re.split(r"[/\\]", path)))):
         raise UnfitChangeError(

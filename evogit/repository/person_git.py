@@ -103,7 +103,9 @@ async def person_git(git_dir: Path, folder: Path, *arguments: str, seconds: floa
         stderr=PIPE,
     )
     try:
-        _bound(process.pid, git_dir)
+        most = shutil.disk_usage(git_dir).free // 2
+        with suppress(ProcessLookupError, PermissionError, ValueError):
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (most, most))
         async with asyncio.timeout(seconds):
             stdout, stderr = await asyncio.gather(_read(process.stdout), _read(process.stderr))
             code = await process.wait()
@@ -125,10 +127,8 @@ async def person_git(git_dir: Path, folder: Path, *arguments: str, seconds: floa
 def signing_config(git_dir: Path, folder: Path) -> dict[str, str | None]:
     """Settings of signatures as the person's git reads them; of several the last. None: no value given.
 
-    Those of the clone itself are left out unless the user trusts it.
-
-    Raises:
-        RepositoryError: git is missing, or cannot read them.
+    Those of the clone itself are left out unless the user trusts it. Raises RepositoryError: git is missing, or cannot
+    read them.
     """
     found = [each for each in _settings(git_dir) if SIGNING.fullmatch(each[1])]
     if any(scope in OWN for scope, _, _ in found) and not Trust.of_user().covers(folder):
@@ -139,8 +139,7 @@ def signing_config(git_dir: Path, folder: Path) -> dict[str, str | None]:
 def check_address(name: str) -> str:
     """Return the name of a remote or an address as it is, unless git would take it for an option.
 
-    Raises:
-        UsageError: it would, or there is none.
+    Raises UsageError: it would, or there is none.
     """
     if name.startswith("-") or not name:
         raise UsageError(f"expected the name of a remote or an address, got {name!r}")
@@ -156,11 +155,7 @@ async def receiving(git_dir: Path, folder: Path, remote: str) -> list[str]:
 
 
 def _check_settings(git_dir: Path, folder: Path) -> None:
-    """Refuse settings of a clone by which Git may run a command, ask another server, hand on a login, or sign.
-
-    Raises:
-        UntrustedError: there are some, and the user does not trust the clone.
-    """
+    """Refuse settings of a clone by which Git may run a command, ask another server, hand on a login, or sign."""
     own = [(name, value) for scope, name, value in _settings(git_dir) if scope in OWN and ASKED.fullmatch(name)]
     if own and not Trust.of_user().covers(folder):
         effect = f"its .git/config may have Git run a command or ask another server: {_shown(own)}"
@@ -168,25 +163,22 @@ def _check_settings(git_dir: Path, folder: Path) -> None:
 
 
 def _shown(settings: list[tuple[str, str | None]]) -> str:
-    """Describe settings in one line: those that run commands first, of one name the last first, as Git takes it."""
+    """Describe settings in one line: those that run commands first, of one name the last first, without credentials."""
     ordered = sorted(dict.fromkeys(reversed(settings)), key=lambda each: not COMMANDS.fullmatch(each[0]))
     ordered.sort(key=lambda each: not each[0].startswith("core."))  # one of each counts, and it runs for all servers
-    return "; ".join(f"{name} = {_value(name, value)}" for name, value in ordered)
+    return "; ".join(
+        f"{name} = " + ("(a secret)" if name.endswith(".extraheader") else shown(value or ""))
+        for name, value in ordered
+    )
 
 
-def _value(name: str, value: str | None) -> str:
-    """Return a setting's value as it may be shown and noted: without credentials."""
-    if name.endswith(".extraheader"):
-        return "(a secret)"
-    return re.sub(r"://[^/@\s]+@", "://", value or "")
+def shown(address: str) -> str:
+    """A server's name or address, or a text with some, without passwords."""
+    return re.sub(r"://[^/@\s]+@", "://", address)
 
 
 def _settings(git_dir: Path) -> Iterator[tuple[str, str, str | None]]:
-    """Yield the scope, the name and the value of each setting.
-
-    Raises:
-        RepositoryError: git is missing, or cannot read them in time.
-    """
+    """Yield the scope, the name and the value of each setting."""
     command = ["git", "config", "--null", "--show-scope", "--list"]
     try:
         done = run_child(command, seconds=QUERY_SECONDS, env=_environment(git_dir, asks=False))
@@ -210,15 +202,7 @@ def _environment(git_dir: Path, *, asks: bool) -> dict[str, str]:
     return {ALLOWED: ":".join(PROTOCOLS), **environment, **quiet, "GIT_DIR": str(git_dir), "LC_ALL": "C"}
 
 
-def _bound(process: int, folder: Path) -> None:
-    """Let no file that it writes fill the disk."""
-    most = shutil.disk_usage(folder).free // 2
-    with suppress(ProcessLookupError, PermissionError, ValueError):
-        resource.prlimit(process, resource.RLIMIT_FSIZE, (most, most))
-
-
 async def _read(stream: asyncio.StreamReader | None) -> bytes:
-    """What is printed, up to its limit; the rest is read and forgotten."""
     assert stream
     found = bytearray()
     while part := await stream.read(1 << 16):
@@ -248,4 +232,4 @@ def why(said: str) -> str:
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     telling = [line for line in lines if line.startswith(("fatal:", "error:", "ssh:", "remote: ERROR"))]
     line = (telling or lines or ["git said nothing"])[0]
-    return one_line(re.sub(r"://[^/@\s]+@", "://", line), LONGEST_WHY)
+    return one_line(shown(line), LONGEST_WHY)

@@ -40,10 +40,7 @@ def swap(
     """Point the ref `name` to `new` if it still points to `expected` (None: if it does not exist yet).
 
     Waits for other writers; returns False when another writer moved it. With `exchange` nothing waits for the disk: it
-    survives a kill, but no power loss.
-
-    Raises:
-        RepositoryError: when the ref cannot be written at all.
+    survives a kill, but no power loss. Raises RepositoryError: when the ref cannot be written at all.
     """
     began = time.monotonic()
     while True:
@@ -70,8 +67,8 @@ def _exchange(common: Path, name: str, new: str, expected: str) -> bool | None:
     libgit2 renames the lock over the ref, and ext4 then begins to write it to the disk, while we wait: 0.6 to 2 ms. It
     does not when the two change names, which takes 0.15 ms.
     """
-    file = f"{common}/{name}"
-    if os.path.exists(f"{common}/logs/{name}") or not os.path.exists(file):  # noqa: PTH110  a Path takes longer
+    file, exchange_names = f"{common}/{name}", _renameat2()
+    if exchange_names is None or os.path.exists(f"{common}/logs/{name}") or not os.path.exists(file):  # noqa: PTH110  a Path takes longer
         return None
     lock = f"{file}.lock"
     try:
@@ -83,7 +80,7 @@ def _exchange(common: Path, name: str, new: str, expected: str) -> bool | None:
             return None if now.startswith(b"ref:") else False
         if os.write(fd, f"{new}\n".encode()) <= len(new):
             raise OSError(errno.ENOSPC, "no room")
-        return _change_names(lock, file) or None
+        return exchange_names(HERE, os.fsencode(lock), HERE, os.fsencode(file), EXCHANGE) == 0 or None
     finally:
         os.close(fd)
         with suppress(FileNotFoundError):  # whoever took us for dead removed it
@@ -100,12 +97,6 @@ def _content(file: str) -> bytes:
         return os.read(fd, 100)
     finally:
         os.close(fd)
-
-
-def _change_names(one: str, other: str) -> bool:
-    """Let two files change names in one step; False where the system or the file system cannot."""
-    renameat2 = _renameat2()
-    return renameat2 is not None and renameat2(HERE, os.fsencode(one), HERE, os.fsencode(other), EXCHANGE) == 0
 
 
 @cache
@@ -208,7 +199,6 @@ def _way(common: Path, folder: str) -> list[Path]:
 
 
 def _is_own(common: Path, lock: Path) -> bool:
-    """Return whether no folder between Git's `refs`, which may be a link, and the lock is one."""
     below = lock.relative_to(common / "refs").parent
     return (common / "refs").resolve() / below == lock.parent.resolve()
 

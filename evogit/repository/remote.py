@@ -28,7 +28,7 @@ from evogit.repository.git_files import is_borrowing
 from evogit.repository.keeping import is_link
 from evogit.repository.objects import held, latest, named_errors
 from evogit.repository.paths import named
-from evogit.repository.person_git import RemoteError, check_address, person_git, receiving, why
+from evogit.repository.person_git import RemoteError, check_address, person_git, receiving, shown, why
 from evogit.repository.signatures import Signatures
 from evogit.repository.state_files import Contact, contact_folder, note_contact, read_contact
 from evogit.repository.state_folder import StateFolder
@@ -95,7 +95,9 @@ class Remote:
         self._host = host
         self._name = check_address(name)
         self._state = StateFolder(common)
-        self._staged = f"refs/evogit/{run}/fetched/{_folder_of(name)}/"
+        plain = re.fullmatch(r"[A-Za-z0-9_-]+", name)
+        place = name if plain else f"at-{hashlib.sha256(name.encode()).hexdigest()[:10]}"
+        self._staged = f"refs/evogit/{run}/fetched/{place}/"
         self._sealed = sealed
         self._keyed = keyed
         self._secrets = secrets
@@ -140,7 +142,9 @@ class Remote:
                 notes += lost
                 went = await self._push(seconds, asks=asks)
             except RemoteError as error:
-                self._failed(str(error))
+                past = self.contact
+                since = past.failing or time.time()
+                self._note(replace(past, failing=since, tries=past.tries + 1, why=str(error)))
                 raise
             met = replace(self.contact, met=time.time(), failing=0.0, tries=0, why="", notes=tuple(notes))
             self._note(met)
@@ -187,11 +191,9 @@ class Remote:
         return self._sealed(host, tips["journal"])
 
     def _signed(self, host: str, tips: Mapping[str, str]) -> str | None:
-        """Up to which entry a host's journal is signed; None where nobody asks. See `Signed`."""
         return self._signatures.signed(host, tips, self._known("signed", host)).tip if self._signatures.checks else None
 
     def _to_check(self) -> Iterator[tuple[str, str]]:
-        """The signatures that came of each host, and those that came before."""
         for host, tips in (each for staged in self._fetched() for each in staged.items()):
             for commit in (tips.get("signed"), self._known("signed", host)):
                 if commit and HOST.fullmatch(host):
@@ -215,7 +217,12 @@ class Remote:
         if journal is None:
             return 0
         if not self._checked:  # whatever a note says, which an archive may bring along
-            self._check_objects()
+            folder = self._where[1]
+            if not self._keyed() and is_borrowing(self._common) and not Trust.of_user().covers(folder):
+                effect = (
+                    f"objects of another repository, which its .git/objects leads to, may be pushed to {self.shown}"
+                )
+                raise UntrustedError([Claim("folder", str(folder.resolve()), effect)])
             await self._check_credentials(seconds, asks=asks)
             self._checked = True
         signed = await self._sign(journal, asks=asks)
@@ -233,23 +240,8 @@ class Remote:
                 return went
         return 0
 
-    def _check_objects(self) -> None:
-        """Refuse to push a stranger's refs where they may name what is in another repository of the user's.
-
-        Raises:
-            UntrustedError: there are objects of another repository, and the user trusts neither run nor clone.
-        """
-        folder = self._where[1]
-        if not self._keyed() and is_borrowing(self._common) and not Trust.of_user().covers(folder):
-            effect = f"objects of another repository, which its .git/objects leads to, may be pushed to {self.shown}"
-            raise UntrustedError([Claim("folder", str(folder.resolve()), effect)])
-
     async def _check_credentials(self, seconds: float | None, *, asks: bool) -> None:
-        """Refuse a push that would publish credentials of the seed, unless the server has that commit already.
-
-        Raises:
-            RemoteError: naming the files.
-        """
+        """Refuse a push that would publish credentials of the seed, unless the server has that commit already."""
         secrets = self._secrets()
         if secrets is None or not secrets.paths:
             return
@@ -295,11 +287,7 @@ class Remote:
         return len(moves)
 
     def _check_ours(self, prefix: str) -> None:
-        """Refuse to write where another clone does.
-
-        Raises:
-            RemoteError: the server has entries of this host that are not here.
-        """
+        """Refuse to write where another clone does."""
         there, here = self._there(prefix, "journal"), self._ours("journal")
         if there and here and chain(self._repo, here, there) is None:
             raise RemoteError(
@@ -328,11 +316,6 @@ class Remote:
     def _stage(self, prefix: str) -> str:
         return f"{self._staged}{'heads' if prefix == PREFIXES[1] else 'plain'}/"
 
-    def _failed(self, reason: str) -> None:
-        past = self.contact
-        since = past.failing or time.time()
-        self._note(replace(past, failing=since, tries=past.tries + 1, why=reason))
-
     def _note(self, contact: Contact) -> None:
         note_contact(self._state, self._run, contact)
 
@@ -352,17 +335,6 @@ class Remote:
             yield True
         finally:
             os.close(lock)
-
-
-def _folder_of(name: str) -> str:
-    """A folder of refs for a remote: its name where that is a plain one."""
-    plain = re.fullmatch(r"[A-Za-z0-9_-]+", name)
-    return name if plain else f"at-{hashlib.sha256(name.encode()).hexdigest()[:10]}"
-
-
-def shown(name: str) -> str:
-    """Return a server's name or address without a password."""
-    return re.sub(r"://[^/@\s]+@", "://", name)
 
 
 async def runs_there(common: Path, folder: Path, name: str, *, seconds: float | None, asks: bool = False) -> list[str]:

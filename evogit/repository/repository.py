@@ -159,8 +159,7 @@ class Repository:
     def borrow(cls, path: Path, source: Repository) -> Repository:
         """A new one at `path` that stands where `source` does; it reads what is in there and writes nothing to it.
 
-        Raises:
-            NotFoundError: the source has no commit.
+        Raises NotFoundError: the source has no commit.
         """
         head, repository = source.head(), cls.create(path)
         alternates = repository.common / "objects" / "info" / "alternates"
@@ -173,8 +172,7 @@ class Repository:
     def default_folder(name: str) -> Path:
         """The folder below the current one in which runs of the task `name` are, unless the user names another.
 
-        Raises:
-            RefusedError: it is a link, which a stranger may have committed.
+        Raises RefusedError: it is a link, which a stranger may have committed.
         """
         folder = Path(f"evogit-{name}")
         if folder.is_symlink():
@@ -206,11 +204,7 @@ class Repository:
 
     @contextmanager
     def _there(self) -> Iterator[None]:
-        """Report what libgit2 cannot read, as of a repository that is removed meanwhile.
-
-        Raises:
-            RepositoryError: it cannot read it.
-        """
+        """Report what libgit2 cannot read, as of a repository that is removed meanwhile."""
         try:
             yield
         except pygit2.GitError as error:
@@ -265,8 +259,7 @@ class Repository:
     def open_log(self, run: str, *, reading: bool = False) -> int:
         """Open that file to append to it, or to read it; return its descriptor.
 
-        Raises:
-            OSError: it cannot be written.
+        Raises OSError: it cannot be written.
         """
         flags = os.O_RDONLY if reading else os.O_CREAT | os.O_WRONLY | os.O_APPEND
         with self.state.below("logs").opened(make=True) as folder:
@@ -306,8 +299,7 @@ class Repository:
     async def runs_there(self, name: str) -> tuple[list[str], list[str]]:
         """Names of the runs that a Git server has, and those that no run has; a person may be asked for their password.
 
-        Raises:
-            RepositoryError: it was not reached.
+        Raises RepositoryError: it was not reached.
         """
         from evogit.repository.remote import runs_there
 
@@ -361,8 +353,7 @@ class Repository:
     def check_links(self) -> None:
         """Refuse to sweep where a link leads out of the folders of objects or refs.
 
-        Raises:
-            RepositoryError: naming it.
+        Raises RepositoryError: naming it.
         """
         from evogit.repository.sweeping import check_links
 
@@ -422,8 +413,7 @@ class Repository:
     def check_room(self, run: str) -> None:
         """Refuse a run whose branches and notes Git could not hold beside what is there.
 
-        Raises:
-            RefusedError: naming the ref in the way, or a link that Git would follow out of its folder.
+        Raises RefusedError: naming the ref in the way, or a link that Git would follow out of its folder.
         """
         if link := refs.first_link(
             self.common, (f"refs/evogit/{run}", f"refs/heads/evogit/{run}", "refs/notes/evogit")
@@ -568,10 +558,8 @@ class Repository:
     def plant(self, commit: str) -> None:
         """Make `commit` the first one of `main` and check it out; only in a new repository of EvoGit's own.
 
-        Its checkout is the folder around it: `core.worktree` of an unpacked archive may name any other.
-
-        Raises:
-            RefusedError: something is in the way that libgit2 would write through.
+        Its checkout is the folder around it: `core.worktree` of an unpacked archive may name any other. Raises
+        RefusedError: something is in the way that libgit2 would write through.
         """
         if self.created and self._repo.head_is_unborn and self.path == self.common.parent:
             self._check_way(commit)
@@ -625,13 +613,11 @@ def _is_fit(name: str) -> bool:
 
 
 def _parted(names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Part names into those that a run may have and the others."""
     fit = [name for name in names if _is_fit(name)]
     return fit, [name for name in names if name not in set(fit)]
 
 
 def _common_dir(git_dir: Path) -> Path:
-    """The folder that all worktrees share."""
     pointer = git_dir / "commondir"
     return (git_dir / read_line(pointer)).resolve() if pointer.exists() else git_dir.resolve()
 

@@ -68,15 +68,13 @@ def seal(key: bytes, host: str, before: str | None, record: str) -> str:
 def kept(file: Path) -> bytes:
     """Return the key in a file of the user's state folder, which its owner alone can read; the first caller makes it.
 
-    Raises:
-        RepositoryError: it can be neither read nor made.
+    Raises RepositoryError: it can be neither read nor made.
     """
     with _secret(file), open_folder(file.parent, mode=0o700) as folder:
         return _made(folder, file.name, os.urandom(LENGTH))
 
 
 def _made(folder: OpenFolder, name: str, key: bytes) -> bytes:
-    """Return the key in this file, which is made if it is absent."""
     if not folder.holds(name):
         folder.write_once(name, key, 0o600)
     return folder.read(name, MAX_KEY_BYTES)
@@ -123,8 +121,7 @@ class RunKeys:
     def copy(self, origin: str, run: str) -> bytes:
         """Keep the key of a run for a fork of it, trusted as far as it was; return it, empty if there is none.
 
-        Raises:
-            RepositoryError: it cannot be read or kept.
+        Raises RepositoryError: it cannot be read or kept.
         """
         if key := self.find(origin):
             made, brought = self._claims(run, key)
@@ -139,8 +136,7 @@ class RunKeys:
     def share(self, run: str, secret: bytes) -> bytes:
         """The key of a run whose inputs are drawn as in others with this secret, and whose seals are its own.
 
-        Raises:
-            RepositoryError: it cannot be kept.
+        Raises RepositoryError: it cannot be kept.
         """
         known, key = self.find(run), DERIVED + secret + os.urandom(LENGTH)
         if known and inputs_key(known) in (secret, inputs_key(key)):
@@ -151,8 +147,7 @@ class RunKeys:
     def find(self, run: str) -> bytes:
         """Return the key of a run; empty if this clone has none, or one that the user does not trust.
 
-        Raises:
-            RepositoryError: it cannot be read.
+        Raises RepositoryError: it cannot be read.
         """
         key = self._read(run)
         return key if key and any(map(self.trust.accepts, self._claims(run, key))) else b""
@@ -219,6 +214,5 @@ class RunKeys:
 
 
 def _claim(run: str, key: bytes) -> Claim:
-    """The claim that a key is the user's own."""
     effect = f"the key of the run {run}: it lies in this Git folder, and whoever has it can forge scores and decisions"
     return Claim("key", hashlib.sha256(b"evogit trust\0" + key).hexdigest(), effect)

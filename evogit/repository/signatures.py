@@ -43,8 +43,7 @@ class Signature(Struct, frozen=True):
 class Signatures:
     """Signs the journal of one run, and checks those of others, where the settings of the person's git ask for it.
 
-    Raises:
-        ConfigError: they ask for what cannot be had.
+    Raises ConfigError: they ask for what cannot be had.
     """
 
     def __init__(self, repo: pygit2.Repository, common: Path, run: str) -> None:
@@ -70,8 +69,7 @@ class Signatures:
     async def sign(self, host: str, tip: str, before: str | None, *, asks: bool) -> str:
         """Sign a host's journal up to an entry, after the signature `before`; a commit. Somebody may be asked.
 
-        Raises:
-            RemoteError: it cannot be signed.
+        Raises RemoteError: it cannot be signed.
         """
         who = ("-c", f"user.name={host}", "-c", f"user.email={host}@evogit.invalid")
         parents = [word for parent in (before, tip) if parent for word in ("-p", parent)]
@@ -91,8 +89,7 @@ class Signatures:
     async def check(self, commits: Iterable[tuple[str, str]]) -> None:
         """Look at signatures (host, commit) that were not looked at yet, by the file as it is now.
 
-        Raises:
-            RemoteError: it takes too long.
+        Raises RemoteError: it takes too long.
         """
         if not self.checks:
             return
@@ -106,7 +103,6 @@ class Signatures:
             self._found[each] = await self._checked(*each)
 
     async def _checked(self, host: str, commit: str) -> Signature | str:
-        """What a signature says, or why it is none."""
         found = read_commit(self._repo, commit)
         if isinstance(found, str):
             return f"its signature {found}"
@@ -119,7 +115,6 @@ class Signatures:
         return Signature(str(found.parent_ids[-1]), by) if by else f"its journal is signed by nobody of {self._allowed}"
 
     async def _signer(self, commit: str) -> str:
-        """Who made a signature, empty where the file names nobody who did."""
         command = ("-c", "log.showSignature=false", "show", "-s", "--format=%G?%n%GS", commit)
         done = await person_git(*self._where, *command, seconds=LONGEST)
         good, _, by = done.stdout.decode(errors="replace").partition("\n")
@@ -128,8 +123,7 @@ class Signatures:
     def signed(self, host: str, tips: Mapping[str, str], here: str | None) -> Signature:
         """The signature of a host's journal that came, and was looked at; `here`: the one that came before.
 
-        Raises:
-            RepositoryError: it is none that counts.
+        Raises RepositoryError: it is none that counts.
         """
         found = self._found.get((host, tips.get("signed", "")), f"its journal is not signed, as {CHECK} asks for")
         if isinstance(found, str):

@@ -29,8 +29,7 @@ class Holdouts:
     def show(self, task: str) -> None:
         """Remember that a candidate is shown a task's holdout from now on.
 
-        Raises:
-            RepositoryError: it cannot be remembered.
+        Raises RepositoryError: it cannot be remembered.
         """
         try:
             with self._marks.opened(make=True) as folder:
@@ -48,7 +47,6 @@ class Holdouts:
 
     @cached_property
     def _marks(self) -> StateFolder:
-        """The folder for as long as this machine is up, and so this process."""
         return self._state.below(BOOT.read_text().strip() if BOOT.exists() else "unknown")
 
 

@@ -214,14 +214,12 @@ def _open_folder(above: int | None, path: Path, *, make: bool, mode: int) -> int
 
 
 def _explained(error: OSError, path: Path, kind: str) -> Exception:
-    """The error with the whole path; a sentence if it is about the kind of file."""
     if error.errno in _FOREIGN:
         return _foreign(path, kind)
     return OSError(error.errno, error.strerror, str(path))
 
 
 def _foreign(path: Path, kind: str) -> RepositoryError:
-    """The error for what EvoGit did not make."""
     found = "something else"
     with suppress(OSError):
         mode = path.lstat().st_mode

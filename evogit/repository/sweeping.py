@@ -55,9 +55,8 @@ class Swept(Struct, frozen=True, kw_only=True):
 def sweep(repo: pygit2.Repository, common: Path, given_up: Collection[str]) -> Swept:
     """Remove what nothing holds of these evidence trees and of old chains of `keep`.
 
-    Raises:
-        RepositoryError: objects are missing, so that it cannot be known what is held, or some are kept elsewhere;
-            nothing is removed then.
+    Raises RepositoryError: objects are missing, so that it cannot be known what is held, or some are kept elsewhere;
+    nothing is removed then.
     """
     check_links(common)
     until = time.time() - GRACE
@@ -86,8 +85,7 @@ def sweep(repo: pygit2.Repository, common: Path, given_up: Collection[str]) -> S
 def check_links(common: Path) -> None:
     """Refuse folders of objects that a link leads to, as what lies there may be another repository's; of refs, too.
 
-    Raises:
-        RepositoryError: naming the link.
+    Raises RepositoryError: naming the link.
     """
     folder = common / "objects"
     fixed = (folder, *sorted(folder.iterdir()), folder / "info" / "commit-graphs", common / "logs")
@@ -101,11 +99,7 @@ def check_links(common: Path) -> None:
 
 
 def _remove(common: Path, names: Iterable[str]) -> None:
-    """Remove loose objects, through no link although somebody makes one just now.
-
-    Raises:
-        OSError: there is one, or something cannot be removed.
-    """
+    """Remove loose objects, through no link although somebody makes one just now."""
     objects = os.open(common / "objects", FOLDER_FLAGS)
     try:
         for name in names:
@@ -165,7 +159,6 @@ def _lines(common: Path, *arguments: str) -> Iterator[str]:
 
 
 def _kinds(common: Path) -> dict[str, str]:
-    """Every object of the repository, and what it is."""
     told = "--batch-check=%(objectname) %(objecttype)"
     rows = (line.partition(" ") for line in _lines(common, "cat-file", "--batch-all-objects", "--unordered", told))
     return {name: kind for name, _, kind in rows if name}
@@ -177,7 +170,6 @@ def _is_link(repo: pygit2.Repository, name: str) -> bool:
 
 
 def _content(repo: pygit2.Repository, roots: Iterable[str], among: Collection[str]) -> set[str]:
-    """The trees and files in some trees and commits, as far as they are among some objects."""
     found, todo = set[str](), list(roots)
     while todo:
         for name in _trees_and_files(repo, todo.pop()):
@@ -211,7 +203,6 @@ def _with_what_has_them(repo: pygit2.Repository, ours: Collection[str], some: se
 
 
 def _links(repo: pygit2.Repository, name: str) -> Iterator[str]:
-    """What a commit comes from, and what a tag names."""
     found = read_object(repo, name)
     if isinstance(found, pygit2.Commit):
         yield from map(str, found.parent_ids)
@@ -247,14 +238,12 @@ class Thinner(Struct, frozen=True, kw_only=True):
     def thin(self, gone: Collection[str], why: str) -> None:
         """Let go of the evidence trees `gone`; `why`, a line, says what was asked.
 
-        Raises:
-            RepositoryError: the chain of `keep` is damaged.
+        Raises RepositoryError: the chain of `keep` is damaged.
         """
         refs.retry(partial(self._tell, gone, why))  # first: what is gone is known to be
         refs.retry(partial(self._rewrite, frozenset(gone)))
 
     def _tell(self, gone: Collection[str], why: str) -> bool:
-        """Add to the ref that says what is gone."""
         ref = f"refs/evogit/{self.run}/thinned/{self.host}"
         tip = refs.target(self.repo, ref)
         known = {*gone, *Keeping(self.repo, self.run).listed(tip)}

@@ -69,7 +69,6 @@ class _Remembered(dict[Key, Value]):
         self._held = 0
 
     def keep(self, key: Key, value: Value, weight: int) -> Value:
-        """Remember a value, unless it is too heavy by itself; gives it back."""
         if self._held + weight > self._most:
             self.clear()
             self._held = 0
@@ -97,7 +96,6 @@ class Trees:
         return self._below(tree, "")
 
     def _below(self, tree: str, prefix: str) -> tuple[TreeEntry, ...]:
-        """The listing of a folder."""
         found = self._listed.get((tree, prefix))
         if found is None:
             found = self._list(tree, prefix)
@@ -226,8 +224,7 @@ class Trees:
     def refuse_twins(self, before: str, after: str) -> None:
         """Refuse what is new in `after` if it differs from something else there only in case, as merges bring about.
 
-        Raises:
-            UnfitChangeError: naming it; macOS and Windows could hold only one of the two.
+        Raises UnfitChangeError: naming it; macOS and Windows could hold only one of the two.
         """
         whole = self._tree(after)
         fresh = [new.path for old, new in self.differences(before, after) if old is None and new is not None]
@@ -246,11 +243,9 @@ class Trees:
     ) -> str:
         """The id of the tree `base` (None: empty) with `changes` applied: path -> content, or None to delete.
 
-        A changed file keeps its mode unless `modes` names one; a new one is a plain file.
-
-        Raises:
-            UnfitChangeError: for an unsafe path, one to delete that is not there, one that is a link or a submodule,
-                or one that differs from another only in case.
+        A changed file keeps its mode unless `modes` names one; a new one is a plain file. Raises UnfitChangeError: for
+        an unsafe path, one to delete that is not there, one that is a link or a submodule, or one that differs from
+        another only in case.
         """
         for path in changes:
             check_path(path)
@@ -269,8 +264,7 @@ class Trees:
     def with_entries(self, base: str, entries: Mapping[str, tuple[int, str] | None]) -> str:
         """The id of the tree `base` with files of any kind put in their places: path -> mode and blob, None for none.
 
-        Raises:
-            UnfitChangeError: for a path that no tree can hold.
+        Raises UnfitChangeError: for a path that no tree can hold.
         """
         if not entries:
             return base
@@ -356,8 +350,7 @@ def deltas(repo: pygit2.Repository, old: str, new: str) -> list[pygit2.DiffDelta
 def deltas_of(diff: pygit2.Diff) -> list[pygit2.DiffDelta]:
     """What is in a diff, every path checked before anything looks at it.
 
-    Raises:
-        UnfitChangeError: one of the paths is none that Git makes.
+    Raises UnfitChangeError: one of the paths is none that Git makes.
     """
     found = list(diff.deltas)
     for delta in found:

@@ -29,14 +29,15 @@ class Adoption(Struct, frozen=True):
 async def adopt(found: ForeignTask, folder: Path, provider: str, *, outside: bool) -> Adoption:
     """Write the task to `folder`, evaluated from outside if the seed's score is the same there as beside the candidate.
 
-    Without `outside` its evaluator is not run outside the sandbox, not even to compare.
-
-    Raises:
-        EvoGitError: the task or the sandbox cannot be used at all.
+    Without `outside` its evaluator is not run outside the sandbox, not even to compare. Raises EvoGitError: the task or
+    the sandbox cannot be used at all.
     """
     with tempfile.TemporaryDirectory(prefix="evogit-adopt-") as scratch:
         inside = await _judged(found, Path(scratch) / "inside" / found.name, provider, outside=False)
-        why = found.why_inside if not found.outside else _missing(found)
+        lacks = [name for name in found.requirements if not any(importlib.metadata.distributions(name=name))]
+        why = found.why_inside if not found.outside else ""
+        if found.outside and lacks:
+            why = f"the evaluator needs packages that are not here (pip install {' '.join(lacks)})"
         if not why and not outside:
             why = "its evaluator would run outside the sandbox, with your rights; read it, then adopt with --outside"
         kept = inside
@@ -46,13 +47,7 @@ async def adopt(found: ForeignTask, folder: Path, provider: str, *, outside: boo
     return Adoption(load_task(folder), kept, why)
 
 
-def _missing(found: ForeignTask) -> str:
-    lacks = [name for name in found.requirements if not any(importlib.metadata.distributions(name=name))]
-    return f"the evaluator needs packages that are not here (pip install {' '.join(lacks)})" if lacks else ""
-
-
 async def _tried(found: ForeignTask, folder: Path, provider: str, inside: SeedEvaluation) -> tuple[SeedEvaluation, str]:
-    """The seed evaluated from outside, and why that does not count; empty where it does."""
     try:
         outside = await _judged(found, folder, provider, outside=True)
     except EvoGitError as error:

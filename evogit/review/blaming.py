@@ -41,15 +41,12 @@ def blame(repository: Repository, history: History, commit: str, path: str) -> l
 
 
 class _Files:
-    """One file in the candidates of a run."""
-
     def __init__(self, repository: Repository, history: History, path: str) -> None:
         self._repository = repository
         self._history = history
         self._path = path
 
     def blob(self, commit: str) -> str | None:
-        """Its content in a candidate."""
         files = self._repository.trees.lazily(self._history.phylogeny[commit].tree, self._path.__eq__)
         return files.entries[self._path].blob if self._path in files else None
 
@@ -111,7 +108,6 @@ def contained_steps(
 
 
 def _authors(repository: Repository, history: History, candidate: Candidate, base: Candidate) -> set[str]:
-    """Who brought the lines that the candidate has and the base has not, and its files that are no text."""
     before, after = (repository.trees.lazily(each.tree, lambda _: True) for each in (base, candidate))
     found = set[str]()
     for path in repository.changed_paths(base.tree, candidate.tree):
@@ -128,15 +124,9 @@ def _authors(repository: Repository, history: History, candidate: Candidate, bas
 
 
 def _bringers(repository: Repository, history: History, candidate: Candidate, path: str) -> set[str]:
-    """Those from whom the candidate has a file as a whole."""
-    graph = history.phylogeny
-
-    def blob(commit: str) -> str | None:
-        files = repository.trees.lazily(graph[commit].tree, path.__eq__)
-        return files.entries[path].blob if path in files else None
-
+    blob = _Files(repository, history, path).blob
     wanted = blob(candidate.commit)
-    family = {candidate.commit, *graph.ancestors(candidate.commit)}
+    family = {candidate.commit, *history.phylogeny.ancestors(candidate.commit)}
     having = {each for each in family if blob(each) == wanted}
     return {each for each in having if not having & {*history.origins(each)}}
 
@@ -157,7 +147,6 @@ def _removers(
 
 
 def _common(counters: list[Counter[tuple[str, bytes]]]) -> Counter[tuple[str, bytes]]:
-    """What all have, but for lines without a word."""
     found = counters[0] if counters else Counter[tuple[str, bytes]]()
     for each in counters[1:]:
         found = found & each

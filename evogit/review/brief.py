@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from evogit.agents import coder
 from evogit.agents.briefs import briefing
@@ -13,9 +13,6 @@ from evogit.core import Candidate, Entry, Event, Proposed, RefusedError, RunStar
 from evogit.history import History
 from evogit.history.context import screened
 from evogit.repository import Repository
-
-if TYPE_CHECKING:
-    from evogit.config import Task
 
 Reader = Literal["editor", "coder", "program"]
 
@@ -39,8 +36,7 @@ def written_brief(
 ) -> briefing.Written:
     """What an agent would be told to improve `parent`, in `context` tokens at most.
 
-    Raises:
-        RefusedError: the run's candidates were measured by other metrics than the task's.
+    Raises RefusedError: the run's candidates were measured by other metrics than the task's.
     """
     if (
         history.started
@@ -59,8 +55,7 @@ def written_brief(
 def beginning(repository: Repository, task: Task, run: str) -> History:
     """A run with the commit at HEAD as its seed, not evaluated yet; nothing is journalled.
 
-    Raises:
-        NotFoundError: there is no commit yet.
+    Raises NotFoundError: there is no commit yet.
     """
     seed = repository.head()
     started = RunStarted(

@@ -111,10 +111,8 @@ async def judge_seed(
     """Evaluate the task's seed on each split in turn, on inputs that everybody can make, so that it repeats anywhere.
 
     `again`: on train, or else the first of them, its repeats too; where the task has none, twice more the same.
-    `break_it`: there a copy of the seed that is broken, too.
-
-    Raises:
-        EvoGitError: when the evaluator or the sandbox cannot be used at all.
+    `break_it`: there a copy of the seed that is broken, too. Raises EvoGitError: when the evaluator or the sandbox
+    cannot be used at all.
     """
     with tempfile.TemporaryDirectory(prefix="evogit-check-") as folder:
         repository, tree = seed_of(task, Path(folder) / "seed")
@@ -152,7 +150,6 @@ async def _twice(evaluate: Evaluate, repeat: int) -> list[tuple[Evaluation, Evid
 
 
 async def _evaluated(task: Task, evaluate: Evaluate, look: bool) -> list[tuple[Evaluation, Evidence]]:
-    """The seed's evaluation, and those that tell whether it comes out alike each time, two at a time as in a run."""
     again = range(1, 1 + max(task.repeats, AGAIN)) if task.repeats else [0] * AGAIN
     if not look:
         return [await evaluate()]
@@ -206,7 +203,6 @@ ABSENT = {
 
 
 def _admitted(task: Task, judged: SeedEvaluation) -> list[str]:
-    """What an evaluator of another system says went wrong though it gives a score."""
     if not judged.evaluation.ok or not is_scored(task):
         return []
     text = "\n".join([*judged.evidence.feedback.values(), judged.evidence.stderr.decode(errors="replace")])
@@ -215,7 +211,6 @@ def _admitted(task: Task, judged: SeedEvaluation) -> list[str]:
 
 
 def _absent(task: Task, provider: str, said: str) -> str:
-    """What a sandbox does not have that errors speak of: a sentence, or none."""
     if module := re.search(r"No module named '([\w.]+)'", said):
         if (system := module[1].partition(".")[0]) in STAND_INS:
             return (
@@ -242,7 +237,6 @@ def _absent(task: Task, provider: str, said: str) -> str:
 
 
 def _unsteady(task: Task, judged: SeedEvaluation) -> list[str]:
-    """Failures now and then; noise of which the task says nothing."""
     split, metric = judged.evaluation.split, task.primary.name
     if judged.flaky:
         return [f"{split}: {flaky(task, judged)}"]
@@ -349,7 +343,6 @@ PROGRAM = re.compile(r"No such file or directory: '([\w+-]+)'")
 
 
 def _lacking(provider: str, said: str) -> str:
-    """How a program or a package comes into this sandbox: sentences."""
     found = MISSING.search(said) or PROGRAM.search(said)
     end = "Nothing of your home is there, nor what Git ignores."
     if provider == "docker":
@@ -385,14 +378,12 @@ def _wrong_baselines(task: Task, judged: SeedEvaluation) -> list[str]:
     said = []
     for metric in task.metrics:
         value, noise = values[metric.name], scores.margin("seed", None, metric.name) or 0.0
-        if metric.baseline is not None and not _near(metric.baseline, value, noise):
-            within = f", give or take {noise:.3g}" if noise and math.isfinite(noise) else ""
-            said.append(
-                f"metrics.{metric.name}.baseline is {metric.baseline:g}, but the seed measures {value:.6g} on train"
-                f"{within}; write that into {_file(task)}"
-            )
+        baseline = metric.baseline
+        if baseline is None or abs(baseline - value) <= noise or math.isclose(baseline, value, rel_tol=CLOSE):
+            continue
+        within = f", give or take {noise:.3g}" if noise and math.isfinite(noise) else ""
+        said.append(
+            f"metrics.{metric.name}.baseline is {metric.baseline:g}, but the seed measures {value:.6g} on train"
+            f"{within}; write that into {_file(task)}"
+        )
     return said
-
-
-def _near(baseline: float, value: float, noise: float) -> bool:
-    return abs(baseline - value) <= noise or math.isclose(baseline, value, rel_tol=CLOSE)

@@ -34,6 +34,9 @@ class Deed(Struct, frozen=True):
 
 _VALUE = re.compile(r"@[^+]*")
 
+COUNTS = ("proposals", "candidates", "valid", "improved", "records")
+"""What is counted of a group."""
+
 
 def _operators(operator: str, ways: str) -> tuple[str, ...]:
     return tuple(f"{operator} ({way})" for way in dict.fromkeys(ways.split("+")) if way) or (operator,)
@@ -71,16 +74,16 @@ class Contribution:
     def add(self, other: Contribution, share: float = 1.0) -> None:
         """Count what came of others, too, with a share of what they gained; what was spent stays."""
         self.gained += other.gained * share
-        for key in ("proposals", "candidates", "valid", "improved", "records"):
+        for key in COUNTS:
             setattr(self, key, getattr(self, key) + getattr(other, key))
         if other.best_step is not None:
             self.best_step = max(other.best_step, self.best_step or 0.0)
 
     def record(self, name: str) -> Record:
         """As JSON has it."""
-        counted = {key: getattr(self, key) for key in ("proposals", "candidates", "valid", "improved", "records")}
-        money = {key: getattr(self, key) for key in ("best_step", "gained", "dollars", "dollars_per_improvement")}
-        return {"name": name, **counted, **money, "calls": self.spent.calls, "tokens": self.spent.tokens}
+        keys = (*COUNTS, "best_step", "gained", "dollars", "dollars_per_improvement")
+        told = {key: getattr(self, key) for key in keys}
+        return {"name": name, **told, "calls": self.spent.calls, "tokens": self.spent.tokens}
 
 
 def contributions(history: History) -> dict[str, list[Record]]:
@@ -107,7 +110,6 @@ def contributions(history: History) -> dict[str, list[Record]]:
 
 
 def _by_agent(history: History, past: Mapping[tuple[str, str], str]) -> dict[tuple[str, str], Spending]:
-    """What each agent asked of models, by what it was then."""
     spent: dict[tuple[str, str], Spending] = {}
     for (_, engine, agent), effort in history.authors.efforts.items():
         who = agent, past.get((engine, agent), "")
@@ -117,7 +119,6 @@ def _by_agent(history: History, past: Mapping[tuple[str, str], str]) -> dict[tup
 
 
 def _by_deed(history: History, past: Mapping[tuple[str, str], str]) -> dict[Deed, Contribution]:
-    """What came of proposals that have all in common that can be told of them."""
     found: dict[Deed, Contribution] = {}
     wrote, records = history.authors.wrote, set(history.records)
     path = way(history, history.best) if history.best else ()
@@ -157,12 +158,12 @@ def _grouped(
 
 
 def _count(history: History, candidate: Candidate, row: Contribution) -> None:
-    """Count a candidate that comes from others."""
     row.proposals += 1
     row.candidates += 1
     known = standing(history, candidate.commit)
     if known.score is None:  # then it improves on nothing
-        row.valid += _was_valid(history, candidate)
+        former = last_evaluation(history, candidate) if history.former(candidate.commit) else None
+        row.valid += former is not None and former.ok  # before the task changed
         return
     row.valid += 1
     row.improved += known.origin is None or known.verdict == "better"
@@ -171,7 +172,6 @@ def _count(history: History, candidate: Candidate, row: Contribution) -> None:
 
 
 def _by_operator(history: History) -> dict[str, Spending]:
-    """What models were asked by moves of each operator; those whose end is not known are left out."""
     spent: dict[str, Spending] = {}
     operators = cache(_operators)
     for effort in history.authors.efforts.values():
@@ -188,9 +188,3 @@ def _ranked(found: dict[str, Contribution]) -> list[Record]:
         return -found[name].records, -found[name].improved, -found[name].candidates
 
     return [found[name].record(name) for name in sorted(found, key=rank)]
-
-
-def _was_valid(history: History, candidate: Candidate) -> bool:
-    """Whether the last evaluation of a candidate without fitness was ok: it may be one from before the task changed."""
-    evaluation = last_evaluation(history, candidate) if history.former(candidate.commit) else None
-    return evaluation is not None and evaluation.ok

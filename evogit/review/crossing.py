@@ -73,7 +73,6 @@ async def cross(
 
 
 def _crossings(repository: Repository, history: History) -> Crossings:
-    """Return what crosses candidates within the files that they may change."""
     started = history.started
     assert started is not None  # there are candidates
     return Crossings(

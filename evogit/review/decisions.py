@@ -29,8 +29,7 @@ class Effect(Struct, frozen=True, kw_only=True):
 def effect(history: History, decision: Decision) -> Effect:
     """What `decision` would change if it were made now.
 
-    Raises:
-        RefusedError: it cannot be made; the message says why.
+    Raises RefusedError: it cannot be made; the message says why.
     """
     if obstacle := _obstacle(history, decision):
         raise RefusedError(obstacle)
@@ -49,8 +48,7 @@ def effect(history: History, decision: Decision) -> Effect:
 def decide(run: StoredRun, decision: Decision) -> Entry:
     """Append the decision to the run's journal.
 
-    Raises:
-        RefusedError: it cannot be made, or no longer, after a decision meanwhile.
+    Raises RefusedError: it cannot be made, or no longer, after a decision meanwhile.
     """
     entry = run.journal.append(decision, unless=lambda: bool(_obstacle(run.history, decision)))
     if entry is None:
@@ -122,7 +120,6 @@ def _named(history: History, commit: str) -> str:
 
 
 def _obstacle(history: History, decision: Decision) -> str:
-    """Why the decision cannot be made, in one sentence; empty when it can."""
     if decision.kind == "undo":
         return _undo_obstacle(history, decision.undoes)
     if decision.kind == "guide":

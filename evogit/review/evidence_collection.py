@@ -75,8 +75,7 @@ class Collected(Struct, frozen=True, kw_only=True):
 def plan(repository: Repository, run: str, wish: Wish, older_than: float, now: float) -> Plan:
     """What would go of what this clone keeps, from entries that are so many days old; nothing is written.
 
-    Raises:
-        RepositoryError: a journal is damaged.
+    Raises RepositoryError: a journal is damaged.
     """
     entries, history = list[Entry](), History(run)
     repository.journal(run, entries.append)
@@ -107,7 +106,6 @@ def collect(repository: Repository, run: str, wish: Wish, older_than: float, now
 
 
 def _let_go(repository: Repository, made: Plan, why: str) -> None:
-    """Thin, and keep again what somebody journalled meanwhile."""
     later = list[Entry]()
     journal = repository.journal(made.run, later.append)
     known = len(later)
@@ -140,7 +138,13 @@ class _Choice:
         kept = keeping.read([mine] if mine else []).trees
         named = uses(self.entries)
         found = {tree: users for tree, users in named.items() if tree in kept}
-        gone = [tree for tree, users in found.items() if all(map(self._goes, users))]
+        chosen: tuple[Owner, ...] = ("failed candidates", "failed proposals")
+        chosen = chosen if self.wish == "failed" else (*chosen, "other candidates")
+        gone = [
+            tree
+            for tree, users in found.items()
+            if all(entry.time <= self.until and self._owner(entry) in chosen for entry in users)
+        ]
         out = set(gone)
         staying = self._shares({tree: users for tree, users in found.items() if tree not in out})
         return Plan(
@@ -156,7 +160,6 @@ class _Choice:
         )
 
     def _fresh_bytes(self, tree: str) -> int:
-        """Bytes of the files that no tree before had."""
         trees = self.repository.trees
         blobs = {entry.blob for entry in trees.entries(tree)} - self.counted
         self.counted |= blobs
@@ -173,7 +176,6 @@ class _Choice:
         }
 
     def _owner(self, entry: Entry) -> Owner:
-        """What the evidence of an entry is about."""
         match entry.event:
             case Proposed(candidate=commit) | Evaluated(candidate=commit):
                 if commit in self.lineages:
@@ -184,12 +186,6 @@ class _Choice:
                 return "failed proposals"
             case _:
                 return "advice and verdicts"
-
-    def _goes(self, entry: Entry) -> bool:
-        if entry.time > self.until:
-            return False
-        chosen = ("failed candidates", "failed proposals")
-        return self._owner(entry) in (chosen if self.wish == "failed" else (*chosen, "other candidates"))
 
 
 def lineages(history: History) -> set[str]:

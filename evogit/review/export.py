@@ -26,11 +26,8 @@ class Exported(Struct, frozen=True):
 def export(repository: Repository, candidate: Candidate, folder: Path) -> Exported:
     """Write the candidate's files into `folder`, which must be empty or absent.
 
-    Files come first and symbolic links last, so that nothing is ever written through a link; a link that leads out
-    of the folder is left out.
-
-    Raises:
-        RefusedError: the folder holds something already, or cannot be made.
+    Files come first and symbolic links last, so that nothing is ever written through a link; a link that leads out of
+    the folder is left out. Raises RefusedError: the folder holds something already, or cannot be made.
     """
     check_empty(folder)
     try:
@@ -58,7 +55,6 @@ def check_empty(folder: Path) -> None:
 
 
 def _reason(repository: Repository, entry: TreeEntry, files: Collection[str]) -> str:
-    """Why an entry is left out; empty when it is written."""
     try:
         check_path(entry.path)
     except UnfitChangeError:

@@ -46,9 +46,7 @@ def new_figure(width: float, height: float) -> Iterator[Figure]:
     """An empty figure, in inches, and our style while it is drawn.
 
     Matplotlib takes a `matplotlibrc` of the current folder, which may be a stranger's, and may have it run LaTeX.
-
-    Raises:
-        NotFoundError: matplotlib is not installed.
+    Raises NotFoundError: matplotlib is not installed.
     """
     try:
         from matplotlib.figure import Figure

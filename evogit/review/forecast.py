@@ -39,7 +39,6 @@ class Pace:
         self._history = history
 
     def _latest(self) -> list[Moment]:
-        """The last evaluations since an engine began, the newest first."""
         course = self._history.course
         latest = (course.moments[commit] for commit in islice(reversed(course.moments), REMEMBERED))
         return list(takewhile(lambda each: each.elapsed >= course.started, latest))

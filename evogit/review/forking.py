@@ -68,8 +68,7 @@ def _until(repository: Repository, origin: str, at: str, run: str) -> Fork:
 def make(repository: Repository, fork: Fork) -> None:
     """Let the new run begin; whatever becomes of the origin, it is whole.
 
-    Raises:
-        RefusedError: a run of that name was made meanwhile.
+    Raises RefusedError: a run of that name was made meanwhile.
     """
     tips = {entry.host: entry.id for entry in fork.entries}
     last = fork.entries[-1]
@@ -90,7 +89,6 @@ def _origin(repository: Repository, name: str | None) -> str:
 
 
 def _moment(history: History, entries: Sequence[Entry], at: str) -> Entry:
-    """The last entry that is taken over."""
     if at.startswith("@"):
         return _evaluations(history, entries, at)
     named = [entry for entry in entries if len(at) >= SHORTEST and entry.id.startswith(at.lower())]
@@ -114,7 +112,6 @@ def _evaluations(history: History, entries: Sequence[Entry], at: str) -> Entry:
 
 
 def _evaluated(history: History, entries: Sequence[Entry], commit: str) -> Entry:
-    """The entry with the first evaluation of a candidate that counts."""
     for entry in entries:
         match entry.event:
             case Evaluated(candidate=judged, evaluation=found) if judged == commit and found.counts:

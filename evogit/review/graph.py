@@ -137,7 +137,6 @@ class _Layout:
         self._reserved = trunk is not None  # the first lane, until its candidate comes: nothing is drawn there
 
     def place(self, row: Row) -> list[Cell]:
-        """Take in the next row and draw it."""
         above = self._drawn()
         arriving = [i for i, lane in enumerate(self._lanes) if lane and lane.parent == row.candidate.commit]
         here = arriving[0] if arriving else self._free(0, ())
@@ -146,7 +145,13 @@ class _Layout:
             self._lanes[i] = None
         self._lanes[here] = row.edges[0] if row.edges else None
         joined = {self._join(edge, here, arriving): edge for edge in row.edges[1:]}
-        cells = [_cell(*pair) for pair in zip_longest(above, self._drawn())]
+        cells = [
+            Cell(
+                (Way.UP if over else Way(0)) | (Way.DOWN if under else Way(0)),
+                broken=over is under and over is not None and not over.direct,
+            )
+            for over, under in zip_longest(above, self._drawn())
+        ]
         cells[here].node = True
         for there in sorted([*arriving[1:], *joined], key=lambda each: each in joined and joined[each].inspiration):
             _bridge(cells, here, there, dotted=there in joined and joined[there].inspiration)
@@ -158,7 +163,6 @@ class _Layout:
         return [None if i == 0 and self._reserved else lane for i, lane in enumerate(self._lanes)]
 
     def _join(self, edge: SkeletonEdge, here: int, arriving: Sequence[int]) -> int:
-        """The lane that leads to the second parent, a new one if need be."""
         for i, lane in enumerate(self._drawn()):
             if lane and lane.parent == edge.parent and i != here:
                 return i
@@ -172,11 +176,6 @@ class _Layout:
                 return i
         self._lanes.append(None)
         return len(self._lanes) - 1
-
-
-def _cell(above: SkeletonEdge | None, below: SkeletonEdge | None) -> Cell:
-    ways = (Way.UP if above else Way(0)) | (Way.DOWN if below else Way(0))
-    return Cell(ways, broken=above is not None and above is below and not above.direct)
 
 
 def _bridge(cells: list[Cell], here: int, there: int, *, dotted: bool) -> None:

@@ -57,11 +57,9 @@ def standing_record(known: Standing) -> Record:
 
 def gain_record(compared: Comparison | None) -> Record:
     """Return how much better one value is than another: positive is better, None if unknown."""
-    gain = None if compared is None else compared.gain
-    ends = None if compared is None else known_ends(compared.interval)
     return {
-        "gain": gain,
-        "gain_interval": ends,
+        "gain": compared.gain if compared else None,
+        "gain_interval": known_ends(compared.interval) if compared else None,
         "verdict": compared.verdict if compared else None,
         "side_by_side": not compared.apart if compared else None,
     }
@@ -105,6 +103,13 @@ def _edge_kind(child: Candidate, index: int) -> str:
     return "parent" if index == 0 else "graft" if child.operator == "graft" else "merge"
 
 
+COUNTS = (
+    *("evaluated", "failed", "cached", "duplicates", "failed_proposals", "proposals", "unanswered", "unusable"),
+    *("charged", "repeated", "repeated_seconds", "references", "reference_seconds"),
+)
+"""Counts of a run that its status tells under their own names."""
+
+
 def status_record(repository: Repository, history: History) -> Record:
     """How a run stands: what was asked and done, the best against the seed, where each agent is."""
     start, counts, closest = history.started, history.counts, gap(history, history.best)
@@ -119,16 +124,8 @@ def status_record(repository: Repository, history: History) -> Record:
         "metric": to_builtins(history.metric),
         "settings": dict(last_start(history)),
         "candidates": len(history.phylogeny),
-        **{key: getattr(counts, key) for key in ("evaluated", "failed", "cached", "duplicates", "failed_proposals")},
+        **{key: getattr(counts, key) for key in COUNTS},
         "nearly_the_same": counts.alike,
-        "proposals": counts.proposals,
-        "unanswered": counts.unanswered,
-        "unusable": counts.unusable,
-        "charged": counts.charged,
-        "repeated": counts.repeated,
-        "repeated_seconds": counts.repeated_seconds,
-        "references": counts.references,
-        "reference_seconds": counts.reference_seconds,
         "pending": len(history.pending),
         "best": _point(history, history.best),
         "seed": _point(history, history.seed),
@@ -137,7 +134,14 @@ def status_record(repository: Repository, history: History) -> Record:
         "gap_closed": closest.share if closest else None,
         "gap": closest.left if closest else None,
         "front": front_record(history),
-        "agents": [_agent(history, name) for name in agents(history)],
+        "agents": [
+            {
+                "name": name,
+                "ref": agent_ref(history, name) if history.started and has_ref(name) else None,
+                "commit": history.head(name) if history.seed else None,
+            }
+            for name in agents(history)
+        ],
         "contributions": contributions(history),
         "choices": choices(history),
         "spending": spending_record(history),
@@ -153,7 +157,6 @@ def status_record(repository: Repository, history: History) -> Record:
 
 
 def _gains(history: History) -> Record | None:
-    """Return how the best compares with the seed, on the split that ranks and on the holdout."""
     best, seed = history.best, history.seed
     if best is None or seed is None or best == seed:
         return None
@@ -172,11 +175,6 @@ def _point(history: History, commit: str | None) -> Record | None:
         "holdout": dict(holdout.metrics) if holdout and holdout.ok else None,
         "holdout_interval": known_ends(history.interval(commit, "holdout")),
     }
-
-
-def _agent(history: History, name: str) -> Record:
-    ref = agent_ref(history, name) if history.started and has_ref(name) else None
-    return {"name": name, "ref": ref, "commit": history.head(name) if history.seed else None}
 
 
 HOW = {
@@ -224,17 +222,15 @@ def _values(history: History, commit: str, split: str | None = None) -> dict[str
 def _volume(
     history: History, metrics: tuple[Metric, ...], commits: list[str], split: str | None = None
 ) -> float | None:
-    known = [_values(history, commit, split) for commit in (history.seed or "", *commits)]
-    seed, *others = [_better_up(metrics, values) if values else None for values in known]
-    points = [each for each in others if each is not None]
+    def upward(commit: str) -> list[float] | None:
+        """The values such that more is better; None where one is missing."""
+        values = _values(history, commit, split) or {}
+        complete = all(metric.name in values for metric in metrics)
+        return [metric.sign * values[metric.name] for metric in metrics] if complete else None
+
+    seed = upward(history.seed or "")
+    points = [each for each in map(upward, commits) if each is not None]
     return hypervolume(points, seed) if seed and points else None
-
-
-def _better_up(metrics: tuple[Metric, ...], values: dict[str, float]) -> list[float] | None:
-    """The values such that more is better; None where one is missing."""
-    if any(metric.name not in values for metric in metrics):
-        return None
-    return [metric.sign * values[metric.name] for metric in metrics]
 
 
 WORK = 1_000_000

@@ -41,8 +41,7 @@ def strengths_of(history: History) -> Strengths:
 def next_pair(history: History, rng: random.Random, skipped: Collection[frozenset[str]] = ()) -> tuple[str, str]:
     """The pair whose comparison tells most, of those that can be the best by what is known; no pair that is `skipped`.
 
-    Raises:
-        NotFoundError: there is none.
+    Raises NotFoundError: there is none.
     """
     strengths = strengths_of(history)
     valid = [each.commit for each in standings(history, margins=False)]

@@ -126,10 +126,8 @@ async def measure(
 ) -> list[SplitTrial]:
     """Evaluate the target and the result on a run's split, and on the holdout if there is one.
 
-    Hidden files, and the seed to compare with, are the target's.
-
-    Raises:
-        EvoGitError: when the evaluator or the sandbox cannot be used at all.
+    Hidden files, and the seed to compare with, are the target's. Raises EvoGitError: when the evaluator or the sandbox
+    cannot be used at all.
     """
     base = await packed_seed(repository, landing.tip_tree, task)
     changed, removed = repository.trees.changes(landing.tip_tree, landing.tree, task.is_visible)
@@ -189,9 +187,8 @@ def objections(metric: Metric, trials: Sequence[SplitTrial]) -> list[str]:
 def land(run: StoredRun, landing: Landing, message: str, reason: str, *, squash: bool) -> Entry:
     """Write the commit (a merge, or with `squash` one commit on the target), journal it, and make the branch.
 
-    Raises:
-        RefusedError: the target moved since it was measured, the branch is checked out, or Git does not know the
-            person.
+    Raises RefusedError: the target moved since it was measured, the branch is checked out, or Git does not know the
+    person.
     """
     repository = run.repository
     if repository.target(landing.target) != landing.tip:
@@ -250,7 +247,6 @@ def follow_undo(repository: Repository, history: History, undoes: str) -> str:
 
 
 def _target(repository: Repository, onto: str | None) -> tuple[str, str]:
-    """The branch to land on, and its commit."""
     branches = repository.branches
     ref = HEADS + onto.removeprefix(HEADS) if onto else branches.current()
     if ref is None:
@@ -280,7 +276,6 @@ def _check_replaced(repository: Repository, history: History, branch: str) -> No
 async def _merged(
     repository: Repository, history: History, candidate: Candidate, tip: str, known: Collection[str]
 ) -> str:
-    """The tree of the target with what the candidate changes since the youngest of the `known` ones."""
     base = max((history.phylogeny[each] for each in known), key=lambda each: each.number)
     draft = repository.merger.draft(*map(repository.tree_of, (base.commit, tip, candidate.commit)))
     if conflicts := draft.unsettled:

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from evogit.core import Metric
 from evogit.history import History
-from evogit.history.standing import Comparison
 from evogit.repository import Repository, clean, clean_title, inert_markdown
 from evogit.review.blaming import ContainedStep, contained_steps
 from evogit.review.landing import Landing, SplitTrial
@@ -37,8 +36,9 @@ class LandingText(Struct, frozen=True, kw_only=True):
     trailers: str
 
     def message(self, *, squash: bool) -> str:
-        """The commit's message."""
-        return f"{self.headline(squash=squash)}\n\n{_wrapped(self.body)}\n\n{self.trailers}\n"
+        """The commit's message, its long lines broken, each as far to the right as it began."""
+        body = "\n".join(map(_broken, self.body.splitlines()))
+        return f"{self.headline(squash=squash)}\n\n{body}\n\n{self.trailers}\n"
 
     def headline(self, *, squash: bool) -> str:
         """The commit's title."""
@@ -69,25 +69,21 @@ def describe(
 
 
 def _parts(history: History, steps: Sequence[ContainedStep], trials: Sequence[SplitTrial], goal: str) -> Iterator[str]:
-    """Paragraphs of the body."""
-    yield from _about_the_whole(steps, goal)
-    yield "\n".join(_measured(history, trials))
-    if steps[1:]:
-        yield "Steps, each with its gain when it was made:"
-        told = _largest(history.metric, steps)
-        yield from (_told(history.metric, step) for step in steps if step in told)
-        if rest := len(steps) - len(told):
-            yield f"And {rest} more step{'s' * (rest > 1)} that gained less."
-    if any(trial.after.judged == "inside" for trial in trials):
-        yield "The score was computed within the candidate's reach (judged: inside)."
-
-
-def _about_the_whole(steps: Sequence[ContainedStep], goal: str) -> Iterator[str]:
-    """Of one step why it was made, of several what all were for."""
     if not steps[1:]:
         yield steps[0].reason
     elif goal and goal != first_sentence(goal):
         yield f"Goal: {opening(goal)}"
+    yield "\n".join(_measured(history, trials))
+    if steps[1:]:
+        yield "Steps, each with its gain when it was made:"
+        told = _largest(history.metric, steps)
+        for step in (step for step in steps if step in told):
+            reason = (f"  {line}".rstrip() for line in step.reason.splitlines())
+            yield "\n".join([f"- {step.title}{_gained(history.metric, step)}", *reason])
+        if rest := len(steps) - len(told):
+            yield f"And {rest} more step{'s' * (rest > 1)} that gained less."
+    if any(trial.after.judged == "inside" for trial in trials):
+        yield "The score was computed within the candidate's reach (judged: inside)."
 
 
 def _title(metric: Metric, steps: Sequence[ContainedStep], trials: Sequence[SplitTrial], goal: str) -> str:
@@ -108,8 +104,6 @@ def _title(metric: Metric, steps: Sequence[ContainedStep], trials: Sequence[Spli
 
 
 def _largest(metric: Metric, steps: Sequence[ContainedStep]) -> list[ContainedStep]:
-    """The steps that gained most, the largest first; those of unknown gain are the last."""
-
     def gain(step: ContainedStep) -> float:
         return step.compared.gain if step.compared else -math.inf
 
@@ -120,7 +114,6 @@ def _largest(metric: Metric, steps: Sequence[ContainedStep]) -> list[ContainedSt
 
 
 def _measured(history: History, trials: Sequence[SplitTrial]) -> Iterator[str]:
-    """A line for each metric and split: the value before, after, and how much that is."""
     primary = history.metric.name
     metrics = {each.name: each for each in history.started.metrics} if history.started else {}
     for trial in trials:
@@ -128,7 +121,9 @@ def _measured(history: History, trials: Sequence[SplitTrial]) -> Iterator[str]:
         for name in sorted(names, key=lambda name: (name != primary, name)):
             metric = metrics.get(name)
             compared = trial.compared(metric) if metric else None
-            remarks = _remarks(compared) if compared else []
+            remarks = [compared.relative] if compared and compared.relative else []
+            if compared and compared.verdict in ("within noise", "tied"):
+                remarks.append(compared.verdict)
             if name == primary and trial is trials[0]:
                 remarks.append("higher is better" if history.metric.sign > 0 else "lower is better")
             values = f"{_value(trial, 0, name)} -> {_value(trial, 1, name)}"
@@ -143,14 +138,9 @@ def _value(trial: SplitTrial, side: int, name: str) -> str:
     if name not in evaluation.metrics:
         return evaluation.status
     margin = trial.margins[name][side] if name in trial.margins else 0.0
-    return f"{_rounded(evaluation.metrics[name], margin)}{_give(margin)}"
-
-
-def _rounded(value: float, margin: float) -> str:
-    """A value with no more decimals than its margin is told with."""
     if not margin or not math.isfinite(margin):
-        return f"{value:.6g}"
-    return f"{value:.{max(1 - math.floor(math.log10(margin)), 0)}f}"
+        return f"{evaluation.metrics[name]:.6g}{_give(margin)}"
+    return f"{evaluation.metrics[name]:.{max(1 - math.floor(math.log10(margin)), 0)}f}{_give(margin)}"
 
 
 def _give(margin: float) -> str:
@@ -158,12 +148,6 @@ def _give(margin: float) -> str:
 
 
 # --- steps --------------------------------------------------------------------------------------------------------
-
-
-def _told(metric: Metric, step: ContainedStep) -> str:
-    """An item of a list: title, gain, the author's reason."""
-    lines = [f"- {step.title}{_gained(metric, step)}"]
-    return "\n".join([*lines, *(f"  {line}".rstrip() for line in step.reason.splitlines())])
 
 
 def _gained(metric: Metric, step: ContainedStep) -> str:
@@ -176,20 +160,9 @@ def _gained(metric: Metric, step: ContainedStep) -> str:
     return f": {metric.name} {compared.verdict}"
 
 
-def _remarks(compared: Comparison) -> list[str]:
-    """Return how a value differs from the other one: its share, and whether that is noise."""
-    verdict = compared.verdict if compared.verdict in ("within noise", "tied") else ""
-    return [remark for remark in (compared.relative, verdict) if remark]
-
-
-def _wrapped(text: str) -> str:
-    """The text with its long lines broken, each as far to the right as it began."""
-    return "\n".join(_broken(line) for line in text.splitlines())
-
-
 def _broken(line: str) -> str:
-    begin = re.match(r"\s*(?:[-*] )?", line)
-    indent = " " * len(begin[0]) if begin else ""
     if len(line) <= WIDTH:
         return line
+    begin = re.match(r"\s*(?:[-*] )?", line)
+    indent = " " * len(begin[0]) if begin else ""
     return textwrap.fill(line, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

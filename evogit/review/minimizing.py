@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
@@ -65,9 +66,8 @@ class Minimized(Struct, frozen=True, kw_only=True):
 def check(context: RunContext, candidate: Candidate) -> Change:
     """The change that is to be minimised, from the seed to the candidate.
 
-    Raises:
-        RefusedError: the candidate is the seed, is not valid or pruned, cannot be taken apart, or would be evaluated in
-            another way than it was.
+    Raises RefusedError: the candidate is the seed, is not valid or pruned, cannot be taken apart, or would be evaluated
+    in another way than it was.
     """
     history, task = context.history, context.task
     short, seed = candidate.commit[:7], history.phylogeny[history.seed or ""]
@@ -175,7 +175,6 @@ class _Search:
         return trial.commit is not None and trial.commit not in self.history.pruned and self._is_as_good(trial.commit)
 
     def _is_as_good(self, commit: str) -> bool:
-        """Whether it is not worse than the candidate, beyond what noise explains."""
         return self.history.no_worse(commit, self.candidate.commit)
 
     async def _part(self, repository: Repository, smallest: str, change: Change, hunk: Hunk) -> Part:
@@ -187,17 +186,20 @@ class _Search:
         return Part(hunk, trial.value, measured=True, gain=gain)
 
     async def _try(self, change: Change, tried: Sequence[Sequence[Hunk]]) -> list[Trial]:
-        """Evaluate those that are not known yet, all or none.
-
-        Raises:
-            _NoneLeftError: these are more than the limit leaves.
-        """
-        trees = [_tree(change, hunks) for hunks in tried]
-        unknown = {tree: len(hunks) for tree, hunks in zip(trees, tried, strict=True) if tree and not self._known(tree)}
+        """Evaluate those that are not known yet, all or none."""
+        trees, unknown = list[str | None](), dict[str, int]()
+        for hunks in tried:
+            tree = None
+            with suppress(UnfitChangeError):
+                tree = change.tree(hunks)
+            trees.append(tree)
+            if tree and (not self._is_judged(tree) or self._is_doubtful(self.history.trees[tree])):
+                unknown[tree] = len(hunks)
         fresh = [tree for tree in unknown if not self._is_judged(tree)]
         if len(fresh) > self.left or (unknown and not self.left):
             raise _NoneLeftError
-        self._count(len(fresh))
+        self.left -= len(fresh)
+        self.judged += len(fresh)
         await together(self._evaluate(tree, amount, len(change.hunks)) for tree, amount in unknown.items())
         trials = []
         for tree, hunks in zip(trees, tried, strict=True):
@@ -206,10 +208,6 @@ class _Search:
             trials.append(Trial(len(hunks), commit, value, tree not in unknown))
             self.told(trials[-1])
         return trials
-
-    def _known(self, tree: str) -> bool:
-        """Whether nothing new would be learnt of it."""
-        return self._is_judged(tree) and not self._is_doubtful(self.history.trees[tree])
 
     def _is_judged(self, tree: str) -> bool:
         commit = self.history.trees.get(tree)
@@ -221,12 +219,7 @@ class _Search:
         too_few = history.scores.repeated(commit) < history.repeats and commit not in history.pruned
         return too_few and self._is_as_good(commit)
 
-    def _count(self, evaluations: int) -> None:
-        self.left -= evaluations
-        self.judged += evaluations
-
     async def _evaluate(self, tree: str, hunks: int, of: int) -> None:
-        """Make the tree a candidate if it is none, and evaluate it until nothing new would be learnt of it."""
         title = f"{MINIMIZE} {self.candidate.commit[:7]}: {hunks} of {of} hunks"
         bred = Bred(tree=tree, parents=(self.candidate.commit,), operator="mutation", strategy=MINIMIZE, title=title)
         if tree not in self.history.trees:
@@ -238,7 +231,8 @@ class _Search:
 
     async def _repeat(self, commit: str) -> None:
         while self.left and self._is_doubtful(commit):
-            self._count(1)
+            self.left -= 1
+            self.judged += 1
             await self.evaluations.finish(commit, repeat=1 + self.history.scores.latest(commit))
 
 
@@ -255,14 +249,6 @@ def _bringers(repository: Repository, history: History, candidate: Candidate, hu
 
     steps = [step for step, _ in way(history, candidate.commit)]
     return tuple(after.commit for before, after in pairwise(steps) if differs(before, after))
-
-
-def _tree(change: Change, hunks: Sequence[Hunk]) -> str | None:
-    """The tree with these hunks, None where there can be none."""
-    try:
-        return change.tree(hunks)
-    except UnfitChangeError:
-        return None
 
 
 # --- delta debugging ----------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from evogit.core import UsageError
@@ -86,29 +86,25 @@ def _best(axes: Axes, runs: Sequence[PlottedRun], axis: Axis, mean: bool) -> Non
 
 def _one(axes: Axes, run: PlottedRun, axis: Axis, colour: str) -> None:
     history = run.history
-    points = [(x, each) for each in run.moments if each.best and (x := _along(each, axis)) is not None]
+    along: dict[Axis, Callable[[TimelinePoint], float | None]] = {
+        "evaluations": lambda moment: moment.evaluations,
+        "seconds": lambda moment: moment.elapsed / 1000,
+        "dollars": lambda moment: moment.dollars,
+    }
+    points = [(x, str(each.best)) for each in run.moments if each.best and (x := along[axis](each)) is not None]
     if not points:
         raise UsageError(f"expected known {axis} of the run {history.run}, got none: prices are not known")
     times = [at for at, _ in points]
-    values = [_value(history, each) for _, each in points]
+    known = [history.fitness(best) for _, best in points]
+    values = [float("nan") if value is None else value for value in known]
     axes.step(times, values, color=colour, where="post", label=one_line(history.run, MAX_LABEL_CHARS))
-    around = [known_ends(history.interval(str(each.best))) for _, each in points]
+    around = [known_ends(history.interval(best)) for _, best in points]
     if any(pair and pair[0] != pair[1] for pair in around):
         low, high = zip(*[pair or (float("nan"),) * 2 for pair in around], strict=True)
         axes.fill_between(times, low, high, color=colour, alpha=0.15, linewidth=0, step="post")
 
 
-def _value(history: History, moment: TimelinePoint) -> float:
-    value = history.fitness(str(moment.best))
-    return float("nan") if value is None else value
-
-
-def _along(moment: TimelinePoint, axis: Axis) -> float | None:
-    return {"evaluations": moment.evaluations, "seconds": moment.elapsed / 1000, "dollars": moment.dollars}[axis]
-
-
 def _mean(axes: Axes, runs: Sequence[PlottedRun]) -> None:
-    """Of the values as they were then, run by run."""
     curves = [[each.value for each in run.moments if each.value is not None] for run in runs]
     if len(runs) < 2 or not all(curves):
         raise UsageError(f"expected two or more evaluated runs for a mean, got {sum(map(bool, curves))}")
@@ -123,7 +119,6 @@ def _mean(axes: Axes, runs: Sequence[PlottedRun]) -> None:
 
 
 def _lineage(axes: Axes, run: PlottedRun) -> None:
-    """The skeleton: score against evaluations, merges with both edges, the lineage of the best thick."""
     history, at = run.history, {each.candidate: each.evaluations for each in run.moments}
     values = {each: history.fitness(each) for each in skeleton(history) if each in at}
     place = {each: (at[each], value) for each, value in values.items() if value is not None}

@@ -45,8 +45,7 @@ def remains(repository: Repository, run: str) -> Remains:
 def remove(repository: Repository, run: str) -> Remains:
     """Remove all refs of a run, their logs, and its files in the Git directory; says what was removed.
 
-    Raises:
-        RefusedError: an engine came, or a branch was checked out meanwhile.
+    Raises RefusedError: an engine came, or a branch was checked out meanwhile.
     """
     engines = repository.engines(run)
     with engines.enter(join=False):  # so that none begins now
@@ -61,7 +60,6 @@ def remove(repository: Repository, run: str) -> Remains:
 
 
 def _found(repository: Repository, run: str) -> Remains:
-    """Everything of the run, the journals last: what is cut off can be done again as long as they are there."""
     below = repository.branches.below
     notes = {ref: commit for ref, commit in below("refs/notes/evogit/").items() if ref == f"refs/notes/evogit/{run}"}
     found = below(f"refs/heads/evogit/{run}/") | notes | below(f"refs/evogit/{run}/")

@@ -29,8 +29,7 @@ REASONS = 5
 def report_record(repository: Repository, history: History) -> Record:
     """Everything of `evogit status --json`, and what a person wants to know afterwards.
 
-    Raises:
-        NotFoundError: the run has not started.
+    Raises NotFoundError: the run has not started.
     """
     began, latest = history.span
     return {
@@ -63,13 +62,15 @@ def report_record(repository: Repository, history: History) -> Record:
 
 
 def _asked(history: History) -> Record:
-    """The task, the agents of the last start, and what people told them."""
     last = list(history.engines.values())[-1] if history.engines else None
     limits = ("target", "minutes", "patience", "confirmations")
     settings = dict(last.settings) if last else {}
     return {
         "goal": next((each.goal for each in reversed(history.engines.values()) if each.goal), ""),
-        "agents": [_spec(each) for each in settings.get("population", ())],
+        "agents": [
+            f"{each.get('kind')}{'@' * bool(each.get('model'))}{each.get('model') or ''}:{each.get('count', 1)}"
+            for each in settings.get("population", ())
+        ],
         **{name: settings.get(name) for name in ("selector", "split", "seed", "deterministic", "sandbox", *limits)},
         "provider": last.provider if last else None,
         "imported": last.imported if last else False,
@@ -79,20 +80,13 @@ def _asked(history: History) -> Record:
     }
 
 
-def _spec(spec: Record) -> str:
-    model = f"@{spec['model']}" if spec.get("model") else ""
-    return f"{spec.get('kind')}{model}:{spec.get('count', 1)}"
-
-
 def _judging(history: History) -> float:
-    """Seconds of wall clock that evaluations took, all together; those that were shared cost nothing."""
     known = ((each.commit, history.former(each.commit)) for each in history.phylogeny)
     before = (seconds(former) for commit, former in known if former and history.evaluation(commit) is None)
     return history.scores.seconds + sum(before)
 
 
 def _failures(history: History) -> Iterator[Evaluation]:
-    """The last evaluation of each candidate that failed, whatever the task was like then."""
     for candidate in history.phylogeny:
         evaluation = last_evaluation(history, candidate) if history.fitness(candidate.commit) is None else None
         if evaluation and evaluation.counts and not evaluation.ok:
@@ -128,7 +122,6 @@ def _changes(repository: Repository, history: History) -> list[Record]:
 
 
 def _evidence(history: History) -> Record | None:
-    """What the best's value depends on, for checking it."""
     evaluation = history.evaluation(history.best) if history.best else None
     if evaluation is None or history.best is None:
         return None
@@ -187,7 +180,6 @@ def remarks(history: History) -> list[str]:
 
 
 def _undeclared_noise(history: History) -> str:
-    """Return how a candidate came out otherwise when it was evaluated again, in a run of a task without repeats."""
     if history.stopped and history.stopped.again:
         return history.stopped.again
     if history.declared_repeats or not history.repeats:
@@ -201,7 +193,6 @@ def _undeclared_noise(history: History) -> str:
 
 
 def _moved(repository: Repository, history: History) -> list[str]:
-    """That the branch which is checked out went on since the run began."""
     branch = None if repository.created else repository.branches.current()
     tip = repository.target(branch) if branch else None
     if tip is None or history.seed is None or not repository.branches.contains(tip, history.seed):
@@ -266,14 +257,10 @@ def _steps(history: History, found: Sequence[StepEffect]) -> list[Record]:
             "backgrounds": each.backgrounds,
             "helped": each.helped,
             "gain": each.gain,
-            "interval": _interval(each),
+            "interval": known_ends(
+                None if each.gain is None or each.margin is None else (each.gain - each.margin, each.gain + each.margin)
+            ),
             "causal": each.causal,
         }
         for each in found
     ]
-
-
-def _interval(edge: StepEffect) -> list[float] | None:
-    if edge.gain is None or edge.margin is None or math.isinf(edge.margin):
-        return None
-    return [edge.gain - edge.margin, edge.gain + edge.margin]

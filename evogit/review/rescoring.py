@@ -36,8 +36,7 @@ class RescorePlan(Struct, frozen=True):
 def plan(context: RunContext) -> RescorePlan | None:
     """What there is to do, None when nothing changed that candidates are evaluated by.
 
-    Raises:
-        RefusedError: an engine is at work, or the seed is another one, of which no candidate descends.
+    Raises RefusedError: an engine is at work, or the seed is another one, of which no candidate descends.
     """
     history = context.history
     if history.seed is None:
@@ -97,7 +96,6 @@ async def _evaluate_seed(evaluations: Evaluations, history: History) -> Result:
 
 
 def _refuse_strays(context: RunContext, evaluations: Evaluations) -> None:
-    """Find invalid, without evaluating them, those that changed what the task protects now."""
     history, task = context.history, context.task
     seed = history.phylogeny[history.seed or ""].tree
     for commit in list(history.pending):
@@ -145,7 +143,6 @@ def _event(context: RunContext, *, by: str) -> TaskChanged:
 
 
 def _waiting(history: History) -> tuple[str, ...]:
-    """Those that were evaluated under an earlier task and wait for the next evaluation."""
     return tuple(commit for commit in history.pending if history.former(commit))
 
 

@@ -81,7 +81,6 @@ def _of_entry(path: str, old: TreeEntry | None, new: TreeEntry | None) -> Iterat
 
 
 def _of_lines(path: str, was: bytes, fresh: list[bytes]) -> Iterator[str]:
-    """What lines that are new in one file bring in."""
     known = {_module(line) for line in was.splitlines()}
     modules = [module for line in fresh if (module := _module(line)) and module not in known]
     if modules:

@@ -91,7 +91,8 @@ class RunList:
     def begin(self, repository: Repository, run: str) -> None:
         """This process works on a run. Raises OSError: the list cannot be written."""
         mine = ListedRun(repository=str(repository.path), run=run, pid=os.getpid())
-        self._change(lambda listed: [*(each for each in listed if not _same(each, mine)), mine])
+        at = (mine.repository, mine.run)
+        self._change(lambda listed: [*(each for each in listed if (each.repository, each.run) != at), mine])
 
     def end(self, repository: Repository, run: str, code: int) -> None:
         """This process ends with that exit code. Raises OSError: the list cannot be written."""
@@ -102,8 +103,7 @@ class RunList:
     def opened(self) -> list[tuple[ListedRun, Repository | RepositoryError]]:
         """All runs with their repositories, or why they cannot be read; those that are gone are dropped from the list.
 
-        Raises:
-            OSError: the list cannot be read or written.
+        Raises OSError: the list cannot be read or written.
         """
         found = [(each, each.open()) for each in self.runs()]
         gone = [each for each, repository in found if repository is None]
@@ -118,10 +118,6 @@ class RunList:
             draft = self._file.with_suffix(".draft")
             draft.write_bytes(msgspec.json.Encoder().encode_lines(change(self.runs())))
             draft.replace(self._file)
-
-
-def _same(one: ListedRun, other: ListedRun) -> bool:
-    return (one.repository, one.run) == (other.repository, other.run)
 
 
 class RunOverview(Struct, frozen=True, kw_only=True):

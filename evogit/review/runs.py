@@ -63,8 +63,7 @@ def own_names(history: History) -> dict[str, str]:
 def resolve(history: History, revision: str) -> Candidate:
     """The candidate that `best`, `seed`, an agent's name or an (abbreviated) id stands for.
 
-    Raises:
-        NotFoundError: it stands for none, or for several.
+    Raises NotFoundError: it stands for none, or for several.
     """
     if revision == "best":
         return history.phylogeny[_present(history.best, "no valid candidate yet, so there is no best")]

@@ -77,7 +77,6 @@ def sources_of(task: Task, evaluation: Evaluation, evidence: Evidence) -> list[M
 
 
 def _printed(feedback: Mapping[str, str]) -> dict[str, str]:
-    """The last lines of both streams."""
     text = "\n".join(feedback.values())
     found = {}
     for name, head in STREAMS.items():

@@ -30,8 +30,7 @@ PATIENCE = 30.0
 def inside(task: Task, files: Files, name: str) -> Iterator[Session]:
     """A session on a candidate's files as the evaluator would open it, but with a day's time.
 
-    Raises:
-        EvoGitError: when the sandbox `name` or what the task prepares cannot be had.
+    Raises EvoGitError: when the sandbox `name` or what the task prepares cannot be had.
     """
     task.check_trust(name)
     with closing(provider(name, replace(task.environment, exclusive=False), [task.folder, Path.cwd()])) as sandbox:
@@ -44,9 +43,7 @@ def shell(session: Session, *, terminal: bool, size: tuple[int, int], term: str)
     """Start a shell inside; a stream of frames to and from it, as sandbox/shell_server.py says.
 
     With `terminal` it has one if the sandbox can give it: of `size` (rows, columns) and the kind `term`, as in TERM.
-
-    Raises:
-        SandboxError: when it does not start.
+    Raises SandboxError: when it does not start.
     """
     server = helper("shell_server.py")
     wish = "terminal" if terminal else "pipes"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from msgspec import Struct
@@ -79,8 +80,7 @@ def inspect(repository: Repository, run: str) -> Report:
 def repair(repository: Repository, run: str) -> tuple[list[Finding], Report]:
     """Put right what can be without loss; what that was, and what is found then.
 
-    Raises:
-        RefusedError: an engine is at work.
+    Raises RefusedError: an engine is at work.
     """
     engines = repository.engines(run)
     with engines.enter(join=False):
@@ -122,7 +122,9 @@ class _Looking:
         elif not self.at_work:
             yield from self._follows()
         if not self.at_work:
-            yield from map(self._lock, self.repository.locks(self.run))
+            for ref in self.repository.locks(self.run):
+                said = f"{ref} has a lock that a dead process left"
+                yield Finding(part="locks", said=said, mend=partial(self.repository.break_lock, ref))
 
     # --- the truth ----------------------------------------------------------------------------------------------
 
@@ -161,7 +163,6 @@ class _Looking:
                 yield Finding(part="candidates", said=said, mend=mend)
 
     def _is_here(self, entry: Entry) -> bool:
-        """Whether what an entry names should be here: another clone's may not have been fetched."""
         return entry.host == self.repository.host or entry.host in self.hosts
 
     def _vouched(self, entries: Sequence[Entry]) -> bool:
@@ -220,21 +221,13 @@ class _Looking:
             for agent, before in adopted.items()
             if has_ref(agent)
         }
-        found = [self._branch(ref, *place) for ref, place in (places | best).items()]
-        yield from self._strayed([each for each in found if each], history)
-
-    def _branch(self, ref: str, expected: str, before: Iterable[str | None]) -> tuple[str, str, bool] | None:
-        """A ref that is elsewhere: its name, where it is, and whether it was right once; None where all is well."""
-        current = self.repository.target(ref)
-        if current == expected:
-            return None
-        return ref, current or "", current is None or current in set(before)
-
-    def _strayed(self, found: Sequence[tuple[str, str, bool]], history: History) -> Iterator[Finding]:
-        follow = Projections(self.repository, history).follow
-        behind = [ref.rpartition("/")[2] for ref, _, was_right in found if was_right]
-        for ref, current, was_right in found:
-            if was_right:
+        follow, behind = Projections(self.repository, history).follow, list[str]()
+        for ref, (expected, before) in (places | best).items():
+            current = self.repository.target(ref)
+            if current == expected:
+                continue
+            if current is None or current in before:
+                behind.append(ref.rpartition("/")[2])
                 continue
             held = self.repository.branches.checked_out(ref)
             if held or not (current in history.phylogeny or self.repository.branches.ours(current)):
@@ -267,13 +260,8 @@ class _Looking:
             said = f"the snapshot says otherwise than the journals: {', '.join(differing)}"
             yield Finding(part="snapshot", said=said, mend=file.forget)
 
-    def _lock(self, ref: str) -> Finding:
-        said = f"{ref} has a lock that a dead process left"
-        return Finding(part="locks", said=said, mend=lambda: self.repository.break_lock(ref))
-
 
 def _about(entries: Sequence[Entry]) -> str:
-    """Whose evidence it is."""
     event = entries[0].event
     about = f"of the move {event.move}" if isinstance(event, FailedProposal) else ""
     commit = getattr(event, "candidate", "") or getattr(event, "a", "")

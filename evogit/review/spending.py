@@ -83,19 +83,21 @@ class EarlierStarts(Struct, frozen=True):
         starts = [*reversed(history.engines.values())]
         if repository is None or not starts:
             return cls()
+
+        def asks(settings: Mapping[str, Any]) -> bool:
+            return bool(settings.get("panel")) or any(spec.get("model") for spec in settings.get("population", ()))
+
         own = [each.settings for each in starts if repository.trust.accepts(repository.keys.start(run, each))]
         if own:
-            return cls(own[0], own[0].get("agreed", ()), next(filter(_asks, own), {}))
+            return cls(own[0], own[0].get("agreed", ()), next(filter(asks, own), {}))
         engine = repr(one_line(starts[0].engine, NAME_CHARS))
         return cls(starts[0].settings, foreign=repository.keys.start(run, starts[0], "settings", engine))
 
     def claims(self, *, agents: bool, selector: bool) -> Iterator[Claim]:
         """Yield what the user must trust before the agents or the selector of a foreign start are taken over.
 
-        Each file of code is a claim of its own, about this file as it is.
-
-        Raises:
-            UsageError: a file that the start names cannot be read, or its path is not whole.
+        Each file of code is a claim of its own, about this file as it is. Raises UsageError: a file that the start
+        names cannot be read, or its path is not whole.
         """
         if self.foreign is None:
             return
@@ -108,10 +110,6 @@ class EarlierStarts(Struct, frozen=True):
             yield code_claim(kind, f"an agent that {self.foreign.effect} chose")
         if selector and is_own(code := str(self.last.get("selector", ""))):
             yield code_claim(code, f"the selector that {self.foreign.effect} chose")
-
-
-def _asks(settings: Mapping[str, Any]) -> bool:
-    return bool(settings.get("panel")) or any(spec.get("model") for spec in settings.get("population", ()))
 
 
 def used(history: History, limit: Total) -> float:
@@ -193,5 +191,4 @@ def choices(history: History) -> list[Record]:
 
 
 def _finite(value: float) -> float | None:
-    """As JSON has it: None where nothing is known."""
     return value if math.isfinite(value) else None

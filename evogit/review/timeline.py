@@ -75,8 +75,7 @@ def course(run: str, entries: Iterable[Entry]) -> Iterator[TimelinePoint]:
 def reached(repository: Repository, history: History, value: float) -> Record | None:
     """When the best was as good as `value` first, and what that took; None while it never was.
 
-    Raises:
-        RefusedError: the run ranks by verdicts on pairs.
+    Raises RefusedError: the run ranks by verdicts on pairs.
     """
     if history.strengths is not None:
         raise RefusedError("this run ranks by verdicts on pairs: strengths of now say nothing of what was known then")
@@ -140,7 +139,6 @@ def table(repository: Repository, history: History, chosen: set[str]) -> Iterato
 
 
 def _asked(history: History) -> dict[str, Spending]:
-    """What was asked of models for each candidate; of several that one move made, the first has it all."""
     found: dict[str, Spending] = {}
     for effort in history.authors.efforts.values():
         commit = getattr(effort.done, "candidate", None)

@@ -79,8 +79,7 @@ async def judge_work(
 ) -> tuple[Evaluation, Evidence]:
     """Evaluate the tree as a candidate bred from the tree `seed`.
 
-    Raises:
-        EvoGitError: when the evaluator or the sandbox cannot be used at all.
+    Raises EvoGitError: when the evaluator or the sandbox cannot be used at all.
     """
     files = await candidate_files(repository, task, seed, work.tree)
     async with Evaluator(task, provider=provider, jobs=1, drawing=drawing) as evaluator:
@@ -107,7 +106,6 @@ def _differences(
 
 
 def _look(folder: Path, path: str) -> _Found | None:
-    """What is there: a regular file, or a link, which is not followed; None for anything else."""
     try:
         about = (folder / path).lstat()
     except (FileNotFoundError, NotADirectoryError):

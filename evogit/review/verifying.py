@@ -52,8 +52,7 @@ class Verification(Struct, frozen=True, kw_only=True):
 def check_verifiable(history: History, candidates: Sequence[Candidate]) -> None:
     """Refuse what has no measured value to compare with.
 
-    Raises:
-        RefusedError: a candidate was never evaluated, or the task is judged by pairs.
+    Raises RefusedError: a candidate was never evaluated, or the task is judged by pairs.
     """
     if history.strengths is not None:
         raise RefusedError(
@@ -97,7 +96,6 @@ async def verify(
 
 
 def _recorded(history: History, commit: str, split: str) -> list[Evaluation]:
-    """The evaluations that are on record; under an earlier task, if there are none under the present one."""
     found = history.scores.each(commit, split)
     if len(found) == 1 and (whole := history.evaluation(commit, split)):
         found = [whole]  # at the pace of the run's beginning, where that counts
@@ -106,7 +104,6 @@ def _recorded(history: History, commit: str, split: str) -> list[Evaluation]:
 
 
 def _repeats(history: History, task: Task) -> int:
-    """Return how often a candidate is evaluated again; not where repeats of the run showed that scores are exact."""
     exact = history.declared_repeats and not history.repeats
     return 0 if exact else max(task.repeats, history.repeats)
 
@@ -119,7 +116,6 @@ def _compared(
     again: list[Evaluation],
     seeds: Sequence[Evaluation] = (),
 ) -> Verification:
-    """Put what is on record and what was found now side by side; `seeds` was measured in turns with the latter."""
     scores = history.scores.beside(candidate.commit, again[0].split, RECORDED)
     repeats = max(_repeats(history, task), len(recorded) - 1)
     scores.repeats = max(repeats, 2) if repeats else 0  # one repeat would call nothing better

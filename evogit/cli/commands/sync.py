@@ -16,7 +16,8 @@ from evogit.cli.terminal import Terminal
 from evogit.cli.text import count, escape
 from evogit.core import NotFoundError, RefusedError, RepositoryError
 from evogit.repository import Repository
-from evogit.repository.remote import Exchanged, shown
+from evogit.repository.person_git import shown
+from evogit.repository.remote import Exchanged
 from evogit.review import SCHEMA
 from evogit.text import one_line
 
