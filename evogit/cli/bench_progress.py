@@ -76,11 +76,10 @@ class BenchProgress:
         self._terminal.note(f"{escape(self._bench.bench_task.task.name)}: {text}", style)
 
 
-def race(terminal: Terminal, bench: Bench, jobs: int, *, keep: bool) -> dict[Order, BenchRun]:
+def race(terminal: Terminal, bench: Bench, jobs: int) -> dict[Order, BenchRun]:
     """Run what is missing, in worker processes; what is done is kept.
 
-    Raises:
-        KeyboardInterrupt: a signal came, and workers and folders were cleared away.
+    Raise KeyboardInterrupt if a signal came, and workers and folders were cleared away.
     """
 
     def end(number: int, frame: FrameType | None) -> None:
@@ -90,7 +89,7 @@ def race(terminal: Terminal, bench: Bench, jobs: int, *, keep: bool) -> dict[Ord
     alone = bench.bench_task.task.environment.exclusive  # there is one core for candidates
     before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
-        with progress.shown(), closing(bench.race(jobs=1 if alone else jobs, keep=keep)) as outcomes:
+        with progress.shown(), closing(bench.race(jobs=1 if alone else jobs)) as outcomes:
             for outcome in outcomes:
                 progress.take(outcome)
     finally:
@@ -102,8 +101,7 @@ def race(terminal: Terminal, bench: Bench, jobs: int, *, keep: bool) -> dict[Ord
 def race_paid(terminal: Terminal, bench: Bench, paid: Paid) -> dict[Order, BenchRun]:
     """Run what is missing with agents that ask models; the first signal ends the current run cleanly, a second at once.
 
-    Raises:
-        KeyboardInterrupt: a signal came; what is done is kept.
+    Raise KeyboardInterrupt if a signal came; what is done is kept.
     """
     progress = BenchProgress(terminal, bench)
     with progress.shown():

@@ -49,9 +49,7 @@ def typed(repository: Repository, command: str) -> str:
 def open_place(repo: str | None, name: str | None) -> Place:
     """The run that `-C` and `--name` mean, or the one here.
 
-    Raises:
-        NotFoundError: there is none.
-        UsageError: there are several.
+    Raise NotFoundError if there is none; UsageError if there are several.
     """
     repository = find_repository(repo)
     gc.disable()  # what is read stays until the command ends, and there is much of it
@@ -114,9 +112,8 @@ def _folder_to_run(task: Task, repo: str | None, name: str) -> Path:
 def run_of(task: str | None, repo: str | None, name: str | None) -> tuple[Task, Place]:
     """A task that a person named, or the one here, and the run of it that is there already.
 
-    Raises:
-        NotFoundError: there is no such task or run.
-        UsageError: the run's task is neither here nor in the gallery.
+    Raise NotFoundError if there is no such task or run; UsageError if the run's task is neither here nor in the
+    gallery.
     """
     if task is None:
         found, run = task_here(repo, name)
@@ -136,9 +133,8 @@ def run_of(task: str | None, repo: str | None, name: str | None) -> tuple[Task, 
 def task_here(repo: str | None, name: str | None) -> tuple[Task, str]:
     """The task of the repository that the person is in, and the name of the run: its evogit.toml, else its run's.
 
-    Raises:
-        UsageError: the run's task is neither there nor in the gallery.
-        NotFoundError: nor is the evogit.toml of a person's repository.
+    Raise UsageError if the run's task is neither there nor in the gallery; NotFoundError if nor is the evogit.toml of a
+    person's repository.
     """
     from evogit.adopt import find_task
     from evogit.config import load_repository_task  # with all of evaluation's words
@@ -177,8 +173,7 @@ def task_of(run: str, repo: str | None, named: str | None) -> Task:
 def task_context(task: str | None, repo: str | None, name: str | None) -> tuple[Task, Repository, History]:
     """Return the task that is meant, its repository, and the history of its run, which may be yet to begin.
 
-    Raises:
-        NotFoundError: there is no repository.
+    Raise NotFoundError if there is no repository.
     """
     from evogit.adopt import find_task
 
@@ -192,8 +187,7 @@ def task_context(task: str | None, repo: str | None, name: str | None) -> tuple[
 def seed_tree(task: Task, repository: Repository, history: History) -> str:
     """Return the tree that candidates start from: the run's seed, else HEAD.
 
-    Raises:
-        NotFoundError: neither is there.
+    Raise NotFoundError if neither is there.
     """
     if history.seed:
         return history.phylogeny[history.seed].tree

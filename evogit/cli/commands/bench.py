@@ -27,7 +27,6 @@ from evogit.cli.bench_progress import race, race_paid
 from evogit.cli.consent import confirm_costs
 from evogit.cli.options.agents import AgentOptions, AgentSetup, population, resolve_agents, with_agents
 from evogit.cli.options.shared import TASK, OutputPath, sandbox_option, with_terminal
-from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape
 from evogit.config import Task
@@ -64,10 +63,7 @@ FOLDER = OutputPath(file_okay=False)
 @click.option(
     "-n", "seeds", type=click.IntRange(1), default=10, show_default=True, metavar="K", help="Runs per method."
 )
-@retired_option("--first-seed", type=click.IntRange(0), default=0, instead="seeds begin at 0")
 @click.option("--split", default="train", show_default=True, metavar="NAME", help="The split that runs are ranked on.")
-@retired_option("--curve-of", "truth", default="", metavar="SPLIT", instead="runs are scored on --split")
-@retired_option("--count-repeats/--extra-repeats", default=True, instead="repeats count towards N")
 @click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="Runs at a time; default: one per core.")
 @click.option(
     "-o",
@@ -79,7 +75,6 @@ FOLDER = OutputPath(file_okay=False)
     metavar="DIR",
     help="For the results.",
 )
-@retired_option("--keep", is_flag=True, instead="repositories of runs are removed")
 @click.option("--proposals", type=int, metavar="N", help="Stop when agents that ask models made this many, in all.")
 @with_agents
 @sandbox_option
@@ -91,7 +86,6 @@ def bench(
     selectors: tuple[str, ...],
     jobs: int | None,
     out: Path,
-    keep: bool,
     asked: AgentOptions,
     **chosen: Any,
 ) -> None:
@@ -102,7 +96,7 @@ def bench(
     """
     own, lists = [text for text in named if "=" in text], [text for text in named if "=" not in text]
     compared = methods(filter(None, ",".join(lists or [ALL]).split(",")), selectors, own)
-    tasks = [_comparable(find_task(name), compared, chosen["split"], chosen["truth"]) for name in task]
+    tasks = [_comparable(find_task(name), compared, chosen["split"]) for name in task]
     if twice := {each.name for each in tasks if [other.name for other in tasks].count(each.name) > 1}:
         raise UsageError(f"expected tasks of different names, got {' and '.join(twice)} more than once")
     usual, compared = _populations(asked, compared)
@@ -112,20 +106,18 @@ def bench(
     benches = [_bench(each, compared, usual, out, chosen) for each in tasks]
     jobs = jobs or os.cpu_count() or 1
     if setup.asking:
-        found = [_paid(terminal, _only(benches), setup, jobs, keep=keep, yes=asked.yes)]
+        found = [_paid(terminal, benches, setup, jobs, yes=asked.yes)]
     else:
-        found = [findings(each, race(terminal, each, jobs, keep=keep)) for each in benches]
+        found = [findings(each, race(terminal, each, jobs)) for each in benches]
     _report(terminal, [each for each in found if each], out)
 
 
-def _comparable(task: Task, compared: Sequence[Method], split: str, truth: str) -> Task:
+def _comparable(task: Task, compared: Sequence[Method], split: str) -> Task:
     """A task on which these methods can be compared.
 
-    Raises:
-        UsageError: it lacks the split or something that a selector names, or is evaluated without numbers.
+    Raise UsageError if it lacks the split or something that a selector names, or is evaluated without numbers.
     """
-    for each in filter(None, (split, truth)):
-        task.check_split(each)
+    task.check_split(split)
     for method in compared:
         open_selector(method.selector, traits_of(task))
     if task.pairwise:
@@ -164,24 +156,20 @@ def _setup(asked: AgentOptions, populations: Sequence[tuple[AgentSpec, ...]], ch
 def _bench(
     task: Task, compared: tuple[Method, ...], usual: tuple[AgentSpec, ...], out: Path, chosen: dict[str, Any]
 ) -> Bench:
-    seeds = range(chosen["first_seed"], chosen["first_seed"] + chosen["seeds"])
-    common = {name: chosen[name] for name in ("evaluations", "split", "truth", "count_repeats", "sandbox")}
+    common = {name: chosen[name] for name in ("evaluations", "split", "sandbox")}
     return Bench(
         bench_task=BenchTask(task=task, agents=usual, **common),
         methods=compared,
-        seeds=seeds,
+        seeds=range(chosen["seeds"]),
         folder=out / "runs" / task.name,
     )
 
 
-def _only(benches: Sequence[Bench]) -> Bench:
+def _paid(terminal: Terminal, benches: Sequence[Bench], setup: AgentSetup, jobs: int, *, yes: bool) -> Findings | None:
+    """The bench with agents that ask models, after a person agreed to what the runs that are missing cost."""
     if len(benches) > 1:
         raise UsageError(f"expected one TASK where agents ask models, since you agree task by task, got {len(benches)}")
-    return benches[0]
-
-
-def _paid(terminal: Terminal, bench: Bench, setup: AgentSetup, jobs: int, *, keep: bool, yes: bool) -> Findings | None:
-    """The bench with agents that ask models, after a person agreed to what the runs that are missing cost."""
+    (bench,) = benches
     asking = [order for order in bench.missing(bench.done()) if bench.asks(order[0])]
     limits = setup.settings.ceilings
     agreed: tuple[str, ...] = ()
@@ -191,7 +179,7 @@ def _paid(terminal: Terminal, bench: Bench, setup: AgentSetup, jobs: int, *, kee
             terminal, replace(setup, settings=whole), bench.bench_task.task, None, History(""), yes=yes
         ).agreed
     allowance = BenchLimits(models=setup.models, programs=setup.programs, limits=limits, agreed=agreed)
-    done = race_paid(terminal, bench, Paid(bench, allowance, jobs=jobs, keep=keep))
+    done = race_paid(terminal, bench, Paid(bench, allowance, jobs=jobs))
     if missing := bench.missing(done):
         terminal.note(f"a limit is reached with {count(len(missing), 'run')} missing; a higher one goes on", "yellow")
     return findings(bench, done)

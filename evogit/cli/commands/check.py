@@ -224,11 +224,7 @@ def _check_uncommitted(
 
 
 def _announce(terminal: Terminal, work: Work, force: bool) -> None:
-    """Say what is evaluated and what is not.
-
-    Raises:
-        RefusedError: protected paths differ, and that was not allowed.
-    """
+    """Say what is evaluated and what is not. Raise RefusedError if protected paths differ, and that was not allowed."""
     if work.protected and not force:
         raise RefusedError(
             f"no candidate may change {_names(work.protected)}; put them back as the seed has them, or leave these "

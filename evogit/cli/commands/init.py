@@ -17,7 +17,6 @@ from evogit.cli.docker import docker_answers
 from evogit.cli.init_evaluation import judge, outcome, record, repeats_for, steady
 from evogit.cli.init_questions import Given, choose
 from evogit.cli.options.shared import sandbox_option, with_repo, with_terminal
-from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import escape
 from evogit.config import REPOSITORY_FILE, Task, load_repository_task
@@ -61,7 +60,6 @@ Agents   globs of paths, such as src/** lib/*.c
     metavar="GLOB",
     help="Files that agents are not shown. Repeatable.",
 )
-@retired_option("--excluded", multiple=True, metavar="GLOB", instead="write excluded in evogit.toml")
 @click.option("--command", metavar="CMD", help="The shell command that is measured: in the sandbox, in DIR.")
 @click.option("--tests", metavar="CMD", help="What must exit with 0 before, and is not measured.")
 @click.option(
@@ -79,7 +77,6 @@ Agents   globs of paths, such as src/** lib/*.c
     metavar="N",
     help="Noise: how often a would-be best is evaluated again; default: 3 where HEAD's score does not repeat, else 0.",
 )
-@retired_option("--retry", type=click.IntRange(0, 10), default=0, instead="write retry in evogit.toml")
 @click.option(
     "--packages",
     multiple=True,
@@ -95,7 +92,6 @@ Agents   globs of paths, such as src/** lib/*.c
     help="CPU time for the command; the clock allows three times as much.",
 )
 @click.option("--memory", default="1g", show_default=True, metavar="SIZE", help="Memory of a candidate.")
-@retired_option("--disk", metavar="SIZE", instead="write disk in evogit.toml")
 @click.option("--name", metavar="NAME", help="The run's name; default: DIR's.")
 @click.option("--python", is_flag=True, help="Write a Python evaluator, which works from outside the sandbox.")
 @sandbox_option
@@ -164,8 +160,7 @@ def init(
 def _check_network(repository: Repository, prepare: str) -> None:
     """Refuse to run a command that the user has not seen with the network of this machine.
 
-    Raises:
-        UntrustedError: the user did not trust the repository.
+    Raise UntrustedError if the user did not trust the repository.
     """
     if fetches(prepare) and not repository.trust.covers(repository.path, "repository"):
         network = "with the network of this machine, its local servers included"
@@ -176,9 +171,8 @@ def _check_network(repository: Repository, prepare: str) -> None:
 def is_ours(repository: Repository, made: Mapping[str, str], task: Task) -> bool:
     """Return whether the evaluator's folder will hold only what is made now.
 
-    Raises:
-        RefusedError: there is a folder that cannot be listed.
-        UntrustedError: an evaluator outside the sandbox would import files that are there already.
+    Raise RefusedError if there is a folder that cannot be listed; UntrustedError if an evaluator outside the sandbox
+    would import files that are there already.
     """
 
     def fail(error: OSError) -> None:
@@ -197,8 +191,7 @@ def is_ours(repository: Repository, made: Mapping[str, str], task: Task) -> bool
 def _look(terminal: Terminal, repository: Repository, task: Task) -> None:
     """Say what a person should know of HEAD before it is evaluated.
 
-    Raises:
-        ConfigError: when it cannot be the seed of a run.
+    Raise ConfigError if it cannot be the seed of a run.
     """
     for note in check_tree(task, repository, repository.tree_of(repository.head())):
         terminal.note(escape(note), "yellow")

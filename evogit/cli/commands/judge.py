@@ -14,7 +14,6 @@ from evogit.cli.lines.compare import patch_lines
 from evogit.cli.lines.view import View, first_line
 from evogit.cli.locate_run import Place, open_place, task_of
 from evogit.cli.options.shared import REVISION, TASK, name_option, with_repo, with_terminal
-from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape, percent
 from evogit.config import Task
@@ -33,7 +32,6 @@ MOST = 20
 @click.argument("a", type=REVISION, required=False)
 @click.argument("b", type=REVISION, required=False)
 @click.option("-n", "pairs", type=click.IntRange(min=1), metavar="N", help="Stop after N comparisons.")
-@retired_option("--pair", nargs=2, type=REVISION, metavar="A B", instead="evogit judge A B --winner a|b|tie")
 @click.option("--winner", type=click.Choice(["a", "b", "tie"]), help="The better one of A and B.")
 @click.option("-m", "--reason", default="", metavar="WHY", help="Why it won.")
 @click.option("--list", "status", is_flag=True, help="List the ranking of candidates and judges; ask nothing.")
@@ -48,7 +46,6 @@ def judge(
     a: str | None,
     b: str | None,
     pairs: int | None,
-    pair: tuple[str, str] | None,
     winner: str | None,
     reason: str,
     status: bool,
@@ -59,7 +56,7 @@ def judge(
     Type 1 or 2 for the better one, = for equal ones, s to skip, q to quit; words after it are kept as the reason.
     `A B --winner a` says it without being asked. With --json alone: the next pair as data.
     """
-    pair = pair or ((a, b) if a and b else None)
+    pair = (a, b) if a and b else None
     if a and not b:
         raise UsageError("expected two candidates, or none")
     if status and (pairs or pair or winner or reason):

@@ -180,7 +180,7 @@ def _measured(view: View, task: Task, commit: str, trials: list[SplitTrial]) -> 
     comparable = changed_judge(history, task) is None
     if task.pairwise:
         what = "; ".join(f"{trial.split}: {trial.before.status} -> {trial.after.status}" for trial in trials)
-        yield Text(f"  {what}; `evogit judge --status` says which is better")
+        yield Text(f"  {what}; `evogit judge --list` says which is better")
         return
     rows = [[Text(head, "dim") for head in ("", "", "branch", "landed", "gain", "candidate")]]
     for trial in trials:

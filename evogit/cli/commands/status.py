@@ -18,7 +18,6 @@ from evogit.cli.lines.summary import count_words, judge_commands, next_steps, ta
 from evogit.cli.lines.view import SHORT, View, first_line
 from evogit.cli.locate_run import Place, find_repository, open_place, typed
 from evogit.cli.options.shared import name_option, with_repo, with_terminal
-from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import age, count, escape, number
 from evogit.config.run_settings import DEFAULT_SELECTOR
@@ -49,7 +48,6 @@ CONTRIBUTORS = 6
 @click.option("--all", "everywhere", is_flag=True, help="List your runs in all repositories of this machine.")
 @click.option("--at", metavar="MOMENT", help="Show the best as of then: @N (N evaluations), a candidate, an entry.")
 @click.option("--best", "only_best", is_flag=True, hidden=True)
-@retired_option("--all-hosts", is_flag=True, instead="hosts are listed if there are several")
 @name_option
 @with_repo
 @with_terminal
@@ -60,7 +58,6 @@ def status(
     everywhere: bool,
     at: str | None,
     only_best: bool,
-    all_hosts: bool,
 ) -> None:
     """Show the state of a run: what was done, the best against the seed, where each agent is, what each contributed.
 
@@ -89,7 +86,7 @@ def status(
         again = Text.assemble(("try  ", "dim"), typed(repository, f"status --name {names[0]}"))
         _list(terminal, [RunOverview.of(repository, each) for each in names], [Text(""), again], folders=False)
     else:
-        _show(open_place(repo, name), terminal, all_hosts=all_hosts)
+        _show(open_place(repo, name), terminal)
 
 
 def _list(terminal: Terminal, runs: Sequence[RunOverview], after: Sequence[Text], *, folders: bool) -> None:
@@ -119,9 +116,9 @@ def _show_best(place: Place, terminal: Terminal, at: str | None) -> None:
     terminal.show([view.line(candidate), Text(""), *best_against_seed(view), *front_lines(view)])
 
 
-def _show(place: Place, terminal: Terminal, *, all_hosts: bool) -> None:
+def _show(place: Place, terminal: Terminal) -> None:
     hosts = host_records(place.repository, place.history)
-    if len(hosts) == 1 and not all_hosts:
+    if len(hosts) == 1:
         hosts = []
     if terminal.json:
         terminal.data({**status_record(place.repository, place.history), **({"hosts": hosts} if hosts else {})})

@@ -10,7 +10,7 @@ from evogit.cli.lines.view import View, first_line
 from evogit.cli.terminal import Glyphs, table
 from evogit.cli.text import count
 from evogit.history import History
-from evogit.review import Cell, Row, agents, expanded, most_telling, resolve, rows
+from evogit.review import Cell, Row, agents, most_telling, rows
 from evogit.review.graph import lanes, skeleton
 
 WIDEST = 12
@@ -19,10 +19,9 @@ WIDEST = 12
 HEADS = tuple(Text(word, "dim") for word in ("score", "gain", "", "age", "agent", "candidate"))
 
 
-def selection(history: History, limit: int | None, everything: bool = False, expand: Sequence[str] = ()) -> set[str]:
+def selection(history: History, limit: int | None, everything: bool = False) -> set[str]:
     """Ids of the candidates to show."""
     shown = {candidate.commit for candidate in history.phylogeny} if everything else skeleton(history)
-    shown = expanded(history, shown, [resolve(history, revision).commit for revision in expand])
     return most_telling(history, shown, limit) if limit else shown
 
 
