@@ -49,10 +49,7 @@ MAX_DIFF_LINES = 14
 @click.option("--split", metavar="NAME", default="train", show_default=True, help="The split that is attacked.")
 @click.option("--model", metavar="MODEL", help="Have this model read the goal and the evaluator, and propose attacks.")
 @click.option(
-    "--dollars",
-    type=click.FloatRange(min=0),
-    metavar="D",
-    help="Limit of the model's costs; its price must be known.",
+    "--dollars", type=click.FloatRange(min=0), metavar="D", help="Limit of the model's costs; its price must be known."
 )
 @sandbox_option
 @with_repo

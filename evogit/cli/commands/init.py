@@ -54,12 +54,7 @@ Agents   globs of paths, such as src/** lib/*.c
 )
 @click.option("--goal", metavar="TEXT", help="The goal that agents are given.")
 @click.option("--editable", multiple=True, metavar="GLOB", help="Files that agents may edit, below DIR. Repeatable.")
-@click.option(
-    "--withheld",
-    multiple=True,
-    metavar="GLOB",
-    help="Files that agents are not shown. Repeatable.",
-)
+@click.option("--withheld", multiple=True, metavar="GLOB", help="Files that agents are not shown. Repeatable.")
 @click.option("--command", metavar="CMD", help="The shell command that is measured: in the sandbox, in DIR.")
 @click.option("--tests", metavar="CMD", help="What must exit with 0 before, and is not measured.")
 @click.option(

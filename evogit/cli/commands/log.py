@@ -31,14 +31,7 @@ ALIGN = "llrrrl"
 @click.option("--decisions", is_flag=True, help="List what people decided instead, the newest first.")
 @with_run
 @with_terminal
-def log(
-    place: Place,
-    terminal: Terminal,
-    limit: int | None,
-    failed: bool,
-    agent: str | None,
-    decisions: bool,
-) -> None:
+def log(place: Place, terminal: Terminal, limit: int | None, failed: bool, agent: str | None, decisions: bool) -> None:
     """List candidates, the newest first.
 
     Each line: symbol, id, score, gain over the fittest candidate that it comes from (positive is better), age, agent

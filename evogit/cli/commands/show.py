@@ -8,14 +8,7 @@ import click
 from msgspec import to_builtins
 from rich.text import Text
 
-from evogit.cli.lines.candidate import (
-    candidate_lines,
-    changed_files,
-    lost,
-    missing_lines,
-    session_lines,
-    show_whole,
-)
+from evogit.cli.lines.candidate import candidate_lines, changed_files, lost, missing_lines, session_lines, show_whole
 from evogit.cli.lines.view import View, first_line
 from evogit.cli.locate_run import Place, find_repository, open_place, task_of
 from evogit.cli.options.shared import REVISION, TASK, name_option, with_repo, with_terminal
@@ -122,12 +115,7 @@ def _failed(view: View, failed: FailedProposal) -> list[Text]:
 
 
 def _show_brief(
-    terminal: Terminal,
-    repo: str | None,
-    name: str | None,
-    task: str | None,
-    rev: str | None,
-    agent: Reader,
+    terminal: Terminal, repo: str | None, name: str | None, task: str | None, rev: str | None, agent: Reader
 ) -> None:
     """Show a brief, and the tokens of each section: about four bytes each."""
     from evogit.review.brief import written_brief  # agents take a while to load

@@ -24,16 +24,7 @@ from evogit.config.run_settings import DEFAULT_SELECTOR
 from evogit.core import NotFoundError, RepositoryError
 from evogit.history.standing import places
 from evogit.repository.faults import has_room
-from evogit.review import (
-    SCHEMA,
-    agents,
-    candidate_record,
-    contributions,
-    last_start,
-    own_names,
-    resolve,
-    status_record,
-)
+from evogit.review import SCHEMA, agents, candidate_record, contributions, last_start, own_names, resolve, status_record
 from evogit.review.json_records import host_records
 from evogit.review.run_list import RunList, RunOverview
 
@@ -52,12 +43,7 @@ CONTRIBUTORS = 6
 @with_repo
 @with_terminal
 def status(
-    repo: str | None,
-    name: str | None,
-    terminal: Terminal,
-    everywhere: bool,
-    at: str | None,
-    only_best: bool,
+    repo: str | None, name: str | None, terminal: Terminal, everywhere: bool, at: str | None, only_best: bool
 ) -> None:
     """Show the state of a run: what was done, the best against the seed, where each agent is, what each contributed.
 
