@@ -239,7 +239,7 @@ def _forecast(offer: CostForecast) -> Iterator[Text]:
         proposals = _left(offer, "proposals")
         name: Total = "evaluations" if proposals is None or evaluations <= proposals else "proposals"
         least = evaluations if proposals is None else min(evaluations, proposals)
-        of = f"{amount(name, least)}, {_number(offer.calls)} calls for each"
+        of = f"{amount(name, least)}, {offer.calls} calls for each"
         yield _fact("about", _use(offer, offer.calls * least, of))
     most = offer.calls + offer.comparisons
     price, tokens = dearest(offer), offer.reach.brief + REPLY
@@ -248,15 +248,11 @@ def _forecast(offer: CostForecast) -> Iterator[Text]:
     calls = {name: left * rate for name, left in limits.items() if (rate := rates[name]) is not None}
     nearest = min(calls, key=lambda name: calls[name])
     if nearest == "proposals":
-        of = f"{amount(nearest, limits[nearest])}, {_number(most)} calls each"
+        of = f"{amount(nearest, limits[nearest])}, {most} calls each"
         guessed = any(spec.calls == PROGRAM_CALLS for spec in offer.settings.population)
         yield _fact("about" if guessed else "at most", _use(offer, calls[nearest], of))
     else:
         yield _fact("at most", f"{amount(nearest, limits[nearest])}, about {count(int(calls[nearest]), 'call')}")
-
-
-def _number(calls: int) -> str:
-    return "two" if calls == 2 else str(calls)
 
 
 def _use(offer: CostForecast, calls: float, of: str) -> str:

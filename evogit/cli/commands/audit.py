@@ -163,9 +163,8 @@ def _list(terminal: Terminal, attacks: Sequence[Any]) -> None:
         records = [{"name": attack.name, "tries": attack.tries, "remedy": attack.remedy} for attack in attacks]
         terminal.data({"schema": 1, "attacks": records})
         return
-    rows: list[list[Text | str]] = [[Text(word, "dim") for word in ("attack", "what the candidate does")]]
-    rows += [[Text(attack.name, "bold"), attack.tries] for attack in attacks]
-    terminal.show(table(rows, "ll"))
+    rows = ((Text(attack.name, "bold"), attack.tries) for attack in attacks)
+    terminal.show(table(rows, "ll", ("attack", "what the candidate does")))
 
 
 # --- the report ---------------------------------------------------------------------------------------------------

@@ -19,11 +19,12 @@ from evogit.cli.text import count, escape, percent
 from evogit.config import Task
 from evogit.core import Compared, NotFoundError, UsageError
 from evogit.history.pair_views import NO_CHANGE, Sides, Views
-from evogit.history.strengths import JudgeRecord, judges, kept_reason
+from evogit.history.strengths import judges, kept_reason
 from evogit.review import SCHEMA, resolve
 from evogit.review.judging import next_pair, say, standings, strengths_of
 
 KEYS = "1 or 2 (which is better), = (equal), s (skip), q (quit)"
+HEADS = ("judge", "verdicts", "agrees", "names the first", "knows", "trusted")
 MOST = 20
 """Candidates that a ranking names by default."""
 
@@ -179,24 +180,11 @@ def _status(place: Place, terminal: Terminal) -> None:
     lines = table(rows, "lrrl")
     if len(ranked) > MOST:
         lines.append(Text(f"and {count(len(ranked) - MOST, 'candidate')} behind them; all with --json", "dim"))
-    heads: list[Text | str] = [
-        Text(each, "dim") for each in ("judge", "verdicts", "agrees", "names the first", "knows", "trusted")
-    ]
-    told = [heads, *(_judge_row(each) for each in known)] if known else []
+    records = []
+    for judge in known:
+        shares = [percent(part / judge.decided if judge.decided else None) for part in (judge.agreed, judge.first)]
+        name = first_line(judge.judge) + ("" if judge.by == "person" else " (model)")
+        right = f"{judge.right} of {judge.calibrated}" if judge.calibrated else "-"
+        records.append([name, f"{judge.verdicts:,}", *shares, right, percent(judge.reliability)])
     none = Text("no verdicts yet: `evogit judge` asks you, and [evaluator] panel names models that are asked", "dim")
-    terminal.show([*lines, Text(""), *(table(told, "lrrrrr") if told else [none])])
-
-
-def _judge_row(record: JudgeRecord) -> list[Text | str]:
-    return [
-        first_line(record.judge) + ("" if record.by == "person" else " (model)"),
-        f"{record.verdicts:,}",
-        _share(record.agreed, record.decided),
-        _share(record.first, record.decided),
-        f"{record.right} of {record.calibrated}" if record.calibrated else "-",
-        percent(record.reliability),
-    ]
-
-
-def _share(part: int, whole: int) -> str:
-    return percent(part / whole if whole else None)
+    terminal.show([*lines, Text(""), *(table(records, "lrrrrr", HEADS) if records else [none])])

@@ -12,7 +12,7 @@ from evogit.cli.lines.candidate import candidate_lines, changed_files, lost, mis
 from evogit.cli.lines.view import View, first_line
 from evogit.cli.locate_run import Place, find_repository, open_place, task_of
 from evogit.cli.options.shared import REVISION, TASK, name_option, with_repo, with_terminal
-from evogit.cli.terminal import Terminal, table
+from evogit.cli.terminal import Terminal, fact_table, table
 from evogit.cli.text import escape
 from evogit.core import Candidate, FailedProposal, NotFoundError, UsageError
 from evogit.history import History
@@ -105,10 +105,7 @@ def _failed(view: View, failed: FailedProposal) -> list[Text]:
     known = [view.history.phylogeny[each] for each in failed.parents if each in view.history.phylogeny]
     facts += [("parent", view.line(parent, score=True)) for parent in known]
     facts += [("failed", Text(escape(line), "red")) for line in failed.reason.splitlines()]
-    return [
-        Text(f"move {failed.move}, which made no candidate"),
-        *table(((Text(f"  {name}", "dim"), text) for name, text in facts), "ll"),
-    ]
+    return [Text(f"move {failed.move}, which made no candidate"), *fact_table(facts, "  ")]
 
 
 # --- briefs -------------------------------------------------------------------------------------------------------

@@ -194,31 +194,24 @@ def _contributions(view: View) -> list[Text]:
         return []
     lines: list[Text] = []
     for title, rows, rest in contribution_tables(view, contributions(view.history), CONTRIBUTORS):
-        head, *told = table(rows, "l" + "r" * (len(rows[0]) - 1))
-        head.stylize("dim")
-        lines += [head, *told]
+        lines += table(rows[1:], "l" + "r" * (len(rows[0]) - 1), rows[0])
         lines += [Text(f"and {count(rest, f'more {title}')}; `evogit report` has more", "dim")] if rest else []
     return [*lines, Text(legend(view), "dim"), Text("")]
 
 
 def run_table(runs: Sequence[RunOverview], *, folders: bool) -> list[Text]:
     """Return how each run stands, with a header; `folders`: and the folder of its repository."""
-    heads = [Text(head, "dim") for head in ("run", "state", "evaluations", "best", "since", "in")]
+    heads = ("run", "state", "evaluations", "best", "since", "in")
     columns = len(heads) if folders else len(heads) - 1
-    return table([row[:columns] for row in (heads, *map(_run_row, runs))], "llrrrl"[:columns])
-
-
-def _run_row(run: RunOverview) -> list[Text]:
-    history = run.history
-    best = history.fitness(history.best) if history.best else None
-    return [
-        Text(first_line(history.run), "bold"),
-        _run_state(run),
-        Text(f"{history.counts.evaluated:,}"),
-        Text("-" if best is None else number(best, places(history))),
-        Text(f"{age(time.time() - run.since)} ago"),
-        Text(escape(str(run.path)), "dim"),
-    ]
+    rows = []
+    for run in runs:
+        history = run.history
+        best = history.fitness(history.best) if history.best else None
+        score = "-" if best is None else number(best, places(history))
+        numbers = [f"{history.counts.evaluated:,}", score, f"{age(time.time() - run.since)} ago"]
+        row = [Text(first_line(history.run), "bold"), _run_state(run), *numbers, Text(escape(str(run.path)), "dim")]
+        rows.append(row[:columns])
+    return table(rows, "llrrrl"[:columns], heads[:columns])
 
 
 def _run_state(run: RunOverview) -> Text:
@@ -250,19 +243,13 @@ def server_lines(place: Place) -> list[Text]:
 def host_lines(view: View, hosts: list[dict[str, Any]]) -> list[Text]:
     """A line for each host; its last entry is told by its own clock."""
     heads = ("host", "agents", "candidates", "evaluated", "records", "best", "", "decisions", "last entry")
-    return table([[Text(head, "dim") for head in heads], *(_host_row(view, each) for each in hosts)], "lrrrrrlrl")
-
-
-def _host_row(view: View, host: dict[str, Any]) -> list[Text | str]:
-    best = host["best"]["commit"] if host["best"] else None
-    numbers = [f"{host[name]:,}" for name in ("candidates", "evaluated", "records")]
-    last = f"{age(max(view.now - host['last'], 0))} ago" if host["last"] else "not here"
-    return [
-        first_line(host["host"]) + (" (here)" if host["here"] else ""),
-        f"{len(host['agents']):,}",
-        *numbers,
-        view.score(best) if best else "",
-        Text(best[:SHORT] if best else "", "yellow"),
-        f"{host['decisions']:,}",
-        Text(last, "dim"),
-    ]
+    rows = []
+    for host in hosts:
+        best = host["best"]["commit"] if host["best"] else ""
+        last = f"{age(max(view.now - host['last'], 0))} ago" if host["last"] else "not here"
+        name = first_line(host["host"]) + (" (here)" if host["here"] else "")
+        numbers = [f"{host[key]:,}" for key in ("candidates", "evaluated", "records")]
+        score, commit = view.score(best) if best else "", Text(best[:SHORT], "yellow")
+        cells = [name, f"{len(host['agents']):,}", *numbers, score, commit, f"{host['decisions']:,}"]
+        rows.append([*cells, Text(last, "dim")])
+    return table(rows, "lrrrrrlrl", heads)
