@@ -30,10 +30,7 @@ from evogit.review import EarlierStarts, used
 REPLY = 2000
 """Tokens of a reply that a forecast assumes: a plan and some blocks of edits, with some thinking."""
 
-LABEL = 8
-"""Columns of what a line is about."""
-
-FIRST = 5
+MAX_PATHS = 5
 """Paths that are named of those that are sent."""
 
 
@@ -201,7 +198,7 @@ def lines(offer: CostForecast, *, short: bool) -> Iterator[Text]:
 
 def _sent(reach: SentFiles, remedy: str = "") -> Iterator[Text]:
     """The files that are sent, and those that are not."""
-    names = ", ".join(map(first_line, sorted(reach.files)[:FIRST])) + " ..." * (len(reach.files) > FIRST)
+    names = ", ".join(map(first_line, sorted(reach.files)[:MAX_PATHS])) + " ..." * (len(reach.files) > MAX_PATHS)
     kept = f"; {count(reach.kept, 'withheld file')} {'is' if reach.kept == 1 else 'are'} not" if reach.kept else ""
     size = f"{sum(reach.files.values()):,} bytes at most"
     yield _fact("sent", f"{count(len(reach.files), 'file')} of {size}: {names}{kept}")
@@ -211,7 +208,7 @@ def _sent(reach: SentFiles, remedy: str = "") -> Iterator[Text]:
 
 
 def _fact(name: str, text: str) -> Text:
-    return Text.assemble((f"{name:<{LABEL}}", "dim"), text)
+    return Text.assemble((f"{name:<8}", "dim"), text)
 
 
 def _price(model: Model) -> str:
@@ -239,7 +236,7 @@ def _forecast(offer: CostForecast) -> Iterator[Text]:
         proposals = _left(offer, "proposals")
         name: Total = "evaluations" if proposals is None or evaluations <= proposals else "proposals"
         least = evaluations if proposals is None else min(evaluations, proposals)
-        of = f"{amount(name, least)}, {offer.calls} calls for each"
+        of = f"{amount(name, least)}, {_number(offer.calls)} calls for each"
         yield _fact("about", _use(offer, offer.calls * least, of))
     most = offer.calls + offer.comparisons
     price, tokens = dearest(offer), offer.reach.brief + REPLY
@@ -248,11 +245,15 @@ def _forecast(offer: CostForecast) -> Iterator[Text]:
     calls = {name: left * rate for name, left in limits.items() if (rate := rates[name]) is not None}
     nearest = min(calls, key=lambda name: calls[name])
     if nearest == "proposals":
-        of = f"{amount(nearest, limits[nearest])}, {most} calls each"
+        of = f"{amount(nearest, limits[nearest])}, {_number(most)} calls each"
         guessed = any(spec.calls == PROGRAM_CALLS for spec in offer.settings.population)
         yield _fact("about" if guessed else "at most", _use(offer, calls[nearest], of))
     else:
         yield _fact("at most", f"{amount(nearest, limits[nearest])}, about {count(int(calls[nearest]), 'call')}")
+
+
+def _number(calls: int) -> str:
+    return "two" if calls == 2 else str(calls)
 
 
 def _use(offer: CostForecast, calls: float, of: str) -> str:

@@ -117,24 +117,19 @@ class OnBest(Watch):
 
     async def _tell(self) -> None:
         while self._news():
-            best = self._told = self._history.best or ""
+            history, best = self._history, self._history.best or ""
+            self._told = best
+            compared = compare(history.scores, best, history.seed or "")
+            gain, score = repr(compared.gain) if compared else "", repr(history.fitness(best))
+            about = {"EVOGIT_RUN": history.run, "EVOGIT_BEST": best, "EVOGIT_SCORE": score, "EVOGIT_GAIN": gain}
+            environment = {**self._environment, **about}
             with tempfile.TemporaryFile() as output:
+                words = shell(self._command)
                 process = await start_beside(
-                    shell(self._command),
-                    env={**self._environment, **self._about(best)},
-                    cwd=None,
-                    stdin=DEVNULL,
-                    stdout=output,
-                    stderr=output,
+                    words, env=environment, cwd=None, stdin=DEVNULL, stdout=output, stderr=output
                 )
                 if code := await process.wait():
                     self._terminal.note(Text(complaint("--on-best", code, output), "yellow"))
-
-    def _about(self, best: str) -> dict[str, str]:
-        history, score = self._history, self._history.fitness(best)
-        compared = compare(history.scores, best, history.seed or "")
-        gain = repr(compared.gain) if compared else ""
-        return {"EVOGIT_RUN": history.run, "EVOGIT_BEST": best, "EVOGIT_SCORE": repr(score), "EVOGIT_GAIN": gain}
 
 
 class RunEnd:

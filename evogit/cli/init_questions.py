@@ -66,6 +66,8 @@ def choose(
     if given.ask and not withheld:
         question = "Agents are not shown (Enter: all is shown)"
         withheld = click.prompt(question, default="", show_default=False, value_proc=_globs, err=True)
+    packages = (*project.python, *(f"apt:{name}" for name in project.debian if with_docker))
+    named = {_bare(package) for package in given.packages}  # these replace what was found
     prefix = f"{directory}/" if directory else ""
     verb = "Raise" if directions[primary] == "maximize" else "Lower"
     goal = f"{verb} {primary}, as the evaluator measures it. {SAME}"
@@ -84,7 +86,7 @@ def choose(
         python=given.python,
         timeout=given.timeout,
         memory=given.memory,
-        packages=_packages(given, project, with_docker),
+        packages=(*(package for package in packages if _bare(package) not in named), *given.packages),
         repeats=given.repeats,
         missing=() if with_docker else tuple(f"apt:{name}" for name in project.debian),
     )
@@ -95,13 +97,6 @@ def _check(given: Given) -> None:
         raise UsageError("--python takes no --read, --maximize, --minimize: evaluate.py says what its metrics are")
     if both := set(given.maximize) & set(given.minimize):
         raise UsageError(f"expected --maximize or --minimize, got both for {', '.join(sorted(both))}")
-
-
-def _packages(given: Given, project: Project, with_docker: bool) -> tuple[str, ...]:
-    """What was found, with those that were named in the place of the same ones."""
-    named = {_bare(package) for package in given.packages}
-    found = (*project.python, *(f"apt:{name}" for name in project.debian if with_docker))
-    return (*(package for package in found if _bare(package) not in named), *given.packages)
 
 
 def _bare(package: str) -> str:

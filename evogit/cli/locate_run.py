@@ -76,9 +76,11 @@ def find_repository(repo: str | None) -> Repository:
     here = Path.cwd()
     found = _discover(here)
     if found is None or not (found.runs() or (found.path / REPOSITORY_FILE).is_file()):
+        below = sorted(path.name for path in here.glob("evogit-*") if (path / ".git").exists())
+        perhaps = f"; perhaps: {', '.join(f'-C {name}' for name in below[:3])}" if below else ""
         raise NotFoundError(
             "expected a Git repository with an evogit.toml (`evogit init` makes one) or a run, "
-            f"and {here} lies in none{_below(here)}"
+            f"and {here} lies in none{perhaps}"
         )
     return found
 
@@ -218,9 +220,3 @@ def _from_here(repository: Repository) -> str:
     if here == place or place in here.parents:
         return ""
     return f"-C {shlex.quote(str(place.relative_to(here) if here in place.parents else place))} "
-
-
-def _below(here: Path) -> str:
-    """Names folders that hold runs of ours, for errors."""
-    found = sorted(path.name for path in here.glob("evogit-*") if (path / ".git").exists())
-    return f"; perhaps: {', '.join(f'-C {name}' for name in found[:3])}" if found else ""

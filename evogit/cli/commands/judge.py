@@ -181,10 +181,10 @@ def _status(place: Place, terminal: Terminal) -> None:
     if len(ranked) > MOST:
         lines.append(Text(f"and {count(len(ranked) - MOST, 'candidate')} behind them; all with --json", "dim"))
     records = []
-    for judge in known:
-        shares = [percent(part / judge.decided if judge.decided else None) for part in (judge.agreed, judge.first)]
-        name = first_line(judge.judge) + ("" if judge.by == "person" else " (model)")
-        right = f"{judge.right} of {judge.calibrated}" if judge.calibrated else "-"
-        records.append([name, f"{judge.verdicts:,}", *shares, right, percent(judge.reliability)])
+    for record in known:
+        shares = [percent(part / record.decided if record.decided else None) for part in (record.agreed, record.first)]
+        who = first_line(record.judge) + ("" if record.by == "person" else " (model)")
+        right = f"{record.right} of {record.calibrated}" if record.calibrated else "-"
+        records.append([who, f"{record.verdicts:,}", *shares, right, percent(record.reliability)])
     none = Text("no verdicts yet: `evogit judge` asks you, and [evaluator] panel names models that are asked", "dim")
     terminal.show([*lines, Text(""), *(table(records, "lrrrrr", HEADS) if records else [none])])

@@ -44,7 +44,12 @@ def log(place: Place, terminal: Terminal, limit: int | None, failed: bool, agent
     known = list(dict.fromkeys([*agents(history), *(candidate.agent for candidate in history.phylogeny)]))
     if agent is not None and agent not in known:
         raise NotFoundError(f"expected an agent of the run {history.run} ({', '.join(known)}), got {agent!r}")
-    wanted = (each for each in reversed(list(history.phylogeny)) if _wanted(history, each, failed, agent))
+    wanted = (
+        candidate
+        for candidate in reversed(list(history.phylogeny))
+        if agent in (None, candidate.agent)
+        and not (failed and status_of(history, candidate.commit) in ("ok", *UNMEASURED))
+    )
     chosen = islice(wanted, limit)
     if terminal.json:
         for candidate in chosen:
@@ -74,11 +79,6 @@ def _list_decisions(history: History, terminal: Terminal, limit: int | None) -> 
             terminal.data(decision_record(entry, in_force))
     else:
         terminal.show(decision_table(chosen) or [Text("no decisions yet", "dim")])
-
-
-def _wanted(history: History, candidate: Candidate, failed: bool, agent: str | None) -> bool:
-    has_failed = not failed or status_of(history, candidate.commit) not in ("ok", *UNMEASURED)
-    return agent in (None, candidate.agent) and has_failed
 
 
 def _row(view: View, candidate: Candidate, own: Mapping[str, str]) -> list[Styled]:

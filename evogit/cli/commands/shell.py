@@ -138,7 +138,9 @@ class Bridge:
         """Until the shell ends: its exit code, None when the sandbox ended before."""
         self.stream.settimeout(None)
         with contextlib.ExitStack() as stack:
-            self._until_it_tells()
+            while len(self._waiting) < HEAD.size and (data := self.stream.recv(MOST)):
+                self._waiting += data
+            self._raw = self._waiting[:1] == b"t"  # there is a terminal inside
             if self._raw and sys.stdin.isatty():
                 stack.enter_context(_raw_terminal())
                 stack.enter_context(self._following_the_size())
@@ -149,24 +151,18 @@ class Bridge:
                 leaving = bool(self._leaving)  # whoever does not take it may wait for us to take something
                 reading = [self.stream, *([keys] if more and not leaving else [])]
                 ready, takes, _ = select.select(reading, [self.stream] if leaving else [], [], LOOK_EVERY)
-                if self.stream in ready and not self._receive():
-                    return self.code
+                if self.stream in ready:
+                    data = self.stream.recv(MOST)
+                    self._waiting += data
+                    self._take()
+                    if not data or self.code is not None:
+                        return self.code
                 if keys in ready:
-                    more = self._read(keys)
+                    typed = os.read(keys, MOST)
+                    self._frame(b"d" if typed else b"e", typed)
+                    more = bool(typed)
                 if takes:
                     self._send()
-
-    def _until_it_tells(self) -> None:
-        """Whether there is a terminal inside comes first."""
-        while len(self._waiting) < HEAD.size and (data := self.stream.recv(MOST)):
-            self._waiting += data
-        self._raw = self._waiting[:1] == b"t"
-
-    def _receive(self) -> bool:
-        data = self.stream.recv(MOST)
-        self._waiting += data
-        self._take()
-        return bool(data) and self.code is None
 
     def _take(self) -> None:
         while len(self._waiting) >= HEAD.size:
@@ -185,11 +181,6 @@ class Bridge:
             data = harmless(self._decoder.decode(data)).encode(errors="backslashreplace")
         while data:
             data = data[os.write(sys.stdout.fileno(), data) :]
-
-    def _read(self, keys: int) -> bool:
-        data = os.read(keys, MOST)
-        self._frame(b"d" if data else b"e", data)
-        return bool(data)
 
     def _frame(self, kind: bytes, data: bytes) -> None:
         self._leaving += HEAD.pack(kind, len(data)) + data

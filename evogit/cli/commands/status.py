@@ -203,14 +203,14 @@ def run_table(runs: Sequence[RunOverview], *, folders: bool) -> list[Text]:
     """Return how each run stands, with a header; `folders`: and the folder of its repository."""
     heads = ("run", "state", "evaluations", "best", "since", "in")
     columns = len(heads) if folders else len(heads) - 1
-    rows = []
+    rows: list[list[Text | str]] = []
     for run in runs:
         history = run.history
         best = history.fitness(history.best) if history.best else None
         score = "-" if best is None else number(best, places(history))
         numbers = [f"{history.counts.evaluated:,}", score, f"{age(time.time() - run.since)} ago"]
-        row = [Text(first_line(history.run), "bold"), _run_state(run), *numbers, Text(escape(str(run.path)), "dim")]
-        rows.append(row[:columns])
+        name, folder = Text(first_line(history.run), "bold"), Text(escape(str(run.path)), "dim")
+        rows.append([name, _run_state(run), *numbers, folder][:columns])
     return table(rows, "llrrrl"[:columns], heads[:columns])
 
 
@@ -243,7 +243,7 @@ def server_lines(place: Place) -> list[Text]:
 def host_lines(view: View, hosts: list[dict[str, Any]]) -> list[Text]:
     """A line for each host; its last entry is told by its own clock."""
     heads = ("host", "agents", "candidates", "evaluated", "records", "best", "", "decisions", "last entry")
-    rows = []
+    rows: list[list[Text | str]] = []
     for host in hosts:
         best = host["best"]["commit"] if host["best"] else ""
         last = f"{age(max(view.now - host['last'], 0))} ago" if host["last"] else "not here"

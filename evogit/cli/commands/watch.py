@@ -27,7 +27,7 @@ from evogit.cli.hooks import INTERRUPTED
 from evogit.cli.lines.candidate import candidate_lines
 from evogit.cli.lines.compare import change_lines
 from evogit.cli.lines.phylogeny import row_lines
-from evogit.cli.lines.summary import ending_of_others
+from evogit.cli.lines.summary import ending
 from evogit.cli.lines.view import SHORT, StillView
 from evogit.cli.locate_run import Place, find_repository, open_place, run_at_work
 from evogit.cli.options.shared import name_option, with_repo, with_terminal
@@ -96,13 +96,10 @@ def watch(repo: str | None, name: str | None, terminal: Terminal, run: str | Non
     if terminal.json:
         terminal.data(status_record(place.repository, place.history))
     elif over:
-        terminal.show(ending_of_others(place, terminal))
+        terminal.show(ending(place, terminal))
     else:
         terminal.note(f"{place.history.run} goes on; `{place.hint('watch')}` follows it again")
     sys.exit(INTERRUPTED if interrupted else _exit_code(place) if over else 0)
-
-
-attach = watch
 
 
 def _once(place: Place, terminal: Terminal) -> None:

@@ -31,7 +31,7 @@ def versus(view: View, a: str, b: str, names: tuple[str, str]) -> list[Text]:
         return [Text("neither has a valid evaluation", "dim")]
     metrics = sorted(history.started.metrics, key=lambda metric: not metric.primary)
     above = ["", *(cell for split in splits for cell in ("", split, ""))]
-    heads = ["", *(Text(cell, "dim") for _ in splits for cell in (*names, "gain"))]
+    heads = [Text(cell, "dim") for cell in ("", *(*names, "gain") * len(splits))]
     rows = [_row(view, metric, splits, a, b) for metric in metrics]
     return table([heads, *rows], "l" + "rrr" * len(splits), above)
 
