@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """The console script: every error a user can meet becomes one sentence and an exit code."""
-    _open_streams()
+    # streams that were closed before we began (`>&-`) go somewhere: no other file may get their numbers
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123  # until the end
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     while _command():
@@ -38,7 +41,10 @@ def _command() -> bool:
         sys.stderr.write("\ninterrupted\n" if open_line else "interrupted\n")
         sys.exit(130)
     except _user_error() as error:
-        if _granted(error):
+        from evogit.cli.confirming import granted
+        from evogit.trust import UntrustedError
+
+        if isinstance(error, UntrustedError) and granted(error):
             return True
         _say(str(error))
         sys.exit(error.exit_code)
@@ -48,26 +54,11 @@ def _command() -> bool:
     sys.exit(code)
 
 
-def _granted(error: EvoGitError) -> bool:
-    """Ask about what comes from elsewhere, if that is the reason; return whether the user agreed to it."""
-    from evogit.cli.confirming import granted
-    from evogit.trust import UntrustedError
-
-    return isinstance(error, UntrustedError) and granted(error)
-
-
 def _user_error() -> type[EvoGitError]:
     """Return the class of errors that a user can meet; `--help` does not load it."""
     from evogit.core import EvoGitError
 
     return EvoGitError
-
-
-def _open_streams() -> None:
-    """Give streams that were closed before we began (`>&-`) somewhere to go; no other file may get their numbers."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123  # until the end
 
 
 def _say(message: str) -> None:

@@ -55,12 +55,9 @@ class BackgroundProcess:
 def detach(terminal: Terminal, repository: Repository, run: str) -> BackgroundProcess:
     """Go on in a session of its own, which is where this returns.
 
-    The process that was called says what is said until the run has begun, then where it can be found, and ends; or
-    with the exit code of a run that failed to begin. Until then Ctrl-C reaches the run.
-
-    Raises:
-        OSError: the log cannot be written.
-        SystemExit: in the process that was called.
+    The process that was called says what is said until the run has begun, then where it can be found, and ends; or with
+    the exit code of a run that failed to begin. Until then Ctrl-C reaches the run. Raise OSError if the log cannot be
+    written; SystemExit if in the process that was called.
     """
     writing = repository.open_log(run)
     beginning = os.fstat(writing).st_size

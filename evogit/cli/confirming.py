@@ -25,11 +25,7 @@ def asks(command: Command) -> Command:
 
 
 def confirm(terminal: Terminal) -> None:
-    """Ask whether to do what was shown.
-
-    Raises:
-        RefusedError: the answer is no, or there is no terminal to give one.
-    """
+    """Ask whether to do what was shown. Raise RefusedError if the answer is no, or there is no terminal to give one."""
     check_confirmable(terminal)
     if not click.confirm("Apply this?", err=True):
         raise RefusedError("nothing was changed")
@@ -38,8 +34,7 @@ def confirm(terminal: Terminal) -> None:
 def check_confirmable(terminal: Terminal) -> None:
     """Refuse without a terminal to ask on: better before long work than after it.
 
-    Raises:
-        RefusedError: there is no terminal.
+    Raise RefusedError if there is no terminal.
     """
     if not terminal.interactive:
         raise RefusedError("there is no terminal to ask on; add --yes to decide, or --dry-run to look")

@@ -30,10 +30,7 @@ from evogit.review import EarlierStarts, used
 REPLY = 2000
 """Tokens of a reply that a forecast assumes: a plan and some blocks of edits, with some thinking."""
 
-LABEL = 8
-"""Columns of what a line is about."""
-
-FIRST = 5
+MAX_PATHS = 5
 """Paths that are named of those that are sent."""
 
 
@@ -124,8 +121,7 @@ def confirm_costs(
 ) -> Settings:
     """The setup's settings with what a person agreed to; for one that asks no model, nothing is to be agreed to.
 
-    Raises:
-        RefusedError: the person does not agree, or there is no terminal to ask on.
+    Raise RefusedError if the person does not agree, or there is no terminal to ask on.
     """
     trusted = confirm_logins(terminal, setup, yes=yes)
     if not setup.asking:
@@ -154,8 +150,7 @@ def confirm_costs(
 def consent(terminal: Terminal, offer: CostForecast, *, yes: bool) -> tuple[str, ...]:
     """Tell what will be paid and sent, and ask unless that was agreed to; returns what is agreed.
 
-    Raises:
-        RefusedError: the answer is no, or there is no terminal to give one.
+    Raise RefusedError if the answer is no, or there is no terminal to give one.
     """
     agreed = offer.agreed_before()
     for line in lines(offer, short=agreed or not offer.paid):
@@ -175,8 +170,7 @@ def _ask_to_pay(terminal: Terminal) -> None:
 def confirm_question(terminal: Terminal, model: Model, endpoint: str, sent: SentFiles, most: str, *, yes: bool) -> None:
     """Tell what one command sends to a model, and what that may cost at `most`; ask unless nothing is paid.
 
-    Raises:
-        RefusedError: the user does not agree, or there is no terminal to ask on.
+    Raise RefusedError if the user does not agree, or there is no terminal to ask on.
     """
     if not endpoint:
         return
@@ -204,7 +198,7 @@ def lines(offer: CostForecast, *, short: bool) -> Iterator[Text]:
 
 def _sent(reach: SentFiles, remedy: str = "") -> Iterator[Text]:
     """The files that are sent, and those that are not."""
-    names = ", ".join(map(first_line, sorted(reach.files)[:FIRST])) + " ..." * (len(reach.files) > FIRST)
+    names = ", ".join(map(first_line, sorted(reach.files)[:MAX_PATHS])) + " ..." * (len(reach.files) > MAX_PATHS)
     kept = f"; {count(reach.kept, 'withheld file')} {'is' if reach.kept == 1 else 'are'} not" if reach.kept else ""
     size = f"{sum(reach.files.values()):,} bytes at most"
     yield _fact("sent", f"{count(len(reach.files), 'file')} of {size}: {names}{kept}")
@@ -214,7 +208,7 @@ def _sent(reach: SentFiles, remedy: str = "") -> Iterator[Text]:
 
 
 def _fact(name: str, text: str) -> Text:
-    return Text.assemble((f"{name:<{LABEL}}", "dim"), text)
+    return Text.assemble((f"{name:<8}", "dim"), text)
 
 
 def _price(model: Model) -> str:
@@ -276,8 +270,7 @@ def _left(offer: CostForecast, name: Total) -> float | None:
 def confirm_logins(terminal: Terminal, setup: AgentSetup, *, yes: bool) -> tuple[str, ...]:
     """Show which programs get a login and a network, and ask unless that was agreed to; returns what is agreed.
 
-    Raises:
-        RefusedError: the answer is no, or there is no terminal to give one.
+    Raise RefusedError if the answer is no, or there is no terminal to give one.
     """
     found = {spec.kind: setup.programs.find(spec.kind) for spec in setup.settings.population}
     mounted = {kind: program for kind, program in found.items() if program and not program.metered}
@@ -300,9 +293,7 @@ def confirm_logins(terminal: Terminal, setup: AgentSetup, *, yes: bool) -> tuple
 def check_programs(setup: AgentSetup) -> list[str]:
     """Look for programs that need not be installed, before anybody agrees to anything; the kinds that are left.
 
-    Raises:
-        SandboxError: one is not there.
-        UsageError: there is no login.
+    Raise SandboxError if one is not there; UsageError if there is no login.
     """
     kinds = dict.fromkeys(spec.kind for spec in setup.settings.population)
     return [kind for kind in kinds if setup.programs.find(kind) and not setup.programs.check(kind)]
@@ -311,9 +302,7 @@ def check_programs(setup: AgentSetup) -> list[str]:
 def prepare(terminal: Terminal, setup: AgentSetup, kinds: Sequence[str]) -> None:
     """Have what programs of these kinds need installed; the first time that takes a while.
 
-    Raises:
-        SandboxError: it cannot be had, or is not there.
-        UsageError: there is no login.
+    Raise SandboxError if it cannot be had, or is not there; UsageError if there is no login.
     """
     found = {kind: program for kind in kinds if (program := setup.programs.find(kind))}
     for kind, program in found.items():

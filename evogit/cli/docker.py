@@ -20,11 +20,7 @@ def docker_answers() -> bool:
 
 @contextmanager
 def docker_client() -> Iterator[Any]:
-    """A client of the daemon, closed at the end.
-
-    Raises:
-        SandboxError: no daemon answers.
-    """
+    """A client of the daemon, closed at the end. Raise SandboxError if no daemon answers."""
     from evogit.sandbox.docker.daemon import connect
 
     client = connect()

@@ -12,7 +12,7 @@ from evogit.cli.terminal import Terminal
 from evogit.cli.text import count
 
 if TYPE_CHECKING:
-    from evogit.review.plots import Axis, Kind
+    from evogit.review.plots import Kind
 
 FORMULA = ("=", "+", "-", "@")
 """The first characters of a formula in a spreadsheet."""
@@ -31,12 +31,12 @@ def page_file(place: Place, terminal: Terminal, page: str, *, redact: bool = Fal
     return made.text
 
 
-def figure_file(places: Sequence[Place], figure: Kind, against: Axis, ending: str, *, mean: bool = False) -> bytes:
+def figure_file(places: Sequence[Place], figure: Kind, ending: str) -> bytes:
     """Return a figure of one or several runs as a file of the kind `ending`."""
     from evogit.review.plots import PlottedRun, plot
 
     runs = [PlottedRun(place.repository, place.history.run) for place in places]
-    return plot(runs, figure, against, ending, mean=mean)
+    return plot(runs, figure, "evaluations", ending)
 
 
 def write_table(place: Place, chosen: Collection[str], file: TextIO) -> None:
@@ -45,10 +45,5 @@ def write_table(place: Place, chosen: Collection[str], file: TextIO) -> None:
 
     writer = csv.writer(file, lineterminator="\r\n")
     for row in table(place.repository, place.history, set(chosen)):
-        writer.writerow([_cell(value) if isinstance(value, str) else value for value in row])
-
-
-def _cell(text: str) -> str:
-    """Foreign text on one line, which no spreadsheet takes for a formula."""
-    text = on_one_line(text)
-    return f"'{text}" if text.startswith(FORMULA) else text
+        cells = [on_one_line(value) if isinstance(value, str) else value for value in row]
+        writer.writerow([f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell for cell in cells])

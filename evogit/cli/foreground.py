@@ -18,7 +18,7 @@ from evogit.cli.terminal import Terminal, silence
 from evogit.cli.watch import Dashboard, EventLines, Watch
 from evogit.config import Task
 from evogit.config.run_settings import Settings
-from evogit.core import RunStarted, Stopped
+from evogit.core import Entry, RunStarted, Stopped
 from evogit.engine.halts import AwakeLoop
 from evogit.llm.registry import OpenModels
 from evogit.repository import Repository
@@ -62,23 +62,30 @@ def evolve(
         run.journal.subscribe(watch.entry)
     if background:
         run.journal.subscribe(background.follow(run.context))
-    run.journal.subscribe(lambda entry: _list(run, terminal) if isinstance(entry.event, RunStarted) else None)
+
+    def list_started(entry: Entry) -> None:
+        """Have `evogit status --all` know of the run."""
+        if isinstance(entry.event, RunStarted):
+            try:
+                RunList.of_person(os.environ).begin(run.repository, run.name)
+            except OSError as error:
+                why = f"{error.strerror}: {error.filename}"
+                terminal.note(f"`evogit status --all` will not list this run: {why}", "yellow")
+
+    run.journal.subscribe(list_started)
     began, before = time.monotonic(), run.history.counts.evaluated
     with asyncio.Runner(loop_factory=AwakeLoop) as runner:
         stopped = runner.run(_evolve(run, watches, setup.models if setup else None, hangs_up=background is None))
     return Done(run, stopped, time.monotonic() - began, run.history.counts.evaluated - before)
 
 
-def _list(run: Run, terminal: Terminal) -> None:
-    """Have `evogit status --all` know of it."""
-    try:
-        RunList.of_person(os.environ).begin(run.repository, run.name)
-    except OSError as error:
-        terminal.note(f"`evogit status --all` will not list this run: {error.strerror}: {error.filename}", "yellow")
-
-
 async def _evolve(run: Run, watches: Sequence[Watch], models: OpenModels | None, *, hangs_up: bool) -> Stopped:
-    evolving = asyncio.create_task(_to_the_end(run, watches))
+    async def to_the_end() -> Stopped:
+        stopped = await run.evolve()
+        await asyncio.gather(*(watch.finish() for watch in watches))
+        return stopped
+
+    evolving = asyncio.create_task(to_the_end())
     drawing = [asyncio.create_task(watch.draw()) for watch in watches]
     asked = False
 
@@ -92,7 +99,9 @@ async def _evolve(run: Run, watches: Sequence[Watch], models: OpenModels | None,
             watch.stopping()
 
     def hang_up() -> None:  # comes twice from a closed terminal, from the kernel and from the shell: no second request
-        _forget_terminal()
+        for stream in (sys.stdout, sys.stderr):
+            if stream.isatty():
+                silence(stream)
         if not asked:
             stop()
 
@@ -110,16 +119,3 @@ async def _evolve(run: Run, watches: Sequence[Watch], models: OpenModels | None,
             watch.close()
         if models:
             await models.close()
-
-
-async def _to_the_end(run: Run, watches: Sequence[Watch]) -> Stopped:
-    stopped = await run.evolve()
-    await asyncio.gather(*(watch.finish() for watch in watches))
-    return stopped
-
-
-def _forget_terminal() -> None:
-    """The terminal is gone, and that must not disturb the clean stop."""
-    for stream in (sys.stdout, sys.stderr):
-        if stream.isatty():
-            silence(stream)

@@ -44,7 +44,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "graph": Listed("graph", "the family tree", "evogit graph -n 12"),
         "show": Listed("show", "one candidate in full", "evogit show best"),
         "diff": Listed("diff", "what changed, gains first", "evogit diff seed best"),
-        "blame": Listed("blame", "who brought which line", "evogit blame best main.py"),
+        "blame": Listed("diff", "who brought which line", "evogit blame best main.py"),
         "report": Listed("report", "the summary of a run", "evogit report --format markdown"),
         "serve": Listed("serve", "the same as a page", "evogit serve --open"),
         "export": Listed("export", "files, figures, page, table", "evogit export best ./out"),
@@ -81,7 +81,7 @@ FIRST_WEEK = (
 
 UNLISTED = {
     "demo": Listed("demo", "evolve for a minute, offline", "evogit demo"),
-    "adopt": Listed("adopt", "the old name of `new --from`", "evogit new my_task --from ./example"),
+    "adopt": Listed("tasks", "the old name of `new --from`", "evogit new my_task --from ./example"),
 }
 """Commands that no list names."""
 

@@ -1,4 +1,4 @@
-"""What `evogit run` does on request beside evolving: commands for each new best and the end, a log, an exit code."""
+"""What `evogit run` does on request beside evolving: commands for each new best and the end, an exit code."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ import functools
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
@@ -18,14 +16,10 @@ import click
 from msgspec import Struct
 from rich.text import Text
 
-from evogit.cli.lines.events import event_line
-from evogit.cli.lines.view import View
-from evogit.cli.options.shared import OutputPath
-from evogit.cli.renamed import retired_option
-from evogit.cli.terminal import PLAIN, Terminal
+from evogit.cli.terminal import Terminal
 from evogit.cli.text import escape
 from evogit.cli.watch import Watch
-from evogit.core import Entry, EvoGitError, UsageError
+from evogit.core import Entry, EvoGitError
 from evogit.history import History
 from evogit.history.standing import compare
 from evogit.repository import Repository
@@ -43,32 +37,16 @@ TAIL = 300
 
 
 class Hooks(Struct, frozen=True, kw_only=True):
-    """What was asked for with `--on-best`, `--on-end`, `--log` and `--exit-code`."""
+    """What was asked for with `--on-best`, `--on-end` and `--exit-code`."""
 
     on_best: str | None = None
     on_end: str | None = None
-    log: Path | None = None
     exit_code: bool = False
 
-    def check(self) -> None:
-        """Refuse a log that cannot be written, before anything begins, is written or is agreed to.
-
-        Raises:
-            UsageError: saying so.
-        """
-        if self.log and not os.access(self.log if self.log.exists() else self.log.parent, os.W_OK):
-            raise UsageError(f"expected a file to append to with --log, got {self.log}, which cannot be written")
-
     def watches(self, repository: Repository, terminal: Terminal, secrets: Sequence[str]) -> list[Watch]:
-        """The observers that do it, for one run in this repository; `secrets` reach neither the log nor the command.
-
-        Raises:
-            UsageError: the log cannot be written.
-        """
-        found: list[Watch] = [Log(self.log, terminal, secrets)] if self.log else []
-        if self.on_best:
-            found.append(OnBest(self.on_best, command_environment(repository, secrets), terminal))
-        return found
+        """Return the observers for one run in this repository; `secrets` do not reach the commands."""
+        environment = command_environment(repository, secrets)
+        return [OnBest(self.on_best, environment, terminal)] if self.on_best else []
 
     def end(self, history: History) -> None:
         """Exit with 5 if that was asked for and nothing is better than the seed."""
@@ -94,61 +72,16 @@ def complaint(option: str, code: int, output: IO[bytes]) -> str:
 
 
 def with_hooks(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command `--on-best`, `--on-end`, `--log` and `--exit-code`, as `hooks`."""
+    """Give a command `--on-best`, `--on-end` and `--exit-code`, as `hooks`."""
 
     @click.option("--on-best", metavar="CMD", help="Run this shell command whenever another candidate is the best.")
     @click.option("--on-end", metavar="CMD", help="Run this shell command when the run ended, also when it failed.")
-    @retired_option("--log", type=OutputPath(dir_okay=False), instead="a run prints the events on stderr: 2>> FILE")
     @click.option("--exit-code", is_flag=True, help=f"Exit with {NO_GAIN} when no candidate is better than the seed.")
     @functools.wraps(command)
-    def wrapped(
-        *arguments: Any, on_best: str | None, on_end: str | None, log: Path | None, exit_code: bool, **rest: Any
-    ) -> Any:
-        hooks = Hooks(on_best=on_best, on_end=on_end, log=log, exit_code=exit_code)
-        return command(*arguments, hooks=hooks, **rest)
+    def wrapped(*arguments: Any, on_best: str | None, on_end: str | None, exit_code: bool, **rest: Any) -> Any:
+        return command(*arguments, hooks=Hooks(on_best=on_best, on_end=on_end, exit_code=exit_code), **rest)
 
     return wrapped
-
-
-class Log(Watch):
-    """Appends one line per event to a file, whatever the terminal shows."""
-
-    def __init__(self, path: Path, terminal: Terminal, secrets: Sequence[str]) -> None:
-        self._terminal = terminal
-        self._secrets = secrets
-        self._view: View
-        try:
-            self._file: IO[str] | None = path.open("a", buffering=1, encoding="utf-8", errors="backslashreplace")
-        except OSError as error:
-            raise UsageError(f"expected a file to append to with --log, got {path}: {error.strerror}") from error
-
-    def follow(self, history: History) -> None:
-        """Tell of this run."""
-        self._view = View(history, PLAIN, time.time())
-
-    def entry(self, entry: Entry) -> None:
-        """Write it down."""
-        self._write(event_line(self._view, entry.event).plain, entry.time)
-
-    def stopping(self) -> None:
-        """Write that down, too."""
-        self._write("stopping   what is under way has some seconds", time.time())
-
-    def close(self) -> None:
-        """Close the file."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
-    def _write(self, line: str, when: float) -> None:
-        for secret in self._secrets:
-            line = line.replace(secret, "[redacted]")
-        try:
-            if self._file is not None:
-                self._file.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S%z', time.localtime(when))}  {escape(line)}\n")
-        except OSError as error:  # a full disk, say: the run is worth more than its log
-            self._file = None
-            self._terminal.note(f"the log ends here: {error.strerror}", "yellow")
 
 
 class OnBest(Watch):
@@ -184,24 +117,19 @@ class OnBest(Watch):
 
     async def _tell(self) -> None:
         while self._news():
-            best = self._told = self._history.best or ""
+            history, best = self._history, self._history.best or ""
+            self._told = best
+            compared = compare(history.scores, best, history.seed or "")
+            gain, score = repr(compared.gain) if compared else "", repr(history.fitness(best))
+            about = {"EVOGIT_RUN": history.run, "EVOGIT_BEST": best, "EVOGIT_SCORE": score, "EVOGIT_GAIN": gain}
+            environment = {**self._environment, **about}
             with tempfile.TemporaryFile() as output:
+                words = shell(self._command)
                 process = await start_beside(
-                    shell(self._command),
-                    env={**self._environment, **self._about(best)},
-                    cwd=None,
-                    stdin=DEVNULL,
-                    stdout=output,
-                    stderr=output,
+                    words, env=environment, cwd=None, stdin=DEVNULL, stdout=output, stderr=output
                 )
                 if code := await process.wait():
                     self._terminal.note(Text(complaint("--on-best", code, output), "yellow"))
-
-    def _about(self, best: str) -> dict[str, str]:
-        history, score = self._history, self._history.fitness(best)
-        compared = compare(history.scores, best, history.seed or "")
-        gain = repr(compared.gain) if compared else ""
-        return {"EVOGIT_RUN": history.run, "EVOGIT_BEST": best, "EVOGIT_SCORE": repr(score), "EVOGIT_GAIN": gain}
 
 
 class RunEnd:

@@ -32,7 +32,6 @@ class Given(Struct, frozen=True, kw_only=True):
     goal: str | None
     editable: tuple[str, ...]
     withheld: tuple[str, ...]
-    excluded: tuple[str, ...]
     command: str | None
     reads: tuple[str, ...]
     maximize: tuple[str, ...]
@@ -40,12 +39,10 @@ class Given(Struct, frozen=True, kw_only=True):
     prepare: str | None
     timeout: str
     memory: str
-    disk: str | None
     name: str | None
     repeats: int | None
     packages: tuple[str, ...]
     tests: str | None
-    retry: int
     python: bool
     ask: bool
     take: bool
@@ -56,8 +53,7 @@ def choose(
 ) -> Choices:
     """What to write for this project; `paths` are those of its files.
 
-    Raises:
-        UsageError: when something is neither given nor found, or there is no terminal to confirm what was found.
+    Raise UsageError if something is neither given nor found, or there is no terminal to confirm what was found.
     """
     _check(given)
     tests, work = _commands(given, project)
@@ -70,6 +66,8 @@ def choose(
     if given.ask and not withheld:
         question = "Agents are not shown (Enter: all is shown)"
         withheld = click.prompt(question, default="", show_default=False, value_proc=_globs, err=True)
+    packages = (*project.python, *(f"apt:{name}" for name in project.debian if with_docker))
+    named = {_bare(package) for package in given.packages}  # these replace what was found
     prefix = f"{directory}/" if directory else ""
     verb = "Raise" if directions[primary] == "maximize" else "Lower"
     goal = f"{verb} {primary}, as the evaluator measures it. {SAME}"
@@ -78,7 +76,6 @@ def choose(
         goal=given.goal or _answer(given, "--goal", "Goal", goal),
         editable=tuple(prefix + glob for glob in editable),
         withheld=tuple(prefix + glob for glob in withheld),
-        excluded=tuple(prefix + glob for glob in given.excluded),
         directory=directory,
         tests=tests,
         work=work,
@@ -89,9 +86,7 @@ def choose(
         python=given.python,
         timeout=given.timeout,
         memory=given.memory,
-        disk=given.disk or "",
-        packages=_packages(given, project, with_docker),
-        retry=given.retry,
+        packages=(*(package for package in packages if _bare(package) not in named), *given.packages),
         repeats=given.repeats,
         missing=() if with_docker else tuple(f"apt:{name}" for name in project.debian),
     )
@@ -100,17 +95,8 @@ def choose(
 def _check(given: Given) -> None:
     if given.python and (given.reads or given.maximize or given.minimize):
         raise UsageError("--python takes no --read, --maximize, --minimize: evaluate.py says what its metrics are")
-    if given.python and given.retry:
-        raise UsageError("--python takes no --retry: evaluate.py says what is run again")
     if both := set(given.maximize) & set(given.minimize):
         raise UsageError(f"expected --maximize or --minimize, got both for {', '.join(sorted(both))}")
-
-
-def _packages(given: Given, project: Project, with_docker: bool) -> tuple[str, ...]:
-    """What was found, with those that were named in the place of the same ones."""
-    named = {_bare(package) for package in given.packages}
-    found = (*project.python, *(f"apt:{name}" for name in project.debian if with_docker))
-    return (*(package for package in found if _bare(package) not in named), *given.packages)
 
 
 def _bare(package: str) -> str:
@@ -221,8 +207,7 @@ def _globs(text: str) -> tuple[str, ...]:
 def _answer(given: Given, option: str, question: str, found: str) -> str:
     """What was found, if the person at the terminal or --yes agrees with it.
 
-    Raises:
-        UsageError: when there is neither, or nothing was found.
+    Raise UsageError if there is neither, or nothing was found.
     """
     if given.ask:
         return str(click.prompt(question, default=found or None, err=True))

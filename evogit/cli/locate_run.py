@@ -49,9 +49,7 @@ def typed(repository: Repository, command: str) -> str:
 def open_place(repo: str | None, name: str | None) -> Place:
     """The run that `-C` and `--name` mean, or the one here.
 
-    Raises:
-        NotFoundError: there is none.
-        UsageError: there are several.
+    Raise NotFoundError if there is none; UsageError if there are several.
     """
     repository = find_repository(repo)
     gc.disable()  # what is read stays until the command ends, and there is much of it
@@ -78,9 +76,11 @@ def find_repository(repo: str | None) -> Repository:
     here = Path.cwd()
     found = _discover(here)
     if found is None or not (found.runs() or (found.path / REPOSITORY_FILE).is_file()):
+        below = sorted(path.name for path in here.glob("evogit-*") if (path / ".git").exists())
+        perhaps = f"; perhaps: {', '.join(f'-C {name}' for name in below[:3])}" if below else ""
         raise NotFoundError(
             "expected a Git repository with an evogit.toml (`evogit init` makes one) or a run, "
-            f"and {here} lies in none{_below(here)}"
+            f"and {here} lies in none{perhaps}"
         )
     return found
 
@@ -114,9 +114,8 @@ def _folder_to_run(task: Task, repo: str | None, name: str) -> Path:
 def run_of(task: str | None, repo: str | None, name: str | None) -> tuple[Task, Place]:
     """A task that a person named, or the one here, and the run of it that is there already.
 
-    Raises:
-        NotFoundError: there is no such task or run.
-        UsageError: the run's task is neither here nor in the gallery.
+    Raise NotFoundError if there is no such task or run; UsageError if the run's task is neither here nor in the
+    gallery.
     """
     if task is None:
         found, run = task_here(repo, name)
@@ -136,9 +135,8 @@ def run_of(task: str | None, repo: str | None, name: str | None) -> tuple[Task, 
 def task_here(repo: str | None, name: str | None) -> tuple[Task, str]:
     """The task of the repository that the person is in, and the name of the run: its evogit.toml, else its run's.
 
-    Raises:
-        UsageError: the run's task is neither there nor in the gallery.
-        NotFoundError: nor is the evogit.toml of a person's repository.
+    Raise UsageError if the run's task is neither there nor in the gallery; NotFoundError if nor is the evogit.toml of a
+    person's repository.
     """
     from evogit.adopt import find_task
     from evogit.config import load_repository_task  # with all of evaluation's words
@@ -177,8 +175,7 @@ def task_of(run: str, repo: str | None, named: str | None) -> Task:
 def task_context(task: str | None, repo: str | None, name: str | None) -> tuple[Task, Repository, History]:
     """Return the task that is meant, its repository, and the history of its run, which may be yet to begin.
 
-    Raises:
-        NotFoundError: there is no repository.
+    Raise NotFoundError if there is no repository.
     """
     from evogit.adopt import find_task
 
@@ -192,8 +189,7 @@ def task_context(task: str | None, repo: str | None, name: str | None) -> tuple[
 def seed_tree(task: Task, repository: Repository, history: History) -> str:
     """Return the tree that candidates start from: the run's seed, else HEAD.
 
-    Raises:
-        NotFoundError: neither is there.
+    Raise NotFoundError if neither is there.
     """
     if history.seed:
         return history.phylogeny[history.seed].tree
@@ -224,9 +220,3 @@ def _from_here(repository: Repository) -> str:
     if here == place or place in here.parents:
         return ""
     return f"-C {shlex.quote(str(place.relative_to(here) if here in place.parents else place))} "
-
-
-def _below(here: Path) -> str:
-    """Names folders that hold runs of ours, for errors."""
-    found = sorted(path.name for path in here.glob("evogit-*") if (path / ".git").exists())
-    return f"; perhaps: {', '.join(f'-C {name}' for name in found[:3])}" if found else ""

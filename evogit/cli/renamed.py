@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import click
-from click.core import ParameterSource
-
-Command = Callable[..., Any]
 
 UNTIL = "the old name goes in the next release"
 
@@ -46,16 +42,57 @@ OPTIONS: dict[tuple[str, str], str] = {
 """A command as it is called now, and an old option of it -> the new option."""
 
 
+FIGURES = "`evogit export --figure lineage run.svg` draws figures, `evogit export run.html` writes the page"
+
+RETIRED: dict[tuple[str, str], tuple[int, str]] = {
+    ("audit", "--seconds"): (1, "an audit takes at most 50 s"),
+    ("bench", "--first-seed"): (1, "seeds begin at 0"),
+    ("bench", "--curve-of"): (1, "runs are scored on --split"),
+    ("bench", "--count-repeats"): (0, "repeats count towards N"),
+    ("bench", "--extra-repeats"): (0, "repeats count towards N"),
+    ("bench", "--keep"): (0, "repositories of runs are removed"),
+    ("clean", "--older-than"): (1, "evidence of any age goes"),
+    ("export", "--against"): (1, "the figure `best` is drawn by evaluations"),
+    ("export", "--mean"): (0, "each run has a line of its own"),
+    ("graph", "--expand"): (1, "--all folds nothing"),
+    ("graph", "--against"): (1, FIGURES),
+    ("graph", "--colour"): (1, FIGURES),
+    ("graph", "--dark"): (0, FIGURES),
+    ("graph", "--format"): (1, FIGURES),
+    ("init", "--excluded"): (1, "write excluded in evogit.toml"),
+    ("init", "--retry"): (1, "write retry in evogit.toml"),
+    ("init", "--disk"): (1, "write disk in evogit.toml"),
+    ("judge", "--pair"): (0, "evogit judge A B --winner a|b|tie"),
+    ("log", "--csv"): (0, "`evogit export run.csv` has all candidates"),
+    ("run", "--grace"): (1, "a tenth of --minutes, 60 s at most"),
+    ("run", "--beyond"): (0, "without bound = true in the task a run goes on"),
+    ("run", "--confirm"): (1, "repeats are made as needed"),
+    ("run", "--fork-of"): (1, "--at RUN:ENTRY names the run"),
+    ("run", "--log"): (1, "a run prints the events on stderr: 2>> FILE"),
+    ("show", "--donor"): (1, "a brief of `show --brief` is of one candidate"),
+    ("show", "--context"): (1, "briefs have 100,000 tokens"),
+    ("status", "--all-hosts"): (0, "hosts are listed if there are several"),
+    ("stop", "--wait"): (0, "`evogit stop` waits until all have ended"),
+}
+"""A command and an option of the last release that is ignored: its number of values, and what applies instead."""
+
+REFUSED = {
+    ("clean", "--older-than"),
+    ("graph", "--format"),
+    ("init", "--excluded"),
+    ("log", "--csv"),
+    ("run", "--fork-of"),
+}
+"""Retired options without which a command would do, or delete, something else than was asked for."""
+
+
 def renamed_command(args: Sequence[str]) -> tuple[list[str], str]:
     """Return the arguments with the command's new name, and a sentence that says it; empty where nothing changed."""
     for words in (2, 1):
         old = " ".join(args[:words])
         if new := COMMANDS.get(old):
             shown = " ".join(word for word in new if word not in HIDDEN)
-            return [
-                *new,
-                *args[words:],
-            ], f"`evogit {old}` is now `evogit {shown}`; the old name goes in the next release"
+            return [*new, *args[words:]], f"`evogit {old}` is now `evogit {shown}`; {UNTIL}"
     return list(args), ""
 
 
@@ -64,25 +101,20 @@ HIDDEN = {"--best"}
 
 
 def renamed_options(command: str, args: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return a command's arguments with the new names of its options, and a sentence for each that is old."""
-    result, notes = list(args), []
-    for index, word in enumerate(args):
-        if word == "--":
-            break
-        name, sign, value = word.partition("=")
+    """Return a command's arguments without old options, and a sentence for each. Raise click.UsageError if refused."""
+    result: list[str] = []
+    notes, words = [], list(args)
+    while words and words[0] != "--":
+        name, sign, value = words.pop(0).partition("=")
         if new := OPTIONS.get((command, name)):
-            result[index] = new + (sign if new.startswith("--") else "") + value
+            result.append(new + (sign if new.startswith("--") else "") + value)
             notes.append(f"{name} is now {new}; {UNTIL}")
-    return result, notes
-
-
-def retired_option(*names: str, instead: str, **attributes: Any) -> Callable[[Command], Command]:
-    """A hidden option of the last release, which still works; `instead` says what to use or what is fixed now."""
-
-    def note(context: click.Context, option: click.Parameter, value: Any) -> Any:
-        given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
-        if given and not context.resilient_parsing:
-            click.echo(f"{option.opts[0]} goes in the next release: {instead}", err=True)
-        return value
-
-    return click.option(*names, hidden=True, callback=note, **attributes)
+        elif retired := RETIRED.get((command, name)):
+            values, instead = retired
+            if (command, name) in REFUSED:
+                raise click.UsageError(f"{name} is gone: {instead}")
+            del words[: 0 if sign else values]
+            notes.append(f"{name} goes in the next release: {instead}")
+        else:
+            result.append(name + sign + value)
+    return [*result, *words], notes

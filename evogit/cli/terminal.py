@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 class Glyphs(Struct, frozen=True, kw_only=True):
     """Every symbol that is drawn; lines of the graph by the sides they leave on: up 1, down 2, left 4, right 8."""
 
-    lines: str
-    broken: str
-    dotted: str
-    best: str
-    scored: str
-    failed: str
-    pending: str
-    seed: str
-    promoted: str
-    pruned: str
-    folded: str
-    mark: str
-    dot: str
-    give: str
-    more: str
-    full: str
-    empty: str
-    levels: str
+    lines: str = " ╵╷│╴╯╮┤╶╰╭├─┴┬┼"
+    broken: str = "┊"
+    dotted: str = "┄"
+    best: str = "★"
+    scored: str = "●"
+    failed: str = "○"
+    pending: str = "◌"
+    seed: str = "◆"
+    promoted: str = "✚"
+    pruned: str = "✂"
+    folded: str = "▸"
+    mark: str = "←"
+    dot: str = "·"
+    give: str = "±"
+    more: str = "…"
+    full: str = "█"
+    empty: str = "░"
+    levels: str = "▁▂▃▄▅▆▇█"
 
     @property
     def pretty(self) -> bool:
@@ -54,26 +54,7 @@ class Glyphs(Struct, frozen=True, kw_only=True):
         line.truncate(width, overflow="ellipsis" if self.pretty else "crop")
 
 
-PRETTY = Glyphs(
-    lines=" ╵╷│╴╯╮┤╶╰╭├─┴┬┼",
-    broken="┊",
-    dotted="┄",
-    best="★",
-    scored="●",
-    failed="○",
-    pending="◌",
-    seed="◆",
-    promoted="✚",
-    pruned="✂",
-    folded="▸",
-    mark="←",
-    dot="·",
-    give="±",
-    more="…",
-    full="█",
-    empty="░",
-    levels="▁▂▃▄▅▆▇█",
-)
+PRETTY = Glyphs()
 PLAIN = Glyphs(
     lines=" '.|-'.+-'.+-+++",
     broken=":",
@@ -180,7 +161,11 @@ class Terminal:
         if fit == "ellipsis":
             glyphs.cut(line, width)
             return [line]
-        hang = 0 if line.overflow == "fold" else _hang(line.plain, width)
+        hang, text = 0, line.plain
+        if line.overflow != "fold":  # below the last column, two spaces apart, if that leaves room
+            indent = len(text) - len(text.lstrip())
+            last = max((match.end() for match in re.finditer(r"\S {2,}(?=\S)", text[: width // 2])), default=0)
+            hang = last or indent + 2 * bool(indent)
         first, *_ = line.wrap(console, width)
         first.rstrip()
         below = line[len(first.plain) :]
@@ -206,16 +191,6 @@ class Terminal:
             width = self.err.width if sys.stderr.isatty() else None
             for part in self._fitted(line, self.err, self.err_glyphs, width, fit) if width else [line]:
                 self.err.print(part, style=style, soft_wrap=True)
-
-
-def _hang(line: str, width: int) -> int:
-    """How far in the rest of a line stands: below its last column where that leaves room, else a bit below its start.
-
-    Columns are two spaces apart.
-    """
-    indent = len(line) - len(line.lstrip())
-    last = max((match.end() for match in re.finditer(r"\S {2,}(?=\S)", line[: width // 2])), default=0)
-    return last or indent + 2 * bool(indent)
 
 
 def silence(stream: TextIO) -> None:
@@ -264,21 +239,21 @@ def _page(pager: str, text: str) -> None:
             less.wait()
 
 
-def padded(rows: Sequence[Sequence[Styled]], align: str, gap: str = "  ") -> list[str]:
-    """What `table` makes of these rows, without style and at once; each has all the columns."""
+def padded(rows: Sequence[Sequence[Styled]], align: str) -> list[str]:
+    """Return the plain text of `table`, without making Texts; every row has all columns."""
     columns = []
     for cells, side in zip(zip(*rows, strict=True), align, strict=False):
         lengths = [len(text) if text.isascii() else cell_len(text) for text, _ in cells]
-        width = max(lengths)
-        pads = [" " * (width - length) for length in lengths]
+        pads = [" " * (max(lengths) - length) for length in lengths]
         texts = [text for text, _ in cells]
         columns.append(map(add, *((pads, texts) if side == "r" else (texts, pads))))
-    return [gap.join(row).rstrip() for row in zip(*columns, strict=True)]
+    return ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
 
 
-def table(rows: Iterable[Iterable[Text | str]], align: str, gap: str = "  ") -> list[Text]:
-    """Rows of cells as aligned lines without trailing spaces; `align` has an `l` or `r` for each column."""
-    cells = [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
+def table(rows: Iterable[Iterable[Text | str]], align: str, heads: Sequence[str] = ()) -> list[Text]:
+    """Align rows of cells, below dim `heads` if there are any; `align` has an `l` or `r` for each column."""
+    head = [[Text(word, "dim") for word in heads]] if heads else []
+    cells = [*head, *([cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows)]
     lengths = [[cell.cell_len for cell in row] for row in cells]
     widths = [max((row[i] for row in lengths if i < len(row)), default=0) for i in range(len(align))]
     lines = []
@@ -286,11 +261,16 @@ def table(rows: Iterable[Iterable[Text | str]], align: str, gap: str = "  ") -> 
         parts: list[Text | str] = []
         for i, cell in enumerate(row):
             pad = " " * (widths[i] - taken[i])
-            parts += [gap if i else "", *((pad, cell) if align[i] == "r" else (cell, pad))]
+            parts += ["  " if i else "", *((pad, cell) if align[i] == "r" else (cell, pad))]
         line = joined(parts)
         line.rstrip()
         lines.append(line)
     return lines
+
+
+def fact_table(facts: Iterable[tuple[str, Text | str]], indent: str = "") -> list[Text]:
+    """A line for each name and its text."""
+    return table(((Text(indent + name, "dim"), text) for name, text in facts), "ll")
 
 
 def joined(parts: Iterable[Text | str]) -> Text:

@@ -87,7 +87,7 @@ def test_what_was_best_at_a_moment_is_shown_as_it_was_then(cli: Cli, small: Smal
         return str(cli("status", "--at", at, "--json", cwd=small.folder).json["commit"])
 
     assert [best(at) for at in ("@1", "@2", "@5", small.left[:7], "@7")] == [
-        *(small.seed, small.step, small.left, small.left, small.merge),
+        *(small.seed, small.step, small.left, small.left, small.merge)
     ]
     assert "2.0000" not in cli("status", "--at", "@5", cwd=small.folder).out
     assert cli("status", "--at", "@8", cwd=small.folder).code == 3

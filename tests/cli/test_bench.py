@@ -49,20 +49,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_done(
 
 @pytest.mark.slow
 def test_a_bench_tells_who_is_better_and_what_must_be_done_again(cli: Cli, task: str, tmp_path: Path) -> None:
-    command = (
-        "bench",
-        task,
-        "--method",
-        "evolve,best-of-n",
-        "--evaluations",
-        "6",
-        "-n",
-        "1",
-        "-j",
-        "1",
-        "-o",
-        "out",
-    )
+    command = ("bench", task, "--method", "evolve,best-of-n", "--evaluations", "6", "-n", "1", "-j", "1", "-o", "out")
     first = cli(*command)
     assert first.code == 0, first.err
     assert re.search(r"^evolve +best-of-n +area +[a-z ]+[+-]\d\.\d{3} \[", first.out, re.MULTILINE)

@@ -13,10 +13,7 @@ from evogit.testing import RecordedRun
 
 from .conftest import Cli
 
-METRICS = (
-    Metric(name="score", direction="maximize", primary=True),
-    Metric(name="size", direction="minimize"),
-)
+METRICS = (Metric(name="score", direction="maximize", primary=True), Metric(name="size", direction="minimize"))
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from evogit.cli.browser import Browser
+from evogit.cli.commands.watch import Browser
 from evogit.cli.lines.view import StillView
 from evogit.cli.locate_run import Place
 from evogit.cli.screen import Now, agent_lines, best_values, facts

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import click
 from rich.text import Text
@@ -39,8 +38,19 @@ def add(place: Place, terminal: Terminal, revs: tuple[str, ...], reason: str, dr
     added = [commit for commit in commits if adding.known(commit) is None and adding.add(commit, reason)]
     known = {commit: adding.known(commit) or commit for commit in commits if commit not in added}
     if terminal.json:
-        terminal.data({"schema": SCHEMA, "added": [_record(place, commit) for commit in added], "known": known})
-    _tell(place, terminal, added, known)
+        candidates = [place.history.phylogeny[commit] for commit in added]
+        records = [{"commit": each.commit, "parents": list(each.parents), "title": each.title} for each in candidates]
+        terminal.data({"schema": SCHEMA, "added": records, "known": known})
+    view = View.of(place.history, terminal)
+    for commit in added:
+        candidate = place.history.phylogeny[commit]
+        after = " and ".join(parent[:SHORT] for parent in candidate.parents)
+        terminal.note(Text.assemble(("added  ", "bold"), view.line(candidate), (f"  after {after}", "dim")))
+    _tell_known(terminal, known)
+    if added and place.repository.engines(place.history.run).alive():
+        terminal.note("the running engine evaluates it within seconds", "dim")
+    elif added:
+        terminal.note(Text.assemble(("evaluate with  ", "dim"), place.hint("run")))
 
 
 def _tell_plan(terminal: Terminal, adding: Adding, commits: list[str]) -> None:
@@ -62,21 +72,3 @@ def _tell_known(terminal: Terminal, known: Mapping[str, str]) -> None:
     for commit, first in known.items():
         same = "is a candidate" if commit == first else f"has the files of {first[:SHORT]}, which is a candidate"
         terminal.note(f"{commit[:SHORT]} {same} already")
-
-
-def _record(place: Place, commit: str) -> dict[str, Any]:
-    candidate = place.history.phylogeny[commit]
-    return {"commit": commit, "parents": list(candidate.parents), "title": candidate.title}
-
-
-def _tell(place: Place, terminal: Terminal, added: list[str], known: dict[str, str]) -> None:
-    view = View.of(place.history, terminal)
-    for commit in added:
-        candidate = place.history.phylogeny[commit]
-        after = " and ".join(parent[:SHORT] for parent in candidate.parents)
-        terminal.note(Text.assemble(("added  ", "bold"), view.line(candidate), (f"  after {after}", "dim")))
-    _tell_known(terminal, known)
-    if added and place.repository.engines(place.history.run).alive():
-        terminal.note("the running engine evaluates it within seconds", "dim")
-    elif added:
-        terminal.note(Text.assemble(("evaluate with  ", "dim"), place.hint("run")))

@@ -22,12 +22,14 @@ from evogit.audit.attacks import chosen
 from evogit.audit.laboratory import Laboratory
 from evogit.audit.proposed import BY_MODEL, attack_by
 from evogit.cli.options.shared import TASK, OutputPath, sandbox_option, with_repo, with_terminal
-from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape, number
 from evogit.core import RefusedError, UsageError
 from evogit.history.standing import decimals
 from evogit.llm.command_account import CommandAccount
+
+MAX_SECONDS = 50.0
+"""The time for all attacks, and again for those of a model."""
 
 MAX_DIFF_LINES = 14
 """Lines of a candidate's diff that are shown; --output writes all of them."""
@@ -45,13 +47,9 @@ MAX_DIFF_LINES = 14
     help="Write the files of each candidate that cheats into this folder.",
 )
 @click.option("--split", metavar="NAME", default="train", show_default=True, help="The split that is attacked.")
-@retired_option("--seconds", type=click.FloatRange(min=1), default=50.0, instead="an audit takes at most 50 s")
 @click.option("--model", metavar="MODEL", help="Have this model read the goal and the evaluator, and propose attacks.")
 @click.option(
-    "--dollars",
-    type=click.FloatRange(min=0),
-    metavar="D",
-    help="Limit of the model's costs; its price must be known.",
+    "--dollars", type=click.FloatRange(min=0), metavar="D", help="Limit of the model's costs; its price must be known."
 )
 @sandbox_option
 @with_repo
@@ -64,7 +62,6 @@ def audit(
     listed: bool,
     out: Path | None,
     split: str,
-    seconds: float,
     model: str | None,
     dollars: float | None,
     sandbox: str,
@@ -82,8 +79,8 @@ def audit(
     if listed:
         _list(terminal, [*attacks, BY_MODEL] if not names or MODEL in names else attacks)
         return
-    if not math.isfinite(seconds) or not math.isfinite(dollars or 0.0):
-        raise UsageError("expected finite numbers of --seconds and --dollars")
+    if not math.isfinite(dollars or 0.0):
+        raise UsageError("expected a finite number of --dollars")
     if model is None and (MODEL in names or dollars is not None):
         raise UsageError("expected a model that is asked: --model MODEL")
     if model is not None and names and MODEL not in names:
@@ -95,8 +92,8 @@ def audit(
         _make(out)
     if audited_task.judged == "pairs":
         raise RefusedError(f"{audited_task.name}: pairs of candidates are compared; there is no score to forge")
-    laboratory = Laboratory(audited_task, sandbox, split=split, seconds=seconds)
-    if asyncio.run(_audit(terminal, laboratory, attacks, out, _asking(model, dollars, seconds))):
+    laboratory = Laboratory(audited_task, sandbox, split=split, seconds=MAX_SECONDS)
+    if asyncio.run(_audit(terminal, laboratory, attacks, out, _asking(model, dollars))):
         sys.exit(1)
 
 
@@ -111,12 +108,11 @@ def _make(out: Path) -> None:
 
 
 @asynccontextmanager
-async def _asking(name: str | None, dollars: float | None, seconds: float) -> AsyncIterator[list[Attack]]:
+async def _asking(name: str | None, dollars: float | None) -> AsyncIterator[list[Attack]]:
     """Open the attack that asks a model; its key is in no process that is started meanwhile.
 
-    Raises:
-        CredentialError: its key cannot be had.
-        UsageError: the model does not exist, or dollars are limited and its price is not known.
+    Raise CredentialError if its key cannot be had; UsageError if the model does not exist, or dollars are limited and
+    its price is not known.
     """
     if name is None:
         yield []
@@ -130,7 +126,7 @@ async def _asking(name: str | None, dollars: float | None, seconds: float) -> As
         if dollars is not None and model.price is None:
             raise UsageError(f"expected a known price of {name} to keep --dollars; say it in your settings")
         models.forget_keys()
-        yield [attack_by(model, CommandAccount(dollars), seconds)]
+        yield [attack_by(model, CommandAccount(dollars), MAX_SECONDS)]
     finally:
         await models.close()
 
@@ -167,9 +163,8 @@ def _list(terminal: Terminal, attacks: Sequence[Any]) -> None:
         records = [{"name": attack.name, "tries": attack.tries, "remedy": attack.remedy} for attack in attacks]
         terminal.data({"schema": 1, "attacks": records})
         return
-    rows: list[list[Text | str]] = [[Text(word, "dim") for word in ("attack", "what the candidate does")]]
-    rows += [[Text(attack.name, "bold"), attack.tries] for attack in attacks]
-    terminal.show(table(rows, "ll"))
+    rows = ((Text(attack.name, "bold"), attack.tries) for attack in attacks)
+    terminal.show(table(rows, "ll", ("attack", "what the candidate does")))
 
 
 # --- the report ---------------------------------------------------------------------------------------------------
@@ -210,7 +205,7 @@ def _excerpt(diff: str, marks: str = "+") -> list[str]:
     changed = [line for line in diff.splitlines() if line[:1] in marks and line[:3] not in ("+++", "---")]
     lines = [line[:120] for line in changed if line.strip("+- ")]
     more = len(lines) - MAX_DIFF_LINES
-    rest = [f"... {count(more, 'more line')}; --out DIR writes all of it"] if more > 0 else []
+    rest = [f"... {count(more, 'more line')}; --output DIR writes all of it"] if more > 0 else []
     return lines[:MAX_DIFF_LINES] + rest
 
 
@@ -221,7 +216,7 @@ def _foot(lab: Laboratory, results: list[Audited], *, asked: bool) -> list[Text]
         names.setdefault(result.outcome, []).append(result.attack.name)
     lines = [Text(escape(note), "yellow") for note in [*lab.notes, *_unasked(results)]]
     if late := names.get("no time left"):
-        lines.append(Text(f"no time for {', '.join(late)}; --seconds gives more", "yellow"))
+        lines.append(Text(f"no time for {', '.join(late)}; --only NAME tries one alone", "yellow"))
     if worked := names.get("found"):
         text = f"{len(worked)} of {count(len(results), 'attack')} worked; docs/auditing.md explains them"
         lines.append(Text(text, "red"))

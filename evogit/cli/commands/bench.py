@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shlex
+import signal
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import click
 from msgspec.structs import replace
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from evogit.adopt import find_task
 from evogit.bench.bench import Bench
 from evogit.bench.comparison import Findings, findings, summaries
 from evogit.bench.methods import CONTROLS, DEFAULT, Method, methods
-from evogit.bench.outcome import save
+from evogit.bench.outcome import BenchRun, save
 from evogit.bench.paid import BenchLimits, Paid
 from evogit.bench.plot import pictures
 from evogit.bench.report import Table, markdown, record, summary_table, tables
 from evogit.bench.worker_run import BenchTask
-from evogit.cli.bench_progress import race, race_paid
+from evogit.bench.workers import Order
 from evogit.cli.consent import confirm_costs
 from evogit.cli.options.agents import AgentOptions, AgentSetup, population, resolve_agents, with_agents
 from evogit.cli.options.shared import TASK, OutputPath, sandbox_option, with_terminal
-from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import count, escape
+from evogit.cli.text import clock, count, escape
 from evogit.config import Task
 from evogit.config.run_settings import AgentSpec, Settings
 from evogit.config.user_settings import load_user_settings
@@ -53,21 +58,11 @@ FOLDER = OutputPath(file_okay=False)
     metavar="NAME,...|NAME=SPEC",
     help=f"Methods to compare (default: {ALL}); or one of your own: a selector, --agent ..., or both.",
 )
-@click.option(
-    "--evaluations",
-    type=click.IntRange(2),
-    default=200,
-    show_default=True,
-    metavar="N",
-    help="Of each run.",
-)
+@click.option("--evaluations", type=click.IntRange(2), default=200, show_default=True, metavar="N", help="Of each run.")
 @click.option(
     "-n", "seeds", type=click.IntRange(1), default=10, show_default=True, metavar="K", help="Runs per method."
 )
-@retired_option("--first-seed", type=click.IntRange(0), default=0, instead="seeds begin at 0")
 @click.option("--split", default="train", show_default=True, metavar="NAME", help="The split that runs are ranked on.")
-@retired_option("--curve-of", "truth", default="", metavar="SPLIT", instead="runs are scored on --split")
-@retired_option("--count-repeats/--extra-repeats", default=True, instead="repeats count towards N")
 @click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="Runs at a time; default: one per core.")
 @click.option(
     "-o",
@@ -79,7 +74,6 @@ FOLDER = OutputPath(file_okay=False)
     metavar="DIR",
     help="For the results.",
 )
-@retired_option("--keep", is_flag=True, instead="repositories of runs are removed")
 @click.option("--proposals", type=int, metavar="N", help="Stop when agents that ask models made this many, in all.")
 @with_agents
 @sandbox_option
@@ -91,7 +85,6 @@ def bench(
     selectors: tuple[str, ...],
     jobs: int | None,
     out: Path,
-    keep: bool,
     asked: AgentOptions,
     **chosen: Any,
 ) -> None:
@@ -102,7 +95,7 @@ def bench(
     """
     own, lists = [text for text in named if "=" in text], [text for text in named if "=" not in text]
     compared = methods(filter(None, ",".join(lists or [ALL]).split(",")), selectors, own)
-    tasks = [_comparable(find_task(name), compared, chosen["split"], chosen["truth"]) for name in task]
+    tasks = [_comparable(find_task(name), compared, chosen["split"]) for name in task]
     if twice := {each.name for each in tasks if [other.name for other in tasks].count(each.name) > 1}:
         raise UsageError(f"expected tasks of different names, got {' and '.join(twice)} more than once")
     usual, compared = _populations(asked, compared)
@@ -112,20 +105,18 @@ def bench(
     benches = [_bench(each, compared, usual, out, chosen) for each in tasks]
     jobs = jobs or os.cpu_count() or 1
     if setup.asking:
-        found = [_paid(terminal, _only(benches), setup, jobs, keep=keep, yes=asked.yes)]
+        found = [_paid(terminal, benches, setup, jobs, yes=asked.yes)]
     else:
-        found = [findings(each, race(terminal, each, jobs, keep=keep)) for each in benches]
+        found = [findings(each, race(terminal, each, jobs)) for each in benches]
     _report(terminal, [each for each in found if each], out)
 
 
-def _comparable(task: Task, compared: Sequence[Method], split: str, truth: str) -> Task:
+def _comparable(task: Task, compared: Sequence[Method], split: str) -> Task:
     """A task on which these methods can be compared.
 
-    Raises:
-        UsageError: it lacks the split or something that a selector names, or is evaluated without numbers.
+    Raise UsageError if it lacks the split or something that a selector names, or is evaluated without numbers.
     """
-    for each in filter(None, (split, truth)):
-        task.check_split(each)
+    task.check_split(split)
     for method in compared:
         open_selector(method.selector, traits_of(task))
     if task.pairwise:
@@ -164,24 +155,20 @@ def _setup(asked: AgentOptions, populations: Sequence[tuple[AgentSpec, ...]], ch
 def _bench(
     task: Task, compared: tuple[Method, ...], usual: tuple[AgentSpec, ...], out: Path, chosen: dict[str, Any]
 ) -> Bench:
-    seeds = range(chosen["first_seed"], chosen["first_seed"] + chosen["seeds"])
-    common = {name: chosen[name] for name in ("evaluations", "split", "truth", "count_repeats", "sandbox")}
+    common = {name: chosen[name] for name in ("evaluations", "split", "sandbox")}
     return Bench(
         bench_task=BenchTask(task=task, agents=usual, **common),
         methods=compared,
-        seeds=seeds,
+        seeds=range(chosen["seeds"]),
         folder=out / "runs" / task.name,
     )
 
 
-def _only(benches: Sequence[Bench]) -> Bench:
+def _paid(terminal: Terminal, benches: Sequence[Bench], setup: AgentSetup, jobs: int, *, yes: bool) -> Findings | None:
+    """The bench with agents that ask models, after a person agreed to what the runs that are missing cost."""
     if len(benches) > 1:
         raise UsageError(f"expected one TASK where agents ask models, since you agree task by task, got {len(benches)}")
-    return benches[0]
-
-
-def _paid(terminal: Terminal, bench: Bench, setup: AgentSetup, jobs: int, *, keep: bool, yes: bool) -> Findings | None:
-    """The bench with agents that ask models, after a person agreed to what the runs that are missing cost."""
+    (bench,) = benches
     asking = [order for order in bench.missing(bench.done()) if bench.asks(order[0])]
     limits = setup.settings.ceilings
     agreed: tuple[str, ...] = ()
@@ -191,7 +178,7 @@ def _paid(terminal: Terminal, bench: Bench, setup: AgentSetup, jobs: int, *, kee
             terminal, replace(setup, settings=whole), bench.bench_task.task, None, History(""), yes=yes
         ).agreed
     allowance = BenchLimits(models=setup.models, programs=setup.programs, limits=limits, agreed=agreed)
-    done = race_paid(terminal, bench, Paid(bench, allowance, jobs=jobs, keep=keep))
+    done = race_paid(terminal, bench, Paid(bench, allowance, jobs=jobs, keep=False))
     if missing := bench.missing(done):
         terminal.note(f"a limit is reached with {count(len(missing), 'run')} missing; a higher one goes on", "yellow")
     return findings(bench, done)
@@ -241,3 +228,122 @@ def _lines(found: Table) -> list[Text]:
     rows = [[escape(cell) for cell in row] for row in found.rows]
     titles = [Text(escape(line), "bold") for line in found.title.splitlines()]
     return [*titles, *table(rows, found.align), Text()]
+
+
+SPEED_WINDOW_S = 3600.0
+"""The past from which the remaining time is estimated: runs end seldom."""
+
+MAX_PROGRESS_LINES = 10
+"""Lines that report progress if no bar can be drawn, about."""
+
+
+class BenchProgress:
+    """Reports how far the runs of one bench are."""
+
+    def __init__(self, terminal: Terminal, bench: Bench) -> None:
+        self._terminal = terminal
+        self._bench = bench
+        self.done = bench.done()
+        self._methods = {method.name: method for method in bench.methods}
+        self._began = time.monotonic()
+        self._before = len(self.done)
+        self._every = max(len(bench.missing(self.done)) // MAX_PROGRESS_LINES, 1)
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+        left = TimeRemainingColumn(elapsed_when_finished=True)
+        bar = Progress(*columns, left, console=terminal.err, transient=True, speed_estimate_period=SPEED_WINDOW_S)
+        self._bar = bar if terminal.live and bench.missing(self.done) else None
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Report what was done before, how far it is meanwhile, and what it took."""
+        total = len(self._bench.orders)
+        if self.done:
+            self._note(f"{count(len(self.done), 'run')} of {total} done before")
+        if stale := self._bench.stale(self.done):
+            self._note(f"{count(stale, 'run')} of another EvoGit, task or settings made again")
+        try:
+            with self._bar or nullcontext():
+                if self._bar:
+                    name = escape(self._bench.bench_task.task.name)
+                    self._bar.add_task(name, total=total, completed=len(self.done))
+                yield
+        finally:
+            left = len(self._bench.missing(self.done))
+            if made := len(self.done) - self._before:
+                rest = f", {left:,} left; the same command goes on" if left else ""
+                self._note(f"{count(made, 'run')} in {clock(time.monotonic() - self._began)}{rest}", "dim")
+
+    def take(self, outcome: BenchRun) -> None:
+        """Count one more run."""
+        self.done[self._methods[outcome.method], outcome.seed] = outcome
+        left, made = len(self._bench.missing(self.done)), len(self.done) - self._before
+        if self._bar:
+            self._bar.update(self._bar.task_ids[0], completed=len(self.done))
+        elif left and made % self._every == 0:
+            took = time.monotonic() - self._began
+            about = f"about {clock(took / made * left)} left"
+            self._note(f"{len(self.done):,} of {len(self._bench.orders):,} runs in {clock(took)}, {about}", "dim")
+
+    def _note(self, text: str, style: str = "") -> None:
+        self._terminal.note(f"{escape(self._bench.bench_task.task.name)}: {text}", style)
+
+
+def race(terminal: Terminal, bench: Bench, jobs: int) -> dict[Order, BenchRun]:
+    """Run what is missing, in worker processes; what is done is kept.
+
+    Raise KeyboardInterrupt if a signal came, and workers and folders were cleared away.
+    """
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    progress = BenchProgress(terminal, bench)
+    alone = bench.bench_task.task.environment.exclusive  # there is one core for candidates
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        with progress.shown(), closing(bench.race(jobs=1 if alone else jobs, keep=False)) as outcomes:
+            for outcome in outcomes:
+                progress.take(outcome)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return progress.done
+
+
+def race_paid(terminal: Terminal, bench: Bench, paid: Paid) -> dict[Order, BenchRun]:
+    """Run what is missing with agents that ask models; the first signal ends the current run cleanly, a second at once.
+
+    Raise KeyboardInterrupt if a signal came; what is done is kept.
+    """
+    progress = BenchProgress(terminal, bench)
+    with progress.shown():
+        if asyncio.run(_race_paid(progress, paid)):
+            raise KeyboardInterrupt
+    return progress.done
+
+
+async def _race_paid(progress: BenchProgress, paid: Paid) -> bool:
+    """Return whether a signal stopped it."""
+    asked = False
+
+    async def take_all() -> None:
+        async for outcome in paid.race():
+            progress.take(outcome)
+
+    racing = asyncio.create_task(take_all())
+
+    def stop() -> None:
+        nonlocal asked
+        if asked:
+            racing.cancel()
+        asked = True
+        paid.stop()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, stop)
+    try:
+        await racing
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    return asked

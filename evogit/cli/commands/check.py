@@ -98,7 +98,9 @@ def _check_seed(terminal: Terminal, task: Task, typed: str | None, split: str | 
     else:
         origins = [Text(escape(line), "dim") for each in sources for line in each.lines()]
         verdict = [Text(escape(blind), "yellow")] if blind else _verdict(task, judged, wrong)
-        lines = [*_table(task, judged), *_failure(judged), Text(""), *origins, Text(""), *verdict]
+        failed = next((each for each in judged if not each.evaluation.ok), None)
+        output = [Text(""), *_output(failed.evidence)] if failed else []
+        lines = [*_table(task, judged), *output, Text(""), *origins, Text(""), *verdict]
         if not wrong and task.judged != "pairs":
             command = " ".join(["evogit audit", *([typed] if typed else [])])
             lines += [Text(f"can be gamed: {way}", "yellow") for way in ways]
@@ -139,7 +141,7 @@ def _table(task: Task, judged: list[SeedEvaluation]) -> list[Text]:
     from evogit.review.provable import told_provable
 
     heads = ["split", "status", *(metric.name for metric in task.metrics), "cases", "time", "CPU"]
-    rows: list[list[Text | str]] = [[Text(head, "dim") for head in heads]]
+    rows: list[list[Text | str]] = []
     for each in judged:
         evaluation, cost = each.evaluation, each.evaluation.cost
         status = Text(evaluation.status, "green" if evaluation.ok else "red")
@@ -153,14 +155,8 @@ def _table(task: Task, judged: list[SeedEvaluation]) -> list[Text]:
     metric, noisy = task.primary.name, [each for each in judged if task.repeats and each.again]
     spreads = [f"{metric} {spread}" for each in noisy if (spread := each.told_spread(metric))]
     spreads += [sentence for each in noisy for sentence in told_provable(task, each)]
-    lines = table(rows, "ll" + "r" * (len(task.metrics) + 3))
+    lines = table(rows, "ll" + "r" * (len(task.metrics) + 3), heads)
     return [title, Text(""), *lines, *(Text(escape(sentence), "dim") for sentence in spreads)]
-
-
-def _failure(judged: list[SeedEvaluation]) -> list[Text]:
-    """The output of the program and the evaluator on the first split on which the seed failed."""
-    failed = next((each for each in judged if not each.evaluation.ok), None)
-    return [Text(""), *_output(failed.evidence)] if failed else []
 
 
 def _output(evidence: Evidence) -> list[Text]:
@@ -224,11 +220,7 @@ def _check_uncommitted(
 
 
 def _announce(terminal: Terminal, work: Work, force: bool) -> None:
-    """Say what is evaluated and what is not.
-
-    Raises:
-        RefusedError: protected paths differ, and that was not allowed.
-    """
+    """Say what is evaluated and what is not. Raise RefusedError if protected paths differ, and that was not allowed."""
     if work.protected and not force:
         raise RefusedError(
             f"no candidate may change {_names(work.protected)}; put them back as the seed has them, or leave these "
@@ -271,13 +263,13 @@ def _against(task: Task, history: History, evaluation: Evaluation) -> list[Text]
         return [Text("pairs decide which is better: add it to a run, then `evogit judge`", "dim")]
     others = _others(task, history, evaluation.split)
     heads = ["", "this", *(cell for name in others for cell in (name, "gain"))]
-    rows = [[Text(head, "dim") for head in heads]]
+    rows = []
     for metric in sorted(task.metrics, key=lambda metric: not metric.primary):
         noisy = bool(others and task.repeats)
         noise = history.scores.noise(evaluation.split, metric.name).margin(1, 1) if noisy else 0.0
         values = [each.get(metric.name) for each in others.values()]
         rows.append(_row(metric, evaluation.metrics.get(metric.name), values, noise))
-    return table(rows, "lr" + "rr" * len(others)) if evaluation.ok else []
+    return table(rows, "lr" + "rr" * len(others), heads) if evaluation.ok else []
 
 
 def _others(task: Task, history: History, split: str) -> dict[str, dict[str, float]]:
@@ -307,10 +299,9 @@ def _record(
     task: Task, folder: Path, work: Work, history: History, evaluation: Evaluation, evidence: Evidence
 ) -> dict[str, Any]:
     judged = json.loads(json.dumps(to_builtins(evaluation)))
-    kept = ("status", "metrics", "cases", "stages", "reason", "split", "cost", "judged")
     paths = {"changed": list(work.changed), "protected": list(work.protected), "left_out": list(work.left_out)}
     others = {"seed": None, "best": None, **_others(task, history, evaluation.split)}
     texts = {"feedback": dict(evidence.feedback), "stderr": evidence.stderr.decode(errors="backslashreplace")}
     where: dict[str, Any] = {"schema": SCHEMA, "task": task.name, "folder": str(folder), "tree": work.tree}
     where["task_changed"] = changed_judge(history, task)
-    return {**where, **paths, **{key: judged[key] for key in kept}, **texts, **others}
+    return {**where, **paths, **{key: judged[key] for key in KEYS}, **texts, **others}

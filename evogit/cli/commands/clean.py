@@ -15,7 +15,6 @@ from evogit.cli.confirming import asks, confirm
 from evogit.cli.docker import docker_client
 from evogit.cli.locate_run import find_repository
 from evogit.cli.options.shared import name_option, with_repo, with_terminal
-from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape, size
 from evogit.core import EvoGitError, SandboxError, UsageError
@@ -46,9 +45,6 @@ Removed = tuple[str, str, int]
 @click.argument("run", required=False)
 @click.option("--evidence", type=click.Choice(list(WISHES)), help="With RUN: whose evidence goes; default: failed.")
 @click.option("--all", "everything", is_flag=True, help="Remove RUN whole; without RUN also what the tasks here use.")
-@retired_option(
-    "--older-than", type=click.FloatRange(min=0), default=0.0, metavar="DAYS", instead="evidence of any age goes"
-)
 @asks
 @name_option
 @with_repo
@@ -60,7 +56,6 @@ def clean(
     name: str | None,
     evidence: str | None,
     everything: bool,
-    older_than: float,
     yes: bool,
     dry_run: bool,
 ) -> None:
@@ -91,22 +86,22 @@ def clean(
     else:
         repository = find_repository(repo)
         chosen = cast(Wish, evidence or "failed")
-        _thin(terminal, repository, find_run(repository, run), chosen, older_than, yes=yes and not dry_run)
+        _thin(terminal, repository, find_run(repository, run), chosen, yes=yes and not dry_run)
 
 
 # --- evidence -----------------------------------------------------------------------------------------------------
 
 
-def _thin(terminal: Terminal, repository: Repository, run: str, wish: Wish, days: float, *, yes: bool) -> None:
+def _thin(terminal: Terminal, repository: Repository, run: str, wish: Wish, *, yes: bool) -> None:
     if not yes:
-        made, space = plan(repository, run, wish, days, time.time()), repository.space()
+        made, space = plan(repository, run, wish, 0.0, time.time()), repository.space()
         if terminal.json:
             terminal.data({**_record(made), "before": space, "done": False})
             return
         terminal.show([*_lines(made), Text(f"  the repository's objects take {size(space)}", "dim")])
         terminal.note("nothing was changed; --yes does it", "dim")
         return
-    done = collect(repository, run, wish, days, time.time())
+    done = collect(repository, run, wish, 0.0, time.time())
     if terminal.json:
         about = {"before": done.before, "after": done.after, "removed": done.removed}
         terminal.data({**_record(done.plan), **about, "young": done.young, "held": done.held, "done": True})

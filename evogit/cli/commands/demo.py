@@ -42,7 +42,9 @@ def demo(terminal: Terminal, repo: str | None, seed: int | None, minutes: float,
     It lives in ./evogit-demo. Every demo is a run of its own: demo, demo-2 and so on; the earlier ones stay.
     """
     repository = open_or_create(Path(repo) if repo else Repository.default_folder("demo"))
-    name, number = _next_name(repository)
+    taken = repository.runs()
+    names = (("demo" if number == 1 else f"demo-{number}", number) for number in itertools.count(1))
+    name, number = next(pair for pair in names if pair[0] not in taken)
     settings = settings_of(number if seed is None else seed, minutes, sandbox)
     done = evolve(repository, find_task(TASK), name, settings, terminal, quiet=True)
     place = Place.of(done.run.context)
@@ -63,12 +65,6 @@ def settings_of(seed: int, minutes: float = 1.0, sandbox: str = "auto") -> Setti
     mutators = AgentSpec("mutator", count=2 * MUTATORS)
     grace = min(GRACE, 6 * minutes)
     return Settings(population=(mutators,), minutes=minutes, grace=grace, seed=seed, sandbox=sandbox)
-
-
-def _next_name(repository: Repository) -> tuple[str, int]:
-    taken = repository.runs()
-    names = (("demo" if number == 1 else f"demo-{number}", number) for number in itertools.count(1))
-    return next(pair for pair in names if pair[0] not in taken)
 
 
 def _story(place: Place, terminal: Terminal, done: Done) -> list[Text]:

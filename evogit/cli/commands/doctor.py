@@ -7,7 +7,7 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,7 +19,7 @@ from rich.text import Text
 from evogit.cli.docker import docker_answers, docker_client
 from evogit.cli.locate_run import find_repository
 from evogit.cli.options.shared import TASK, name_option, sandbox_option, with_repo, with_terminal
-from evogit.cli.terminal import Terminal, table
+from evogit.cli.terminal import Terminal, fact_table, table
 from evogit.cli.text import count, escape, size
 from evogit.core import EvoGitError, NotFoundError, RepositoryError, SandboxError, UsageError
 from evogit.repository import Repository
@@ -109,11 +109,17 @@ def _check_all(terminal: Terminal, repo: str | None, sandbox: str) -> None:
     found = [Finding("ok", "Python", f"{sys.version.split()[0]}, {sys.executable}"), _git()]
     found += [Finding("ok" if well else "fail", what, said) for what, well, said in self_check(sandbox)]
     found += [_languages(), _space(Path(repo or ".")), *_repository(repo)]
+    lines = table(((Text(f.level, STYLES[f.level]), f.what, escape(f.said)) for f in found), "lll")
+    _report(terminal, found, lines)
+
+
+def _report(terminal: Terminal, findings: Sequence[Finding], lines: Iterable[Text]) -> None:
+    """Print the findings, as data or by their lines; exit with 1 if one is a failure."""
     if terminal.json:
-        terminal.data({"schema": 1, "checks": [to_builtins(finding) for finding in found]})
+        terminal.data({"schema": 1, "checks": [to_builtins(finding) for finding in findings]})
     else:
-        terminal.show(table(((Text(f.level, STYLES[f.level]), f.what, escape(f.said)) for f in found), "lll"))
-    if any(finding.level == "fail" for finding in found):
+        terminal.show(lines)
+    if any(finding.level == "fail" for finding in findings):
         sys.exit(1)
 
 
@@ -145,8 +151,8 @@ def _languages() -> Finding:
 
     if not languages.is_installed():
         return Finding("ok", "languages", f"merges read Python only; {languages.EXTRA} adds other languages")
-    amount = len(set(languages.GRAMMARS.values()))
-    return Finding("ok", "languages", f"merges read Python and {amount} other languages")
+    number = len(set(languages.GRAMMARS.values()))
+    return Finding("ok", "languages", f"merges read Python and {number} other languages")
 
 
 def _space(path: Path) -> Finding:
@@ -173,19 +179,11 @@ def _repository(repo: str | None) -> Iterator[Finding]:
     runs = repository.runs()
     yield Finding("ok", "repository", f"{repository.path}, {count(len(runs), 'run')}: {', '.join(runs) or 'none'}")
     yield Finding("ok", "host", f"{repository.host} is this clone's name in journals")
-    yield _locks(repository)
+    locks = [path.relative_to(repository.common).as_posix() for path in repository.common.glob("refs/**/*.lock")]
+    stale = f"{', '.join(locks[:3])} left by a dead process, it seems; `evogit run` removes its own after some seconds"
+    yield Finding("warn", "locks", stale) if locks else Finding("ok", "locks", "no stale ref locks")
     for run in runs:
         yield _run(repository, run)
-
-
-def _locks(repository: Repository) -> Finding:
-    locks = [path.relative_to(repository.common).as_posix() for path in repository.common.glob("refs/**/*.lock")]
-    if locks:
-        said = (
-            f"{', '.join(locks[:3])} left by a dead process, it seems; `evogit run` removes its own after some seconds"
-        )
-        return Finding("warn", "locks", said)
-    return Finding("ok", "locks", "no stale ref locks")
 
 
 def _run(repository: Repository, run: str) -> Finding:
@@ -214,7 +212,14 @@ def _check_runs(repo: str | None, terminal: Terminal, name: str | None, repairin
     runs = repository.runs() if name is None else [find_run(repository, name)]
     found = [repair(repository, run) if repairing else ([], inspect(repository, run)) for run in runs]
     if terminal.json:
-        terminal.data({"schema": SCHEMA, "runs": [_record(mended, report) for mended, report in found]})
+        records = []
+        for mended, report in found:
+            notes = [finding for finding in report.findings if not finding.wrong]
+            parts = {"wrong": report.wrong, "notes": notes, "repaired": mended}
+            about = {key: getattr(report, key) for key in ("run", "entries", "candidates", "evidence")}
+            lists = {key: [_finding_record(each) for each in part] for key, part in parts.items()}
+            records.append({**about, "at_work": list(report.at_work), **lists})
+        terminal.data({"schema": SCHEMA, "runs": records})
     else:
         terminal.show(line for mended, report in found for line in _lines(mended, report))
         if unfit := repository.unfit_runs():
@@ -225,20 +230,7 @@ def _check_runs(repo: str | None, terminal: Terminal, name: str | None, repairin
         sys.exit(1)
 
 
-def _record(mended: Sequence[soundness.Finding], report: soundness.Report) -> dict[str, Any]:
-    return {
-        "run": report.run,
-        "entries": report.entries,
-        "candidates": report.candidates,
-        "evidence": report.evidence,
-        "at_work": list(report.at_work),
-        "wrong": [_told(finding) for finding in report.wrong],
-        "notes": [_told(finding) for finding in report.findings if not finding.wrong],
-        "repaired": [_told(finding) for finding in mended],
-    }
-
-
-def _told(finding: soundness.Finding) -> dict[str, Any]:
+def _finding_record(finding: soundness.Finding) -> dict[str, Any]:
     return {"part": finding.part, "said": finding.said, "repairable": finding.mend is not None}
 
 
@@ -264,14 +256,14 @@ def _lines(mended: Sequence[soundness.Finding], report: soundness.Report) -> Ite
 # --- sandboxes ----------------------------------------------------------------------------------------------------
 
 
-def _environment(task: str | None) -> Environment:
-    if task is None:
+def _environment(name: str | None) -> Environment:
+    if name is None:
         return Environment()
     from evogit.adopt import find_task
 
-    found = find_task(task)
-    found.check_trust(evaluates=False)
-    return found.environment
+    task = find_task(name)
+    task.check_trust(evaluates=False)
+    return task.environment
 
 
 def _build(terminal: Terminal, environment: Environment, sandbox: str) -> None:
@@ -281,19 +273,13 @@ def _build(terminal: Terminal, environment: Environment, sandbox: str) -> None:
     if terminal.json:
         terminal.data({"schema": 1, **made})
         return
-    facts = {**made, "took": f"{time.monotonic() - began:.1f} s"}
-    terminal.show(table(((Text(key, "dim"), Text(value)) for key, value in facts.items()), "ll"))
+    terminal.show(fact_table([*made.items(), ("took", f"{time.monotonic() - began:.1f} s")]))
 
 
 def _check_sandbox(terminal: Terminal, environment: Environment, sandbox: str) -> None:
     """Test what sandboxes guarantee; `auto` tries Docker and bubblewrap, of which one has to be there."""
     found = list(_findings(sandbox, environment, lambda said: terminal.note(f"trying {said} ...", "dim")))
-    if terminal.json:
-        terminal.data({"schema": 1, "checks": [to_builtins(finding) for finding in found]})
-    else:
-        terminal.show(_shown(found, terminal.width))
-    if any(finding.level == "fail" for finding in found):
-        sys.exit(1)
+    _report(terminal, found, _shown(found, terminal.width))
 
 
 def _make(environment: Environment, name: str, say: Callable[[str], None]) -> dict[str, str]:

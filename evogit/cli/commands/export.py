@@ -14,7 +14,6 @@ from evogit.cli.files import figure_file, page_file, write_table
 from evogit.cli.lines.view import SHORT
 from evogit.cli.locate_run import Place, find_repository, open_place
 from evogit.cli.options.shared import REVISION, OutputPath, name_option, with_repo, with_terminal
-from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count, escape
 from evogit.core import NotFoundError, UsageError
@@ -25,7 +24,7 @@ from evogit.review.figures import KINDS
 from evogit.review.json_records import front_record
 
 if TYPE_CHECKING:
-    from evogit.review.plots import Axis, Kind
+    from evogit.review.plots import Kind
 
 FILE_ENDINGS = (*KINDS, "html", "csv")
 
@@ -40,13 +39,6 @@ FILE_ENDINGS = (*KINDS, "html", "csv")
     show_default=True,
     help="For .svg, .png and .pdf: the best so far, or the candidates that led to the living ones.",
 )
-@retired_option(
-    "--against",
-    type=click.Choice(["evaluations", "seconds", "dollars"]),
-    default="evaluations",
-    instead="the figure `best` is drawn by evaluations",
-)
-@retired_option("--mean", is_flag=True, instead="each run has a line of its own")
 @click.option("--redact", is_flag=True, help="For .html: leave out prompts, replies and output.")
 @name_option
 @with_repo
@@ -58,8 +50,6 @@ def export(
     words: Sequence[str],
     output: Path | None,
     figure: Kind,
-    against: Axis,
-    mean: bool,
     redact: bool,
 ) -> None:
     """Write a candidate's files, or the run in the format that PATH ends in.
@@ -83,7 +73,7 @@ def export(
         repository = find_repository(repo)
         runs = words or [open_run(repository, name).history.run]
         places = [open_place(repo, run) for run in runs]
-        _write_file(terminal, output, figure_file(places, figure, against, ending, mean=mean))
+        _write_file(terminal, output, figure_file(places, figure, ending))
         return
     place = open_place(repo, name)
     if words[1:] or (ending and words):

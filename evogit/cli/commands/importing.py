@@ -58,11 +58,7 @@ def import_(terminal: Terminal, repo: str | None, name: str | None, path: Path, 
 
 
 def _task_above(path: Path) -> str:
-    """The nearest folder above that is a task of another system.
-
-    Raises:
-        NotFoundError: there is none.
-    """
+    """The nearest folder above that is a task of another system. Raise NotFoundError if there is none."""
     for folder in (path, *path.resolve().parents):
         if folder.is_dir() and recognise(folder):
             return str(folder)

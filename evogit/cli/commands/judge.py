@@ -14,17 +14,17 @@ from evogit.cli.lines.compare import patch_lines
 from evogit.cli.lines.view import View, first_line
 from evogit.cli.locate_run import Place, open_place, task_of
 from evogit.cli.options.shared import REVISION, TASK, name_option, with_repo, with_terminal
-from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape, percent
 from evogit.config import Task
 from evogit.core import Compared, NotFoundError, UsageError
 from evogit.history.pair_views import NO_CHANGE, Sides, Views
-from evogit.history.strengths import JudgeRecord, judges, kept_reason
+from evogit.history.strengths import judges, kept_reason
 from evogit.review import SCHEMA, resolve
 from evogit.review.judging import next_pair, say, standings, strengths_of
 
 KEYS = "1 or 2 (which is better), = (equal), s (skip), q (quit)"
+HEADS = ("judge", "verdicts", "agrees", "names the first", "knows", "trusted")
 MOST = 20
 """Candidates that a ranking names by default."""
 
@@ -33,7 +33,6 @@ MOST = 20
 @click.argument("a", type=REVISION, required=False)
 @click.argument("b", type=REVISION, required=False)
 @click.option("-n", "pairs", type=click.IntRange(min=1), metavar="N", help="Stop after N comparisons.")
-@retired_option("--pair", nargs=2, type=REVISION, metavar="A B", instead="evogit judge A B --winner a|b|tie")
 @click.option("--winner", type=click.Choice(["a", "b", "tie"]), help="The better one of A and B.")
 @click.option("-m", "--reason", default="", metavar="WHY", help="Why it won.")
 @click.option("--list", "status", is_flag=True, help="List the ranking of candidates and judges; ask nothing.")
@@ -48,7 +47,6 @@ def judge(
     a: str | None,
     b: str | None,
     pairs: int | None,
-    pair: tuple[str, str] | None,
     winner: str | None,
     reason: str,
     status: bool,
@@ -59,7 +57,7 @@ def judge(
     Type 1 or 2 for the better one, = for equal ones, s to skip, q to quit; words after it are kept as the reason.
     `A B --winner a` says it without being asked. With --json alone: the next pair as data.
     """
-    pair = pair or ((a, b) if a and b else None)
+    pair = (a, b) if a and b else None
     if a and not b:
         raise UsageError("expected two candidates, or none")
     if status and (pairs or pair or winner or reason):
@@ -182,24 +180,11 @@ def _status(place: Place, terminal: Terminal) -> None:
     lines = table(rows, "lrrl")
     if len(ranked) > MOST:
         lines.append(Text(f"and {count(len(ranked) - MOST, 'candidate')} behind them; all with --json", "dim"))
-    heads: list[Text | str] = [
-        Text(each, "dim") for each in ("judge", "verdicts", "agrees", "names the first", "knows", "trusted")
-    ]
-    told = [heads, *(_judge_row(each) for each in known)] if known else []
+    records = []
+    for record in known:
+        shares = [percent(part / record.decided if record.decided else None) for part in (record.agreed, record.first)]
+        who = first_line(record.judge) + ("" if record.by == "person" else " (model)")
+        right = f"{record.right} of {record.calibrated}" if record.calibrated else "-"
+        records.append([who, f"{record.verdicts:,}", *shares, right, percent(record.reliability)])
     none = Text("no verdicts yet: `evogit judge` asks you, and [evaluator] panel names models that are asked", "dim")
-    terminal.show([*lines, Text(""), *(table(told, "lrrrrr") if told else [none])])
-
-
-def _judge_row(record: JudgeRecord) -> list[Text | str]:
-    return [
-        first_line(record.judge) + ("" if record.by == "person" else " (model)"),
-        f"{record.verdicts:,}",
-        _share(record.agreed, record.decided),
-        _share(record.first, record.decided),
-        f"{record.right} of {record.calibrated}" if record.calibrated else "-",
-        percent(record.reliability),
-    ]
-
-
-def _share(part: int, whole: int) -> str:
-    return percent(part / whole if whole else None)
+    terminal.show([*lines, Text(""), *(table(records, "lrrrrr", HEADS) if records else [none])])

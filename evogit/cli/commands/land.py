@@ -28,6 +28,8 @@ from evogit.review.landing import land as make
 from evogit.review.landing_text import LandingText, describe
 from evogit.review.risks import risks
 
+HEADS = ("", "", "branch", "landed", "gain", "candidate")
+
 
 @click.command()
 @click.argument("rev", type=REVISION)
@@ -180,9 +182,9 @@ def _measured(view: View, task: Task, commit: str, trials: list[SplitTrial]) -> 
     comparable = changed_judge(history, task) is None
     if task.pairwise:
         what = "; ".join(f"{trial.split}: {trial.before.status} -> {trial.after.status}" for trial in trials)
-        yield Text(f"  {what}; `evogit judge --status` says which is better")
+        yield Text(f"  {what}; `evogit judge --list` says which is better")
         return
-    rows = [[Text(head, "dim") for head in ("", "", "branch", "landed", "gain", "candidate")]]
+    rows = []
     for trial in trials:
         for metric in sorted(task.metrics, key=lambda metric: not metric.primary):
             before, after = (_value(each, metric.name) for each in (trial.before, trial.after))
@@ -193,7 +195,7 @@ def _measured(view: View, task: Task, commit: str, trials: list[SplitTrial]) -> 
             cells = [view.measured(*each, places) for each in values]
             cells += [_gain(view, compared, places) if compared else "", number(alone, places)]
             rows.append([Text(trial.split, "dim"), Text(metric.name), *map(Text, cells)])
-    yield from (Text("  ").append_text(line) for line in table(rows, "llrrrr"))
+    yield from (Text("  ").append_text(line) for line in table(rows, "llrrrr", HEADS))
     if any(trial.after.judged == "inside" for trial in trials):
         yield Text("  judged: inside, where the candidate's code could have cheated; read the diff", "yellow")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from itertools import islice
 
@@ -10,13 +9,11 @@ import click
 from rich.text import Text
 
 from evogit.cli.deciding import decision_table
-from evogit.cli.files import write_table
 from evogit.cli.lines.view import SHORT, StillView, View, first_line
 from evogit.cli.locate_run import Place
 from evogit.cli.options.shared import with_run, with_terminal
-from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Styled, Terminal, padded, table
-from evogit.core import Candidate, NotFoundError, UsageError
+from evogit.core import Candidate, NotFoundError
 from evogit.history import History
 from evogit.history.standing import UNMEASURED, status_of
 from evogit.history.state import standing
@@ -31,19 +28,10 @@ ALIGN = "llrrrl"
 @click.option("-n", "limit", type=click.IntRange(min=0), metavar="N", help="At most N candidates.")
 @click.option("--failed", is_flag=True, help="Only candidates that failed.")
 @click.option("--agent", metavar="NAME", help="Only candidates of this agent.")
-@retired_option("--csv", "as_csv", is_flag=True, instead="`evogit export run.csv` has all candidates")
 @click.option("--decisions", is_flag=True, help="List what people decided instead, the newest first.")
 @with_run
 @with_terminal
-def log(
-    place: Place,
-    terminal: Terminal,
-    limit: int | None,
-    failed: bool,
-    agent: str | None,
-    as_csv: bool,
-    decisions: bool,
-) -> None:
+def log(place: Place, terminal: Terminal, limit: int | None, failed: bool, agent: str | None, decisions: bool) -> None:
     """List candidates, the newest first.
 
     Each line: symbol, id, score, gain over the fittest candidate that it comes from (positive is better), age, agent
@@ -52,17 +40,17 @@ def log(
     if decisions:
         _list_decisions(place.history, terminal, limit)
         return
-    if as_csv and terminal.json:
-        raise UsageError("expected one of --csv and --json, got both")
     history = place.history
     known = list(dict.fromkeys([*agents(history), *(candidate.agent for candidate in history.phylogeny)]))
     if agent is not None and agent not in known:
         raise NotFoundError(f"expected an agent of the run {history.run} ({', '.join(known)}), got {agent!r}")
-    wanted = (each for each in reversed(list(history.phylogeny)) if _wanted(history, each, failed, agent))
+    wanted = (
+        candidate
+        for candidate in reversed(list(history.phylogeny))
+        if agent in (None, candidate.agent)
+        and not (failed and status_of(history, candidate.commit) in ("ok", *UNMEASURED))
+    )
     chosen = islice(wanted, limit)
-    if as_csv:
-        write_table(place, {candidate.commit for candidate in chosen}, sys.stdout)
-        return
     if terminal.json:
         for candidate in chosen:
             terminal.data(candidate_record(history, candidate))
@@ -91,11 +79,6 @@ def _list_decisions(history: History, terminal: Terminal, limit: int | None) -> 
             terminal.data(decision_record(entry, in_force))
     else:
         terminal.show(decision_table(chosen) or [Text("no decisions yet", "dim")])
-
-
-def _wanted(history: History, candidate: Candidate, failed: bool, agent: str | None) -> bool:
-    has_failed = not failed or status_of(history, candidate.commit) not in ("ok", *UNMEASURED)
-    return agent in (None, candidate.agent) and has_failed
 
 
 def _row(view: View, candidate: Candidate, own: Mapping[str, str]) -> list[Styled]:

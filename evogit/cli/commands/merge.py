@@ -16,7 +16,6 @@ from evogit.cli.options.shared import REVISION, reason_option, with_run, with_te
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape
 from evogit.core import UsageError
-from evogit.repository import Settlement
 from evogit.review import SCHEMA, resolve
 from evogit.review.crossing import Crossed, cross, propose_crossed, propose_without
 from evogit.review.crossing import without as without_step
@@ -133,13 +132,12 @@ def _told(view: View, crossed: Crossed) -> Iterator[Text]:
         yield Text.assemble((f"{head}  ", "bold"), view.line(candidate))
     settled, decisions = crossed.merged.settled, crossed.merged.conflicts
     yield Text(f"{count(decisions, 'conflict')} settled:" if settled else "no conflict")
-    yield from table([_row(each, crossed) for each in settled], "lrll")
-
-
-def _row(settlement: Settlement, crossed: Crossed) -> list[str]:
-    path = escape(settlement.path) or "(renamed files)"
-    fitter = f", {crossed.fitter.commit[:SHORT]}" if settlement.how in (FITTER, FUNCTION) else ""
-    return [f"  {path}", str(settlement.count or ""), KINDS[settlement.kind], settlement.how + fitter]
+    rows = []
+    for each in settled:
+        path = escape(each.path) or "(renamed files)"
+        fitter = f", {crossed.fitter.commit[:SHORT]}" if each.how in (FITTER, FUNCTION) else ""
+        rows.append([f"  {path}", str(each.count or ""), KINDS[each.kind], each.how + fitter])
+    yield from table(rows, "lrll")
 
 
 def _record(crossed: Crossed, made: str | None, known: str | None) -> dict[str, Any]:

@@ -104,12 +104,12 @@ def _outcome(view: View, done: Minimized) -> Iterator[Text]:
         yield Text(f"stopped after {count(done.judged, 'evaluation')}: perhaps more can be left out", "yellow")
     yield Text("")
     if done.parts:
-        rows = [[Text("gain", "dim"), Text("hunk", "dim"), Text("")]]
+        rows = []
         for part in done.parts:
             number = "" if part.hunk.whole or part.hunk.mode else f":{part.hunk.start + 1}"
             place = Text(escape(part.hunk.path) + number)
             rows.append([_gain(view, part), place, Text(_excerpt(part.hunk), "dim")])
-        yield from table(rows, "rll")
+        yield from table(rows, "rll", ("gain", "hunk", ""))
         if any(part.steps for part in done.parts):
             yield Text(
                 "not measured by itself: the gain of the whole step that brought it, over what it came from", "dim"

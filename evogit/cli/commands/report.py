@@ -48,9 +48,14 @@ class Section(Struct, frozen=True, kw_only=True):
     lines: list[Text] = field(default_factory=list)
     drawn: list[Text] = field(default_factory=list)
     rows: list[list[str]] = field(default_factory=list)
-    align: str = ""
+    sides: str = ""
     after: list[Text] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
+
+    @property
+    def align(self) -> str:
+        """The sides of the columns: by default names on the left and numbers on the right."""
+        return self.sides or "l" + "r" * (len(self.rows[0]) - 1)
 
 
 @click.command()
@@ -118,9 +123,7 @@ def _until(place: Place, terminal: Terminal, value: float, *, as_json: bool) -> 
 def _text(page: list[Section]) -> list[Text]:
     lines: list[Text] = []
     for section in page:
-        rows = table(section.rows, section.align)
-        for head in rows[:1]:
-            head.stylize("dim")
+        rows = table(section.rows[1:], section.align, section.rows[0]) if section.rows else []
         body = [*section.lines, *section.drawn, *rows, *section.after, *map(Text, section.commands)]
         lines += [Text(section.title, "bold"), *(Text("  ").append_text(line) for line in body), Text("")]
     return lines[:-1]
@@ -166,21 +169,17 @@ def _sections(place: Place, view: View, record: dict[str, Any]) -> Iterator[Sect
     if changes := record["changes"]:
         rows = [[escape(each["path"]), f"+{each['added']}", f"-{each['removed']}"] for each in changes[:ROWS]]
         after = _more(len(changes) - ROWS, "more file")
-        yield Section(title="what it changes", rows=[["file", "added", "removed"], *rows], align="lrr", after=after)
+        yield Section(title="what it changes", rows=[["file", "added", "removed"], *rows], sides="lrr", after=after)
     for title, rows, rest in contribution_tables(view, record["contributions"], ROWS):
         after = _more(rest, f"more {title}") + ([Text(legend(view), "dim")] if title == "agent" else [])
-        yield Section(title=f"what each {title} contributed", rows=rows, align=_align(rows), after=after)
+        yield Section(title=f"what each {title} contributed", rows=rows, after=after)
     yield from _crossings(view, record["crossings"])
     yield from _failures(place, record)
     yield from _next(place, record["evidence"])
 
 
-def _more(rest: int, noun: str) -> list[Text]:
-    return [Text(f"and {count(rest, noun)}", "dim")] if rest > 0 else []
-
-
-def _align(rows: list[list[str]]) -> str:
-    return "l" + "r" * (len(rows[0]) - 1)
+def _more(rest: int, noun: str, about: str = "") -> list[Text]:
+    return [Text(f"and {count(rest, noun)}{about}", "dim")] if rest > 0 else []
 
 
 def _head(view: View, record: dict[str, Any]) -> Section:
@@ -208,7 +207,12 @@ def _asked(view: View, record: dict[str, Any]) -> Iterator[Text]:
     yield Text(dot.join(words))
     if asked["goal"]:
         yield Text(f"goal: {on_one_line(opening(asked['goal']))}")
-    agents = ", ".join(_spec(view, each) for each in asked["agents"]) or count(len(record["agents"]), "agent")
+    specs = []
+    for spec in asked["agents"]:  # KIND@MODEL:N, with the model as it is shown
+        kind, colon, number = spec.rpartition(":")
+        kind, at, model = kind.partition("@")
+        specs.append(f"{kind}{at}{view.model(model)}{colon}{number}")
+    agents = ", ".join(specs) or count(len(record["agents"]), "agent")
     place = "imported from" if asked["imported"] else "sandbox"
     words = [agents, f"may change {escape(', '.join(asked['editable']))}", f"{place} {escape(asked['provider'])}"]
     yield Text(dot.join(words))
@@ -217,13 +221,6 @@ def _asked(view: View, record: dict[str, Any]) -> Iterator[Text]:
     for tactic in asked["tactics"]:
         text = on_one_line(tactic["text"]) or "none came"
         yield Text(f"tactic of {escape(tactic['agent'])} in move {tactic['move']}: {text}")
-
-
-def _spec(view: View, spec: str) -> str:
-    """`KIND@MODEL:N`, with the model as it is shown."""
-    kind, colon, number = spec.rpartition(":")
-    kind, at, model = kind.partition("@")
-    return f"{kind}{at}{view.model(model)}{colon}{number}"
 
 
 def _spent(view: View, record: dict[str, Any]) -> list[Text]:
@@ -245,9 +242,8 @@ def _interruptions(view: View, interruptions: list[dict[str, Any]]) -> Section:
             attempts = count(each["attempts"], "attempt")
             about = f"{view.model(each['model'])} did not answer, {attempts}: {first_line(each['why'])}"
         rows.append([time.strftime("%m-%d %H:%M:%S", time.localtime(since)), *over, about])
-    rest = len(interruptions) - ROWS
-    after = [Text(f"and {count(rest, 'interruption')} before", "dim")] if rest > 0 else []
-    return Section(title="what it waited for; nothing was lost", rows=rows, align="llrl", after=after)
+    after = _more(len(interruptions) - ROWS, "interruption", " before")
+    return Section(title="what it waited for; nothing was lost", rows=rows, sides="llrl", after=after)
 
 
 def _best(view: View, record: dict[str, Any]) -> Section:
@@ -272,9 +268,8 @@ def _lineage(view: View, steps: list[dict[str, Any]]) -> Section:
             lenders = ", ".join(each[:SHORT] for each in step["inspirations"])
             about = first_line(step["title"]) or step["operator"]
             rows.append([gained, *cells, f"{about} (with lines of {lenders})" if lenders else about])
-    rest = len(steps) - 1 - len(largest)
-    after = [Text(f"and {count(rest, 'step')} that gained less or nothing", "dim")] if rest else []
-    return Section(title="how it was reached", rows=rows, align="rrlll", after=after)
+    after = _more(len(steps) - 1 - len(largest), "step", " that gained less or nothing")
+    return Section(title="how it was reached", rows=rows, sides="rrlll", after=after)
 
 
 def _crossings(view: View, record: dict[str, Any]) -> Iterator[Section]:
@@ -290,7 +285,7 @@ def _crossings(view: View, record: dict[str, Any]) -> Iterator[Section]:
             name = f"{each['operator']} ({each['strategy']})"
             rows.append([name, *(f"{each[key]:,}" for key in keys), gain(each["gain"])])
         after = [Text("better: than both parents; gain: over the better one", "dim")]
-        yield Section(title="what merges brought", rows=rows, align=_align(rows), after=after)
+        yield Section(title="what merges brought", rows=rows, after=after)
     if record["steps"]:
         rows = [["step", "helped", "mean gain", "interval"]]
         for each in record["steps"][:GRAFTED]:
@@ -298,7 +293,7 @@ def _crossings(view: View, record: dict[str, Any]) -> Iterator[Section]:
             name = f"{each['commit'][:SHORT]} {on_one_line(each['title'])[:48]}"
             rows.append([name, f"{each['helped']} of {each['backgrounds']}", gain(each["gain"]), between])
         after = [Text("gain: over the candidate that got it, mean and interval", "dim")]
-        yield Section(title="steps that were grafted", rows=rows, align=_align(rows), after=after)
+        yield Section(title="steps that were grafted", rows=rows, after=after)
 
 
 def _failures(place: Place, record: dict[str, Any]) -> Iterator[Section]:
@@ -314,7 +309,7 @@ def _failures(place: Place, record: dict[str, Any]) -> Iterator[Section]:
         rest = total - sum(each["count"] for each in failures)
         after = [Text(f"and {rest:,} for other reasons", "dim")] if rest > 0 else []
         if failures:
-            yield Section(title=title, rows=rows, align="rrl"[-len(head) :], after=after)
+            yield Section(title=title, rows=rows, sides="rrl"[-len(head) :], after=after)
     if latest := record["failures"]["proposals"]:
         yield Section(title="read such an attempt", commands=[place.hint(f"show --move {latest[0]['move']}")])
 

@@ -72,6 +72,8 @@ def rescore(
         terminal.show(_outcome(place, terminal, todo, before))
 
 
+HEADS = ("", "before", "now", "")
+
 Before = tuple[Metric, str | None]
 """The primary metric and the best one until now."""
 
@@ -91,22 +93,18 @@ def _plan(todo: RescorePlan, jobs: int) -> list[Text]:
 def _outcome(place: Place, terminal: Terminal, todo: RescorePlan, before: Before) -> list[Text]:
     """Old and new for each, then the best."""
     history, view, (metric, best) = place.history, View.of(place.history, terminal), before
-    former = [_value(history.former(commit), metric) for commit in todo.candidates]
+    evaluations = map(history.former, todo.candidates)
+    former = [each.metrics.get(metric.name) if each and each.ok else None for each in evaluations]
     places = max(view.places, decimals(*former)) if metric.name == history.metric.name else decimals(*former)
-    head: list[list[Text | str]] = [["", Text("before", "dim"), Text("now", "dim"), Text("")]]
     rows: list[list[Text | str]] = []
     for commit, old in zip(todo.candidates, former, strict=True):
         name = Text.assemble(view.glyph(commit), " ", view.name(commit))
         rows.append([name, Text(number(old, places), "dim"), view.score(commit), view.title(history.phylogeny[commit])])
     renamed = "" if metric.name == history.metric.name else f" (before: {metric.name})"
-    lines = [Text.assemble(f"{history.metric.name}{renamed}", style="bold"), *table([*head, *rows], "lrrl"), Text("")]
+    lines = [Text.assemble(f"{history.metric.name}{renamed}", style="bold"), *table(rows, "lrrl", HEADS), Text("")]
     if history.best and history.best != best:
         lines.append(Text("the best is now ").append_text(view.plain(history.best)))
     return [*lines, *next_steps(place, "status", "run" if history.pending else "graph")]
-
-
-def _value(evaluation: Evaluation | None, metric: Metric) -> float | None:
-    return evaluation.metrics.get(metric.name) if evaluation and evaluation.ok else None
 
 
 def _record(history: History, todo: RescorePlan | None, before: Before) -> dict[str, Any]:

@@ -28,7 +28,6 @@ from evogit.cli.options.run import (
     with_workers,
 )
 from evogit.cli.options.shared import TASK, name_option, sandbox_option, with_repo, with_terminal
-from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import escape
 from evogit.config import Task
@@ -54,10 +53,7 @@ from evogit.trust import Trust
 @click.option("--evaluations", type=int, metavar="N", help="Stop when the run has this many, earlier ones included.")
 @click.option("--proposals", type=int, metavar="N", help="Stop when this many proposals were made, usable or not.")
 @click.option("--minutes", type=float, metavar="M", help="Finish within this time, start-up and holdout included.")
-@retired_option("--grace", type=float, instead="a tenth of --minutes, 60 s at most")
 @click.option("--target", type=float, metavar="VALUE", help="Stop when the primary metric is this good.")
-@retired_option("--beyond", is_flag=True, instead="without bound = true in the task a run goes on")
-@retired_option("--confirm", "confirmations", type=int, instead="repeats are made as needed")
 @click.option("--patience", type=int, metavar="N", help="Stop after N evaluations without a better candidate.")
 @click.option(
     "--selector",
@@ -105,12 +101,9 @@ def run(
     """
     chosen |= {} if jobs is None else {"jobs": jobs}
     settings = Settings(detached=detached, **chosen)  # type: ignore[arg-type]
-    hooks.check()
     read = partial(resolve_run, task, repo, name, origin)
     target = meet(terminal, read(), server, read) if server.name else read()
     found, history = target.task, target.history
-    if settings.confirmations and not found.repeats:
-        raise UsageError(f"--confirm limits repeats, but scores of {found.name} are exact: [evaluator] has no repeats")
     before = _trusted(target, settings, asked, selector)
     anew = _begins_anew(target, settings)
     settings = replace(settings, selector=selector_before(selector, found, before))
@@ -140,8 +133,7 @@ def run(
 def _trusted(target: RunTarget, settings: Settings, asked: AgentOptions, selector: str | None) -> EarlierStarts:
     """Return the earlier starts of the run, once all is trusted that its journals and its task name.
 
-    Raises:
-        UntrustedError: something is not, before any of it is loaded, asked or paid.
+    Raise UntrustedError if something is not, before any of it is loaded, asked or paid.
     """
     run = target.fork.origin if target.fork else target.name
     before = EarlierStarts.of(target.repository, target.history, run)
@@ -165,17 +157,13 @@ def _ready(terminal: Terminal, target: RunTarget, settings: Settings, *, anew: b
     _warn(terminal, target.task, repository)
     metric = target.history.metric if target.history.started else target.task.primary
     over_metrics, most = OVER_METRICS(settings.selector), bound(metric, settings.split)
-    if most is not None and not settings.beyond and not over_metrics:
+    if most is not None and not over_metrics:
         terminal.note(f"the run ends when {metric.name} reaches {most:.10g}, the best possible value")
     return repository
 
 
 def _end(terminal: Terminal, done: Done, end: RunEnd, hooks: Hooks) -> None:
-    """Say what came of it.
-
-    Raises:
-        SystemExit: a person broke it off.
-    """
+    """Say what came of it. Raise SystemExit if a person broke it off."""
     end.reason = done.stopped.reason
     place = Place.of(done.run.context)
     if terminal.json:
@@ -190,8 +178,7 @@ def _end(terminal: Terminal, done: Done, end: RunEnd, hooks: Hooks) -> None:
 def _begins_anew(target: RunTarget, settings: Settings) -> bool:
     """Whether a run begins anew, as it holds nothing but a seed that failed; asked before anybody agrees to a price.
 
-    Raises:
-        RefusedError: an engine is at work on it, or what evaluates is not what did.
+    Raise RefusedError if an engine is at work on it, or what evaluates is not what did.
     """
     if target.repository and not settings.join:
         target.repository.engines(target.name).check_idle()
@@ -204,8 +191,7 @@ def _begins_anew(target: RunTarget, settings: Settings) -> bool:
 def _clear(terminal: Terminal, repository: Repository, history: History) -> None:
     """Remove a run that holds nothing but a seed that failed, so that what was mended since is its seed.
 
-    Raises:
-        RefusedError: an engine is at work on it, or people committed to branches of it.
+    Raise RefusedError if an engine is at work on it, or people committed to branches of it.
     """
     if human := remains(repository, history.run).human:
         raise RefusedError(

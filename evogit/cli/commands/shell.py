@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
+import contextlib
 import os
+import select
 import shutil
 import signal
+import socket
+import struct
 import sys
+import termios
+import tty
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import FrameType
 
 import click
 
 from evogit.cli.lines.view import SHORT, first_line
 from evogit.cli.locate_run import seed_tree, task_context
 from evogit.cli.options.shared import REVISION, name_option, sandbox_option, task_option, with_repo, with_terminal
-from evogit.cli.shell_terminal import Bridge, harmless
 from evogit.cli.terminal import Terminal
+from evogit.cli.text import escape
 from evogit.core import NotFoundError, RefusedError, UsageError
 from evogit.review import SCHEMA, resolve
 from evogit.review.shell import inside
@@ -98,3 +108,115 @@ def _talk(terminal: Terminal, session: Session) -> int:
         terminal.note(first_line(failure.detail) if failure else "the sandbox ended before its shell", "yellow")
         return BROKEN
     return code
+
+
+HEAD = struct.Struct(">cH")
+"""Of a frame, see sandbox/shell_server.py."""
+
+MOST = 32768
+"""Bytes of one frame."""
+
+LOOK_EVERY = 0.5
+"""Seconds after which a new size of the terminal is noticed at the latest."""
+
+
+@dataclass(slots=True)
+class Bridge:
+    """Carries input and output between this process's streams and the server in the sandbox."""
+
+    stream: socket.socket
+    code: int | None = None
+    """The shell's exit code, once it ended."""
+    _waiting: bytearray = field(default_factory=bytearray)
+    _leaving: bytearray = field(default_factory=bytearray)
+    _raw: bool = False
+    _decoder: codecs.IncrementalDecoder = field(
+        default_factory=lambda: codecs.getincrementaldecoder("utf-8")("backslashreplace")
+    )
+
+    def carry(self) -> int | None:
+        """Until the shell ends: its exit code, None when the sandbox ended before."""
+        self.stream.settimeout(None)
+        with contextlib.ExitStack() as stack:
+            while len(self._waiting) < HEAD.size and (data := self.stream.recv(MOST)):
+                self._waiting += data
+            self._raw = self._waiting[:1] == b"t"  # there is a terminal inside
+            if self._raw and sys.stdin.isatty():
+                stack.enter_context(_raw_terminal())
+                stack.enter_context(self._following_the_size())
+            self._take()  # not before: what is typed at the first prompt is for the shell, as it is typed
+            self.stream.setblocking(False)
+            keys, more = sys.stdin.fileno(), True
+            while True:
+                leaving = bool(self._leaving)  # whoever does not take it may wait for us to take something
+                reading = [self.stream, *([keys] if more and not leaving else [])]
+                ready, takes, _ = select.select(reading, [self.stream] if leaving else [], [], LOOK_EVERY)
+                if self.stream in ready:
+                    data = self.stream.recv(MOST)
+                    self._waiting += data
+                    self._take()
+                    if not data or self.code is not None:
+                        return self.code
+                if keys in ready:
+                    typed = os.read(keys, MOST)
+                    self._frame(b"d" if typed else b"e", typed)
+                    more = bool(typed)
+                if takes:
+                    self._send()
+
+    def _take(self) -> None:
+        while len(self._waiting) >= HEAD.size:
+            kind, size = HEAD.unpack_from(self._waiting)
+            if len(self._waiting) < HEAD.size + size:
+                return
+            data = bytes(self._waiting[HEAD.size : HEAD.size + size])
+            del self._waiting[: HEAD.size + size]
+            if kind == b"d":
+                self._print(data)
+            elif kind == b"x" and data:
+                self.code = data[0]
+
+    def _print(self, data: bytes) -> None:
+        if not self._raw and sys.stdout.isatty():
+            data = harmless(self._decoder.decode(data)).encode(errors="backslashreplace")
+        while data:
+            data = data[os.write(sys.stdout.fileno(), data) :]
+
+    def _frame(self, kind: bytes, data: bytes) -> None:
+        self._leaving += HEAD.pack(kind, len(data)) + data
+
+    def _send(self) -> None:
+        try:
+            del self._leaving[: self.stream.send(self._leaving)]
+        except BlockingIOError:
+            return
+        except OSError:  # it ended meanwhile, and says so in the other direction
+            self._leaving.clear()
+
+    @contextlib.contextmanager
+    def _following_the_size(self) -> Iterator[None]:
+        def tell(number: int, frame: FrameType | None) -> None:
+            size = shutil.get_terminal_size()
+            self._frame(b"s", struct.pack(">HH", size.lines, size.columns))
+
+        before = signal.signal(signal.SIGWINCH, tell)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGWINCH, before)
+
+
+def harmless(text: str) -> str:
+    """A program's output without what a terminal obeys, but for line ends."""
+    return "".join(each if each in "\n\r\t" else escape(each) for each in text)
+
+
+@contextlib.contextmanager
+def _raw_terminal() -> Iterator[None]:
+    """Every key goes inside, Ctrl-C too; afterwards the terminal is as it was."""
+    before = termios.tcgetattr(sys.stdin.fileno())
+    tty.setraw(sys.stdin.fileno(), termios.TCSADRAIN)  # what was typed ahead is not thrown away
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, before)

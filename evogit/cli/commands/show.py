@@ -8,19 +8,11 @@ import click
 from msgspec import to_builtins
 from rich.text import Text
 
-from evogit.cli.lines.candidate import (
-    candidate_lines,
-    changed_files,
-    lost,
-    missing_lines,
-    session_lines,
-    show_whole,
-)
+from evogit.cli.lines.candidate import candidate_lines, changed_files, lost, missing_lines, session_lines, show_whole
 from evogit.cli.lines.view import View, first_line
 from evogit.cli.locate_run import Place, find_repository, open_place, task_of
 from evogit.cli.options.shared import REVISION, TASK, name_option, with_repo, with_terminal
-from evogit.cli.renamed import retired_option
-from evogit.cli.terminal import Terminal, table
+from evogit.cli.terminal import Terminal, fact_table, table
 from evogit.cli.text import escape
 from evogit.core import Candidate, FailedProposal, NotFoundError, UsageError
 from evogit.history import History
@@ -33,6 +25,8 @@ if TYPE_CHECKING:
     from evogit.config import Task
     from evogit.review.brief import Reader
 
+MAX_BRIEF_TOKENS = 100_000
+
 
 @click.command()
 @click.argument("rev", type=REVISION, required=False)
@@ -41,8 +35,6 @@ if TYPE_CHECKING:
 @click.option("--brief", is_flag=True, help="Show what an agent would be sent to improve REV; no model is asked.")
 @click.option("--agent", type=click.Choice(["editor", "coder", "program"]), help="With --brief: the kind of agent.")
 @click.option("--task", type=TASK, help="With --brief: the task's folder, if it is not found by itself.")
-@retired_option("--donor", type=REVISION, instead="a brief of `show --brief` is of one candidate")
-@retired_option("--context", type=click.IntRange(min=1_000), default=100_000, instead="briefs have 100,000 tokens")
 @name_option
 @with_repo
 @with_terminal
@@ -56,8 +48,6 @@ def show(
     brief: bool,
     agent: Reader | None,
     task: str | None,
-    donor: str | None,
-    context: int,
 ) -> None:
     """Show one candidate: parents, metrics, cost, what it changed, what the evaluator and the agent said.
 
@@ -66,7 +56,7 @@ def show(
     default, and in a repository with an evogit.toml and no run yet the commit at HEAD.
     """
     if brief:
-        _show_brief(terminal, repo, name, task, rev, donor, agent or "editor", context)
+        _show_brief(terminal, repo, name, task, rev, agent or "editor")
         return
     if (rev is None) == (move is None):
         raise UsageError("expected one of REV and --move N, got " + ("neither" if rev is None else "both"))
@@ -115,24 +105,14 @@ def _failed(view: View, failed: FailedProposal) -> list[Text]:
     known = [view.history.phylogeny[each] for each in failed.parents if each in view.history.phylogeny]
     facts += [("parent", view.line(parent, score=True)) for parent in known]
     facts += [("failed", Text(escape(line), "red")) for line in failed.reason.splitlines()]
-    return [
-        Text(f"move {failed.move}, which made no candidate"),
-        *table(((Text(f"  {name}", "dim"), text) for name, text in facts), "ll"),
-    ]
+    return [Text(f"move {failed.move}, which made no candidate"), *fact_table(facts, "  ")]
 
 
 # --- briefs -------------------------------------------------------------------------------------------------------
 
 
 def _show_brief(
-    terminal: Terminal,
-    repo: str | None,
-    name: str | None,
-    task: str | None,
-    rev: str | None,
-    donor: str | None,
-    agent: Reader,
-    context: int,
+    terminal: Terminal, repo: str | None, name: str | None, task: str | None, rev: str | None, agent: Reader
 ) -> None:
     """Show a brief, and the tokens of each section: about four bytes each."""
     from evogit.review.brief import written_brief  # agents take a while to load
@@ -140,8 +120,7 @@ def _show_brief(
     repository = find_repository(repo)
     found, history = _briefed(repository, repo, name, task)
     parent = resolve(history, rev or ("best" if history.best else "seed"))
-    other = resolve(history, donor) if donor else None
-    written = written_brief(repository, found, history, parent, other, reader=agent, context=context)
+    written = written_brief(repository, found, history, parent, None, reader=agent, context=MAX_BRIEF_TOKENS)
     if terminal.json:
         parts = {"rules": written.rules, "sections": list(written.sections), "tokens": written.tokens}
         terminal.data({"schema": SCHEMA, "run": history.run, "commit": parent.commit, **parts})

@@ -18,23 +18,13 @@ from evogit.cli.lines.summary import count_words, judge_commands, next_steps, ta
 from evogit.cli.lines.view import SHORT, View, first_line
 from evogit.cli.locate_run import Place, find_repository, open_place, typed
 from evogit.cli.options.shared import name_option, with_repo, with_terminal
-from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import age, count, escape, number
 from evogit.config.run_settings import DEFAULT_SELECTOR
 from evogit.core import NotFoundError, RepositoryError
 from evogit.history.standing import places
 from evogit.repository.faults import has_room
-from evogit.review import (
-    SCHEMA,
-    agents,
-    candidate_record,
-    contributions,
-    last_start,
-    own_names,
-    resolve,
-    status_record,
-)
+from evogit.review import SCHEMA, agents, candidate_record, contributions, last_start, own_names, resolve, status_record
 from evogit.review.json_records import host_records
 from evogit.review.run_list import RunList, RunOverview
 
@@ -49,18 +39,11 @@ CONTRIBUTORS = 6
 @click.option("--all", "everywhere", is_flag=True, help="List your runs in all repositories of this machine.")
 @click.option("--at", metavar="MOMENT", help="Show the best as of then: @N (N evaluations), a candidate, an entry.")
 @click.option("--best", "only_best", is_flag=True, hidden=True)
-@retired_option("--all-hosts", is_flag=True, instead="hosts are listed if there are several")
 @name_option
 @with_repo
 @with_terminal
 def status(
-    repo: str | None,
-    name: str | None,
-    terminal: Terminal,
-    everywhere: bool,
-    at: str | None,
-    only_best: bool,
-    all_hosts: bool,
+    repo: str | None, name: str | None, terminal: Terminal, everywhere: bool, at: str | None, only_best: bool
 ) -> None:
     """Show the state of a run: what was done, the best against the seed, where each agent is, what each contributed.
 
@@ -89,7 +72,7 @@ def status(
         again = Text.assemble(("try  ", "dim"), typed(repository, f"status --name {names[0]}"))
         _list(terminal, [RunOverview.of(repository, each) for each in names], [Text(""), again], folders=False)
     else:
-        _show(open_place(repo, name), terminal, all_hosts=all_hosts)
+        _show(open_place(repo, name), terminal)
 
 
 def _list(terminal: Terminal, runs: Sequence[RunOverview], after: Sequence[Text], *, folders: bool) -> None:
@@ -119,9 +102,9 @@ def _show_best(place: Place, terminal: Terminal, at: str | None) -> None:
     terminal.show([view.line(candidate), Text(""), *best_against_seed(view), *front_lines(view)])
 
 
-def _show(place: Place, terminal: Terminal, *, all_hosts: bool) -> None:
+def _show(place: Place, terminal: Terminal) -> None:
     hosts = host_records(place.repository, place.history)
-    if len(hosts) == 1 and not all_hosts:
+    if len(hosts) == 1:
         hosts = []
     if terminal.json:
         terminal.data({**status_record(place.repository, place.history), **({"hosts": hosts} if hosts else {})})
@@ -211,31 +194,24 @@ def _contributions(view: View) -> list[Text]:
         return []
     lines: list[Text] = []
     for title, rows, rest in contribution_tables(view, contributions(view.history), CONTRIBUTORS):
-        head, *told = table(rows, "l" + "r" * (len(rows[0]) - 1))
-        head.stylize("dim")
-        lines += [head, *told]
+        lines += table(rows[1:], "l" + "r" * (len(rows[0]) - 1), rows[0])
         lines += [Text(f"and {count(rest, f'more {title}')}; `evogit report` has more", "dim")] if rest else []
     return [*lines, Text(legend(view), "dim"), Text("")]
 
 
 def run_table(runs: Sequence[RunOverview], *, folders: bool) -> list[Text]:
     """Return how each run stands, with a header; `folders`: and the folder of its repository."""
-    heads = [Text(head, "dim") for head in ("run", "state", "evaluations", "best", "since", "in")]
+    heads = ("run", "state", "evaluations", "best", "since", "in")
     columns = len(heads) if folders else len(heads) - 1
-    return table([row[:columns] for row in (heads, *map(_run_row, runs))], "llrrrl"[:columns])
-
-
-def _run_row(run: RunOverview) -> list[Text]:
-    history = run.history
-    best = history.fitness(history.best) if history.best else None
-    return [
-        Text(first_line(history.run), "bold"),
-        _run_state(run),
-        Text(f"{history.counts.evaluated:,}"),
-        Text("-" if best is None else number(best, places(history))),
-        Text(f"{age(time.time() - run.since)} ago"),
-        Text(escape(str(run.path)), "dim"),
-    ]
+    rows: list[list[Text | str]] = []
+    for run in runs:
+        history = run.history
+        best = history.fitness(history.best) if history.best else None
+        score = "-" if best is None else number(best, places(history))
+        numbers = [f"{history.counts.evaluated:,}", score, f"{age(time.time() - run.since)} ago"]
+        name, folder = Text(first_line(history.run), "bold"), Text(escape(str(run.path)), "dim")
+        rows.append([name, _run_state(run), *numbers, folder][:columns])
+    return table(rows, "llrrrl"[:columns], heads[:columns])
 
 
 def _run_state(run: RunOverview) -> Text:
@@ -267,19 +243,13 @@ def server_lines(place: Place) -> list[Text]:
 def host_lines(view: View, hosts: list[dict[str, Any]]) -> list[Text]:
     """A line for each host; its last entry is told by its own clock."""
     heads = ("host", "agents", "candidates", "evaluated", "records", "best", "", "decisions", "last entry")
-    return table([[Text(head, "dim") for head in heads], *(_host_row(view, each) for each in hosts)], "lrrrrrlrl")
-
-
-def _host_row(view: View, host: dict[str, Any]) -> list[Text | str]:
-    best = host["best"]["commit"] if host["best"] else None
-    numbers = [f"{host[name]:,}" for name in ("candidates", "evaluated", "records")]
-    last = f"{age(max(view.now - host['last'], 0))} ago" if host["last"] else "not here"
-    return [
-        first_line(host["host"]) + (" (here)" if host["here"] else ""),
-        f"{len(host['agents']):,}",
-        *numbers,
-        view.score(best) if best else "",
-        Text(best[:SHORT] if best else "", "yellow"),
-        f"{host['decisions']:,}",
-        Text(last, "dim"),
-    ]
+    rows: list[list[Text | str]] = []
+    for host in hosts:
+        best = host["best"]["commit"] if host["best"] else ""
+        last = f"{age(max(view.now - host['last'], 0))} ago" if host["last"] else "not here"
+        name = first_line(host["host"]) + (" (here)" if host["here"] else "")
+        numbers = [f"{host[key]:,}" for key in ("candidates", "evaluated", "records")]
+        score, commit = view.score(best) if best else "", Text(best[:SHORT], "yellow")
+        cells = [name, f"{len(host['agents']):,}", *numbers, score, commit, f"{host['decisions']:,}"]
+        rows.append([*cells, Text(last, "dim")])
+    return table(rows, "lrrrrrlrl", heads)

@@ -8,7 +8,6 @@ import click
 
 from evogit.cli.locate_run import Place
 from evogit.cli.options.shared import reason_option, with_run, with_terminal
-from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count
 from evogit.core import Decision, RefusedError
@@ -23,11 +22,10 @@ LOOK_EVERY_S = 0.1
 
 
 @click.command()
-@retired_option("--wait", is_flag=True, instead="`evogit stop` waits until all have ended")
 @reason_option
 @with_run
 @with_terminal
-def stop(place: Place, terminal: Terminal, wait: bool, reason: str) -> None:
+def stop(place: Place, terminal: Terminal, reason: str) -> None:
     """Stop the engines at work on a run: nothing new begins, calls of models have 5 s and evaluations 30 s to end.
 
     Nothing is lost; `evogit run` resumes the run.
@@ -39,9 +37,9 @@ def stop(place: Place, terminal: Terminal, wait: bool, reason: str) -> None:
         raise RefusedError(f"no engine of this repository is at work on the run {run}, so there is nothing to stop")
     decide(place, Decision(kind="stop", by=place.repository.user, reason=clean(reason)))
     terminal.note(f"asked {count(len(asked), 'engine')} to stop; what is under way has {ALL:g} s")
-    until = None if wait else time.monotonic() + PATIENCE_S
+    until = time.monotonic() + PATIENCE_S
     left = asked
-    while left and (until is None or time.monotonic() < until):
+    while left and time.monotonic() < until:
         time.sleep(LOOK_EVERY_S)
         left = [engine for engine in engines.alive() if engine in asked]
     if terminal.json:

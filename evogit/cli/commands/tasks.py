@@ -44,8 +44,7 @@ def tasks(terminal: Terminal) -> None:
     if terminal.json:
         terminal.data({"schema": 1, "tasks": records})
         return
-    heads = [Text(word, "dim") for word in ("task", "metric", "", "seed", "best known", "goal")]
-    terminal.show(table([heads, *rows], "lllrrl"))
+    terminal.show(table(rows, "lllrrl", ("task", "metric", "", "seed", "best known", "goal")))
 
 
 @click.command()
@@ -108,3 +107,16 @@ def first_sentence(goal: str) -> str:
     """The first sentence of a goal, without its heading."""
     text = " ".join(line for line in goal.splitlines() if not line.startswith("#"))
     return first_line(re.split(r"(?<=[.!?])\s", " ".join(text.split()), maxsplit=1)[0])
+
+
+@click.command(hidden=True)
+@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@outside_option
+@sandbox_option
+@with_terminal
+def adopt(terminal: Terminal, path: Path, folder: Path, sandbox: str, outside: bool) -> None:
+    """Write the task of another system at PATH to DIR: the old name of `evogit new NAME --from PATH`."""
+    terminal.note(f"evogit adopt is now: evogit new {folder.name} --from {path}", "yellow")
+    check_absent(folder, False)
+    adopt_task(terminal, path, folder, sandbox, outside=outside)

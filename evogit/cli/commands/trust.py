@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -51,7 +50,13 @@ def trust(terminal: Terminal, what: tuple[str, ...], below: bool, revoke: bool) 
     elif what:
         terminal.note(f"{'forgotten' if revoke else 'trusted'}: {escape(', '.join(named))}", "green")
     else:
-        rows = [_row(record) for record in trust.records() if record["kind"] != "start"]  # made here, by the hundred
+        rows: list[list[Text | str]] = []
+        for record in trust.records():
+            if record["kind"] != "start":  # made here, by the hundred
+                digest = f"{record['digest']}  {record['effect'].partition(':')[0]}"
+                subject = record["subject"] if record["kind"] in PATHS else digest
+                since = time.strftime("%Y-%m-%d", time.localtime(int(record["time"])))
+                rows.append([Text(escape(record["kind"]), "bold"), escape(subject), since])
         terminal.show(table(rows, "lll") if rows else [Text("nothing is trusted yet")])
 
 
@@ -63,10 +68,3 @@ def _folder(named: str, *, below: bool) -> Claim:
     if str(path) != os.path.abspath(named):  # noqa: PTH100 - resolve() would follow the links
         raise UsageError(f"{named} leads through a link to {path}; if you trust that, name it")
     return Claim("tree" if below else "folder", str(path))
-
-
-def _row(record: Mapping[str, str]) -> list[Text | str]:
-    is_folder = record["kind"] in PATHS
-    subject = record["subject"] if is_folder else f"{record['digest']}  {record['effect'].partition(':')[0]}"
-    since = time.strftime("%Y-%m-%d", time.localtime(int(record["time"])))
-    return [Text(escape(record["kind"]), "bold"), escape(subject), since]

@@ -69,7 +69,7 @@ def _shown(view: View, found: Verification) -> Iterator[Text]:
     yield Text.assemble(view.name(found.candidate.commit), f"  on {found.split}: ", verdict)
     times = [count(found.times(which), "time") for which in (RECORDED, AGAIN)]
     heads = ["", f"recorded, {times[0]}", f"now, {times[1]}", "gain"]
-    rows = [[Text(head, "dim") for head in (heads if found.recorded else [heads[0], heads[2]])]]
+    heads, rows = heads if found.recorded else [heads[0], heads[2]], []
     for metric in view.history.started.metrics if found.again.ok and view.history.started else ():
         values = [value_of(found.scores, which, None, metric) for which in (RECORDED, AGAIN)]
         margins = [found.scores.margin(which, None, metric.name) for which in (RECORDED, AGAIN)]
@@ -77,8 +77,8 @@ def _shown(view: View, found: Verification) -> Iterator[Text]:
         told = [view.measured(*each, places) for each in zip(values, margins, strict=True)]
         cells = [*told, compared.text(places) if compared else ""] if found.recorded else told[1:]
         rows.append([Text(first_line(metric.name)), *map(Text, cells)])
-    if rows[1:]:
-        yield from (Text("  ").append_text(line) for line in table(rows, "lrrr"[: len(rows[0])]))
+    if rows:
+        yield from (Text("  ").append_text(line) for line in table(rows, "lrrr"[: len(heads)], heads))
     elif found.holds:
         yield Text(f"  {found.recorded.status if found.recorded else 'not evaluated'} then, {found.again.status} now")
     if found.scores.paired and found.again.ok and (gain := compare(found.scores, AGAIN, view.history.seed or "")):

@@ -21,15 +21,12 @@ def worker() -> None:
     """
     if not all(stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) for mode in (os.fstat(0).st_mode, os.fstat(1).st_mode)):
         raise UsageError("a run starts this over pipes: `evogit run TASK --workers 'ssh HOST evogit worker:4'`")
-    if stat.S_ISSOCK(os.fstat(0).st_mode) and _family(0) in (socket.AF_INET, socket.AF_INET6):
-        raise RefusedError(
-            "expected the pipes of a command line of yours, such as ssh's, got a connection from the network: whoever "
-            "connects would run code with your rights"
-        )
+    if stat.S_ISSOCK(os.fstat(0).st_mode):
+        with socket.socket(fileno=os.dup(0)) as connection:
+            family = connection.family
+        if family in (socket.AF_INET, socket.AF_INET6):
+            raise RefusedError(
+                "expected the pipes of a command line of yours, such as ssh's, got a connection from the network: "
+                "whoever connects would run code with your rights"
+            )
     main()
-
-
-def _family(descriptor: int) -> int:
-    """Return the address family of a socket."""
-    with socket.socket(fileno=os.dup(descriptor)) as connection:
-        return connection.family

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from evogit.cli.lines.view import MAX_LINE_CHARS, SHORT, STYLES, View, first_line
 from evogit.cli.locate_run import Place
-from evogit.cli.terminal import Terminal, table
+from evogit.cli.terminal import Terminal, fact_table, table
 from evogit.cli.text import bar, count, escape, percent
 from evogit.core import Candidate, Evaluation, Metric, NotFoundError
 from evogit.history.readded_lines import Readded
@@ -93,7 +93,7 @@ def _facts(view: View, candidate: Candidate, files: list[str], readded: Mapping[
         values = ", ".join(f"{escape(name)} {value:.6g}" for name, value in former.metrics.items())
         text = f"{former.status}, as the task was then{f': {values}' if values else ''}"
         facts.append(("before", Text(text, "dim")))
-    return table(((Text(f"  {name}", "dim"), text) for name, text in facts), "ll")
+    return fact_table(facts, "  ")
 
 
 def _status(known: Standing, evaluation: Evaluation | None, repeated: int) -> Text:
@@ -166,8 +166,7 @@ ShowFile = Callable[[str], str]
 def show_whole(terminal: Terminal, files: Mapping[str, bytes], name: str, lost: str = "") -> None:
     """Print one file, all of it; `lost` says why some are not here.
 
-    Raises:
-        NotFoundError: there is none of this name.
+    Raise NotFoundError if there is none of this name.
     """
     if name not in files:
         known = f"one of {', '.join(map(escape, files))}" if files else f"no file, as {lost or 'none is kept'}"
@@ -208,7 +207,7 @@ def session_lines(agent: str, files: Mapping[str, bytes], command: ShowFile) -> 
     facts = [(name, _short(text)) for name, text in session_facts(files.get(SESSION, b""))]
     yield Text("")
     yield Text(f"  session of {escape(agent)}", "dim")
-    yield from table(((Text(f"    {name}", "dim"), Text(text)) for name, text in facts), "ll")
+    yield from fact_table(facts, "    ")
     shown = {name: content for name, content in files.items() if not (name == SESSION and facts)}
     for name, content in shown.items():
         text = "" if is_prompt(name) else content.decode(errors="backslashreplace")  # prompts are all alike

@@ -30,10 +30,10 @@ def versus(view: View, a: str, b: str, names: tuple[str, str]) -> list[Text]:
     if not splits or history.started is None:
         return [Text("neither has a valid evaluation", "dim")]
     metrics = sorted(history.started.metrics, key=lambda metric: not metric.primary)
-    above = [Text("")] + [Text(cell, "dim") for split in splits for cell in ("", split, "")]
-    heads = [Text("")] + [Text(cell, "dim") for _ in splits for cell in (*names, "gain")]
+    above = ["", *(cell for split in splits for cell in ("", split, ""))]
+    heads = [Text(cell, "dim") for cell in ("", *(*names, "gain") * len(splits))]
     rows = [_row(view, metric, splits, a, b) for metric in metrics]
-    return table([above, heads, *rows], "l" + "rrr" * len(splits))
+    return table([heads, *rows], "l" + "rrr" * len(splits), above)
 
 
 def best_against_seed(view: View) -> list[Text]:
@@ -114,16 +114,14 @@ def front_lines(view: View) -> list[Text]:
     names = [each["name"] for each in found["objectives"]]
     splits = [("metrics", "")]
     splits += [("holdout", "holdout ")] if any(each["holdout"] for each in found["members"]) else []
-    rows = [["front", *(f"{title}{first_line(name)}" for _, title in splits for name in names)]]
+    heads, rows = ["front", *(f"{title}{first_line(name)}" for _, title in splits for name in names)], []
     for each in found["members"][:MEMBERS]:
         values = [(each[split] or {}).get(name) for split, _ in splits for name in names]
         rows.append([each["commit"][:SHORT], *("-" if value is None else f"{value:,.6g}" for value in values)])
-    head, *told = table(rows, "l" + "r" * (len(rows[0]) - 1))
-    head.stylize("dim")
     rest = len(found["members"]) - MEMBERS
     more = [Text(f"and {count(rest, 'more')} unbeaten", "dim")] if rest > 0 else []
     volume, holdout = found["hypervolume"], found["holdout_hypervolume"]
     if volume is not None:
         beside = "" if holdout is None else f", on the holdout {holdout:.6g}"
         more.append(Text(f"hypervolume over the seed {volume:.6g}{beside}"))
-    return [Text(""), head, *told, *more]
+    return [Text(""), *table(rows, "l" + "r" * (len(heads) - 1), heads), *more]

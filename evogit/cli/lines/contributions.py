@@ -61,7 +61,7 @@ def choice_lines(view: View) -> list[Text]:
     """Why which of several models is asked; empty where no agent has several."""
     lines: list[Text] = []
     for choice in choices(view.history):
-        rows = [["of several models", "moves", "gain", "doubt", "cheap", "score"]]
+        rows = []
         for each in choice["models"]:
             name = view.model(each["name"])
             if each["moves"]:
@@ -69,9 +69,7 @@ def choice_lines(view: View) -> list[Text]:
                 rows.append([name, f"{each['moves']:.1f}", *values])
             else:
                 rows.append([name, "-", "-", "-", "-", "not known"])
-        head, *told = table(rows, "lrrrrr")
-        head.stylize("dim")
-        lines += [head, *told]
+        lines += table(rows, "lrrrrr", ("of several models", "moves", "gain", "doubt", "cheap", "score"))
     if not lines:
         return []
     from evogit.agents.model_agent import THRIFT  # agents take a while to load

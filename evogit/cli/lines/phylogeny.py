@@ -10,19 +10,18 @@ from evogit.cli.lines.view import View, first_line
 from evogit.cli.terminal import Glyphs, table
 from evogit.cli.text import count
 from evogit.history import History
-from evogit.review import Cell, Row, agents, expanded, most_telling, resolve, rows
+from evogit.review import Cell, Row, agents, most_telling, rows
 from evogit.review.graph import lanes, skeleton
 
 WIDEST = 12
 """Lanes that are drawn; further ones to the right are cut."""
 
-HEADS = tuple(Text(word, "dim") for word in ("score", "gain", "", "age", "agent", "candidate"))
+HEADS = ("score", "gain", "", "age", "agent", "candidate")
 
 
-def selection(history: History, limit: int | None, everything: bool = False, expand: Sequence[str] = ()) -> set[str]:
+def selection(history: History, limit: int | None, everything: bool = False) -> set[str]:
     """Ids of the candidates to show."""
     shown = {candidate.commit for candidate in history.phylogeny} if everything else skeleton(history)
-    shown = expanded(history, shown, [resolve(history, revision).commit for revision in expand])
     return most_telling(history, shown, limit) if limit else shown
 
 
@@ -42,12 +41,12 @@ def draw(view: View, shown: Collection[str]) -> list[Text]:
     ]
 
 
-def row_lines(view: View, drawn: Sequence[Row], heads: Sequence[Text] = ()) -> list[Text]:
+def row_lines(view: View, drawn: Sequence[Row], heads: Sequence[str] = ()) -> list[Text]:
     """The heads of the columns, if there are any, and a line for each row."""
     best = view.history.best
     trunk = best if any(row.candidate.commit == best for row in drawn) else None
     cells = [_cells(view, row, lane) for row, lane in zip(drawn, lanes(drawn, trunk), strict=True)]
-    lines = table([heads, *cells] if heads else cells, "rrlrll")
+    lines = table(cells, "rrlrll", heads)
     first = len(lines) - len(drawn)
     finished = []
     for line, row in zip(lines[first:], drawn, strict=True):

@@ -13,7 +13,7 @@ from evogit.cli.lines.view import View, first_line
 from evogit.cli.locate_run import Place
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import clock, count, escape
-from evogit.config.run_settings import Total
+from evogit.config.run_settings import Settings, Total
 from evogit.core import Stopped
 from evogit.history import History
 from evogit.history.standing import compare
@@ -33,55 +33,36 @@ class Done(Struct, frozen=True):
     evaluated: int
 
 
-def summary(place: Place, terminal: Terminal, done: Done) -> list[Text]:
-    """What was asked and spent, and how the best compares with the seed."""
-    settings = done.run.settings
+def summary(place: Place, terminal: Terminal, done: Done | None = None) -> list[Text]:
+    """Return how the run ended and how its best compares with the seed; with `done` also what was asked and spent."""
+    history, view = place.history, View.of(place.history, terminal)
+    dot = f" {view.glyphs.dot} "
+    ended = Text.assemble((history.run, "bold"), dot, ended_because(done.stopped if done else history.stopped))
+    lines = [ended, Text(dot.join(count_words(history)), "dim")]
+    if done:
+        if asked := _limits(done.run.settings):
+            ended.append(f"{dot}asked: {', '.join(asked)}", "dim")
+        used_up = done.stopped.reason in get_args(Total)
+        time = f"this time {count(done.evaluated, 'evaluation')} in {clock(done.seconds)}"
+        why = f": --{done.stopped.reason} was used up already; raise it to continue" if used_up else ""
+        rate = f", {done.evaluated / done.seconds:.1f}/s"
+        lines.append(Text(time + rate if done.evaluated else f"nothing was evaluated{why}", "dim"))
+        lines += [Text(f"spent {dot.join(spent_words(history))}", "dim")] if history.spent.calls else []
+    best = [view.line(history.phylogeny[history.best]), Text("")] if history.best else []
+    return [*lines, Text(""), *best, *best_against_seed(view)]
+
+
+def _limits(settings: Settings) -> list[str]:
     limits = (*reversed(settings.totals.items()), ("minutes", settings.minutes))
-    asked = [amount(name, limit) for name, limit in limits if limit]
-    asked += [f"target {settings.target:g}"] if settings.target is not None else []
-    asked += [f"patience {settings.patience:,}"] if settings.patience else []
-    asked += [f"at most {count(settings.confirmations, 'repeat')}"] if settings.confirmations else []
-    view = View.of(place.history, terminal)
-    dot = f" {view.glyphs.dot} "
-    why = ended_because(done.stopped)
-    spent = f"{count(done.evaluated, 'evaluation')} in {clock(done.seconds)}, {done.evaluated / done.seconds:.1f}/s"
-    lines = [
-        Text.assemble(
-            (place.history.run, "bold"), dot, why, (f"{dot}asked: {', '.join(asked)}" if asked else "", "dim")
-        ),
-        Text(dot.join(count_words(place.history)), "dim"),
-        Text(f"this time {spent}" if done.evaluated else nothing(done.stopped.reason), "dim"),
-        *([Text(f"spent {dot.join(spent_words(place.history))}", "dim")] if place.history.spent.calls else []),
-        Text(""),
-    ]
-    if place.history.best:
-        lines += [view.line(place.history.phylogeny[place.history.best]), Text("")]
-    return [*lines, *best_against_seed(view)]
+    words = [amount(name, limit) for name, limit in limits if limit]
+    words += [f"target {settings.target:g}"] if settings.target is not None else []
+    words += [f"patience {settings.patience:,}"] if settings.patience else []
+    return words + ([f"at most {count(settings.confirmations, 'repeat')}"] if settings.confirmations else [])
 
 
-def nothing(reason: str) -> str:
-    """Why nothing was evaluated this time."""
-    more = f": --{reason} was used up already; raise it to continue" if reason in get_args(Total) else ""
-    return f"nothing was evaluated{more}"
-
-
-def ending(place: Place, terminal: Terminal, done: Done) -> list[Text]:
-    """The summary, and what follows from it."""
+def ending(place: Place, terminal: Terminal, done: Done | None = None) -> list[Text]:
+    """Return the summary, and what to look at next."""
     return [*summary(place, terminal, done), Text(""), *afterwards(place)]
-
-
-def ending_of_others(place: Place, terminal: Terminal) -> list[Text]:
-    """The same for a run of which another process took care."""
-    view = View.of(place.history, terminal)
-    dot = f" {view.glyphs.dot} "
-    lines = [
-        Text.assemble((place.history.run, "bold"), dot, ended_because(place.history.stopped)),
-        Text(dot.join(count_words(place.history)), "dim"),
-        Text(""),
-    ]
-    if place.history.best:
-        lines += [view.line(place.history.phylogeny[place.history.best]), Text("")]
-    return [*lines, *best_against_seed(view), Text(""), *afterwards(place)]
 
 
 def afterwards(place: Place) -> list[Text]:

@@ -121,12 +121,9 @@ def resolve_agents(
 ) -> AgentSetup:
     """Find the agents and open their models and those of the `panel` that judges, before anything is written.
 
-    Agents and limits that are not asked for are those `before`. Coding programs cannot read `private` folders.
-
-    Raises:
-        ConfigError: the user's settings are wrong.
-        CredentialError: a key cannot be had.
-        UsageError: what was asked for makes no sense together.
+    Agents and limits that are not asked for are those `before`. Coding programs cannot read `private` folders. Raise
+    ConfigError if the user's settings are wrong; CredentialError if a key cannot be had; UsageError if what was asked
+    for makes no sense together.
     """
     user, before = load_user_settings(os.environ), before or EarlierStarts()
     specs = population(asked, before, user, panel)
@@ -163,9 +160,8 @@ def population(
 ) -> tuple[AgentSpec, ...]:
     """The agents asked for, else those of the run's last start, else those of the user's settings.
 
-    Raises:
-        ConfigError: a class of the person's own is wrong.
-        UsageError: there is no such kind of agent, an editor has no model, or an agent one that it does not ask.
+    Raise ConfigError if a class of the person's own is wrong; UsageError if there is no such kind of agent, an editor
+    has no model, or an agent one that it does not ask.
     """
     specs = asked.agent or _by_number(asked) or _as_before(earlier.last) or _by_settings(user)
     if asked.model and not any(_asks(spec, user) and not spec.model for spec in asked.agent or [AgentSpec("editor")]):
@@ -204,11 +200,7 @@ def _named(spec: AgentSpec, model: str, user: UserSettings, *, before: bool) -> 
 
 
 def _check_programs(asked: AgentOptions, settings: Settings, specs: Sequence[AgentSpec]) -> None:
-    """Refuse coding programs where what they do could not be repeated, or not be contained.
-
-    Raises:
-        UsageError: saying why.
-    """
+    """Refuse coding programs where what they do could not be repeated, or not be contained. Raise UsageError."""
     names = ", ".join(dict.fromkeys(spec.kind for spec in specs))
     if settings.sandbox == "none":
         raise UsageError(f"expected a sandbox for {names}, as such a program runs what a model says: --sandbox auto")
@@ -254,8 +246,7 @@ def costs(model: Model) -> bool:
 def with_ceilings(settings: Settings, history: History, earlier: EarlierStarts, models: Sequence[Model]) -> Settings:
     """The settings with the limits on models that hold from before, or if a model costs money and none does, defaults.
 
-    Raises:
-        UsageError: a limit on dollars cannot be kept, since a price is unknown, or has no meaning.
+    Raise UsageError if a limit on dollars cannot be kept, since a price is unknown, or has no meaning.
     """
     if not models:
         if settings.dollars is not None or settings.tokens is not None:

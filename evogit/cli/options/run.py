@@ -15,7 +15,6 @@ from msgspec import Struct
 from evogit.adopt import find_task
 from evogit.cli.locate_run import find_repository, place_to_run, run_before, task_here
 from evogit.cli.options.shared import Command
-from evogit.cli.renamed import retired_option
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import escape
 from evogit.config import REPOSITORY_FILE, Task, load_repository_task
@@ -58,7 +57,7 @@ def with_remote(command: Command) -> Command:
         is_flag=True,
         help="With --remote: begin with a key of this clone's own, so that what others have is evaluated here first.",
     )
-    @retired_option("--sync-every", type=float, default=10.0, instead="hosts exchange every 10 s")
+    @click.option("--sync-every", type=float, default=10.0, hidden=True)
     @functools.wraps(command)
     def wrapped(*arguments: Any, remote: str, host: str, own_key: bool, **rest: Any) -> Any:
         if host and not remote:
@@ -80,9 +79,7 @@ def address(name: str) -> str:
 def meet(terminal: Terminal, target: RunTarget, server: Server, read: Callable[[], RunTarget]) -> RunTarget:
     """Before a run begins or goes on here: what other hosts did, so that it does not begin twice; `read` again.
 
-    Raises:
-        RefusedError: it is not known whether the run is there already.
-        UsageError: the host cannot be called so.
+    Raise RefusedError if it is not known whether the run is there already; UsageError if the host cannot be called so.
     """
     repository = place_to_run(target.task, target.repo, target.name)
     if server.host:
@@ -103,8 +100,7 @@ def meet(terminal: Terminal, target: RunTarget, server: Server, read: Callable[[
 def exchange(repository: Repository, run: str, name: str) -> Exchanged:
     """Exchange a run with a server once, where somebody may be asked for a password.
 
-    Raises:
-        RepositoryError: the server was not reached, or refused something.
+    Raise RepositoryError if the server was not reached, or refused something.
     """
 
     def secrets() -> SeedSecrets | None:
@@ -162,9 +158,7 @@ def list_selectors(context: click.Context, option: click.Parameter, asked: str |
 def selector_before(asked: str | None, task: Task, earlier: EarlierStarts) -> str:
     """Return the selector asked for, else that of the run's last start; it is checked before anything is made.
 
-    Raises:
-        ConfigError: a person's own file is wrong.
-        UsageError: there is no such selector or option.
+    Raise ConfigError if a person's own file is wrong; UsageError if there is no such selector or option.
     """
     chosen = str(earlier.last.get("selector", DEFAULT_SELECTOR)) if asked is None else located(asked)
     if asked is None:
@@ -208,7 +202,7 @@ class RunTarget(Struct, frozen=True):
 
 
 def with_origin(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command `--at ENTRY` and `--fork-of RUN`, as `origin`."""
+    """Give a command `--at RUN:ENTRY`, as `origin`."""
 
     @click.option(
         "--at",
@@ -216,15 +210,10 @@ def with_origin(command: Callable[..., Any]) -> Callable[..., Any]:
         help="Fork: begin the run --name from another one, as it was after a candidate (`best`, an id), at an entry of "
         "its journal (an id), or when N were evaluated (`@N`). RUN:ENTRY names one of several runs.",
     )
-    @retired_option("--fork-of", metavar="RUN", instead="--at RUN:ENTRY names the run")
     @functools.wraps(command)
-    def wrapped(*arguments: Any, at: str | None, fork_of: str | None, **rest: Any) -> Any:
-        if fork_of is not None and at is None:
-            raise UsageError(
-                f"expected --at ENTRY with --fork-of {fork_of}, the moment to begin from, such as --at best"
-            )
+    def wrapped(*arguments: Any, at: str | None, **rest: Any) -> Any:
         run, _, entry = (at or "").rpartition(":")
-        return command(*arguments, origin=Origin(entry or at, fork_of or run or None), **rest)
+        return command(*arguments, origin=Origin(entry or at, run or None), **rest)
 
     return wrapped
 
@@ -232,11 +221,9 @@ def with_origin(command: Callable[..., Any]) -> Callable[..., Any]:
 def resolve_run(task: str | None, repo: str | None, name: str | None, origin: Origin) -> RunTarget:
     """The run that is meant; nothing is written.
 
-    Raises:
-        ConfigError: the task is wrong.
-        NotFoundError: there is no such task, repository, run or moment.
-        RefusedError: the run that is to be forked from another one is there already.
-        UsageError: what is said does not tell which run is meant.
+    Raise ConfigError if the task is wrong; NotFoundError if there is no such task, repository, run or moment;
+    RefusedError if the run that is to be forked from another one is there already; UsageError if what is said does not
+    tell which run is meant.
     """
     if origin.at is not None:
         return _forked(task, repo, name, origin.at, origin.run)
