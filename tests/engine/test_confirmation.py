@@ -85,6 +85,12 @@ def engine(path: Path, task: Task, draws: Draws, agents: int = 1, first: int = 1
     return Run(repository, task, "r", Settings(**options), agents=crew, backend=draws)
 
 
+async def evolved(path: Path, task: Task, draws: Draws, **options: Any) -> History:
+    run = engine(path, task, draws, **options)
+    await run.evolve()
+    return run.history
+
+
 def number(history: History, commit: str | None) -> int:
     """Which of the numbers a candidate is."""
     title = history.phylogeny[commit or ""].title
@@ -133,9 +139,7 @@ async def test_limits_on_repeats_hold(tmp_path: Path, noisy: Task) -> None:
 
 async def test_whoever_fails_in_a_repeat_is_flaky_and_not_the_best(tmp_path: Path, noisy: Task) -> None:
     draws = Draws(noisy, TRUTH, 0.1, fails=lambda number, repeat: "crashed" if (number, repeat) == (5, 2) else "ok")
-    run = engine(tmp_path / "r", noisy, draws, evaluations=8)
-    await run.evolve()
-    history = run.history
+    history = await evolved(tmp_path / "r", noisy, draws, evaluations=8)
     assert number(history, history.best) == 7
     flaky = [number(history, each.commit) for each in history.phylogeny if _status(history, each.commit) == "flaky"]
     assert flaky == [5]
@@ -267,9 +271,8 @@ async def test_an_interruption_while_the_leaders_are_told_apart_leaves_the_rest_
 
 
 async def test_a_short_run_repeats_no_more_at_its_end_than_it_judged(tmp_path: Path, noisy: Task) -> None:
-    run = engine(tmp_path / "r", noisy, Draws(noisy, [0.0, 0.0, 0.0, 0.0], 1.0), evaluations=4)
-    await run.evolve()
-    assert run.history.counts.repeated <= 4 * run.history.repeats + 4
+    history = await evolved(tmp_path / "r", noisy, Draws(noisy, [0.0, 0.0, 0.0, 0.0], 1.0), evaluations=4)
+    assert history.counts.repeated <= 4 * history.repeats + 4
 
 
 async def test_candidates_of_the_noise_benchmark_are_not_nearly_the_same() -> None:
@@ -291,19 +294,16 @@ class Shared(Draws):
 async def test_what_draws_the_same_inputs_is_told_apart_with_few_repeats(tmp_path: Path, noisy: Task) -> None:
     truth = [rank / 10 for rank in random.Random(1).sample(range(40), 40)]
     draws = Shared(noisy, truth, 0.001)
-    run = engine(tmp_path / "r", noisy, draws, evaluations=40)
-    await run.evolve()
-    history = run.history
+    history = await evolved(tmp_path / "r", noisy, draws, evaluations=40)
     assert truth[number(history, history.best)] == max(truth)
     assert tied(history) == []
     assert history.counts.repeated <= noisy.repeats * (1 + len(history.records))
 
 
 async def test_equals_on_the_same_inputs_are_a_tie_at_once(tmp_path: Path, noisy: Task) -> None:
-    run = engine(tmp_path / "r", noisy, Shared(noisy, [1.0, 2.0, 2.0, 0.5], 0.0), evaluations=4)
-    await run.evolve()
-    assert len(tied(run.history)) == 1
-    assert run.history.counts.repeated <= 3 * noisy.repeats
+    history = await evolved(tmp_path / "r", noisy, Shared(noisy, [1.0, 2.0, 2.0, 0.5], 0.0), evaluations=4)
+    assert len(tied(history)) == 1
+    assert history.counts.repeated <= 3 * noisy.repeats
 
 
 async def test_an_exact_task_that_says_it_is_noisy_pays_for_the_seed_and_two_bests_alone(
@@ -345,7 +345,6 @@ async def test_an_exact_search_that_uses_as_much_cpu_each_time_is_judged_again_t
     tmp_path: Path, tiny: MakeTask
 ) -> None:
     task = tiny()
-    run = engine(tmp_path / "r", task, Draws(task, list(range(12)), 0.0, cost=CLOCK), evaluations=12)
-    await run.evolve()
-    assert (run.history.repeats, run.history.counts.repeated) == (0, 2)
-    assert number(run.history, run.history.best) == 11
+    history = await evolved(tmp_path / "r", task, Draws(task, list(range(12)), 0.0, cost=CLOCK), evaluations=12)
+    assert (history.repeats, history.counts.repeated) == (0, 2)
+    assert number(history, history.best) == 11
