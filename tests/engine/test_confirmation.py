@@ -7,6 +7,7 @@ import asyncio
 import random
 import re
 from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any, cast
@@ -15,33 +16,29 @@ import pytest
 from msgspec.structs import replace
 
 from benchmarks import noise
-from evogit.agents import Agent, Brief, Proposal
+from evogit.agents import Brief, Proposal
 from evogit.config import Task
 from evogit.core import Cost, Decision, Evaluation, Evidence, EvoGitError, Status
 from evogit.history import History
 from evogit.history.leaders import contender, tied
 from evogit.repository import Repository
 from evogit.run import Run, Settings
-from evogit.testing import Answer, Asked, InMemoryBackend
+from evogit.testing import Answer, Asked, InMemoryBackend, ScriptedAgent
 
 pytestmark = pytest.mark.slow
 
 MakeTask = Callable[..., Task]
 
 
-class Next(Agent):
+def counting(first: int, step: int) -> ScriptedAgent:
     """An agent that proposes the numbers from `first` on, `step` apart."""
+    numbers = count(first, step)
 
-    kind = "next"
-
-    def __init__(self, first: int = 1, step: int = 1) -> None:
-        self._next = first
-        self._step = step
-
-    async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
-        await asyncio.sleep(0)
-        number, self._next = self._next, self._next + self._step
+    def think(brief: Brief, rng: random.Random) -> Proposal:
+        number = next(numbers)
         return Proposal(changes={"program.py": b"# %d\n" % number}, title=f"number {number}")
+
+    return ScriptedAgent(think)
 
 
 class Draws(InMemoryBackend):
@@ -81,7 +78,7 @@ class Draws(InMemoryBackend):
 
 def engine(path: Path, task: Task, draws: Draws, agents: int = 1, first: int = 1, **options: Any) -> Run:
     repository = Repository.open(path) if path.exists() else Repository.create(path)
-    crew = [Next(first + lane, agents) for lane in range(agents)]
+    crew = [counting(first + lane, agents) for lane in range(agents)]
     return Run(repository, task, "r", Settings(**options), agents=crew, backend=draws)
 
 
