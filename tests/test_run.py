@@ -26,6 +26,7 @@ from evogit.core import (
     UsageError,
 )
 from evogit.history import History
+from evogit.history.context import StoredRun
 from evogit.llm import Account, Price, Question
 from evogit.repository import Repository
 from evogit.run import Run, Settings
@@ -207,8 +208,7 @@ def test_an_evaluator_that_fails_stops_the_run_and_nothing_counts(tmp_path: Path
         evolve(tmp_path / "r", broken, evaluations=5)
     with pytest.raises(EvaluatorError, match="tiny lists .*train.*, is 'trian' misspelt"):
         evolve(tmp_path / "odd", broken, evaluations=5, split="trian")
-    history = History("r")
-    Repository.open(tmp_path / "r").journal("r", history.apply)
+    history = StoredRun.open(Repository.open(tmp_path / "r"), "r").history
     assert history.counts.evaluated == 0
     assert history.stopped is not None
     assert history.stopped.reason == "error"

@@ -20,6 +20,7 @@ from evogit.agents import Brief, Proposal
 from evogit.config import Task
 from evogit.core import Cost, Decision, Evaluation, Evidence, EvoGitError, Status
 from evogit.history import History
+from evogit.history.context import StoredRun
 from evogit.history.leaders import contender, tied
 from evogit.repository import Repository
 from evogit.run import Run, Settings
@@ -224,8 +225,7 @@ async def test_engines_that_join_agree_on_what_is_believed(tmp_path: Path, noisy
 
     await asyncio.gather(first.evolve(), join())
     first.journal.refresh()
-    told = History("r")
-    Repository.open(path).journal("r", told.apply)
+    told = StoredRun.open(Repository.open(path), "r").history
     assert (told.best, told.records, told.heads) == (first.history.best, first.history.records, first.history.heads)
     assert told.counts.evaluated == 30
     assert contender(told) is None
@@ -333,8 +333,7 @@ async def test_bests_of_a_search_that_a_clock_ends_are_judged_again_though_the_t
     assert first < 6, "long before the run ends"
     assert len(tied(history)) >= 3
     assert not any(history.surely_fitter(history.best or "", commit) for commit in tied(history))
-    told = History("r")
-    Repository.open(tmp_path / "r").journal("r", told.apply)
+    told = StoredRun.open(Repository.open(tmp_path / "r"), "r").history
     assert (told.repeats, told.best, told.scores.again()) == (3, history.best, history.scores.again())
 
 
