@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
+from evogit.agents import Brief, NoUsableChangeError, Proposal
 from evogit.agents.mutation.mutator import Mutator
 from evogit.config import Task, load_repository_task
 from evogit.config.run_settings import AgentSpec
@@ -26,10 +26,11 @@ from evogit.core import (
     UsageError,
 )
 from evogit.history import History
+from evogit.history.context import StoredRun
 from evogit.llm import Account, Price, Question
 from evogit.repository import Repository
 from evogit.run import Run, Settings
-from evogit.testing import InMemoryBackend
+from evogit.testing import InMemoryBackend, ScriptedAgent
 from tests.plain_git import git
 
 MakeTask = Callable[..., Task]
@@ -49,33 +50,6 @@ def evolve(path: Path, task: Task, *, name: str = "r", **options: Any) -> tuple[
         backend=parts.get("backend"),
     )
     return asyncio.run(run.evolve()), run.history
-
-
-class Author(Agent):
-    """An agent whose proposals are given: a function of the brief."""
-
-    kind = "author"
-
-    def __init__(self, think: Callable[[Brief], Proposal]) -> None:
-        self._think = think
-
-    async def propose(self, brief: Brief, rng: Any) -> Proposal:
-        await asyncio.sleep(0)
-        return self._think(brief)
-
-
-class Numbers(Agent):
-    """An agent that writes 1, 2, 3 ... into the program."""
-
-    kind = "numbers"
-
-    def __init__(self, first: int = 1) -> None:
-        self._next = first
-
-    async def propose(self, brief: Brief, rng: Any) -> Proposal:
-        self._next += 1
-        text = brief.files["program.py"].decode() + f"# {self._next}\n"
-        return Proposal(changes={"program.py": text.encode()}, title=f"note {self._next}")
 
 
 def test_a_run_improves_ends_at_its_budget_and_shows_in_plain_git(tmp_path: Path, tiny: MakeTask) -> None:
@@ -183,7 +157,7 @@ def test_limits(tmp_path: Path, tiny: MakeTask) -> None:
 
 @pytest.mark.slow
 def test_agents_that_only_repeat_themselves_exhaust_the_run(tmp_path: Path, tiny: MakeTask) -> None:
-    same = Author(lambda brief: Proposal(changes={"program.py": b"def value(x):\n    return 1.0\n"}, title="same"))
+    same = ScriptedAgent(lambda brief, rng: {"program.py": b"def value(x):\n    return 1.0\n"})
     task = tiny()
     stopped, history = evolve(tmp_path / "r", task, agents_given=[same], backend=InMemoryBackend(task))
     assert stopped.reason == "exhausted"
@@ -198,7 +172,7 @@ def test_unusable_proposals_make_no_commit_and_are_journalled(tmp_path: Path, ti
         "no such file": {"extra/none.py": None},
     }
     thoughts = [Proposal(changes=changes, title="x") for changes in unusable.values()]
-    author = Author(lambda brief: thoughts.pop(0))
+    author = ScriptedAgent(lambda brief, rng: thoughts.pop(0))
     task = tiny()
     stopped, history = evolve(tmp_path / "r", task, agents_given=[author], proposals=5, backend=InMemoryBackend(task))
     assert (stopped.reason, history.counts.failed_proposals, len(history.phylogeny)) == ("proposals", 5, 1)
@@ -210,17 +184,17 @@ def test_unusable_proposals_make_no_commit_and_are_journalled(tmp_path: Path, ti
 
 
 def test_one_failing_agent_does_not_stop_the_others(tmp_path: Path, tiny: MakeTask) -> None:
-    def nothing(brief: Brief) -> Proposal:
+    def nothing(brief: Brief, rng: object) -> Proposal:
         raise NoUsableChangeError("no idea")
 
-    task, agents = tiny(), [Author(nothing), Numbers()]
+    task, agents = tiny(), [ScriptedAgent(nothing), ScriptedAgent()]
     stopped, history = evolve(tmp_path / "r", task, agents_given=agents, evaluations=8, backend=InMemoryBackend(task))
     assert (stopped.reason, history.counts.evaluated) == ("evaluations", 8)
 
 
 def test_a_hostile_title_does_not_forge_provenance(tmp_path: Path, tiny: MakeTask) -> None:
     title = "ok\n\nEvogit-Agent: a9\x1b[31m"
-    author = Author(lambda brief: Proposal(changes={"extra/n": b"1"}, title=title))
+    author = ScriptedAgent(lambda brief, rng: Proposal(changes={"extra/n": b"1"}, title=title))
     task = tiny()
     evolve(tmp_path / "r", task, agents_given=[author], evaluations=2, backend=InMemoryBackend(task))
     trailers = git(tmp_path / "r", "log", "-1", "--format=%(trailers:key=Evogit-Agent,valueonly)", "evogit/r/a1")
@@ -234,8 +208,7 @@ def test_an_evaluator_that_fails_stops_the_run_and_nothing_counts(tmp_path: Path
         evolve(tmp_path / "r", broken, evaluations=5)
     with pytest.raises(EvaluatorError, match="tiny lists .*train.*, is 'trian' misspelt"):
         evolve(tmp_path / "odd", broken, evaluations=5, split="trian")
-    history = History("r")
-    Repository.open(tmp_path / "r").journal("r", history.apply)
+    history = StoredRun.open(Repository.open(tmp_path / "r"), "r").history
     assert history.counts.evaluated == 0
     assert history.stopped is not None
     assert history.stopped.reason == "error"

@@ -21,6 +21,7 @@ from evogit.config.run_settings import Total
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import PUBLIC
 from evogit.history import History
+from evogit.history.context import StoredRun
 from evogit.llm.registry import OpenModels
 from evogit.repository import Repository
 
@@ -115,8 +116,7 @@ class Paid:
 
     def _spent(self, order: Order) -> dict[str, float]:
         """What a run that was cut off used so far."""
-        history = History(NAME)
-        if (folder := self.folder(order)).exists():
-            Repository.open(folder).journal(NAME, history.apply)
+        folder = self.folder(order)
+        history = StoredRun.open(Repository.open(folder), NAME).history if folder.exists() else History(NAME)
         spent, counts = history.committed(), history.counts
         return {"dollars": spent.dollars, "tokens": spent.tokens, "proposals": counts.proposals}

@@ -187,7 +187,7 @@ class Engine:
             self._journal.refresh()
             await self._evaluations.take_over()
         await self._confirmation.settle()
-        self._start.settle(names)
+        self._start.settle(names, self._evaluations)
         latest = {candidate.agent: candidate.commit for candidate in history.phylogeny}
         for name in names:
             if name in latest and history.judged(latest[name]):

@@ -206,7 +206,7 @@ class Evaluations:
         """Evaluate a tree on the run's split; nothing is journalled. What a known candidate was told is told again."""
         commit = self._history.trees.get(tree, "")
         if (known := self._history.evaluation(commit, repeat=0)) and known.counts:
-            return known, redacted(self._evidence(commit), self._redactor)
+            return known, redacted(self.evidence(commit), self._redactor)
         return await self._told(tree, await self._files(tree), self._history.split)
 
     async def _told(self, tree: str, files: Files, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
@@ -266,7 +266,7 @@ class Evaluations:
             return f"{commit[:7]} was ok and is {now.status} now: {now.reason}"
         return f"{name} of {commit[:7]} was {then:.10g}, and {value:.10g} when evaluated once more"
 
-    def _evidence(self, commit: str) -> Evidence:
+    def evidence(self, commit: str) -> Evidence:
         """What was kept of a candidate's evaluation; nothing where it is gone."""
         tree = self._history.evidence.get(commit)
         try:

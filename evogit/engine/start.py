@@ -15,13 +15,12 @@ from evogit.adopt.notes import admitted, is_scored
 from evogit.agents.mutation.mutator import is_edited
 from evogit.breeding.fingerprints import UNCHANGED
 from evogit.config.run_settings import Settings
-from evogit.core import Adopted, EvoGitError, Proposed, RefusedError, RepositoryError, RunStarted, UsageError
+from evogit.core import Adopted, EvoGitError, Proposed, RefusedError, RunStarted, UsageError
 from evogit.engine.comparability import changes, check_comparable
-from evogit.engine.evaluations import EvaluationBackend
+from evogit.engine.evaluations import EvaluationBackend, Evaluations
 from evogit.evaluation.seed_files import check_tree, write_seed
 from evogit.history import History
 from evogit.history.context import RunContext
-from evogit.repository.evidence import evidence_of
 from evogit.repository.paths import named as named_paths
 from evogit.repository.run_keys import commitment
 from evogit.text import one_line
@@ -198,7 +197,7 @@ class Start(Struct, frozen=True):
                 f"{named_paths(paths)}: use --model MODEL"
             )
 
-    def settle(self, names: Sequence[str]) -> None:
+    def settle(self, names: Sequence[str], evaluations: Evaluations) -> None:
         """Give every agent without an individual the seed, once that is evaluated.
 
         Raises:
@@ -213,16 +212,9 @@ class Start(Struct, frozen=True):
                 f"do the same again{anew}"
             )
         new = [name for name in names if name not in self._history.heads]
-        if new and is_scored(self.context.task) and (told := admitted(self._printed(seed))):
-            logger.warning("%s; see `evogit check`", told)
+        if new and is_scored(self.context.task):
+            feedback = evaluations.evidence(seed).feedback
+            if told := admitted("\n".join(feedback.values())):
+                logger.warning("%s; see `evogit check`", told)
         for name in new:
             self.context.journal.append(Adopted(agent=name, candidate=seed))
-
-    def _printed(self, seed: str) -> str:
-        """What the seed's evaluation printed, as far as it was kept."""
-        evidence = self._history.evidence.get(seed)
-        try:
-            kept = self.context.repository.trees.files(evidence, lambda path: True) if evidence else {}
-        except RepositoryError:
-            return ""
-        return "\n".join(evidence_of(kept).feedback.values())

@@ -39,7 +39,7 @@ from evogit.llm.registry import open_models
 from evogit.llm.script import ScriptedModel
 from evogit.repository import Repository
 from evogit.run import Run, Settings
-from evogit.testing import Asked, InMemoryBackend
+from evogit.testing import Asked, InMemoryBackend, ScriptedAgent
 from tests.clock import PATIENCE
 from tests.openai_server import SILENT, refusal, reply, serve
 
@@ -365,15 +365,6 @@ async def test_an_endpoint_that_is_down_costs_no_proposals_and_the_run_goes_on_w
     assert run.history.outages == {}
 
 
-class Annotator(Agent):
-    """Asks nobody."""
-
-    kind = "annotator"
-
-    async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
-        return Proposal(changes={"extra/n": b"%d" % rng.getrandbits(60)}, title="a note")
-
-
 async def test_an_engine_that_waits_for_an_endpoint_ends_with_the_run(
     tmp_path: Path, tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -389,7 +380,7 @@ async def test_an_engine_that_waits_for_an_endpoint_ends_with_the_run(
     while not waits.history.outages:
         await asyncio.sleep(0.01)
     joined = Settings(evaluations=3, selector="sequential", join=True)
-    await Run(repository, task, "r", joined, agents=[Annotator()], backend=InMemoryBackend(task)).evolve()
+    await Run(repository, task, "r", joined, agents=[ScriptedAgent()], backend=InMemoryBackend(task)).evolve()
     assert (await asyncio.wait_for(waiting, PATIENCE)).reason == "evaluations"
     await models.close()
 

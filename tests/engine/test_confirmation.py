@@ -7,6 +7,7 @@ import asyncio
 import random
 import re
 from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any, cast
@@ -15,33 +16,30 @@ import pytest
 from msgspec.structs import replace
 
 from benchmarks import noise
-from evogit.agents import Agent, Brief, Proposal
+from evogit.agents import Brief, Proposal
 from evogit.config import Task
 from evogit.core import Cost, Decision, Evaluation, Evidence, EvoGitError, Status
 from evogit.history import History
+from evogit.history.context import StoredRun
 from evogit.history.leaders import contender, tied
 from evogit.repository import Repository
 from evogit.run import Run, Settings
-from evogit.testing import Answer, Asked, InMemoryBackend
+from evogit.testing import Answer, Asked, InMemoryBackend, ScriptedAgent
 
 pytestmark = pytest.mark.slow
 
 MakeTask = Callable[..., Task]
 
 
-class Next(Agent):
+def counting(first: int, step: int) -> ScriptedAgent:
     """An agent that proposes the numbers from `first` on, `step` apart."""
+    numbers = count(first, step)
 
-    kind = "next"
-
-    def __init__(self, first: int = 1, step: int = 1) -> None:
-        self._next = first
-        self._step = step
-
-    async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
-        await asyncio.sleep(0)
-        number, self._next = self._next, self._next + self._step
+    def think(brief: Brief, rng: random.Random) -> Proposal:
+        number = next(numbers)
         return Proposal(changes={"program.py": b"# %d\n" % number}, title=f"number {number}")
+
+    return ScriptedAgent(think)
 
 
 class Draws(InMemoryBackend):
@@ -81,8 +79,14 @@ class Draws(InMemoryBackend):
 
 def engine(path: Path, task: Task, draws: Draws, agents: int = 1, first: int = 1, **options: Any) -> Run:
     repository = Repository.open(path) if path.exists() else Repository.create(path)
-    crew = [Next(first + lane, agents) for lane in range(agents)]
+    crew = [counting(first + lane, agents) for lane in range(agents)]
     return Run(repository, task, "r", Settings(**options), agents=crew, backend=draws)
+
+
+async def evolved(path: Path, task: Task, draws: Draws, **options: Any) -> History:
+    run = engine(path, task, draws, **options)
+    await run.evolve()
+    return run.history
 
 
 def number(history: History, commit: str | None) -> int:
@@ -133,9 +137,7 @@ async def test_limits_on_repeats_hold(tmp_path: Path, noisy: Task) -> None:
 
 async def test_whoever_fails_in_a_repeat_is_flaky_and_not_the_best(tmp_path: Path, noisy: Task) -> None:
     draws = Draws(noisy, TRUTH, 0.1, fails=lambda number, repeat: "crashed" if (number, repeat) == (5, 2) else "ok")
-    run = engine(tmp_path / "r", noisy, draws, evaluations=8)
-    await run.evolve()
-    history = run.history
+    history = await evolved(tmp_path / "r", noisy, draws, evaluations=8)
     assert number(history, history.best) == 7
     flaky = [number(history, each.commit) for each in history.phylogeny if _status(history, each.commit) == "flaky"]
     assert flaky == [5]
@@ -223,8 +225,7 @@ async def test_engines_that_join_agree_on_what_is_believed(tmp_path: Path, noisy
 
     await asyncio.gather(first.evolve(), join())
     first.journal.refresh()
-    told = History("r")
-    Repository.open(path).journal("r", told.apply)
+    told = StoredRun.open(Repository.open(path), "r").history
     assert (told.best, told.records, told.heads) == (first.history.best, first.history.records, first.history.heads)
     assert told.counts.evaluated == 30
     assert contender(told) is None
@@ -267,9 +268,8 @@ async def test_an_interruption_while_the_leaders_are_told_apart_leaves_the_rest_
 
 
 async def test_a_short_run_repeats_no_more_at_its_end_than_it_judged(tmp_path: Path, noisy: Task) -> None:
-    run = engine(tmp_path / "r", noisy, Draws(noisy, [0.0, 0.0, 0.0, 0.0], 1.0), evaluations=4)
-    await run.evolve()
-    assert run.history.counts.repeated <= 4 * run.history.repeats + 4
+    history = await evolved(tmp_path / "r", noisy, Draws(noisy, [0.0, 0.0, 0.0, 0.0], 1.0), evaluations=4)
+    assert history.counts.repeated <= 4 * history.repeats + 4
 
 
 async def test_candidates_of_the_noise_benchmark_are_not_nearly_the_same() -> None:
@@ -291,19 +291,16 @@ class Shared(Draws):
 async def test_what_draws_the_same_inputs_is_told_apart_with_few_repeats(tmp_path: Path, noisy: Task) -> None:
     truth = [rank / 10 for rank in random.Random(1).sample(range(40), 40)]
     draws = Shared(noisy, truth, 0.001)
-    run = engine(tmp_path / "r", noisy, draws, evaluations=40)
-    await run.evolve()
-    history = run.history
+    history = await evolved(tmp_path / "r", noisy, draws, evaluations=40)
     assert truth[number(history, history.best)] == max(truth)
     assert tied(history) == []
     assert history.counts.repeated <= noisy.repeats * (1 + len(history.records))
 
 
 async def test_equals_on_the_same_inputs_are_a_tie_at_once(tmp_path: Path, noisy: Task) -> None:
-    run = engine(tmp_path / "r", noisy, Shared(noisy, [1.0, 2.0, 2.0, 0.5], 0.0), evaluations=4)
-    await run.evolve()
-    assert len(tied(run.history)) == 1
-    assert run.history.counts.repeated <= 3 * noisy.repeats
+    history = await evolved(tmp_path / "r", noisy, Shared(noisy, [1.0, 2.0, 2.0, 0.5], 0.0), evaluations=4)
+    assert len(tied(history)) == 1
+    assert history.counts.repeated <= 3 * noisy.repeats
 
 
 async def test_an_exact_task_that_says_it_is_noisy_pays_for_the_seed_and_two_bests_alone(
@@ -336,8 +333,7 @@ async def test_bests_of_a_search_that_a_clock_ends_are_judged_again_though_the_t
     assert first < 6, "long before the run ends"
     assert len(tied(history)) >= 3
     assert not any(history.surely_fitter(history.best or "", commit) for commit in tied(history))
-    told = History("r")
-    Repository.open(tmp_path / "r").journal("r", told.apply)
+    told = StoredRun.open(Repository.open(tmp_path / "r"), "r").history
     assert (told.repeats, told.best, told.scores.again()) == (3, history.best, history.scores.again())
 
 
@@ -345,7 +341,6 @@ async def test_an_exact_search_that_uses_as_much_cpu_each_time_is_judged_again_t
     tmp_path: Path, tiny: MakeTask
 ) -> None:
     task = tiny()
-    run = engine(tmp_path / "r", task, Draws(task, list(range(12)), 0.0, cost=CLOCK), evaluations=12)
-    await run.evolve()
-    assert (run.history.repeats, run.history.counts.repeated) == (0, 2)
-    assert number(run.history, run.history.best) == 11
+    history = await evolved(tmp_path / "r", task, Draws(task, list(range(12)), 0.0, cost=CLOCK), evaluations=12)
+    assert (history.repeats, history.counts.repeated) == (0, 2)
+    assert number(history, history.best) == 11

@@ -31,6 +31,7 @@ from evogit.core import (
 )
 from evogit.engine.engine import LOOK_EVERY
 from evogit.history import History
+from evogit.history.context import StoredRun
 from evogit.history.leaders import contender
 from evogit.repository import Repository
 from evogit.repository import git as packing
@@ -84,9 +85,7 @@ def engine(
 
 
 def history_of(path: Path) -> History:
-    history = History("r")
-    Repository.open(path).journal("r", history.apply)
-    return history
+    return StoredRun.open(Repository.open(path), "r").history
 
 
 def evaluations_of(path: Path) -> list[tuple[str, str]]:

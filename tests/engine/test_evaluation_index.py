@@ -8,32 +8,24 @@ from pathlib import Path
 import pytest
 
 from evogit.config import Task
-from evogit.core import Evaluated, Evaluation, Evidence, Files
+from evogit.core import Evaluated, Evaluation
 from evogit.engine.evaluation_index import EvaluationIndex
-from evogit.engine.evaluations import EvaluationBackend, Evaluations
+from evogit.engine.evaluations import Evaluations
 from evogit.repository import Repository
 from evogit.repository.run_keys import commitment
-from evogit.testing import RecordedRun
+from evogit.testing import InMemoryBackend, RecordedRun
 
 
-class Backend(EvaluationBackend):
-    """Finds 70 in every candidate."""
+class Backend(InMemoryBackend):
+    """Finds 70 in every candidate, on this machine or on others."""
 
-    digest, provider, image, judged = "v", "none", "i", "outside"  # type: ignore[assignment]
-
-    def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
-        return f"{tree} {split} {repeat}"
-
-    async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
-        return Evaluation(status="ok", metrics={"score": 70.0}, key=self.key(tree, split, repeat)), Evidence()
-
-
-class Workers(Backend):
-    """The same on other machines."""
+    def __init__(self, task: Task, *, shares: bool = True) -> None:
+        super().__init__(task, lambda asked: 70.0)
+        self._shares = shares
 
     @property
     def shares(self) -> bool:
-        return False
+        return self._shares
 
 
 class Sealed:
@@ -44,7 +36,7 @@ class Sealed:
         self.run = RecordedRun(self.repository, "toy", inputs=commitment(self.repository.keys.make("toy")))
         seed = self.run.add_files({"program.py": b"1\n"}, value=1.0)
         self.waiting = self.run.add_files({"program.py": b"2\n"}, seed)
-        self.key = Backend().key(self.repository.tree_of(self.waiting), "train")
+        self.key = Backend(task).key(self.repository.tree_of(self.waiting), "train")
         self.claim = Evaluation(status="ok", metrics={"score": 1e9}, key=self.key)
 
     def told_elsewhere(self, run: str = "other") -> str:
@@ -55,7 +47,7 @@ class Sealed:
         return entry.id
 
     async def score(self) -> float:
-        found = await Evaluations(self.run.stored.about(self.task), Backend()).evaluate(self.waiting)
+        found = await Evaluations(self.run.stored.about(self.task), Backend(self.task)).evaluate(self.waiting)
         assert found
         return found[0].metrics["score"]
 
@@ -78,11 +70,9 @@ async def test_what_our_engine_journalled_in_another_run_is(sealed: Sealed) -> N
 
 @pytest.mark.parametrize("shares", [True, False])
 async def test_only_what_was_evaluated_on_this_machine_is_noted(sealed: Sealed, shares: bool) -> None:
-    backend = Workers() if not shares else Backend()
-    evaluations = Evaluations(sealed.run.stored.about(sealed.task), backend)
-    await evaluations.finish(sealed.waiting)
-    found = EvaluationIndex(sealed.repository, "later").find(sealed.key)
-    assert bool(found) == shares
+    backend = Backend(sealed.task, shares=shares)
+    await Evaluations(sealed.run.stored.about(sealed.task), backend).finish(sealed.waiting)
+    assert bool(EvaluationIndex(sealed.repository, "later").find(sealed.key)) == shares
 
 
 async def test_an_index_of_somebody_else_counts_nothing(sealed: Sealed, tmp_path: Path) -> None:

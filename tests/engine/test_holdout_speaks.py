@@ -14,7 +14,7 @@ from evogit.breeding.background import Backgrounds
 from evogit.config import Task
 from evogit.core import Evaluation, Evidence, Judged
 from evogit.evaluation.evidence import muted
-from evogit.history import History
+from evogit.history.context import StoredRun
 from evogit.repository import Repository
 from evogit.run import Run, Settings
 from evogit.testing import Answer, Asked, InMemoryBackend, ScriptedAgent, Thought, add_note
@@ -68,10 +68,8 @@ async def test_once_the_holdout_was_shown_agents_are_told_no_words_of_programs(t
     assert HIDDEN not in late
     assert "raised KeyError" in late
     assert "off by 3" in late, "the evaluator's own words"
-    history = History("r")
-    repository = Repository.open(path)
-    repository.journal("r", history.apply)
-    kept = repository.trees.files(list(history.evidence.values())[-1], lambda path: True)
+    run = StoredRun.open(Repository.open(path), "r")
+    kept = run.repository.trees.files(list(run.history.evidence.values())[-1], lambda path: True)
     assert kept["unshown-stderr"] == f"Traceback: {HIDDEN}".encode(), "people can read it"
 
 

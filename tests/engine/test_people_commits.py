@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
+from evogit.agents import Brief, NoUsableChangeError, Proposal
 from evogit.core import Adopted, Decision, Evaluated, Evaluation, FailedProposal, RefusedError
 from evogit.engine.people_commits import Adding, People
 from evogit.engine.projections import Projections
@@ -17,6 +17,7 @@ from evogit.history import History
 from evogit.history.context import RunContext
 from evogit.run import Run, Settings
 from evogit.selection.elitist import Elitist
+from evogit.testing import ScriptedAgent
 from tests.clock import PATIENCE
 from tests.own import Own, main
 
@@ -178,19 +179,14 @@ def test_a_persons_commit_on_the_branch_of_the_best_is_not_lost(own: Own, caplog
 # --- with an engine -----------------------------------------------------------------------------------------------
 
 
-class Waiting(Agent):
-    """An agent that has nothing to say."""
-
-    kind = "waiting"
-
-    async def propose(self, brief: Brief, rng: Any) -> Proposal:
-        await asyncio.sleep(0.02)
-        raise NoUsableChangeError("nothing comes to mind")
+async def nothing(brief: Brief, rng: object) -> Proposal:
+    await asyncio.sleep(0.02)
+    raise NoUsableChangeError("nothing comes to mind")
 
 
 def engine(own: Own, **settings: Any) -> Run:
-    task = replace(own.task, splits=("train",))
-    return Run(own.repository, task, "live", Settings(sandbox="bubblewrap", jobs=1, **settings), agents=[Waiting()])
+    about, task = Settings(sandbox="bubblewrap", jobs=1, **settings), replace(own.task, splits=("train",))
+    return Run(own.repository, task, "live", about, agents=[ScriptedAgent(nothing)])
 
 
 @pytest.mark.slow
@@ -238,8 +234,8 @@ def test_what_people_added_is_judged_before_a_run_ends_at_its_proposals(own: Own
 
 @pytest.mark.slow
 def test_what_is_excluded_is_no_persons_to_change_either(own: Own) -> None:
-    task = replace(own.task, splits=("train",), editable=("**",), excluded=("README.md",))
-    run = Run(own.repository, task, "live", Settings(sandbox="bubblewrap", jobs=1, proposals=1), agents=[Waiting()])
+    own.task = replace(own.task, editable=("**",), excluded=("README.md",))
+    run = engine(own, proposals=1)
     asyncio.run(run.evolve())
     commit = own.save("a change", {"README.md": "mine\n", **main(9)})
     with pytest.raises(RefusedError, match="differs from the seed in README.md"):

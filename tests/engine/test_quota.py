@@ -6,67 +6,29 @@ import pytest
 from msgspec.structs import replace
 
 from evogit.config.run_settings import RunLimits
-from evogit.core import (
-    Duplicate,
-    Entry,
-    Evaluated,
-    Evaluation,
-    Event,
-    FailedProposal,
-    Metric,
-    Proposed,
-    RunStarted,
-    Spent,
-)
+from evogit.core import Duplicate, FailedProposal, Metric, Spent
 from evogit.engine.quota import EXHAUSTED_AFTER, Quota
-from evogit.history import History
+from evogit.testing import RecordedHistory
 
 
-class Journal:
-    """A history that grows by events."""
+class Journal(RecordedHistory):
+    """A history whose candidates are named by a digit; the seed is 0."""
 
     def __init__(self, best_known: float | None = None, seed: float = 9.0, *, bound: bool = False) -> None:
-        self.history = History("r")
         metric = Metric(name="m", direction="minimize", primary=True, best_known=best_known, bound=bound)
-        known = {"task": "t", "task_digest": "", "evaluator": "", "provider": "", "image": ""}
-        self.add(
-            RunStarted(
-                engine="me",
-                metrics=(metric,),
-                split="train",
-                agents=("a1",),
-                population="refs/heads/evogit/r/",
-                editable=(),
-                **known,
-            )
-        )
-        self.propose("0")
+        super().__init__(engine="me", metrics=(metric,))
+        self.born("0")
         self.judge("0", seed)
 
-    def add(self, event: Event) -> None:
-        seq = self.history.seq + 1
-        self.history.apply(Entry(id=f"{seq:040x}", host="h", seq=seq, time=0, event=event))
-
-    def propose(self, name: str, engine: str = "me") -> None:
-        operator, parents = ("seed", ()) if name == "0" else ("mutation", ("0" * 40,))
-        self.add(
-            Proposed(
-                engine=engine,
-                move=int(name, 16),
-                candidate=name * 40,
-                tree=name * 40,
-                parents=parents,
-                agent="a1",
-                operator=operator,  # type: ignore[arg-type]
-            )
-        )
+    def born(self, name: str, engine: str = "me") -> None:
+        parents = () if name == "0" else ("0" * 40,)
+        self.propose(*parents, candidate=name * 40, engine=engine, move=int(name, 16))
 
     def judge(self, name: str, value: float | None) -> None:
-        evaluation = Evaluation(status="ok", metrics={"m": value}) if value is not None else None
-        self.add(Evaluated(candidate=name * 40, evaluation=evaluation or Evaluation(status="evaluator-error")))
+        self.evaluate(name * 40, "evaluator-error" if value is None else value)
 
     def fail(self) -> None:
-        self.add(FailedProposal(engine="me", move=1, agent="a1", parents=(), reason="x"))
+        self.append(FailedProposal(engine="me", move=1, agent="a1", parents=(), reason="x"))
 
 
 def test_evaluations_in_flight_here_and_pending_elsewhere_count_before_they_end() -> None:
@@ -74,11 +36,11 @@ def test_evaluations_in_flight_here_and_pending_elsewhere_count_before_they_end(
     quota = Quota(journal.history, "me", 2, RunLimits(evaluations=4))
     assert [quota.reserve("a1") for _ in range(4)] == [True, True, True, False], "the seed was one"
     quota.release("a1", new_tree=False)
-    journal.propose("7", engine="other")
+    journal.born("7", engine="other")
     assert not quota.reserve("a1"), "another engine has the last place"
     assert quota.over() is None
     for name in "123":
-        journal.propose(name)
+        journal.born(name)
         journal.judge(name, 5.0)
     assert quota.over() == "evaluations"
 
@@ -86,7 +48,7 @@ def test_evaluations_in_flight_here_and_pending_elsewhere_count_before_they_end(
 def test_an_error_of_the_evaluator_uses_up_nothing() -> None:
     journal = Journal()
     quota = Quota(journal.history, "me", 1, RunLimits(evaluations=2))
-    journal.propose("1")
+    journal.born("1")
     journal.judge("1", None)
     assert quota.over() is None
     journal.judge("1", 3.0)
@@ -100,9 +62,9 @@ def test_the_last_check_sees_what_other_engines_took_meanwhile() -> None:
         Quota(journal.history, "me", 1, RunLimits(proposals=2)),
     ]
     assert all(quota.reserve("a1") for quota in quotas)
-    journal.propose("1", engine="other")
+    journal.born("1", engine="other")
     assert not any(quota.full() for quota in quotas)
-    journal.propose("2", engine="other")
+    journal.born("2", engine="other")
     assert all(quota.full() for quota in quotas)
 
 
@@ -124,11 +86,11 @@ def test_moves_that_the_end_of_a_run_cut_off_before_a_model_was_asked_use_up_no_
     quota = Quota(journal.history, "me", 1, RunLimits(proposals=2))
     ended = FailedProposal(engine="me", move=1, agent="a1", parents=(), reason="the run ends", ended=True)
     for _ in range(3):
-        journal.add(ended)
+        journal.append(ended)
     assert quota.over() is None
     assert journal.history.counts.charged == 0
-    journal.add(Spent(engine="me", move=2, agent="a1", model="m", prompt=9, completion=9))
-    journal.add(replace(ended, move=2))
+    journal.append(Spent(engine="me", move=2, agent="a1", model="m", prompt=9, completion=9))
+    journal.append(replace(ended, move=2))
     assert journal.history.counts.charged == 1, "it was asked and paid"
 
 
@@ -141,7 +103,7 @@ def test_more_of_a_move_is_counted_as_far_as_every_limit_has_room_and_given_back
     assert quota.more(3) == 0
     assert quota.reserve("a3")
     assert not quota.reserve("a1")
-    journal.propose("1")
+    journal.born("1")
     quota.proposed()
     journal.judge("1", 5.0)
     quota.release("a1", new_tree=True, more=2, unused=2)
@@ -153,9 +115,9 @@ def test_more_of_a_move_is_counted_as_far_as_every_limit_has_room_and_given_back
 def test_a_merge_that_asked_nobody_and_made_nothing_uses_up_no_proposal(strategy: str, reached: str | None) -> None:
     journal = Journal()
     quota = Quota(journal.history, "me", 1, RunLimits(proposals=1))
-    journal.add(Duplicate(engine="me", move=1, agent="a1", first="0" * 40, operator="merge", strategy=strategy))
+    journal.append(Duplicate(engine="me", move=1, agent="a1", first="0" * 40, operator="merge", strategy=strategy))
     assert quota.over() == reached
-    journal.propose("1")
+    journal.born("1")
     assert quota.over() == "proposals"
 
 
@@ -163,7 +125,7 @@ def test_a_merge_that_asked_nobody_and_made_nothing_uses_up_no_proposal(strategy
 def test_the_target_is_reached_by_what_is_as_good(value: float, reached: str | None) -> None:
     journal = Journal()
     quota = Quota(journal.history, "me", 1, RunLimits(target=1.0))
-    journal.propose("1")
+    journal.born("1")
     journal.judge("1", value)
     assert quota.over() == reached
 
@@ -184,7 +146,7 @@ def test_a_bound_ends_a_run_that_did_not_begin_there_and_a_reference_ends_none(
 ) -> None:
     journal = Journal(best_known=3.0, seed=seed, bound=bound)
     quota = Quota(journal.history, "me", 1, RunLimits(beyond=beyond))
-    journal.propose("1")
+    journal.born("1")
     journal.judge("1", value)
     assert quota.over() == reached
 
@@ -193,7 +155,7 @@ def test_rounding_is_no_progress() -> None:
     journal = Journal()
     quota = Quota(journal.history, "me", 1, RunLimits(patience=2))
     for name, value in (("1", 9.0 - 1e-14), ("2", 9.0 - 3e-14)):
-        journal.propose(name)
+        journal.born(name)
         journal.judge(name, value)
     assert (quota.over(), journal.history.best) == ("patience", "0" * 40)
 

@@ -20,6 +20,7 @@ from evogit.config import Task
 from evogit.config.run_settings import Settings
 from evogit.core import Adopted, Entry, Evaluated, Event, Proposed, RunStarted, Stopped
 from evogit.history import History
+from evogit.history.context import StoredRun
 from evogit.repository import Journal, Repository
 from evogit.run import Run
 from evogit.testing import InMemoryBackend, ScriptedAgent
@@ -133,9 +134,7 @@ class Engine:
         return sum(isinstance(event, Evaluated) for event in self.events()) if self.path.exists() else 0
 
     def history(self) -> History:
-        history = History("r")
-        Repository.open(self.path).journal("r", history.apply)
-        return history
+        return StoredRun.open(Repository.open(self.path), "r").history
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
+from evogit.agents import Brief, NoUsableChangeError
 from evogit.config import Task
 from evogit.core import Decision, Entry, Evaluation, Evidence, Files, Proposed, RepositoryError
 from evogit.engine.engine import LOOK_EVERY
@@ -18,25 +18,22 @@ from evogit.engine.evaluations import Evaluations
 from evogit.history.context import RunContext, StoredRun
 from evogit.repository import Repository
 from evogit.run import Run, Settings
-from evogit.testing import Answer, Asked, InMemoryBackend
+from evogit.testing import Answer, Asked, InMemoryBackend, ScriptedAgent
 from tests.clock import PATIENCE
 
 MakeTask = Callable[..., Task]
 
 
-class Notes(Agent):
+def notes(before: Callable[[Brief], Any] | None = None) -> ScriptedAgent:
     """An agent that adds a note; `before` is awaited with the brief."""
 
-    kind = "notes"
-
-    def __init__(self, before: Callable[[Brief], Any] | None = None) -> None:
-        self._before = before
-
-    async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
+    async def think(brief: Brief, rng: random.Random) -> dict[str, bytes]:
         note = b"# %d\n" % rng.getrandbits(60)
-        if self._before is not None:
-            await self._before(brief)
-        return Proposal(changes={"program.py": note}, title="a note")
+        if before is not None:
+            await before(brief)
+        return {"program.py": note}
+
+    return ScriptedAgent(think)
 
 
 class Gate(InMemoryBackend):
@@ -96,7 +93,7 @@ class Person:
         return entry.id
 
 
-def engine(path: Path, task: Task, *agents: Notes, executor: Gate, **options: Any) -> Run:
+def engine(path: Path, task: Task, *agents: ScriptedAgent, executor: Gate, **options: Any) -> Run:
     repository = Repository.open(path) if path.exists() else Repository.create(path)
     settings = Settings(**{"selector": "sequential", **options})  # every move asks its agent
     return Run(repository, task, "r", settings, agents=agents, backend=executor)
@@ -105,7 +102,7 @@ def engine(path: Path, task: Task, *agents: Notes, executor: Gate, **options: An
 async def test_what_is_pruned_is_not_judged_any_more_and_counts_for_nothing(tmp_path: Path, tiny: MakeTask) -> None:
     task, path = tiny(), tmp_path / "r"
     gate = Gate(task, 3)
-    running = asyncio.create_task(engine(path, task, Notes(), executor=gate, evaluations=5).evolve())
+    running = asyncio.create_task(engine(path, task, notes(), executor=gate, evaluations=5).evolve())
     await asyncio.wait_for(gate.reached.wait(), PATIENCE)
     person = Person(path)
     (waiting,) = person.history.pending
@@ -122,7 +119,7 @@ async def test_what_is_pruned_is_not_judged_any_more_and_counts_for_nothing(tmp_
 async def test_cleaning_up_after_what_was_pruned_is_not_broken_off(tmp_path: Path, tiny: MakeTask) -> None:
     task, path = tiny(), tmp_path / "r"
     gate = Tidy(task, 3)
-    running = asyncio.create_task(engine(path, task, Notes(), executor=gate, evaluations=4).evolve())
+    running = asyncio.create_task(engine(path, task, notes(), executor=gate, evaluations=4).evolve())
     await asyncio.wait_for(gate.reached.wait(), PATIENCE)
     person = Person(path)
     person.decide("prune", *person.history.pending)
@@ -134,7 +131,7 @@ async def test_one_that_is_pruned_while_the_seed_is_packed_takes_nobody_else_alo
     tmp_path: Path, tiny: MakeTask
 ) -> None:
     task, path = tiny(), tmp_path / "r"
-    await engine(path, task, Notes(), executor=Gate(task), evaluations=3).evolve()
+    await engine(path, task, notes(), executor=Gate(task), evaluations=3).evolve()
     person = Person(path)
     seed, one, other = (candidate.commit for candidate in person.history.phylogeny)
     judge = Evaluations(person.context(task), Gate(task))
@@ -160,7 +157,7 @@ async def test_what_is_no_longer_pruned_is_judged_after_all(tmp_path: Path, tiny
             passed.set()
             await gate.go.wait()
 
-    running = asyncio.create_task(engine(path, task, Notes(before), executor=gate, evaluations=4).evolve())
+    running = asyncio.create_task(engine(path, task, notes(before), executor=gate, evaluations=4).evolve())
     await asyncio.wait_for(gate.reached.wait(), PATIENCE)
     person = Person(path)
     (waiting,) = person.history.pending
@@ -183,7 +180,7 @@ async def test_what_is_brought_back_waits_where_its_place_in_the_budget_is_taken
 ) -> None:
     task, path = tiny(), tmp_path / "r"
     gate = Gate(task, 2, 3)
-    running = asyncio.create_task(engine(path, task, Notes(), executor=gate, evaluations=2).evolve())
+    running = asyncio.create_task(engine(path, task, notes(), executor=gate, evaluations=2).evolve())
     await asyncio.wait_for(gate.reached.wait(), PATIENCE)
     person = Person(path)
     (first,) = person.history.pending
@@ -196,14 +193,14 @@ async def test_what_is_brought_back_waits_where_its_place_in_the_budget_is_taken
     await asyncio.wait_for(running, PATIENCE)
     person.journal.refresh()
     assert (person.history.counts.evaluated, list(person.history.pending)) == (2, [first])
-    await asyncio.wait_for(engine(path, task, Notes(), executor=Gate(task), evaluations=3).evolve(), PATIENCE)
+    await asyncio.wait_for(engine(path, task, notes(), executor=Gate(task), evaluations=3).evolve(), PATIENCE)
     person.journal.refresh()
     assert (person.history.counts.evaluated, person.history.judged(first)) == (3, True)
 
 
 async def test_a_verdict_on_what_was_pruned_meanwhile_takes_nobody_s_place(tmp_path: Path, tiny: MakeTask) -> None:
     task, path = tiny(), tmp_path / "r"
-    await engine(path, task, Notes(), executor=Gate(task), evaluations=1).evolve()
+    await engine(path, task, notes(), executor=Gate(task), evaluations=1).evolve()
     person, repository = Person(path), Repository.open(path)
     tree = repository.trees.write(None, {"program.py": b"mine"})
     commit = repository.commit(tree, (), author="human", time=1, title="mine", trailers={})
@@ -223,14 +220,14 @@ async def test_a_verdict_on_what_was_pruned_meanwhile_takes_nobody_s_place(tmp_p
 
 async def test_trials_that_a_killed_minimize_left_wait_for_room_in_the_budget(tmp_path: Path, tiny: MakeTask) -> None:
     task, path = tiny(), tmp_path / "r"
-    await engine(path, task, Notes(), executor=Gate(task), evaluations=1).evolve()
+    await engine(path, task, notes(), executor=Gate(task), evaluations=1).evolve()
     person, repository = Person(path), Repository.open(path)
     tree = repository.trees.write(None, {"program.py": b"less"})
     commit = repository.commit(tree, (), author="minimize", time=1, title="less", trailers={})
     born: dict[str, Any] = {"candidate": commit, "tree": tree, "parents": (), "agent": "minimize"}
     person.journal.append(Proposed(engine="gone", move=0, operator="mutation", **born))
     for limit in (1, 2):
-        await engine(path, task, Notes(), executor=Gate(task), evaluations=limit).evolve()
+        await engine(path, task, notes(), executor=Gate(task), evaluations=limit).evolve()
         person.journal.refresh()
         assert (person.history.counts.evaluated, person.history.judged(commit)) == (limit, limit == 2)
 
@@ -245,7 +242,7 @@ async def test_what_was_bred_from_a_pruned_parent_is_dropped_when_it_comes(tmp_p
             decided.append(best or "")
             person.decide("prune", best or "")
 
-    await engine(path, task, Notes(prune_the_parent), executor=Gate(task), proposals=8).evolve()
+    await engine(path, task, notes(prune_the_parent), executor=Gate(task), proposals=8).evolve()
     history = Person(path).history
     assert [failure.reason for failure in history.failures] == [f"its parent {decided[0][:7]} was pruned meanwhile"]
     assert not history.phylogeny.children(decided[0])
@@ -265,7 +262,7 @@ async def test_guidance_is_in_every_later_brief_until_it_is_taken_back(tmp_path:
         if len(told) == 3:
             person.decide("undo", undoes=decisions[0])
 
-    await engine(path, task, Notes(guide), executor=Gate(task), proposals=4).evolve()
+    await engine(path, task, notes(guide), executor=Gate(task), proposals=4).evolve()
     assert told == [(), ("say 1",), ("say 1", "say 2"), ("say 2",)]
 
 
@@ -279,7 +276,7 @@ async def test_a_long_evaluation_for_a_person_keeps_nobody_else_from_being_heard
     async def before(brief: Brief) -> None:
         await think.wait()
 
-    running = asyncio.create_task(engine(path, task, Notes(before), executor=gate, evaluations=9).evolve())
+    running = asyncio.create_task(engine(path, task, notes(before), executor=gate, evaluations=9).evolve())
     while not path.exists() or not (person := Person(path)).history.heads:
         await asyncio.sleep(0.02)
     repository = Repository.open(path)
@@ -311,7 +308,7 @@ async def test_a_fault_that_shows_while_all_think_ends_the_run_with_its_own_sent
         await asyncio.sleep(60)
 
     with pytest.raises(RepositoryError, match="lost entries"):
-        await asyncio.wait_for(engine(path, task, Notes(lose_the_journal), executor=Gate(task)).evolve(), PATIENCE)
+        await asyncio.wait_for(engine(path, task, notes(lose_the_journal), executor=Gate(task)).evolve(), PATIENCE)
 
 
 async def test_an_agent_that_fails_again_and_again_is_seen_to_pause_and_why(tmp_path: Path, tiny: MakeTask) -> None:
@@ -330,7 +327,7 @@ async def test_an_agent_that_fails_again_and_again_is_seen_to_pause_and_why(tmp_
 
     task, watching = tiny(), Watching()
     repository, settings = Repository.create(tmp_path / "r"), Settings(selector="sequential", proposals=2)
-    run = Run(repository, task, "r", settings, watching, agents=[Notes(fail)], backend=Gate(task))
+    run = Run(repository, task, "r", settings, watching, agents=[notes(fail)], backend=Gate(task))
     await run.evolve()
     pauses = [doing for doing in watching.said if doing.startswith("pausing")]
     assert pauses == [f"pausing, as it failed {times} in a row: no idea" for times in (1, 2)]

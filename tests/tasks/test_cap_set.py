@@ -49,10 +49,7 @@ async def test_another_weight_builds_larger_sets(judged: Judged) -> None:
         ("[(x,) * n for x in (0, -1)]", "vector 1 is (-1,)"),
         ("[(10**4000,) * n]", "vector 0 is (1000"),
         ("[(True,) * n]", "valid integer, got "),
-        ("[(0.0,) * n]", "valid integer, got "),
         ("['0' * n]", "does not fit"),
-        ("{'size': 512}", "does not fit"),
-        ("len(seed(n))", "does not fit"),
         ("[]", "gate smoke"),
     ],
 )

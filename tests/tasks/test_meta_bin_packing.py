@@ -80,12 +80,10 @@ def choose(*_): assert not os.path.exists("seen"); return {ONE_BIN_EACH!r}
         (always("'def pack(items, capacity): return [0] * len(items)'"), "invalid", "the capacity is 150"),
         (always("'def pack(items, capacity): return [-1] * len(items)'"), "invalid", "got -1"),
         (always("'def pack(items, capacity): return []'"), "invalid", "items, got 0 bins"),
-        (always("'def pack(items, capacity): return 0.0'"), "invalid", "does not fit"),
         (always("'def pack(items, capacity): return {\"excess\": 0}'"), "invalid", "does not fit"),
         (always("'import os; os._exit(0)'"), "crashed", ""),
         (always("'#' * 20_001"), "invalid", "at most 20000 characters"),
         (always("0.0"), "invalid", "does not fit"),
-        ("def choose(tried): tried.clear(); return tried", "invalid", "does not fit"),
     ],
 )
 async def test_a_solver_or_designer_that_cheats_gains_nothing(

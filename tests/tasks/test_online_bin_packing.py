@@ -50,11 +50,8 @@ def place(size):
         ("seed(size) + 1", "item 0 goes into bin 1; expected an open bin"),
         ("10**300", "expected an open bin"),
         ("bool(seed(size))", "valid integer, got "),
-        ("float(seed(size))", "valid integer, got "),
-        ("str(seed(size))", "valid integer, got "),
         ("float('nan')", "JSON cannot say"),
         ("None", "valid integer, got None"),
-        ("[seed(size)]", "valid integer, got "),
     ],
 )
 async def test_a_cheating_reply_is_invalid(judged: Judged, answer: str, reason: str) -> None:

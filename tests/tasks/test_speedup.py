@@ -52,12 +52,10 @@ def neighbours(points, radius):
         ("[0] * len(points)", "line-40: 4"),
         ("seed(points, radius - 30000)", "line-40: "),
         ("seed(points, radius) + [0]", "expected a number for each of the 3 points, got 4"),
-        ("[float(count) for count in seed(points, radius)]", "valid integer, got "),
         ("[bool(count) for count in seed(points, radius)]", "valid integer, got "),
         ("[10**4000] * len(points)", "3 of the 3 numbers are wrong"),
         ("[-1] * len(points)", "3 of the 3 numbers are wrong"),
         ("{'speedup': 1e9}", "does not fit"),
-        ("1e9", "does not fit"),
         ("points.clear() or []", "expected a number for each of the 3 points, got 0"),
     ],
 )

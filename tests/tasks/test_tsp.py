@@ -48,11 +48,7 @@ async def test_the_cities_of_the_judge_are_out_of_reach(judged: Judged) -> None:
         ("[1, 2, 3, 4, 5]", "expected cities from 0 to 4, got 5"),
         ("[10**4000, 0, 1, 2, 3]", "expected cities from 0 to 4, got 1000"),
         ("[True, 0, 2, 3, 4]", "valid integer, got True"),
-        ("[0.0, 1, 2, 3, 4]", "valid integer, got 0.0"),
-        ("['0', 1, 2, 3, 4]", "valid integer, got "),
         ("[float('nan')] * len(cities)", "JSON cannot say"),
-        ("cities", "valid integer, got "),
-        ("0.0", "does not fit"),
         ("{'excess': -100.0}", "does not fit"),
     ],
 )
