@@ -332,8 +332,10 @@ def main() -> None:
     parser.add_argument("--task", action="append", default=[])
     parser.add_argument("--seeds", type=int, default=6)
     parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--agents", type=int, default=AGENTS)
     parser.add_argument("--label", default="", help="appended to the names, such as ' after', to compare two versions")
     asked = parser.parse_args()
+    globals()["AGENTS"] = asked.agents
     names = asked.variant or [*VARIANTS]
     if asked.action == "table":
         print("\n".join(table(read(asked.file), [name for name in names if not name.startswith("default")])))

@@ -13,10 +13,11 @@ from evogit.agents.mutation import mutator
 from evogit.breeding import breeder
 from evogit.config import Task
 from evogit.engine import asking_ahead
-from evogit.selection import elitist, frugal, linkage, number_steps, tuning_steps
+from evogit.selection import elitist, frugal, number_steps
+from evogit.selection.merge_planner import FITTER, MODEL, Planner
 
 TWO = ("two_modules", "deceptive_trap")
-"""Landscapes that were written for merges and for changes apart."""
+"""Landscapes that were written for merges."""
 
 
 def nothing() -> None:
@@ -52,11 +53,6 @@ def put(place: Any, **values: Any) -> Callable[[], None]:
     return lambda: [setattr(place, name, value) for name, value in values.items()] and None  # type: ignore[return-value]
 
 
-def both(*changes: Callable[[], None]) -> Callable[[], None]:
-    """Make several changes."""
-    return lambda: [change() for change in changes] and None  # type: ignore[return-value]
-
-
 def drop(way: str) -> Callable[[], None]:
     """Let the mutator never draw one of its ways."""
 
@@ -67,49 +63,28 @@ def drop(way: str) -> Callable[[], None]:
     return apply
 
 
-def _without_packing() -> None:
-    linkage.Linkage.packing = lambda self, history, parent: None  # type: ignore[method-assign]
-
-
 def _without_tuning() -> None:
-    tuning_steps.Tuning.steps = lambda self, history, parent: None  # type: ignore[assignment,method-assign]
-    tuning_steps.Tuning.tuned = lambda self, history, seed: seed  # type: ignore[method-assign]
+    number_steps.NumberSteps.steps = lambda self, history, parent: None  # type: ignore[assignment,method-assign]
+    number_steps.NumberSteps.tuned = lambda self, history, seed: seed  # type: ignore[method-assign]
 
 
-PIECES = ("selection/merge_by_pieces.py", "selection/linkage.py", "source/pieces.py", "selection/anatomy.py")
-PACKING = ("breeding/combined_changes.py", "selection/linkage.py")
-PREVIEWS = ("selection/previews.py",)
 PLANS = ("selection/merge_planner.py", "selection/merge_strategies.py", "selection/conflict_settlers.py")
-TUNING = ("agents/mutation/tuning.py", "selection/tuning_steps.py", "source/constants.py")
-NUMBERS = ("selection/number_steps.py", "source/number_changes.py")
-no_partition = put(elitist, Partition=lambda anatomy: None)
-no_previews = put(elitist, Previews=lambda anatomy: None)
-paid_no_pieces = both(put(frugal, Partition=lambda anatomy: None), put(frugal, Previews=lambda anatomy: None))
+TUNING = ("agents/mutation/tuning.py", "selection/number_steps.py", "source/numbers.py")
 
 FREE = [
     Variant("default free", "free"),
-    Variant("pieces, linkage, packing, previews", "free", code=tuple(dict.fromkeys((*PIECES, *PACKING, *PREVIEWS))),
-            apply=both(no_partition, no_previews, _without_packing), written_for=TWO),
-    Variant("merges, donors, changes at once", "free", "elitist:merge=no", written_for=TWO,
-            code=tuple(dict.fromkeys((*PLANS, *PIECES, *PACKING, *PREVIEWS)))),
+    Variant("merges and donors", "free", "elitist:merge=no", code=PLANS, written_for=TWO),
     Variant("number steps", "free", apply=_without_tuning, code=TUNING),
     Variant("donors", "free", "elitist:p_donor=0"),
     Variant("function merges", "free", apply=put(elitist, FUNCTION=elitist.FITTER), written_for=TWO),
     Variant("random merges", "free", "elitist:random=yes", adds=True, written_for=TWO),
-    Variant("grafts", "free", "elitist:graft=yes", adds=True, written_for=TWO),
     Variant("restarts", "free", "elitist:p_restart=0", written_for=TWO),
     Variant("fingerprints", "free", task=lambda task: replace(task, fingerprints=False),
             code=("breeding/fingerprints.py",)),
     Variant("weighted", "free", "weighted", adds=True, code=("selection/weighted.py",)),
-    Variant("tournament", "free", "tournament", adds=True, code=("selection/tournament.py", "selection/ladder.py")),
-    Variant("pareto over cases", "free", "pareto:over=cases", adds=True,
-            code=("selection/pareto.py", "selection/fronts.py", "selection/cases.py", "selection/objectives.py")),
-    Variant("map-elites", "free", "map-elites:size=0..4000/40", adds=True,
-            code=("selection/map_elites.py", "selection/cells.py", "selection/descriptors.py")),
+    Variant("pareto over cases", "free", "pareto:over=cases", adds=True, code=("selection/pareto.py",)),
+    Variant("map-elites", "free", "map-elites:size=0..4000/40", adds=True, code=("selection/map_elites.py",)),
     Variant("islands", "free", "islands:count=2", adds=True, code=("selection/islands.py",)),
-    Variant("changes at once", "free", apply=_without_packing, code=PACKING, written_for=TWO),
-    Variant("merges by pieces", "free", apply=no_partition, code=PIECES, written_for=TWO),
-    Variant("previews", "free", apply=no_previews, code=PREVIEWS, written_for=TWO),
     Variant("operators by credit", "free", apply=put(breeder.OperatorCredits, of=lambda self, history: {}),
             code=("breeding/operator_credit.py",)),
     Variant("exploring", "free", "elitist:p_explore=0,p_explore_per_wait=0"),
@@ -124,19 +99,18 @@ FREE = [
 
 PAID = [
     Variant("default paid", "paid"),
-    Variant("number steps, paid", "paid", "elitist:numbers=no", code=NUMBERS),
-    Variant("mirrored steps, paid", "paid", code=(),
-            apply=put(number_steps.NumberSteps, _mirrored=lambda self, history, this: iter(()))),
-    Variant("pieces and previews, paid", "paid", apply=paid_no_pieces, code=(*PIECES, *PREVIEWS), written_for=TWO),
+    Variant("number steps, paid", "paid", "elitist:numbers=no", code=TUNING),
+    Variant("mirrored steps, paid", "paid",
+            apply=put(number_steps.NumberSteps, _mirrored=lambda self, history, best: iter(()))),
     Variant("merges, paid", "paid", "elitist:merge=no", code=PLANS, written_for=TWO),
     Variant("spares, paid", "paid", apply=put(frugal.Frugal, _spares=lambda self, history, best: ())),
     Variant("late rebases, paid", "paid", apply=put(breeder.Breeder, _rebased=lambda self, bred: bred)),
     Variant("asking ahead, paid", "paid", apply=put(asking_ahead.AskingAhead, allow=lambda self: True),
             code=("engine/asking_ahead.py",)),
     Variant("exploring, paid", "paid", "frugal:p_explore_per_wait=0"),
-    Variant("function merges, paid", "paid", apply=put(frugal, FUNCTION=frugal.FITTER), written_for=TWO),
+    Variant("function merges, paid", "paid", apply=put(frugal, Planner=lambda: Planner((FITTER, MODEL))),
+            written_for=TWO),
     Variant("weighted, paid", "paid", "weighted", adds=True),
-    Variant("tournament, paid", "paid", "tournament", adds=True),
     Variant("map-elites, paid", "paid", "map-elites:size=0..4000/40", adds=True),
     Variant("islands, paid", "paid", "islands:count=2", adds=True),
 ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from evogit.source import MAX_SOURCE_BYTES, languages
@@ -18,8 +18,6 @@ _BEGINS = re.compile(r"(?!(?:elif|else|except|finally)\b)[^\s#)\]}\\]")
 """A line at which a statement at the top of a module may begin; inside of a string it may look the same."""
 
 WHOLE = ""  # the name of the only piece of a file that is not taken apart
-
-Versions = Mapping[str, str]  # name of a piece -> a digest of its text, in their order in the file
 
 
 def is_python(path: str) -> bool:
@@ -120,25 +118,6 @@ def _parsed(text: str) -> tuple[tuple[str, int], ...] | None:
     return tuple((defined(group) or type(group[0]).__name__.lower(), group[-1].end_lineno or 0) for group in groups)
 
 
-def versions(path: str, content: bytes) -> Versions:
-    """What each piece of a file is, such that pieces with equal digests are the same."""
-    return {name: digest(text.encode(errors="surrogateescape")) for name, text in split(path, content).items()}
-
-
 def digest(content: bytes) -> str:
     """16 hex digits."""
     return hashlib.blake2b(content, digest_size=8).hexdigest()
-
-
-def differing(before: Versions, after: Versions) -> frozenset[str]:
-    """The pieces that differ; `WHOLE` where the files do not have the same pieces in the same order."""
-    if list(before) != list(after):
-        return frozenset({WHOLE})
-    return frozenset(name for name in before if before[name] != after[name])
-
-
-def exchanged(path: str, content: bytes, other: bytes, names: Collection[str]) -> bytes:
-    """A file with some of its pieces as another version of it, which has the same pieces, has them."""
-    theirs = split(path, other)
-    merged = {name: theirs[name] if name in names else text for name, text in split(path, content).items()}
-    return "".join(merged.values()).encode(errors="surrogateescape")

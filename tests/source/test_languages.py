@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from evogit.source import MAX_SOURCE_BYTES, languages
-from evogit.source.pieces import WHOLE, exchanged, split
+from evogit.source.pieces import WHOLE, split
 
 SOURCES = {
     "a.cpp": b"""\
@@ -124,14 +124,11 @@ FIRST = {"a.R": "outward", "a.go": "Outward"}  # the names of the definition tha
 
 
 @pytest.mark.parametrize("path", [path for path in SOURCES if path != "a.java"])  # whose only piece is a class
-def test_pieces_are_the_file_and_can_be_exchanged(path: str) -> None:
+def test_pieces_are_the_file(path: str) -> None:
     source = SOURCES[path]
     pieces, first = split(path, source), FIRST.get(path, "OUTWARD")
     assert "".join(pieces.values()).encode() == source
     assert b"0.5" in pieces[first].encode()
-    other = source.replace(b"0.5", b"0.75", 1)
-    assert exchanged(path, source, other, {first}) == other
-    assert exchanged(path, source, other, set(pieces) - {first}) == source
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import random
 import re
 
 from evogit.agents.mutation.mix import Mix
-from evogit.source.number_changes import rounded
+from evogit.source.numbers import rounded
 
 
 def nudged(text: str, rng: random.Random, mix: Mix) -> tuple[str, str] | None:
