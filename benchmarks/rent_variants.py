@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from evogit.agents.mutation import mutator
 from evogit.breeding import breeder
 from evogit.config import Task
-from evogit.engine import asking_ahead
+from evogit.engine import waiting
 from evogit.selection import elitist, frugal, number_steps
 from evogit.selection.merge_planner import FITTER, MODEL, Planner
 
@@ -86,7 +86,7 @@ FREE = [
     Variant("map-elites", "free", "map-elites:size=0..4000/40", adds=True, code=("selection/map_elites.py",)),
     Variant("islands", "free", "islands:count=2", adds=True, code=("selection/islands.py",)),
     Variant("operators by credit", "free", apply=put(breeder.OperatorCredits, of=lambda self, history: {}),
-            code=("breeding/operator_credit.py",)),
+            code=("breeding/credit.py",)),
     Variant("exploring", "free", "elitist:p_explore=0,p_explore_per_wait=0"),
     Variant("boldness", "free", "elitist:boldness_max=1"),
     Variant("drift on plateaus", "free", apply=put(elitist, _latest=lambda history, best: best),
@@ -105,8 +105,8 @@ PAID = [
     Variant("merges, paid", "paid", "elitist:merge=no", code=PLANS, written_for=TWO),
     Variant("spares, paid", "paid", apply=put(frugal.Frugal, _spares=lambda self, history, best: ())),
     Variant("late rebases, paid", "paid", apply=put(breeder.Breeder, _rebased=lambda self, bred: bred)),
-    Variant("asking ahead, paid", "paid", apply=put(asking_ahead.AskingAhead, allow=lambda self: True),
-            code=("engine/asking_ahead.py",)),
+    Variant("asking ahead, paid", "paid", apply=put(waiting.AskingAhead, allow=lambda self: True),
+            code=("engine/waiting.py",)),
     Variant("exploring, paid", "paid", "frugal:p_explore_per_wait=0"),
     Variant("function merges, paid", "paid", apply=put(frugal, Planner=lambda: Planner((FITTER, MODEL))),
             written_for=TWO),

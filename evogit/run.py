@@ -18,12 +18,12 @@ from evogit.breeding.breeder import Breeder
 from evogit.config import Task
 from evogit.config.run_settings import Settings
 from evogit.core import Event, Stopped, StopReason, UsageError
-from evogit.engine.asking_order import AskingInOrder
 from evogit.engine.desk import Desk, OpenQuestion
 from evogit.engine.driver import Driver
 from evogit.engine.engine import Engine, Observer
 from evogit.engine.evaluations import EvaluationBackend
 from evogit.engine.exchange import Exchange
+from evogit.engine.move_order import AskingInOrder
 from evogit.engine.run_key import begin_inputs
 from evogit.engine.start import Start
 from evogit.engine.stop_request import StopRequest

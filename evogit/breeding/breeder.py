@@ -13,11 +13,10 @@ from msgspec.structs import replace
 from evogit.agents import Advice, Agent, Background, Brief, FileContents, NoUsableChangeError, Proposal, Workshop
 from evogit.breeding.background import Backgrounds
 from evogit.breeding.claims import Board
+from evogit.breeding.credit import OperatorCredits, merits
 from evogit.breeding.crossings import Crossings, title
 from evogit.breeding.fingerprints import Fingerprints
 from evogit.breeding.inspirations import Inspirations
-from evogit.breeding.model_credit import merits
-from evogit.breeding.operator_credit import OperatorCredits
 from evogit.config import Task
 from evogit.core import Candidate, Operator, UsageError
 from evogit.credentials import tokens
