@@ -33,6 +33,9 @@ WINDOW = 100
 MEMORY = 300
 """Latest evaluated candidates whose merges decide how often there is another one, and by which strategy."""
 
+OTHERS = 1
+"""Other plans that are looked at if the most promising one makes nothing new; each look is a merge."""
+
 MAX_TREES = 10_000
 """Merged trees that are remembered."""
 
@@ -88,11 +91,12 @@ class Planner:
         usable = [each for each in available(history, agent) if each in self._strategies]
         strategies = [each for each in usable if by_model or each != MODEL]
         plans = [plan for plan in self._plans(history, onto) if plan.apart in worthwhile]
-        for plan in sorted(plans, reverse=True):
-            if is_for(history, agent, plan.parents[1]):
-                for strategy in _drawn(strategies, latest, rng):
-                    if self._repository is None or self._is_new(history, plan.parents, strategy):
-                        return Move(operator="merge", parents=plan.parents, strategy=strategy)
+        plans = sorted((plan for plan in plans if is_for(history, agent, plan.parents[1])), reverse=True)
+        others = rng.sample(plans[1:], min(OTHERS, len(plans[1:])))
+        for plan in [*plans[:1], *sorted(others, reverse=True)]:
+            for strategy in _drawn(strategies, latest, rng):
+                if self._repository is None or self._is_new(history, plan.parents, strategy):
+                    return Move(operator="merge", parents=plan.parents, strategy=strategy)
         return None
 
     def tally(self, history: History) -> StrategyTally:
