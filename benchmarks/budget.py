@@ -92,7 +92,7 @@ READING = ("status", "log", "show best", "graph -n 20", "report")
 
 TABLE: Mapping[str, Group] = {
     "elitist": _engine("elitist"),
-    "tournament": _engine("tournament"),
+    "sequential": _engine("sequential"),
     "write": Group(
         "write path: tree, commit, journal, evidence",
         (
@@ -126,7 +126,7 @@ TABLE: Mapping[str, Group] = {
         "selectors, without plans of merges",
         (
             Row("selector.elitist", "elitist, CPU ms per move", is_time=True),
-            Row("selector.tournament", "tournament, CPU ms per move", is_time=True),
+            Row("selector.weighted", "weighted, CPU ms per move", is_time=True),
         ),
     ),
     "starts": Group(

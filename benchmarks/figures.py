@@ -97,9 +97,9 @@ def elitist(candidates: int, seed: int) -> dict[str, float]:
     return engine_alone("elitist", candidates, seed)
 
 
-def tournament(candidates: int, seed: int) -> dict[str, float]:
+def sequential(candidates: int, seed: int) -> dict[str, float]:
     """The engine with the selector that costs least."""
-    return engine_alone("tournament", candidates, seed)
+    return engine_alone("sequential", candidates, seed)
 
 
 def write(candidates: int, seed: int) -> dict[str, float]:
@@ -209,7 +209,7 @@ def selectors(candidates: int, seed: int) -> dict[str, float]:
     while len(life.history.judgements) < candidates:
         life.grow()
     figures = {}
-    for name in ("elitist", "tournament"):
+    for name in ("elitist", "weighted"):
         selector = open_selector(name, moves.traits())
         times = [moves.clocked(selector, life.history, number) for number in range(3 * moves.WARM)]
         figures[f"selector.{name}"] = statistics.median(times[moves.WARM :])
@@ -232,7 +232,7 @@ def starts(candidates: int, seed: int) -> dict[str, float]:
     """What commands cost before they do anything, beside Python itself."""
     evogit = str(Path(sys.executable).with_name("evogit"))
     with folder() as where:
-        null_run(where, "tournament", 30, seed)
+        null_run(where, "sequential", 30, seed)
         figures = {
             "start.bare": command_seconds(where, sys.executable, "-c", "pass"),
             "start.help": command_seconds(where, evogit, "--help"),
@@ -259,7 +259,7 @@ def suite(candidates: int, seed: int) -> dict[str, float]:
 
 GROUPS: Mapping[str, Callable[[int, int], dict[str, float]]] = {
     "elitist": elitist,
-    "tournament": tournament,
+    "sequential": sequential,
     "write": write,
     "mutator": mutator,
     "editors2": editors2,

@@ -34,16 +34,12 @@ WARM = 200
 
 SELECTORS = [
     "elitist",
+    "frugal",
     "weighted",
-    "weighted:archive=1000",
-    "tournament",
-    "tournament:latest=100",
     "pareto:over=cases",
     "pareto:over=metrics",
     "map-elites:score=-50..300/50,length=0..1000/20",
-    "islands:of=elitist",
-    "islands:of=weighted",
-    "islands:of=pareto",
+    "islands",
 ]
 
 

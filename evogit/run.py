@@ -18,12 +18,12 @@ from evogit.breeding.breeder import Breeder
 from evogit.config import Task
 from evogit.config.run_settings import Settings
 from evogit.core import Event, Stopped, StopReason, UsageError
-from evogit.engine.asking_order import AskingInOrder
 from evogit.engine.desk import Desk, OpenQuestion
 from evogit.engine.driver import Driver
 from evogit.engine.engine import Engine, Observer
 from evogit.engine.evaluations import EvaluationBackend
 from evogit.engine.exchange import Exchange
+from evogit.engine.move_order import AskingInOrder
 from evogit.engine.run_key import begin_inputs
 from evogit.engine.start import Start
 from evogit.engine.stop_request import StopRequest
@@ -35,9 +35,9 @@ from evogit.history import History
 from evogit.history.context import RunContext, StoredRun
 from evogit.repository import Journal, Repository
 from evogit.selection import Selector
-from evogit.selection.anatomy import Anatomy
-from evogit.selection.descriptors import traits_of
-from evogit.selection.objectives import OVER_METRICS
+from evogit.selection.map_elites import traits_of
+from evogit.selection.number_steps import NumberSteps
+from evogit.selection.pareto import OVER_METRICS
 from evogit.selection.registry import open_selector
 
 __all__ = ["Observer", "Run", "Settings"]
@@ -141,14 +141,14 @@ class Run:
             asking, models = AskingInOrder(), self._stopping.heeded(self.models)
             asked = asking.of(models) if self.settings.deterministic else models
             agents = self.agents or populate(stack, self.settings.population, asked, self.programs)
-            anatomy = Anatomy(self.repository)
+            numbers = NumberSteps(self.repository)
             engine = Engine(
                 context,
                 self.settings,
                 self._stopping,
                 agents=agents,
-                selector=self.selector or self._selector(anatomy),
-                breeder=self._breeder(anatomy, len(agents)),
+                selector=self.selector or self._selector(numbers),
+                breeder=self._breeder(numbers, len(agents)),
                 backend=backend,
                 models=models,
                 observer=self.observer,
@@ -290,15 +290,15 @@ class Run:
         team = Team(evaluator, self.settings.workers, asked=asked, jobs=jobs, verify=verify, show=show)
         return await stack.enter_async_context(team)
 
-    def _selector(self, anatomy: Anatomy) -> Selector:
-        return open_selector(self.settings.selector, traits_of(self.task, self.repository), anatomy)
+    def _selector(self, numbers: NumberSteps) -> Selector:
+        return open_selector(self.settings.selector, traits_of(self.task, self.repository), numbers)
 
-    def _breeder(self, anatomy: Anatomy, agents: int) -> Breeder:
+    def _breeder(self, numbers: NumberSteps, agents: int) -> Breeder:
         return Breeder(
             self.repository,
             self.context.task,
             self.history,
-            anatomy=anatomy,
+            numbers=numbers,
             secrets=self.secrets,
             deterministic_agents=agents if self.settings.deterministic else 0,
         )

@@ -37,8 +37,6 @@ OWNERS = {
     "pygit2": "repository",
     "ray": "evaluation",
     "starlette": "page",
-    "tree_sitter": "source",
-    "tree_sitter_language_pack": "source",
     "uvicorn": "page",
     "yaml": "adopt",
 }
@@ -49,8 +47,6 @@ BROUGHT = {
     "pydantic_core": "pydantic",
     "requests": "docker",
     "yaml": "PyYAML",
-    "tree_sitter": "tree-sitter-language-pack",
-    "tree_sitter_language_pack": "tree-sitter-language-pack",
 }
 """Module that is part of a declared dependency's interface -> that dependency, which brings it."""
 

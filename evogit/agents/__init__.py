@@ -13,7 +13,7 @@ from evogit.core import Candidate, Evaluation, Evidence, EvoGitError, Metric
 from evogit.history.standing import Comparison, Standing
 from evogit.llm import Account
 from evogit.sandbox import Completed, Limits
-from evogit.source.constants import Constant
+from evogit.source.numbers import Constant
 
 FileContents = Mapping[str, bytes]  # path relative to the root of the tree, with forward slashes -> content
 

@@ -13,12 +13,10 @@ from msgspec.structs import replace
 from evogit.agents import Advice, Agent, Background, Brief, FileContents, NoUsableChangeError, Proposal, Workshop
 from evogit.breeding.background import Backgrounds
 from evogit.breeding.claims import Board
-from evogit.breeding.combined_changes import packed
+from evogit.breeding.credit import OperatorCredits, merits
 from evogit.breeding.crossings import Crossings, title
 from evogit.breeding.fingerprints import Fingerprints
 from evogit.breeding.inspirations import Inspirations
-from evogit.breeding.model_credit import merits
-from evogit.breeding.operator_credit import OperatorCredits
 from evogit.config import Task
 from evogit.core import Candidate, Operator, UsageError
 from evogit.credentials import tokens
@@ -27,13 +25,10 @@ from evogit.llm import Account
 from evogit.repository import Repository, UnfitChangeError
 from evogit.repository.diff_limits import check_extent
 from evogit.selection import Move
-from evogit.selection.anatomy import Anatomy
 from evogit.selection.conflict_settlers import Crossing
-from evogit.selection.linkage import Linkage
-from evogit.selection.merge_strategies import MODEL, PIECES
-from evogit.selection.tuning_steps import Tuning
+from evogit.selection.merge_strategies import MODEL
+from evogit.selection.number_steps import NumberSteps
 from evogit.source.marks import END, START, keeps_marks
-from evogit.text import one_line
 
 DRAWN = 8
 """Proposals of a prolific agent that are drawn for a move until one is new."""
@@ -70,7 +65,7 @@ OpenWorkshop = Callable[[Callable[[Proposal], Bred]], Workshop]
 class Breeder:
     """Turns moves into trees. Everything that an agent proposes is checked here, before anything is committed.
 
-    `fingerprint` tells what a tree does, None where the task wants none; `anatomy` takes candidates apart.
+    `fingerprint` tells what a tree does, None where the task wants none; `numbers` is the memory of the run's numbers.
     `deterministic_agents` is the number of agents of a deterministic run (else 0), whose briefs tell nothing that
     depends on who is faster.
     """
@@ -81,7 +76,7 @@ class Breeder:
         task: Task,
         history: History,
         *,
-        anatomy: Anatomy | None = None,
+        numbers: NumberSteps | None = None,
         secrets: Sequence[str] = (),
         deterministic_agents: int = 0,
     ) -> None:
@@ -93,12 +88,11 @@ class Breeder:
         self._backgrounds = Backgrounds(repository, task, history, self.profiles)
         self._is_editable = cache(task.is_editable)
         self._crossings = Crossings(repository, history, self._is_editable)
-        self._linkage = Linkage(anatomy or Anatomy(repository))
+        self._numbers = numbers or NumberSteps(repository)
         self._deterministic_agents = deterministic_agents
         self._inspirations = Inspirations(repository, history)
         self._claims = Board(silent=deterministic_agents > 0)
         self._credits = OperatorCredits()
-        self._tuning = Tuning(self._linkage.anatomy)
         self.fingerprint = Fingerprints(repository, history).fingerprint if task.fingerprints else None
         self._secrets = [secret.encode() for secret in secrets]
 
@@ -141,8 +135,6 @@ class Breeder:
         account: Account | None,
         workshop: OpenWorkshop | None,
     ) -> Bred:
-        if move.operator == "merge" and move.strategy == PIECES:
-            return self._by_pieces(move)
         if move.operator != "mutation" and move.strategy == MODEL:
             return await self._settled_by(agent, move.operator, move, rng, number, account, workshop)
         if move.operator != "mutation":
@@ -152,7 +144,7 @@ class Breeder:
             return self._bred(parent, None, Proposal(changes=move.change, title=move.title, strategy=move.strategy))
         brief = self._brief(move, number, account)
         if move.tuning:
-            brief = replace(brief, steps=self._tuning.steps(self._history, move.parents[0]))
+            brief = replace(brief, steps=self._numbers.steps(self._history, move.parents[0]))
 
         def made(proposal: Proposal) -> Bred:
             return replace(self._bred(brief.parent, brief.donor, proposal), tactic=move.tactic)
@@ -160,7 +152,7 @@ class Breeder:
         if workshop:
             brief = replace(brief, workshop=workshop(made))
         if agent.prolific:
-            return self._drawn(agent, brief, rng, several=move.several)
+            return self._drawn(agent, brief, rng)
         with self._claims.claim(f"{agent.kind} at work on {move.parents[0][:7]}") as claim:
             bred = made(await agent.propose(replace(brief, claims=claim), rng))
         return self._placed(bred, move, number)
@@ -182,13 +174,11 @@ class Breeder:
         except UnfitChangeError as error:
             raise NoUsableChangeError(str(error), bred.evidence) from error
 
-    def _drawn(self, agent: Agent, brief: Brief, rng: random.Random, *, several: bool) -> Bred:
-        """The first of an agent's proposals that is new, of `DRAWN` at most."""
-        packing = self._linkage.packing(self._history, brief.parent.commit) if several else None
+    def _drawn(self, agent: Agent, brief: Brief, rng: random.Random) -> Bred:
+        """Return the first of an agent's proposals that is new, of `DRAWN` at most."""
         proposals = agent.proposals(brief, rng)
         for _ in range(DRAWN):
-            proposal = packed(proposals, brief.files, packing) if packing else next(proposals)
-            bred = self._bred(brief.parent, brief.donor, proposal)
+            bred = self._bred(brief.parent, brief.donor, next(proposals))
             if not self._is_known(bred.tree):
                 break
         return bred
@@ -219,22 +209,6 @@ class Breeder:
             strategy=move.strategy,
             title=title(self._history, how, move.parents, merged, move.strategy),
             conflicts=merged.conflicts,
-        )
-
-    def _by_pieces(self, move: Move) -> Bred:
-        onto, other = move.parents
-        anatomy = self._linkage.anatomy
-        if not move.pieces <= anatomy.differing(self._history, onto, other):
-            raise NoUsableChangeError("expected pieces in which the parents differ")
-        tree = anatomy.tree(self._history, onto, other, move.pieces)
-        self._crossings.check(onto, tree)
-        taken = ", ".join(piece.name or piece.path for piece in sorted(move.pieces))
-        return Bred(
-            tree=tree,
-            parents=move.parents,
-            operator="merge",
-            strategy=PIECES,
-            title=one_line(f"merge {onto[:7]} × {other[:7]}, of which {taken}"),
         )
 
     async def _settled_by(

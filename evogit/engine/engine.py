@@ -16,24 +16,22 @@ from evogit.breeding.candidate_writer import CandidateWriter
 from evogit.config.run_settings import Settings
 from evogit.core import Adopted, Decision, Entry, EvoGitError, FailedProposal, Stopped, StopReason, Tactic
 from evogit.engine.account import RunAccount
-from evogit.engine.asking_ahead import AskingAhead
-from evogit.engine.asking_order import AskingInOrder
 from evogit.engine.confirmation import UNCONFIRMED, Confirmation
 from evogit.engine.drafts import Drafts
 from evogit.engine.evaluations import EvaluationBackend, Evaluations, Result
 from evogit.engine.halts import Halts
 from evogit.engine.holdout import evaluate_on_holdout
-from evogit.engine.kind_shares import KindShares
-from evogit.engine.move_order import LOOK_AGAIN, FreeTurns, OrderedTurns, Turns, together
-from evogit.engine.panel import open_panel
+from evogit.engine.move_order import LOOK_AGAIN, AskingInOrder, FreeTurns, OrderedTurns, Turns, together
 from evogit.engine.people_commits import Adding, People
 from evogit.engine.profiles import Profiles
 from evogit.engine.projections import Projections
 from evogit.engine.quota import Quota
 from evogit.engine.start import Start, generator
 from evogit.engine.stop_request import HURRIED, LEFT, StopRequest
+from evogit.engine.waiting import AskingAhead, KindShares
 from evogit.history.context import RunContext
 from evogit.llm import ModelError, RunEndsError, SpendingLimitError
+from evogit.panel import NAME, Panel
 from evogit.repository import Packer
 from evogit.repository.evidence import failure
 from evogit.selection import Move, Selector
@@ -108,8 +106,7 @@ class Engine:
         self._people = People(Adding(context), self._adopt)
         self._packer = Packer(context.repository.pack, len(context.history.phylogeny))
         self._account = RunAccount(context, settings.dollars, settings.tokens, stopping.silent, show=self._show)
-        panel = open_panel(context, models, self._account)
-        self._evaluations = Evaluations(context, backend, settings.evaluations, panel, elsewhere)
+        self._evaluations = Evaluations(context, backend, settings.evaluations, self._panel(models), elsewhere)
         self._profiles = Profiles(context.task, self._evaluations, breeder.profiles)
         self._quota = Quota(context.history, context.engine, len(agents), settings)
         self._shares = KindShares(context, settings)
@@ -128,6 +125,19 @@ class Engine:
         self._again = ""
         self._began = context.history.seq, time.time()
         self._turns = self._begin_turns(asking)
+
+    def _panel(self, models: Models) -> Panel | None:
+        """Return the panel of models that compares, if the task names one.
+
+        Raises:
+            CredentialError: the key of a model cannot be had.
+            UsageError: there is no such model.
+        """
+        pairwise = self._context.task.pairwise
+        if pairwise is None or not pairwise.panel:
+            return None
+        judges = [models(name) for name in dict.fromkeys(pairwise.panel)]
+        return Panel(self._context, pairwise, judges, lambda move: self._account.of_move(NAME, move))
 
     def _begin_turns(self, asking: AskingInOrder | None) -> Turns:
         first = max(self._history.moves, 1)  # the seed is move 0

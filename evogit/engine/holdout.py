@@ -7,7 +7,7 @@ import asyncio
 from evogit.core import HOLDOUT
 from evogit.engine.evaluations import Evaluations
 from evogit.history.context import RunContext
-from evogit.selection.objectives import front, several
+from evogit.selection.pareto import front, several
 
 FRONT = 24
 """Candidates of a front that are evaluated on the holdout at most, the best by the primary metric."""

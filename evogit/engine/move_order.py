@@ -7,6 +7,9 @@ from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, Protocol
 
+from evogit.agents.population import Models
+from evogit.llm import Account, Model, Question
+
 LOOK_AGAIN = 0.2
 """Seconds after which an agent that has nothing to do looks at the journals again."""
 
@@ -157,3 +160,40 @@ class OrderedTurns:
     def _pulse(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
+
+
+class AskingInOrder:
+    """Lets a move of a deterministic run ask a model once all earlier ones have proposed or failed.
+
+    So replies that depend on the order repeat, too.
+    """
+
+    def __init__(self) -> None:
+        self._turns: OrderedTurns | None = None
+
+    def follow(self, turns: OrderedTurns) -> None:
+        """Take the order from these turns."""
+        self._turns = turns
+
+    def of(self, models: Models) -> Models:
+        """Return the same models, asked in order."""
+        return lambda name: _OrderedModel(models(name), self)
+
+    async def wait(self, move: int) -> None:
+        """Wait until it is a move's turn."""
+        if self._turns:
+            await self._turns.asking(move)
+
+
+class _OrderedModel:
+    def __init__(self, model: Model, order: AskingInOrder) -> None:
+        self._model = model
+        self._order = order
+        self.name = model.name
+        self.price = model.price
+        self.context = model.context
+
+    async def ask(self, question: Question, account: Account) -> str:
+        """Return the model's reply, when it is the move's turn."""
+        await self._order.wait(question.move)
+        return await self._model.ask(question, account)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from evogit.config.run_settings import RunLimits
 from evogit.core import Metric, StopReason
 from evogit.history import History
-from evogit.selection.objectives import several
+from evogit.selection.pareto import several
 
 EXHAUSTED_AFTER = 200
 """Moves in a row without a new tree, by every agent some, after which a run has nothing more to find."""

@@ -219,23 +219,6 @@ class RunState:
         if self._best in self.judgements:
             self._record_at = self.judgements.index(self._best) + 1
 
-    def narrowed(
-        self, scores: Scores, judgements: list[str], heads: dict[str, str], records: list[str], record_at: int
-    ) -> Self:
-        """A view of this run restricted to some candidates; everything else is shared.
-
-        The best is the last one of `records`, which `record_at` judgements led to.
-        """
-        part = copy.copy(self)
-        part._scores = scores
-        part.judgements = judgements
-        part.heads = heads
-        part._records = records
-        part._record_at = record_at
-        part.best = records[-1] if records else None
-        part._shifted = False
-        return part
-
     @property
     def first_start(self) -> RunStarted | None:
         """The first `run-started` event as it was written, whatever forks and changes of the task replaced since."""

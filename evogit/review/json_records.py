@@ -197,7 +197,7 @@ def front_record(history: History) -> dict[str, Any] | None:
     A hypervolume is in the product of the metrics' units, and what is not better than the seed in all of them adds
     nothing; None where the seed has no value, or finding it takes too long.
     """
-    from evogit.selection.objectives import front, several  # with the selectors: seldom asked
+    from evogit.selection.pareto import front, several  # with the selectors: seldom asked
 
     if history.started is None or not several(history):
         return None

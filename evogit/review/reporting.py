@@ -17,7 +17,7 @@ from evogit.history.standing import compare, last_evaluation, way
 from evogit.repository import Repository
 from evogit.review.json_records import SCHEMA, Record, gain_record, host_records, known_ends, status_record
 from evogit.review.spending import last_start
-from evogit.selection.merge_strategies import Outcomes, StepEffect, edges, tallies
+from evogit.selection.merge_strategies import StepEffect, edges, outcomes, tallies
 
 WORTH_TELLING = 0.05
 """Share by which measurements of the same code differ that a person should know."""
@@ -241,12 +241,12 @@ def merge_statistics(history: History) -> Record:
     both in the primary metric's unit, None if unknown. A step's `interval` is of Student's t at 95 %, None
     with one background; where the whole of it is above zero, the step is `causal`.
     """
-    outcomes = list(Outcomes().of(history).values())
+    known = outcomes(history)
     strategies = [
         {"operator": operator, "strategy": strategy, **to_builtins(tally)}
-        for (operator, strategy), tally in tallies(outcomes).items()
+        for (operator, strategy), tally in tallies(known).items()
     ]
-    return {"strategies": strategies, "steps": _steps(history, edges(outcomes))}
+    return {"strategies": strategies, "steps": _steps(history, edges(known))}
 
 
 def _steps(history: History, found: Sequence[StepEffect]) -> list[Record]:

@@ -168,7 +168,7 @@ def choices(history: History) -> list[Record]:
     if not several:
         return []
     from evogit.agents.model_agent import scores  # agents take a while to load, and few runs have several models
-    from evogit.breeding.model_credit import merits
+    from evogit.breeding.credit import merits
 
     known = merits(history)
     found: list[Record] = []

@@ -12,7 +12,6 @@ from evogit.config.custom_classes import load
 from evogit.core import ConfigError, UsageError
 from evogit.history import History
 from evogit.selection import Move, Selector
-from evogit.selection.anatomy import Piece
 
 PARENTS = {"mutation": 1, "merge": 2, "graft": 2}
 """How many parents each kind of move has."""
@@ -87,11 +86,7 @@ def _sound(move: object) -> bool:
     """Whether it is a move of what moves are made of: a tuple of as many ids as its operator takes, and so on."""
     if not isinstance(move, Move) or not isinstance(move.parents, tuple):
         return False
-    if not isinstance(move.boldness, int | float) or not _are_pieces(move.pieces):
+    if not isinstance(move.boldness, int | float):
         return False
     texts = all(isinstance(each, str) for each in (move.operator, move.strategy, move.donor or "", *move.parents))
     return texts and PARENTS.get(move.operator) == len(move.parents)
-
-
-def _are_pieces(pieces: object) -> bool:
-    return isinstance(pieces, frozenset) and all(isinstance(each, Piece) for each in pieces)

@@ -1,4 +1,4 @@
-"""The default: breed from the best, put on it what helped elsewhere, and look wider the longer nothing helps."""
+"""The default: breed from the best, merge onto it what helped elsewhere, and look wider the longer nothing helps."""
 
 from __future__ import annotations
 
@@ -8,28 +8,22 @@ from msgspec import Struct
 
 from evogit.history import History
 from evogit.selection import Move
-from evogit.selection.anatomy import Anatomy
 from evogit.selection.frugal import Frugal, FrugalOptions
-from evogit.selection.index import Offspring
-from evogit.selection.merge_by_pieces import Partition
 from evogit.selection.merge_planner import Planner
 from evogit.selection.merge_strategies import FITTER, FUNCTION, MODEL, RANDOM, asks_model
-from evogit.selection.pool_selector import favoured
-from evogit.selection.previews import Previews
-from evogit.selection.tuning_steps import Tuning
+from evogit.selection.number_steps import NumberSteps
+from evogit.selection.pool import Offspring, favoured
 
 
 class ElitistOptions(Struct, frozen=True, kw_only=True):
     """How the default selector searches; each is settable as `--selector elitist:NAME=VALUE,...`."""
 
     merge: bool = True
-    """Combine candidates: merges, donors, several changes at once."""
+    """Combine candidates: merges and donors."""
     numbers: bool = True
     """Let agents that ask models go on with changes of single numbers without a call."""
-    graft: bool = False
-    """Plan grafts of single steps, too."""
     random: bool = False
-    """Plan merges whose conflicts a coin settles, too."""
+    """Plan merges whose conflicts a coin settles, too, as in EvoGit's paper."""
     p_restart: float = 0.40
     """Probability of a child of the (tuned) seed at the beginning; it falls to 0 linearly."""
     restart_horizon: int = 200
@@ -54,34 +48,28 @@ DEFAULT = ElitistOptions()
 
 
 class Elitist:
-    """All agents breed from the best one; what helped on another line is merged or grafted onto it.
+    """All agents breed from the best one; what helped on another line is merged onto it.
 
     Elitism after De Jong (1975), and after EvoGit (Huang et al., 2025, "Decentralized Code Evolution via Git-Based
     Multi-Agent Collaboration") each agent's own individual, which its child replaces if no worse: here that is what
     keeps other lines alive. Some children are the seed's, ever fewer: climbing alone settles for the first hill, and
-    what such a child gained can be merged or grafted onto the best one. Where a module names numbers, they are the
+    what such a child gained can be merged onto the best one. If numbers of the seed were changed, these are the
     children of the seed with its numbers tuned, unless that is the best already. The longer the wait for a better
     candidate, in waits of usual length, the more parents are others: record holders and individuals with few children,
-    as ShinkaEvolve weighs them (arXiv 2509.19349), and the bolder the changes. With an `anatomy` it also learns which
-    pieces of the code have a say in which cases: where these differ, several changes are tried at once, and merges take
-    the better version of each piece. Without `merge` no two candidates are ever combined. All that holds for agents
-    whose moves are free; those that ask models breed as with `frugal`.
+    as ShinkaEvolve weighs them (arXiv 2509.19349), and the bolder the changes. Without `merge` no two candidates are
+    ever combined. All that holds for agents whose moves are free; those that ask models breed as with `frugal`.
     """
 
-    def __init__(self, options: ElitistOptions = DEFAULT, *, anatomy: Anatomy | None = None) -> None:
+    def __init__(self, options: ElitistOptions = DEFAULT, *, numbers: NumberSteps | None = None) -> None:
         self._options = options
-        self._paid = Frugal(FrugalOptions(merge=options.merge, numbers=options.numbers), anatomy=anatomy)
+        self._paid = Frugal(FrugalOptions(merge=options.merge, numbers=options.numbers), numbers=numbers)
         self._offspring = Offspring()
-        self._tuning = Tuning(anatomy) if anatomy else None
-        self._planner = Planner(
-            Partition(anatomy) if anatomy else None,
-            Previews(anatomy) if anatomy else None,
-            operators=("merge", "graft") if options.graft else ("merge",),
-            strategies=(FITTER, FUNCTION, MODEL, *([RANDOM] if options.random else [])),
-        )
+        self._numbers = numbers
+        strategies = (FITTER, FUNCTION, MODEL, *([RANDOM] if options.random else []))
+        self._planner = Planner(numbers.repository if numbers else None, strategies)
 
     def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
-        """A planned merge or graft where one is worthwhile, else a mutation."""
+        """Return a planned merge if one is worthwhile, else a mutation."""
         if asks_model(history, agent):
             return self._paid.next_move(history, agent, rng)
         best = history.best
@@ -94,9 +82,8 @@ class Elitist:
         parent = favoured(history, rng) or self._parent(history, best, waits, rng)
         boldness = rng.uniform(1.0, min(options.boldness_max, 1.0 + waits))
         donor = self._donor(history, best, rng) if self._options.merge and rng.random() < options.p_donor else None
-        if donor and donor != parent:
-            return Move(operator="mutation", parents=(parent,), donor=donor, boldness=boldness, tuning=True)
-        return Move(operator="mutation", parents=(parent,), boldness=boldness, several=self._options.merge, tuning=True)
+        donor = None if donor == parent else donor
+        return Move(operator="mutation", parents=(parent,), donor=donor, boldness=boldness, tuning=True)
 
     def adopts(self, history: History, agent: str, child: str) -> bool:
         """Valid, not pruned, and no worse than what the agent has, beyond noise."""
@@ -110,7 +97,7 @@ class Elitist:
         options = self._options
         p_restart = options.p_restart * (1 - len(history.judgements) / options.restart_horizon)
         if rng.random() < p_restart and (seed := _untouched(history, best)):
-            tuned = self._tuning.tuned(history, seed) if self._tuning else seed
+            tuned = self._numbers.tuned(history, seed) if self._numbers else seed
             return seed if tuned == best else tuned
         if rng.random() > min(options.p_explore_max, options.p_explore + options.p_explore_per_wait * waits):
             return _latest(history, best)

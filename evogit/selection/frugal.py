@@ -10,14 +10,9 @@ from msgspec import Struct
 
 from evogit.history import History
 from evogit.selection import Move
-from evogit.selection.anatomy import Anatomy
-from evogit.selection.index import Offspring, Ranking
-from evogit.selection.merge_by_pieces import Partition
 from evogit.selection.merge_planner import Planner
-from evogit.selection.merge_strategies import FITTER, FUNCTION, MODEL
 from evogit.selection.number_steps import NumberSteps
-from evogit.selection.pool_selector import favoured
-from evogit.selection.previews import Previews
+from evogit.selection.pool import Offspring, Ranking, favoured
 from evogit.selection.tactics import Tactics
 
 
@@ -64,16 +59,12 @@ class Frugal:
     all: at first that is rare, and a run that goes well does without.
     """
 
-    def __init__(self, options: FrugalOptions = DEFAULT, *, anatomy: Anatomy | None = None) -> None:
+    def __init__(self, options: FrugalOptions = DEFAULT, *, numbers: NumberSteps | None = None) -> None:
         self._options = options
         self._offspring = Offspring()
-        self._numbers = NumberSteps(anatomy) if anatomy and options.numbers else None
+        self._numbers = numbers if options.numbers else None
         self._ranking = Ranking()
-        self._planner = Planner(
-            Partition(anatomy) if anatomy else None,
-            Previews(anatomy) if anatomy else None,
-            strategies=(FITTER, FUNCTION, MODEL),
-        )
+        self._planner = Planner(numbers.repository if numbers else None)
 
     def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
         """A merge where one is worthwhile, else a mutation of the best or of one nearly as good."""

@@ -1,18 +1,19 @@
-"""Plans merges and grafts: which of the latest steps that helped where they were made should help the best one too."""
+"""Plans merges: which of the latest steps that helped where they were made should help the best candidate too."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache
 from typing import NamedTuple
 
+from evogit.core import RepositoryError
 from evogit.history import History
+from evogit.history.per_candidate import Lessons
 from evogit.history.phylogeny import MergeBases
-from evogit.history.scores import Scores
+from evogit.repository import Repository, Side, UnfitChangeError
 from evogit.selection import Move
-from evogit.selection.conflict_settlers import Crossing, fitter
-from evogit.selection.merge_by_pieces import Partition
+from evogit.selection.conflict_settlers import draft, fitter, refuse_repeats, settler
 from evogit.selection.merge_strategies import (
     FITTER,
     FUNCTION,
@@ -20,252 +21,187 @@ from evogit.selection.merge_strategies import (
     PIECES,
     RANDOM,
     Key,
-    Outcomes,
     StrategyTally,
     Successes,
     available,
+    outcome,
 )
-from evogit.selection.previews import Previews
 
 WINDOW = 100
-"""Latest evaluated candidates among which steps are looked for: what helps and is older has been tried."""
+"""Latest evaluated candidates among which steps are looked for; older ones that help have been tried."""
 
 MEMORY = 300
-"""Latest evaluated candidates whose merges and grafts decide how often there is another one, and by which strategy."""
+"""Latest evaluated candidates whose merges decide how often there is another one, and by which strategy."""
+
+OTHERS = 1
+"""Other plans that are looked at if the most promising one makes nothing new; each look is a merge."""
+
+MAX_TREES = 10_000
+"""Merged trees that are remembered."""
 
 INTERFERING = 0.5
-"""What is left of a gain in a case that the other side has changed as well."""
+"""The share of a gain that is expected in a case that the other side has changed as well."""
 
 PRIOR = {FITTER: 1.0, FUNCTION: 0.5, RANDOM: 0.25, MODEL: 0.75}
-"""How much a strategy is trusted before it was tried, as the share of two merges that helped."""
-
-
-CROSSINGS: tuple[Crossing, ...] = ("merge", "graft")
+"""How much a strategy is trusted before it was tried: of two merges so many helped."""
 
 Values = Mapping[str, float]
 
 
 class Plan(NamedTuple):
-    """A merge or graft of `parents`, the one that gets the step first, and what it should gain over that one."""
+    """A merge of `parents` and its expected gain over the first one; `apart`: no case was changed by both sides."""
 
     gain: float
-    operator: Crossing
     parents: tuple[str, str]
     apart: bool
-    """Whether no case was changed by both sides."""
-    before: str
-    """What both began with, of a graft what its step began with."""
-
-
-class Premises:
-    """The candidates from whose evaluations something follows that is remembered.
-
-    Where scores are exact, it holds until one of these is evaluated again.
-    """
-
-    def __init__(self) -> None:
-        self._scores: Scores | None = None
-        self._position = 0
-        self._commits: set[str] = set()
-
-    def add(self, *commits: str) -> None:
-        """What is remembered follows from these, too."""
-        self._commits.update(commits)
-
-    def hold(self, history: History) -> bool:
-        """Whether all is as it was; where not, there are no premises any more."""
-        scores = history.scores
-        exact = not (scores.repeats or scores.shifting)
-        news = scores.log[self._position :]
-        same = scores is self._scores and exact and self._commits.isdisjoint(news)
-        self._scores = scores
-        self._position = len(scores.log)
-        if not same:
-            self._commits.clear()
-        return same
-
-
-class Plans:
-    """The merges and grafts of the latest steps onto a candidate that are worth an evaluation and were not tried."""
-
-    def __init__(self, previews: Previews | None = None, operators: Sequence[Crossing] = CROSSINGS) -> None:
-        self._previews = previews
-        self._operators = operators
-        self._bases = MergeBases()
-        self._premises = Premises()
-        self._known: dict[str, tuple[Plan, ...]] = {}
-        self._helped: dict[str, bool] = {}
-        self._promising: dict[Plan, bool] = {}
-        self._onto = ""
-
-    def of(self, history: History, onto: str) -> Iterator[Plan]:
-        """The plans as they are now."""
-        self._forget(history, onto)
-        for commit in dict.fromkeys(history.judgements[-WINDOW:]):
-            if commit == onto or commit in history.pruned:
-                continue
-            if commit not in self._known:
-                self._known[commit] = tuple(self._anew(history, onto, commit))
-            for plan in self._known[commit]:
-                if not _tried(history, plan.operator, onto, commit):
-                    yield plan
-
-    def _anew(self, history: History, onto: str, commit: str) -> Iterator[Plan]:
-        if commit not in self._helped:
-            self._premises.add(commit, *history.phylogeny[commit].parents)
-            self._helped[commit] = improved(history, commit)
-        if not self._helped[commit]:
-            return
-        before, base = history.phylogeny[commit].parents[0], self._bases.of(history.phylogeny, onto, commit)
-        if base is None or base in (commit, onto):
-            return
-        self._premises.add(onto, base)
-        if "merge" in self._operators and history.fitness(base) is not None:
-            yield from self._plan(history, "merge", onto, commit, base)
-        if "graft" in self._operators and base != before:
-            yield from self._plan(history, "graft", onto, commit, before)
-
-    def is_promising(self, history: History, plan: Plan) -> bool:
-        """Whether each side of a plan that was just given has something that the other has not, by their lines."""
-        if self._previews is None:
-            return True
-        if plan not in self._promising:
-            (onto, commit), before = plan.parents, plan.before
-            wins = fitter(history, plan.parents) == "theirs"
-            self._promising[plan] = self._previews.brings(history, onto, commit, before, wins=wins) and (
-                plan.operator == "graft" or self._previews.brings(history, commit, onto, before, wins=not wins)
-            )
-        return self._promising[plan]
-
-    def _plan(self, history: History, operator: Crossing, onto: str, commit: str, before: str) -> Iterator[Plan]:
-        values = _values(history, onto, commit, before)
-        gain = _expected(history, *values)
-        if gain > 0:
-            yield Plan(gain, operator, (onto, commit), _changed_apart(*values), before)
-
-    def _forget(self, history: History, onto: str) -> None:
-        if not self._premises.hold(history):
-            self._helped.clear()
-            self._onto = ""
-        if onto != self._onto:
-            self._known.clear()
-            self._promising.clear()
-        self._onto = onto
 
 
 class Planner:
     """Merges as experiments: of two candidates that both improved since they parted, and expected to beat both.
 
-    The expected gain of a merge is what the other side gained over the merge base, that of a graft what its last step
-    gained; case by case, halved where both sides changed a case, as their changes interfere there. How often there is
-    an experiment follows from how often the latest ones helped: probability matching (Thompson, 1933), for those whose
-    sides changed other cases and for the rest by themselves. With `previews` nothing is planned that is known to make
-    what was proposed before.
+    The expected gain of a merge is what the other side gained over the merge base, case by case, halved where both
+    sides changed a case, as their changes interfere there. How often there is an experiment follows from how often the
+    latest ones helped: probability matching (Thompson, 1933), separately for those whose sides changed other cases.
+    With a `repository` nothing is planned that would make what was proposed before.
     """
 
     def __init__(
-        self,
-        partition: Partition | None = None,
-        previews: Previews | None = None,
-        operators: Sequence[Crossing] = ("merge",),
-        strategies: Sequence[str] = (FITTER, FUNCTION, MODEL),
+        self, repository: Repository | None = None, strategies: Sequence[str] = (FITTER, FUNCTION, MODEL)
     ) -> None:
-        self._partition = partition
-        self._previews = previews
+        self._repository = repository
         self._strategies = strategies
-        self._outcomes = Outcomes()
+        self._trees = lru_cache(MAX_TREES)(self._merge)
+        self._outcomes = Lessons(outcome)
+        self._improved = Lessons(improved)
         self._bases = MergeBases()
-        self._plans = Plans(previews, operators)
-        self._premises = Premises()
-        self._alike: dict[str, bool | None] = {}
+        self._merged: dict[str, str | None] = {}
+        """Merge -> what its parents have in common."""
 
     def move(
         self, history: History, onto: str, agent: str, rng: random.Random, *, by_model: bool = True
     ) -> Move | None:
-        """The most promising merge or graft onto a candidate; None where there is none, or it is not its turn.
+        """Return the most promising merge onto a candidate; None without one, or if it is not its turn.
 
         Conflicts are put to a model only if `by_model` and the agent asks one.
         """
-        latest = self._latest(history)
-        if planned := self._by_pieces(history, onto, agent, latest, rng):
-            return planned
+        latest = self._successes(history)
         worthwhile = [apart for apart, prior in ((True, 2), (False, 1)) if latest.is_turn(apart, prior, rng)]
         if not worthwhile:
             return None
         usable = [each for each in available(history, agent) if each in self._strategies]
         strategies = [each for each in usable if by_model or each != MODEL]
-        plans = [plan for plan in self._plans.of(history, onto) if plan.apart in worthwhile]
-        for plan in sorted(plans, key=_rank, reverse=True):
-            if not is_for(history, agent, plan.parents[1]) or not self._is_open(history, plan):
-                continue
-            for strategy in _drawn(plan, strategies, latest, rng):
-                if self._previews is None or self._previews.is_new(history, plan.operator, plan.parents, strategy):
-                    return Move(operator=plan.operator, parents=plan.parents, strategy=strategy)
+        plans = [plan for plan in self._plans(history, onto) if plan.apart in worthwhile]
+        plans = sorted((plan for plan in plans if is_for(history, agent, plan.parents[1])), reverse=True)
+        others = rng.sample(plans[1:], min(OTHERS, len(plans[1:])))
+        for plan in [*plans[:1], *sorted(others, reverse=True)]:
+            for strategy in _drawn(strategies, latest, rng):
+                if self._repository is None or self._is_new(history, plan.parents, strategy):
+                    return Move(operator="merge", parents=plan.parents, strategy=strategy)
         return None
 
     def tally(self, history: History) -> StrategyTally:
-        """What came of the latest merges whose conflicts were put to a model."""
-        known = self._outcomes.of(history)
-        made = (known[commit] for commit in history.judgements[-MEMORY:] if commit in known)
-        return StrategyTally.of(each for each in made if each.key == ("merge", MODEL))
+        """Return what came of the latest merges whose conflicts were put to a model."""
+        known = self._outcomes.of(history, history.judgements[-MEMORY:]).values()
+        return StrategyTally.of(each for each in known if each and each.key == ("merge", MODEL))
 
     def complements(self, history: History, onto: str, other: str) -> bool:
-        """Whether a candidate of another line has what this one lacks: it is better in some case of several."""
+        """Return whether a candidate of another line has what this one lacks: it is better in some case of several."""
         if self._bases.of(history.phylogeny, onto, other) in (onto, other):
             return False
         mine, theirs = _values(history, onto, other)
         return len(mine) == 1 or any(history.metric.better(theirs[case], mine[case]) for case in mine)
 
-    def _latest(self, history: History) -> Successes:
-        """What came of the latest merges and grafts."""
-        if not self._premises.hold(history):
-            self._alike.clear()
-        known = self._outcomes.of(history)
-        latest = {commit: known[commit] for commit in history.judgements[-MEMORY:] if commit in known}
-        for commit in latest.keys() - self._alike.keys():
-            self._alike[commit] = self._is_apart(history, commit)
-        return Successes.of([*latest.values()], [self._alike[commit] for commit in latest])
+    def _plans(self, history: History, onto: str) -> Iterator[Plan]:
+        """Yield the merges of the latest steps onto a candidate that are worth an evaluation and were not tried."""
+        for commit, has_improved in self._improved.of(history, history.judgements[-WINDOW:]).items():
+            if not has_improved or commit == onto or commit in history.pruned or _is_tried(history, onto, commit):
+                continue
+            base = self._bases.of(history.phylogeny, onto, commit)
+            if base is None or base in (commit, onto) or history.fitness(base) is None:
+                continue
+            values = _values(history, onto, commit, base)
+            if (gain := _expected(history, *values)) > 0:
+                yield Plan(gain, (onto, commit), _changed_apart(*values))
+
+    def _is_new(self, history: History, parents: tuple[str, str], strategy: str) -> bool:
+        """Return whether a merge makes what was not proposed yet.
+
+        A coin or a model may settle a conflict as either side has it, so there must be news both ways.
+        """
+        one = strategy in (FITTER, FUNCTION)
+        sides: Sequence[Side] = (fitter(history, parents),) if one else ("ours", "theirs")
+        try:
+            trees = [
+                self._trees(history, parents, FUNCTION if strategy == FUNCTION else FITTER, side) for side in sides
+            ]
+        except RepositoryError:  # whoever makes it says what is missing
+            return True
+        return not any(not tree or is_known(history, tree) for tree in trees)
+
+    def _merge(self, history: History, parents: tuple[str, str], strategy: str, side: Side) -> str:
+        """Return the merged tree; empty if there is none that could be a candidate."""
+        repository = self._repository
+        assert repository
+        try:
+            drafted = draft(repository, history, "merge", parents)
+            if strategy == FUNCTION and not drafted.conflicts:
+                return self._trees(history, parents, FITTER, side)
+            settle = settler(repository.merger, strategy, side, random.Random(0))
+            tree = repository.merger.merge(drafted, settle).tree
+            refuse_repeats(repository.trees, tree, *(history.phylogeny[parent].tree for parent in parents))
+        except UnfitChangeError:
+            return ""
+        return tree
+
+    def _successes(self, history: History) -> Successes:
+        """Return what came of the latest merges and grafts."""
+        known = self._outcomes.of(history, history.judgements[-MEMORY:])
+        latest = {commit: each for commit, each in known.items() if each}
+        return Successes.of([*latest.values()], [self._is_apart(history, commit) for commit in latest])
 
     def _is_apart(self, history: History, commit: str) -> bool | None:
-        """Whether the sides of a merge or graft that was made had changed other cases; None of one by pieces."""
+        """Return whether the sides of a merge or graft had changed other cases; None of one by pieces."""
         graph, (onto, other) = history.phylogeny, history.phylogeny[commit].parents
         if graph[commit].strategy == PIECES:
             return None
-        graft = graph[commit].operator == "graft"
-        before = graph[other].parents[0] if graft else graph.merge_base(onto, other)
-        self._premises.add(onto, other, *([before] if before else []))
+        if commit not in self._merged:
+            graft = graph[commit].operator == "graft"
+            self._merged[commit] = graph[other].parents[0] if graft else graph.merge_base(onto, other)
+        before = self._merged[commit]
         return before is not None and _changed_apart(*_values(history, onto, other, before))
-
-    def _by_pieces(self, history: History, onto: str, agent: str, latest: Successes, rng: random.Random) -> Move | None:
-        """A merge by pieces, as often as the latest of these were better than both parents."""
-        if self._partition is None or not latest.is_turn(("merge", PIECES), 2, rng):
-            return None
-        return self._partition.move(history, onto, partial(is_for, history, agent))
-
-    def _is_open(self, history: History, plan: Plan) -> bool:
-        """Whether a plan may make something new, by the lines of its candidates and of all others."""
-        if self._previews is None:
-            return True
-        if not self._plans.is_promising(history, plan):
-            return False
-        return not self._previews.is_told(history, *plan.parents, plan.before)
-
-
-def _rank(plan: Plan) -> tuple[float, str, tuple[str, str]]:
-    return plan.gain, plan.operator, plan.parents
 
 
 def is_for(history: History, agent: str, commit: str) -> bool:
-    """Where no agent knows what the others just began, each has plans of its own, so that no two are alike."""
+    """Return whether a plan that begins with a candidate is the agent's.
+
+    Where no agent knows what the others just began, each has plans of its own, so that no two are alike.
+    """
     agents = list(history.heads)
     if history.attempts.horizon is None or agent not in agents:
         return True
     return agents[int(commit[:8], 16) % len(agents)] == agent
 
 
-def _drawn(plan: Plan, strategies: Sequence[str], latest: Successes, rng: random.Random) -> Iterator[str]:
-    """The strategies in the order in which they are drawn, one that helped earlier, by the square of its share."""
-    keys: dict[str, Key] = {strategy: (plan.operator, strategy) for strategy in strategies}
+def improved(history: History, commit: str) -> bool:
+    """Return whether a candidate is fitter than its first parent, beyond noise."""
+    parents = history.phylogeny[commit].parents
+    return bool(parents) and history.fitness(parents[0]) is not None and not history.no_worse(parents[0], commit)
+
+
+def expected(history: History, onto: str, commit: str, before: str) -> float:
+    """Return what `onto` should gain by what `commit` gained over `before`, in the primary metric's unit."""
+    return _expected(history, *_values(history, onto, commit, before))
+
+
+def is_known(history: History, tree: str) -> bool:
+    """Return whether a tree was proposed before, as far as a deterministic run may know."""
+    first = history.trees.get(tree)
+    return first is not None and history.attempts.is_known(history.phylogeny[first])
+
+
+def _drawn(strategies: Sequence[str], latest: Successes, rng: random.Random) -> Iterator[str]:
+    """Yield the strategies in the order in which they are drawn, by the square of the share that helped."""
+    keys: dict[str, Key] = {strategy: ("merge", strategy) for strategy in strategies}
     shares = {
         strategy: ((latest.helped[key] + 2 * PRIOR[strategy]) / (latest.made[key] + 2)) ** 2
         for strategy, key in keys.items()
@@ -276,20 +212,9 @@ def _drawn(plan: Plan, strategies: Sequence[str], latest: Successes, rng: random
         yield strategy
 
 
-def improved(history: History, commit: str) -> bool:
-    """Whether it is fitter than its first parent, beyond noise."""
-    parents = history.phylogeny[commit].parents
-    return bool(parents) and history.fitness(parents[0]) is not None and not history.no_worse(parents[0], commit)
-
-
-def _tried(history: History, operator: str, onto: str, commit: str) -> bool:
+def _is_tried(history: History, onto: str, commit: str) -> bool:
     crossed = history.attempts.crossed
-    return crossed(operator, (onto, commit)) or (operator == "merge" and crossed(operator, (commit, onto)))
-
-
-def expected(history: History, onto: str, commit: str, before: str) -> float:
-    """What `onto` should gain by what `commit` gained over `before`, in the primary metric's unit, mean over cases."""
-    return _expected(history, *_values(history, onto, commit, before))
+    return crossed("merge", (onto, commit)) or crossed("merge", (commit, onto))
 
 
 def _expected(history: History, mine: Values, theirs: Values, then: Values) -> float:
@@ -299,13 +224,13 @@ def _expected(history: History, mine: Values, theirs: Values, then: Values) -> f
 
 
 def _changed_apart(mine: Values, theirs: Values, then: Values) -> bool:
-    """Whether no case was changed by both sides since `then`."""
+    """Return whether no case was changed by both sides since `then`."""
     return all(then[case] in (mine[case], theirs[case]) for case in mine)
 
 
 def _values(history: History, *commits: str) -> list[Values]:
-    """Case -> value of the primary metric, for each; one case for all where theirs are not the same."""
-    found = [history.scores.cases(commit) for commit in commits]
-    if found[0] and all(each.keys() == found[0].keys() for each in found):
-        return found
+    """Return case -> value of the primary metric for each; one case for all if theirs are not the same."""
+    cases = [history.scores.cases(commit) for commit in commits]
+    if cases[0] and all(each.keys() == cases[0].keys() for each in cases):
+        return cases
     return [{"": history.fitness(commit) or 0.0} for commit in commits]

@@ -1,4 +1,4 @@
-"""The strategies by which conflicts of merges and grafts are settled: which an agent may use, and what each earned."""
+"""The strategies that settle conflicts of merges and grafts: those that an agent may use, and what each earned."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from evogit.config.run_settings import CALLS
 from evogit.history import History
-from evogit.history.scores import Scores
 from evogit.stats.estimates import LEVEL, Estimate, student
 
 FITTER, RANDOM, FUNCTION, MODEL = "fitter", "random", "function", "model"
@@ -25,7 +24,7 @@ SETTLED_HERE = (FITTER, RANDOM, FUNCTION)
 STRATEGIES = (*SETTLED_HERE, MODEL)
 
 PIECES = "pieces"
-"""Takes some pieces of the second parent whether they are in conflict or not, as `partition` plans it."""
+"""A strategy of runs before December 2026: takes some definitions of the second parent, in conflict or not."""
 
 RARELY = 0.03
 """Chance of a worthwhile merge or graft where they never help."""
@@ -160,28 +159,9 @@ def outcome(history: History, commit: str) -> MergeOutcome | None:
     )
 
 
-class Outcomes:
-    """The outcomes of a history, kept up to date by looking at each evaluation once; equal to a look at all of them."""
-
-    def __init__(self) -> None:
-        self._scores: Scores | None = None
-        self._position = 0
-        self._found: dict[str, MergeOutcome] = {}
-
-    def of(self, history: History) -> Mapping[str, MergeOutcome]:
-        """Id -> outcome, for this history; valid until the next question."""
-        log, graph = history.scores.log, history.phylogeny
-        moved = history.scores.shifting and len(log) > self._position
-        if history.scores is not self._scores or moved:
-            self._scores = history.scores
-            self._position = 0
-            self._found = {}
-        for commit in dict.fromkeys(log[self._position :]):
-            for each in (commit, *graph.children(commit)):  # whose gains are over it
-                if found := outcome(history, each):
-                    self._found[each] = found
-        self._position = len(log)
-        return self._found
+def outcomes(history: History) -> list[MergeOutcome]:
+    """Return the outcomes of all merges and grafts of a run."""
+    return [found for commit in history.judgements if (found := outcome(history, commit))]
 
 
 def tallies(outcomes: Iterable[MergeOutcome]) -> dict[Key, StrategyTally]:

@@ -1,7 +1,7 @@
 """A program's structure: its definitions, the pieces at its top, and the places where a typed edit can be made.
 
 A Python module is parsed once into plain spans of its text; edits then replace spans, so that everything outside of
-them keeps its bytes. Other languages are only read, by tree-sitter (`languages.py`).
+them keeps its bytes.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""The pieces of a file that can be exchanged one by one: what stands at the top of a program, by name."""
+"""The pieces of a Python module: the statements at its top, by name."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from evogit.source import MAX_SOURCE_BYTES, languages
+from evogit.source import MAX_SOURCE_BYTES
 from evogit.source.definitions import LINE, defined, piece_syntax, statements
 
 MOST_SOURCE_BYTES = 4 * MAX_SOURCE_BYTES  # bytes of all modules of a candidate that are
@@ -19,39 +19,21 @@ _BEGINS = re.compile(r"(?!(?:elif|else|except|finally)\b)[^\s#)\]}\\]")
 
 WHOLE = ""  # the name of the only piece of a file that is not taken apart
 
-Versions = Mapping[str, str]  # name of a piece -> a digest of its text, in their order in the file
-
 
 def is_python(path: str) -> bool:
     """Whether the name of a file says that it is a Python module."""
     return path.endswith((".py", ".pyi"))
 
 
-def has_pieces(path: str) -> bool:
-    """Whether a file of this name can be taken apart: a Python module, or a program whose grammar is here."""
-    return is_python(path) or languages.is_read(path)
-
-
 def split(path: str, content: bytes) -> Mapping[str, str]:
-    """Name -> text of each statement at the top of a program, with what stands above it; together they are the file.
+    """Name -> text of each statement at the top of a module, with what stands above it; together they are the file.
 
     A definition or a constant goes by its name, another statement by its kind, the second of a name by `NAME#2`. A file
-    in a language that is not read, that is large or cannot be parsed has one piece, `WHOLE`.
+    that is not Python, is large or cannot be parsed has one piece, `WHOLE`.
     """
-    if not has_pieces(path) or len(content) > MAX_SOURCE_BYTES:
+    if not is_python(path) or len(content) > MAX_SOURCE_BYTES:
         return {WHOLE: content.decode(errors="surrogateescape")}
-    return _split(content) if is_python(path) else _cut(languages.grammar(path), content)
-
-
-@lru_cache(maxsize=64)
-def _cut(language: str, content: bytes) -> Mapping[str, str]:
-    """The pieces of a program in another language."""
-    cuts = languages.tops(language, content)
-    stops = [*(stop for _, stop in cuts[:-1]), len(content)]
-    texts = [
-        content[start:stop].decode(errors="surrogateescape") for start, stop in zip([0, *stops], stops, strict=False)
-    ]
-    return _by_name([name for name, _ in cuts] or [WHOLE], texts)
+    return _split(content)
 
 
 @lru_cache(maxsize=64)
@@ -64,16 +46,11 @@ def _split(content: bytes) -> Mapping[str, str]:
         stop = end if number < len(named) else len(lines)
         texts.append("".join(lines[at:stop]))
         at = stop
-    return _by_name([name for name, _ in named], texts) or {WHOLE: text}
-
-
-def _by_name(names: Sequence[str], texts: Sequence[str]) -> Mapping[str, str]:
-    """The texts by their names, the second of a name as `NAME#2`."""
-    met, found = Counter[str](), dict[str, str]()
-    for name, text in zip(names, texts, strict=True):
+    met, pieces = Counter[str](), dict[str, str]()
+    for (name, _), piece in zip(named, texts, strict=True):
         met[name] += 1
-        found[name if met[name] == 1 else f"{name}#{met[name]}"] = text
-    return found
+        pieces[name if met[name] == 1 else f"{name}#{met[name]}"] = piece
+    return pieces or {WHOLE: text}
 
 
 def _named(lines: Sequence[str]) -> list[tuple[str, int]]:
@@ -120,25 +97,6 @@ def _parsed(text: str) -> tuple[tuple[str, int], ...] | None:
     return tuple((defined(group) or type(group[0]).__name__.lower(), group[-1].end_lineno or 0) for group in groups)
 
 
-def versions(path: str, content: bytes) -> Versions:
-    """What each piece of a file is, such that pieces with equal digests are the same."""
-    return {name: digest(text.encode(errors="surrogateescape")) for name, text in split(path, content).items()}
-
-
 def digest(content: bytes) -> str:
     """16 hex digits."""
     return hashlib.blake2b(content, digest_size=8).hexdigest()
-
-
-def differing(before: Versions, after: Versions) -> frozenset[str]:
-    """The pieces that differ; `WHOLE` where the files do not have the same pieces in the same order."""
-    if list(before) != list(after):
-        return frozenset({WHOLE})
-    return frozenset(name for name in before if before[name] != after[name])
-
-
-def exchanged(path: str, content: bytes, other: bytes, names: Collection[str]) -> bytes:
-    """A file with some of its pieces as another version of it, which has the same pieces, has them."""
-    theirs = split(path, other)
-    merged = {name: theirs[name] if name in names else text for name, text in split(path, content).items()}
-    return "".join(merged.values()).encode(errors="surrogateescape")

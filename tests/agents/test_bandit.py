@@ -10,7 +10,7 @@ import pytest
 
 from evogit.agents import ModelCredit
 from evogit.agents.model_agent import choose, scores
-from evogit.breeding.model_credit import MEMORY, WINDOW, merits
+from evogit.breeding.credit import MEMORY, WINDOW, merits
 from evogit.core import FailedProposal, Proposed, Spent
 from tests.selection.born import Born
 

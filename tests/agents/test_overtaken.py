@@ -16,9 +16,6 @@ from evogit.breeding.breeder import Bred, Breeder
 from evogit.core import Duplicate, Tactic
 from evogit.llm import ModelError
 from evogit.selection import Move
-from evogit.selection.anatomy import Anatomy
-from evogit.selection.merge_strategies import FITTER
-from evogit.selection.previews import Previews
 from evogit.testing import ScriptedAgent
 from tests.agents.conftest import Lab, Parrot
 
@@ -140,7 +137,6 @@ async def test_what_both_sides_added_in_different_places_is_not_there_twice(lab:
     merge = Move(operator="merge", parents=(best, other))
     with pytest.raises(NoUsableChangeError, match=r"the merge of main.py defines helper twice"):
         await lab.breeder.breed(ScriptedAgent(think), merge, random.Random(1))
-    assert not Previews(Anatomy(lab.repository)).is_new(lab.history, "merge", (best, other), FITTER)
 
 
 async def test_drafts_that_were_evaluated_count_for_the_tactic_they_were_made_by(lab: Lab) -> None:

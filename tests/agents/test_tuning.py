@@ -9,7 +9,7 @@ from evogit.agents import OperatorCredit, Proposal
 from evogit.agents.mutation.mix import Mix
 from evogit.agents.mutation.mutator import mutate
 from evogit.agents.mutation.tuning import ONE, SEVERAL, TUNING
-from evogit.source.constants import Constant, named
+from evogit.source.numbers import Constant, numbers_of
 
 FILES = {
     "a.py": b"A = 1.0\nB = [0.0, 2.0]  # why\nN = 3\n\n\ndef f(x):\n    return A * x + B[0]\n",
@@ -27,7 +27,7 @@ def values(proposal: Proposal) -> dict[Constant, float]:
     """The numbers that became others, as they are now."""
     told = {}
     for path, content in proposal.changes.items():
-        before, after = named(path, FILES[path]), named(path, content or b"")
+        before, after = numbers_of(path, FILES[path]), numbers_of(path, content or b"")
         assert after.rest == before.rest, "nothing else changes"
         told |= {key: each.value for key, each in after.numbers.items() if each.value != before.numbers[key].value}
     return told

@@ -42,11 +42,11 @@ def test_names_that_are_wrong_or_stand_for_two() -> None:
     with pytest.raises(UsageError, match="no method 'evlove'; .*evolve"):
         methods(["evlove"], [], [])
     with pytest.raises(UsageError, match="twice"):
-        methods(["evolve"], ["elitist"], ["evolve=tournament"])
+        methods(["evolve"], ["elitist"], ["evolve=weighted"])
     with pytest.raises(UsageError, match="twice"):
         methods([], [], ["a b=elitist", "a/b=elitist"])
     with pytest.raises((ConfigError, UsageError)):
         methods([], ["nonsense"], [])
     with pytest.raises(UsageError, match="at least one method"):
         methods([], [], [])
-    assert methods([], ["tournament:size=3"], [])[0].file_name == "tournament_size=3"
+    assert methods([], ["weighted:archive=3"], [])[0].file_name == "weighted_archive=3"

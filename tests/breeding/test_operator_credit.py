@@ -3,7 +3,7 @@ from __future__ import annotations
 import random
 
 from evogit.agents import OperatorCredit
-from evogit.breeding.operator_credit import WINDOW, OperatorCredits
+from evogit.breeding.credit import OPERATOR_WINDOW, OperatorCredits
 from evogit.core import Entry, Evaluated, Evaluation, Event, Metric, Proposed
 from evogit.history import History
 from evogit.testing import run_started
@@ -64,10 +64,10 @@ def test_each_way_is_counted_and_pays_where_the_child_is_better_than_its_parent(
 def test_what_paid_long_ago_is_forgotten() -> None:
     run = Bred()
     run.born(1.0, "swap_name", run.seed)
-    for _ in range(WINDOW):
+    for _ in range(OPERATOR_WINDOW):
         run.born(0.0, "swap_call", run.seed)
 
-    assert OperatorCredits().of(run.history) == {"swap_call": OperatorCredit(WINDOW, 0)}
+    assert OperatorCredits().of(run.history) == {"swap_call": OperatorCredit(OPERATOR_WINDOW, 0)}
 
 
 def test_candidates_that_wait_for_their_evaluation_teach_nothing() -> None:
@@ -92,7 +92,7 @@ def test_credit_that_is_kept_up_to_date_is_what_one_look_at_all_finds() -> None:
     run, credits = Bred(), OperatorCredits()
     rng = random.Random(1)
     commits = [run.seed]
-    for number in range(2 * WINDOW):
+    for number in range(2 * OPERATOR_WINDOW):
         way = rng.choice(["swap_name", "swap_call", "perturb_number@0.1"])
         commits.append(run.born(rng.choice([None, 0.0, rng.random()]), way, rng.choice(commits)))
         if number % 7 == 0:  # judged again, which moves the mean

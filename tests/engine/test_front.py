@@ -13,7 +13,7 @@ from evogit.core import Evaluation, Metric
 from evogit.repository import Repository
 from evogit.review.json_records import front_record
 from evogit.run import Run, Settings
-from evogit.selection.objectives import front
+from evogit.selection.pareto import front
 from evogit.testing import Answer, Asked, InMemoryBackend, ScriptedAgent
 
 

@@ -16,7 +16,7 @@ from evogit import Repository, Run, Settings, Task
 from evogit.agents import Brief, NoUsableChangeError, Proposal
 from evogit.config.run_settings import AgentSpec
 from evogit.core import Proposed, Spent
-from evogit.engine import kind_shares
+from evogit.engine import waiting
 from evogit.llm import TokenUsage
 from evogit.testing import Asked, InMemoryBackend, ScriptedAgent
 from tests.clock import PATIENCE
@@ -131,7 +131,7 @@ async def test_no_room_is_kept_for_who_waits(tmp_path: Path, plain: Task) -> Non
 async def test_who_waits_goes_on_when_the_others_bring_nothing_for_long(
     tmp_path: Path, plain: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kind_shares, "LONGEST", 0.05)
+    monkeypatch.setattr(waiting, "PATIENCE_S", 0.05)
     down, mended = 8, asyncio.Event()
 
     async def endpoint(move: int) -> None:

@@ -1,4 +1,4 @@
-"""Histories of candidates that are real trees, so that they can be taken apart."""
+"""Histories of candidates that are real trees."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import Any
 
 from evogit.core import Proposed
 from evogit.repository import Repository
-from evogit.selection.anatomy import Anatomy, Piece
-from evogit.selection.linkage import Linkage
 
 from .born import Born
 
@@ -24,8 +22,6 @@ class Grown(Born):
     ) -> None:
         super().__init__(agents)
         self.repository = repository
-        self.anatomy = Anatomy(repository)
-        self.linkage = Linkage(Anatomy(repository))
         self.seed = self.grow(seed, FLAT)
 
     def grow(
@@ -54,22 +50,3 @@ class Grown(Born):
         of = tuple(self.ids[each] for each in parents)
         self.append(Proposed(engine="e", move=number, candidate=self.ids[-1], tree=tree, parents=of, **named))
         return number
-
-    def commit(self, number: int) -> str:
-        """The tree of a candidate."""
-        return self.history.phylogeny[self.ids[number]].tree
-
-    def content(self, tree: str) -> dict[str, bytes]:
-        """All plain files of a tree."""
-        return self.repository.trees.files(tree, lambda path: True)
-
-    def cases(self, path: str, name: str) -> set[str]:
-        """What a piece is known to have a say in by now."""
-        self.linkage.follow(self.history)
-        return set(self.linkage.links.cases(Piece(path, name)))
-
-
-def constant(name: str, value: int, path: str = "", seed: Mapping[str, bytes] = SEED) -> dict[str, bytes]:
-    """The seed's file with another value of one constant."""
-    path = path or ("two.py" if name in "XY" else "one.py")
-    return {path: seed[path].replace(f"{name} = 0".encode(), f"{name} = {value}".encode())}

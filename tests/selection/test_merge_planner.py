@@ -1,4 +1,4 @@
-"""Which merges and grafts are planned, how often, and that what is remembered equals a look at everything."""
+"""Which merges are planned, and how often."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from evogit.core import Duplicate, Evaluated, Evaluation, Proposed
 from evogit.history.phylogeny import MergeBases
 from evogit.selection import Move
-from evogit.selection.merge_planner import INTERFERING, Plan, Planner, Plans, expected
+from evogit.selection.merge_planner import INTERFERING, Planner, expected
 from evogit.selection.merge_strategies import RARELY
 
 from .born import METRICS, Born
@@ -29,11 +29,11 @@ def seeded(cases: Mapping[str, float] | None = None, agents: tuple[str, ...] = (
     return born
 
 
-def planned(born: Born, onto: int) -> list[tuple[str, int, float]]:
-    """Operator, the number of who gives, expected gain; the most promising first."""
-    found = sorted(Plans().of(born.history, born.ids[onto]), reverse=True)
-    assert {plan.parents[0] for plan in found} <= {born.ids[onto]}
-    return [(plan.operator, born.ids.index(plan.parents[1]), plan.gain) for plan in found]
+def planned(born: Born, onto: int) -> list[tuple[int, float]]:
+    """Return the number of the candidate that gives, and the expected gain; the most promising first."""
+    plans = sorted(Planner()._plans(born.history, born.ids[onto]), reverse=True)
+    assert {plan.parents[0] for plan in plans} <= {born.ids[onto]}
+    return [(born.ids.index(plan.parents[1]), plan.gain) for plan in plans]
 
 
 def crossed(born: Born, value: float, *parents: int, operator: Any = "merge", strategy: str = "fitter") -> None:
@@ -62,7 +62,7 @@ def test_a_line_that_improved_since_it_parted_is_merged_onto_the_best() -> None:
     born = seeded()
     born.born(3.0, 0)
     born.born(2.0, 0)
-    assert planned(born, 1) == [("merge", 2, INTERFERING)]
+    assert planned(born, 1) == [(2, INTERFERING)]
 
 
 @pytest.mark.parametrize("value", [1.0, 0.5, None])
@@ -80,27 +80,9 @@ def test_neither_ancestors_nor_descendants_nor_the_pruned_are_merged() -> None:
     born.born(4.0, 2)
     assert planned(born, 2) == []
     other = born.born(2.0, 0)
-    assert [number for _, number, _ in planned(born, 2)] == [other]
+    assert [number for number, _ in planned(born, 2)] == [other]
     born.decide("prune", other)
     assert planned(born, 2) == []
-
-
-def test_a_step_of_a_line_that_was_bad_is_grafted_without_the_rest() -> None:
-    born = seeded()
-    born.born(3.0, 0)
-    bad = born.born(0.0, 0)
-    helped = born.born(0.8, bad)
-    assert planned(born, 1) == [("graft", helped, pytest.approx(0.8 * INTERFERING))]
-
-
-def test_a_whole_line_that_gained_more_than_its_last_step_is_merged_first() -> None:
-    born = seeded()
-    born.born(9.0, 0)
-    first = born.born(3.0, 0)
-    second = born.born(4.0, first)
-    found = planned(born, 1)
-    assert found[0] == ("merge", second, 3.0 * INTERFERING)
-    assert ("graft", second, 1.0 * INTERFERING) in found
 
 
 def test_gains_in_cases_that_the_other_side_left_alone_count_in_full() -> None:
@@ -108,7 +90,7 @@ def test_gains_in_cases_that_the_other_side_left_alone_count_in_full() -> None:
     born.born(2.0, 0, cases={"x": 3.0, "y": 1.0})
     same = born.born(1.5, 0, cases={"x": 2.0, "y": 1.0})
     other = born.born(1.4, 0, cases={"x": 1.0, "y": 1.8})
-    assert planned(born, 1) == [("merge", other, pytest.approx(0.4)), ("merge", same, pytest.approx(0.25))]
+    assert planned(born, 1) == [(other, pytest.approx(0.4)), (same, pytest.approx(0.25))]
 
 
 def test_the_direction_of_the_metric_decides_what_a_gain_is() -> None:
@@ -117,7 +99,7 @@ def test_the_direction_of_the_metric_decides_what_a_gain_is() -> None:
     born.born(0.2, 0)
     born.born(0.5, 0)
     born.born(3.0, 0)
-    assert planned(born, 1) == [("merge", 2, 0.5 * INTERFERING)]
+    assert planned(born, 1) == [(2, 0.5 * INTERFERING)]
 
 
 @pytest.mark.parametrize("strategy", ["fitter", "random", "function", "model"])
@@ -224,7 +206,3 @@ def test_the_remembered_merge_bases_are_those_of_the_graph(born_of: list[list[in
         graph, onto = born.history.phylogeny, rng.choice(born.ids)
         for commit in rng.sample(born.ids, min(4, len(born.ids))):
             assert bases.of(graph, onto, commit) == graph.merge_base(onto, commit)
-
-
-def test_plans_are_sorted_by_what_they_should_gain() -> None:
-    assert Plan(2.0, "graft", ("a", "b"), False, "c") > Plan(1.0, "merge", ("a", "b"), True, "c")

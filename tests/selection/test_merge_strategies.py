@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from evogit.core import Entry, Evaluated, Evaluation, Event, Metric, Proposed, RunStarted, TaskChanged
+from evogit.core import Entry, Evaluated, Evaluation, Event, Metric, Proposed, RunStarted
 from evogit.history import History
 from evogit.review.reporting import merge_statistics
-from evogit.selection.merge_strategies import SETTLED_HERE, STRATEGIES, Outcomes, available, edges, tallies
+from evogit.selection.merge_strategies import SETTLED_HERE, STRATEGIES, available
 
 START: dict[str, Any] = {
     "task": "",
@@ -104,27 +103,6 @@ def test_one_background_is_no_proof() -> None:
     (step,) = merge_statistics(run.history)["steps"]
     assert (step["backgrounds"], step["helped"], step["gain"]) == (1, 1, 1.25)
     assert (step["interval"], step["causal"]) == (None, False)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_index_equals_a_look_at_everything(seed: int) -> None:
-    rng, run, index = random.Random(seed), Run(), Outcomes()
-    known, waiting = [run.seed], []
-    for _ in range(80):
-        parents = (rng.choice(known), rng.choice(known))
-        operator = rng.choice(("merge", "graft", "mutation"))
-        waiting.append(run.propose(operator, rng.choice(STRATEGIES), parents, rng.randrange(2)))
-        if rng.random() < 0.8:
-            known.append(waiting.pop(rng.randrange(len(waiting))))
-            run.judge(known[-1], rng.choice([None, rng.random()]))
-        if rng.random() < 0.02:
-            changed = {name: START[name] for name in ("task_digest", "metrics", "split", "evaluator", "editable")}
-            run.apply(TaskChanged(by="x", **changed))
-        if rng.random() < 0.3:
-            found = index.of(run.history)
-            assert found == Outcomes().of(run.history)
-            assert sum(tally.made for tally in tallies(found.values()).values()) == len(found)
-            assert {edge.commit for edge in edges(found.values())} == {each.edge for each in found.values()} - {""}
 
 
 def test_only_who_asks_a_model_may_let_one_decide() -> None:

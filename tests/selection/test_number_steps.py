@@ -30,7 +30,7 @@ def grown(repository: Repository) -> Grown:
 
 def step(grown: Grown, agent: str = "a1") -> tuple[str, str] | None:
     """How the next step is called and what it makes of the rate and the rounds."""
-    move = NumberSteps(grown.anatomy).move(grown.history, agent)
+    move = NumberSteps(grown.repository).move(grown.history, agent)
     if move is None:
         return None
     assert move.operator == "mutation"
@@ -129,9 +129,10 @@ def test_in_deterministic_runs_each_step_is_one_agents(repository: Repository) -
 
 def test_frugal_makes_them_before_it_asks_and_they_use_up_no_proposals(grown: Grown) -> None:
     best = grown.grow(setting(0.6), {"a": 1.0}, 0)
-    move = Frugal(anatomy=grown.anatomy).next_move(grown.history, "a1", random.Random(1))
+    move = Frugal(numbers=NumberSteps(grown.repository)).next_move(grown.history, "a1", random.Random(1))
     assert (move.strategy, move.title) == ("extend_number", "rate = 0.6 -> rate = 0.7")
-    asked = Frugal(FrugalOptions(numbers=False), anatomy=grown.anatomy).next_move(grown.history, "a1", random.Random(1))
+    unasked = Frugal(FrugalOptions(numbers=False), numbers=NumberSteps(grown.repository))
+    asked = unasked.next_move(grown.history, "a1", random.Random(1))
     assert not asked.change
     charged = grown.history.counts.charged
     made(grown, best, 2.0)

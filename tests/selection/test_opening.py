@@ -14,16 +14,15 @@ from evogit.config.run_settings import Settings
 from evogit.core import UsageError
 from evogit.repository import Repository
 from evogit.run import Run
-from evogit.selection.descriptors import traits_of
+from evogit.selection.map_elites import traits_of
 from evogit.selection.registry import SELECTORS, open_selector
 
 from .born import CREW, Lottery
 
 RUNS = [
-    *("weighted:archive=10", "tournament:size=3,latest=20", "pareto", "pareto:over=metrics"),
-    *("map-elites:size=0..500/10,changed=0..20/5", "islands:of=tournament:size=2,count=2,every=5"),
-    "elitist:graft=yes,random=yes,p_restart=0,p_explore_max=1.0,restart_horizon=50",
-    "islands:of=map-elites:score=-20..0/9+size=0..500/5,count=2,every=5,migrants=2",
+    *("weighted:archive=10", "pareto", "pareto:over=metrics"),
+    *("map-elites:size=0..500/10,changed=0..20/5", "islands:count=2,every=5,migrants=2"),
+    "elitist:random=yes,p_restart=0,p_explore_max=1.0,restart_horizon=50",
 ]
 
 WRONG = [
@@ -33,9 +32,9 @@ WRONG = [
     ("weighted:archve=3", "weighted:archive=N,pressure=N: no option 'archve'; did you mean \"archive\"?"),
     ("weighted:archive=0", "a whole number from 1 to a million, got archive=0"),
     ("weighted:archive=00000000019999999999", "a whole number from 1 to a million"),
-    ("tournament:size=1e3", "a whole number from 1 to a million, got size=1e3"),
-    ("tournament:size", "expected KEY=VALUE,..., got 'size'"),
-    ("tournament:size=1,size=2", "expected each option once"),
+    ("weighted:archive=1e3", "a whole number from 1 to a million, got archive=1e3"),
+    ("weighted:archive", "expected KEY=VALUE,..., got 'archive'"),
+    ("weighted:archive=1,archive=2", "expected each option once"),
     ("elitist:merge=maybe", "expected merge=yes or merge=no, got merge=maybe"),
     ("elitist:p_explor=1", "no option 'p_explor'; did you mean \"p_explore\"?"),
     ("elitist:p_donor=1.5", "expected p_donor=X, a number from 0 to 1, got p_donor=1.5"),
@@ -50,8 +49,6 @@ WRONG = [
     *((f"map-elites:size={axis}", "expected size=LOW..HIGH/PARTS") for axis in ("-1e999..5/2", "0..5e-324/2")),
     (f"map-elites:size=0..1/{'9' * 5000}", "expected size=LOW..HIGH/PARTS"),
     ("map-elites:scroe=0..1/3", "nothing called 'scroe' describes candidates of this task; did you mean \"score\"?"),
-    ("islands:of=islands", "expected of=SELECTOR other than islands"),
-    ("islands:of=map-elites:scroe=0..1/3", 'did you mean "score"?'),
     ("islands:off=weighted", "no option 'off'"),
     ("nowhere.py:Mine", "expected FILE.py:Name with a file that is there"),
 ]
@@ -72,9 +69,24 @@ def test_whoever_is_wrong_about_a_name_sees_all(tiny: Callable[..., Task]) -> No
 def test_every_usage_names_options_that_there_are(tiny: Callable[..., Task]) -> None:
     traits = traits_of(tiny())
     for name, kind in SELECTORS.items():
-        text = kind.usage.replace("SELECTOR", "weighted").replace("METRIC=LOW..HIGH/PARTS,...", "size=0..1/2")
+        text = kind.usage.replace("METRIC=LOW..HIGH/PARTS,...", "size=0..1/2")
         for option in filter(None, text.split(",")):
             open_selector(f"{name}:{option.replace('=N', '=2').partition('|')[0]}", traits)
+
+
+@pytest.mark.parametrize(
+    ("text", "used"),
+    [
+        ("tournament:size=2,latest=3", "Weighted"),
+        ("islands:of=pareto,count=2", "Islands"),
+        ("elitist:graft=yes", "Elitist"),
+    ],
+)
+def test_a_removed_selector_or_option_is_reported_and_replaced(
+    caplog: pytest.LogCaptureFixture, text: str, used: str
+) -> None:
+    assert type(open_selector(text)).__name__ == used
+    assert len(caplog.records) == 1
 
 
 @pytest.mark.slow

@@ -7,18 +7,16 @@ import random
 import pytest
 
 from evogit.selection import Selector
-from evogit.selection.cells import Axis
-from evogit.selection.map_elites import MapElites
+from evogit.selection.map_elites import Axis, MapElites
 from evogit.selection.pareto import Pareto
 from evogit.selection.registry import open_selector
-from evogit.selection.tournament import Tournament
 from evogit.selection.weighted import Weighted
 
 from .born import Born
 
 pytestmark = pytest.mark.slow
 
-KINDS = ["weighted", "tournament", "tournament:latest=9", "pareto:over=cases", "pareto:over=metrics", "grid"]
+KINDS = ["weighted", "islands:count=1", "pareto:over=cases", "pareto:over=metrics", "grid"]
 
 
 def other(history, commit):  # type: ignore[no-untyped-def]
@@ -120,17 +118,6 @@ def test_weighted_knows_what_to_do_with_equal_and_with_huge_values(values: tuple
     assert max(shares, key=shares.__getitem__) == (
         len(values) - 1 if len(set(values)) > 1 else max(shares, key=shares.get)
     )
-
-
-def test_a_tournament_prefers_the_fit_more_the_larger_it_is() -> None:
-    born = star(*range(10))
-    of_two, of_eight = born.shares(Tournament(size=2)), born.shares(Tournament(size=8))
-    assert of_two[9] == pytest.approx(1 - 0.9**2, abs=0.05)
-    assert of_eight[9] == pytest.approx(1 - 0.9**8, abs=0.05)
-
-
-def test_a_tournament_of_the_latest_leaves_out_who_is_old() -> None:
-    assert star(9.0, 8.0, 1.0, 2.0).shares(Tournament(size=99, latest=2)).keys() == {3}
 
 
 def test_over_cases_each_case_is_led_by_its_best_and_of_equals_by_the_fittest() -> None:

@@ -13,8 +13,8 @@ from evogit.agents.mutation.mix import Mix
 from evogit.agents.mutation.mutator import mutate
 from evogit.repository import Repository
 from evogit.selection.elitist import DEFAULT, Elitist
-from evogit.selection.tuning_steps import Tuning
-from evogit.source.constants import Constant, named
+from evogit.selection.number_steps import NumberSteps
+from evogit.source.numbers import Constant, numbers_of
 
 from .grown import FLAT, Grown
 
@@ -36,7 +36,7 @@ def grown(repository: Repository) -> Grown:
 
 
 def steps(grown: Grown, parent: int = 0) -> dict[Constant, float]:
-    return dict(Tuning(grown.anatomy).steps(grown.history, grown.ids[parent]))
+    return dict(NumberSteps(grown.repository).steps(grown.history, grown.ids[parent]))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_what_else_changed_teaches_nothing_and_other_code_only_what_its_own_does
 
 def test_the_tuned_seed_is_the_fittest_of_those_that_differ_in_named_numbers_alone(grown: Grown) -> None:
     def tuned() -> int:
-        return grown.ids.index(Tuning(grown.anatomy).tuned(grown.history, grown.ids[0]))
+        return grown.ids.index(NumberSteps(grown.repository).tuned(grown.history, grown.ids[0]))
 
     grown.grow(module(a=0.75, end=" ** 2"), {"x": 9.0, "y": 0.0}, 0)
     grown.grow({"notes.txt": b"+\n"}, {"x": 9.0, "y": 0.0}, 0)
@@ -92,7 +92,7 @@ def test_some_children_are_the_tuned_seeds_or_where_that_is_the_best_the_seeds(g
     tuned = grown.grow(module(b=0.75), {"x": 5.0 if is_best else 1.0, "y": 0.0}, 0)
     grown.adopt("a1", grown.grow(module(end=" ** 2"), {"x": 3.0, "y": 0.0}, 0))
     expected, other = (0, tuned) if is_best else (tuned, 0)
-    selector, rng = Elitist(anatomy=grown.anatomy), random.Random(1)
+    selector, rng = Elitist(numbers=NumberSteps(grown.repository)), random.Random(1)
     moves = [selector.next_move(grown.history, "a1", rng) for _ in range(300)]
     parents = [move.parents[0] for move in moves if move.operator == "mutation"]
     assert all(move.tuning for move in moves if move.operator == "mutation")
@@ -104,7 +104,7 @@ def test_some_children_are_the_tuned_seeds_or_where_that_is_the_best_the_seeds(g
 @given(st.randoms(use_true_random=False))
 def test_what_is_learned_is_a_function_of_the_history(repository: Repository, rng: random.Random) -> None:
     grown = Grown(repository, seed=module())  # type: ignore[arg-type]
-    followed = Tuning(grown.anatomy)
+    followed = NumberSteps(grown.repository)
     for number in range(12):
         parent, values = rng.randrange(number + 1), [rng.choice((0.25, 0.5, 1.0)) for _ in range(2)]
         cases = rng.choice([None, {"x": rng.choice((0.0, 1.0)), "y": 0.0}])
@@ -112,7 +112,7 @@ def test_what_is_learned_is_a_function_of_the_history(repository: Repository, rn
         if rng.random() < 0.2:
             grown.decide("prune", rng.randrange(1, number + 2))
         at = grown.ids[rng.randrange(number + 2)]
-        new = Tuning(grown.anatomy)
+        new = NumberSteps(grown.repository)
         assert followed.steps(grown.history, at) == new.steps(grown.history, at)
         assert followed.tuned(grown.history, grown.ids[0]) == new.tuned(grown.history, grown.ids[0])
 
@@ -120,11 +120,11 @@ def test_what_is_learned_is_a_function_of_the_history(repository: Repository, rn
 def climbed(grown: Grown, *, learning: bool, seed: int) -> float:
     """How far from its optimum a bowl of two numbers, one of which is a hundred times as steep, is after 80 steps."""
     files: FileContents = module()  # type: ignore[assignment]
-    tuning, best, lost = Tuning(grown.anatomy), 0, -1e9
+    tuning, best, lost = NumberSteps(grown.repository), 0, -1e9
     for number in range(80):
         known = tuning.steps(grown.history, grown.ids[best]) if learning else {}
         found = {**files, **mutate(files, {}, 1000 * seed + number, Mix(steps=known)).changes}
-        numbers = named("m.py", found["m.py"] or b"").numbers
+        numbers = numbers_of("m.py", found["m.py"] or b"").numbers
         if set(numbers) != {A, B}:
             continue
         value = -((numbers[A].value - 9.0) ** 2) - 100 * (numbers[B].value + 0.3) ** 2

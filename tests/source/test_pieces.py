@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evogit.source import MAX_SOURCE_BYTES
 from evogit.source.definitions import LINE, statements, syntax
-from evogit.source.pieces import WHOLE, differing, exchanged, split, versions
+from evogit.source.pieces import WHOLE, split
 
 SAMPLE = b"""\
 # about it
@@ -103,7 +103,6 @@ def test_a_module_goes_by_its_names_with_what_stands_above_them() -> None:
 )
 def test_what_is_no_module_that_can_be_parsed_is_one_piece(path: str, content: bytes) -> None:
     assert list(split(path, content)) == [WHOLE]
-    assert exchanged(path, b"# other\n", content, {WHOLE}) == content
 
 
 @pytest.mark.slow
@@ -118,31 +117,8 @@ def test_pieces_join_to_the_file(lines: list[tuple[str, str]], rest: bytes, path
     content = "".join(line + end for line, end in lines).encode() + rest
     found = split(path, content)
     assert "".join(found.values()).encode(errors="surrogateescape") == content
-    assert exchanged(path, content, content, found) == content
     if path != "c":
         assert [text.count("\n") for text in found.values()] == whole_parse(content)
-    assert not differing(versions(path, content), versions(path, content))
-
-
-@pytest.mark.slow
-@settings(max_examples=50, deadline=None)
-@given(
-    st.lists(st.integers(0, 3), min_size=4, max_size=4), st.sets(st.sampled_from("ABCD")), st.sampled_from(["\n", ""])
-)
-def test_exactly_the_named_pieces_are_exchanged(values: list[int], names: set[str], end: str) -> None:
-    def module(numbers: list[int]) -> bytes:
-        pairs = zip("ABCD", numbers, strict=True)
-        return ("\r\n\r\n".join(f"# {name}\r\n{name} = ({number},\r\n  0)" for name, number in pairs) + end).encode()
-
-    mine, other = [9, 8, 7, 6], values
-    mixed = [theirs if name in names else own for name, own, theirs in zip("ABCD", mine, other, strict=True)]
-    assert exchanged("a.py", module(mine), module(other), names) == module(mixed)
-    assert differing(versions("a.py", module(mine)), versions("a.py", module(mixed))) == names
-
-
-@pytest.mark.parametrize("after", [b"B = 1\nA = 1\n", b"A = 1\n", b"A = 1\nB = 1\nC = 1\n", b"A = \n", b""])
-def test_files_with_other_pieces_differ_as_a_whole(after: bytes) -> None:
-    assert differing(versions("a.py", b"A = 1\nB = 1\n"), versions("a.py", after)) == {WHOLE}
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from evogit.agents import OperatorCredit
-from evogit.source.constants import Constant
+from evogit.source.numbers import Constant
 
 PRIOR = 20.0
 """Tries that what is usual weighs as much as: a way that was tried this often counts half by its own success."""

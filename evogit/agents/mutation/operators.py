@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from evogit.agents.mutation.mix import Mix
 from evogit.source import Block, Definition, Kind, Site, Source
-from evogit.source.number_changes import rounded
+from evogit.source.numbers import rounded
 from evogit.source.value_kinds import fits, is_number
 from evogit.text import TITLE_LENGTH, one_line
 

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 
 from evogit.agents import FileContents, Proposal
 from evogit.agents.mutation.operators import Edit, apply, titled
-from evogit.source.constants import Constant, Number, named
 from evogit.source.marks import may_change
-from evogit.source.number_changes import rounded
+from evogit.source.numbers import Constant, Number, numbers_of, rounded
 from evogit.text import TITLE_LENGTH, one_line
 
 ONE, SEVERAL = "tune_number", "tune_numbers"
@@ -30,7 +29,7 @@ def numbers(files: FileContents) -> Mapping[Constant, Number]:
     return {
         constant: number
         for path in sorted(files)
-        for constant, number in named(path, files[path]).numbers.items()
+        for constant, number in numbers_of(path, files[path]).named.items()
         if may_change(files[path], number[0], number[1])
     }
 

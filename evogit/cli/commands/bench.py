@@ -41,7 +41,7 @@ from evogit.config.user_settings import load_user_settings
 from evogit.core import NotFoundError, UsageError
 from evogit.history import History
 from evogit.review import EarlierStarts
-from evogit.selection.descriptors import traits_of
+from evogit.selection.map_elites import traits_of
 from evogit.selection.registry import open_selector
 
 ALL = ",".join([DEFAULT, *(method.name for method in CONTROLS)])

@@ -108,7 +108,7 @@ def _check_all(terminal: Terminal, repo: str | None, sandbox: str) -> None:
     _announce_image(terminal, sandbox)
     found = [Finding("ok", "Python", f"{sys.version.split()[0]}, {sys.executable}"), _git()]
     found += [Finding("ok" if well else "fail", what, said) for what, well, said in self_check(sandbox)]
-    found += [_languages(), _space(Path(repo or ".")), *_repository(repo)]
+    found += [_space(Path(repo or ".")), *_repository(repo)]
     lines = table(((Text(f.level, STYLES[f.level]), f.what, escape(f.said)) for f in found), "lll")
     _report(terminal, found, lines)
 
@@ -144,15 +144,6 @@ def _git() -> Finding:
     if version is None or (int(version[1]), int(version[2])) < OLDEST_GIT:
         return Finding("fail", "Git", f"{said}: merges need 2.38 or newer; upgrade git")
     return Finding("ok", "Git", said)
-
-
-def _languages() -> Finding:
-    from evogit.source import languages
-
-    if not languages.is_installed():
-        return Finding("ok", "languages", f"merges read Python only; {languages.EXTRA} adds other languages")
-    number = len(set(languages.GRAMMARS.values()))
-    return Finding("ok", "languages", f"merges read Python and {number} other languages")
 
 
 def _space(path: Path) -> Finding:

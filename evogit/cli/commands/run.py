@@ -41,7 +41,7 @@ from evogit.llm.script import SCRIPT
 from evogit.repository import Repository
 from evogit.review import EarlierStarts, status_record
 from evogit.review.removing import remains, remove
-from evogit.selection.objectives import OVER_METRICS
+from evogit.selection.pareto import OVER_METRICS
 from evogit.trust import Trust
 
 

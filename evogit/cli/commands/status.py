@@ -210,7 +210,8 @@ def run_table(runs: Sequence[RunOverview], *, folders: bool) -> list[Text]:
         score = "-" if best is None else number(best, places(history))
         numbers = [f"{history.counts.evaluated:,}", score, f"{age(time.time() - run.since)} ago"]
         name, folder = Text(first_line(history.run), "bold"), Text(escape(str(run.path)), "dim")
-        rows.append([name, _run_state(run), *numbers, folder][:columns])
+        row: list[Text | str] = [name, _run_state(run), *numbers, folder]
+        rows.append(row[:columns])
     return table(rows, "llrrrl"[:columns], heads[:columns])
 
 

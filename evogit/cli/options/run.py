@@ -30,7 +30,7 @@ from evogit.repository import Repository
 from evogit.repository.remote import Exchanged
 from evogit.review import EarlierStarts
 from evogit.review.forking import Fork, make, plan
-from evogit.selection.descriptors import traits_of
+from evogit.selection.map_elites import traits_of
 from evogit.selection.registry import open_selector, overview
 
 
