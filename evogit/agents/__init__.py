@@ -19,10 +19,7 @@ FileContents = Mapping[str, bytes]  # path relative to the root of the tree, wit
 
 
 class NoUsableChangeError(EvoGitError):
-    """The agent has nothing to propose this time; the message is the reason that is journalled.
-
-    `evidence` is what shows how it came to that, such as prompt and reply: file name -> content.
-    """
+    """There is nothing to propose; the message is journalled, `evidence` (file name -> content) shows why."""
 
     def __init__(self, reason: str, evidence: FileContents | None = None) -> None:
         super().__init__(reason)
@@ -115,10 +112,7 @@ class Background(Struct, frozen=True, kw_only=True):
 
 
 class Workshop(Protocol):
-    """Where an agent tries what it is about to propose: drafts, which are checked as the proposal itself is.
-
-    `evaluations` are those that are left for this move, `runs` says whether commands can be run.
-    """
+    """Where an agent tries drafts, checked as proposals; `evaluations` are left, `runs`: commands can be run."""
 
     @property
     def evaluations(self) -> int:

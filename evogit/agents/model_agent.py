@@ -119,11 +119,9 @@ def choose(models: Sequence[str], merits: Callable[[], Mapping[str, ModelCredit]
 
 
 def worth(kinds: Sequence[str], merits: Mapping[str, ModelCredit]) -> dict[str, float]:
-    """Up to what each kind of agents gains for what its moves cost, 1 for the one that gains most.
+    """Return what each kind gains at most for its cost, (gain + doubt) / cost, as a share of the largest; unknown: 1.
 
-    That is (gain + doubt) / cost with the bound from above: kinds differ in cost by more than models do, a session of a
-    coder from an editor's question by a factor of 20, so that cost is no weight beside but what gain is a share of.
-    What is unknown is worth 1.
+    Cost divides, as a coder's session costs 20 times an editor's question.
     """
     known = scores([kind for kind in kinds if kind in merits], merits)
     costs = _costs({kind: merits[kind] for kind in known})

@@ -30,11 +30,7 @@ _PATHS = re.compile(rf"(?:.*/)?(?:{FILES}|\.(?:{FOLDERS})(?:/.*)?|{_GITHUB})", r
 
 
 def instructs(path: str) -> bool:
-    """Whether a coding program may take what is at the path for its instructions, settings or plugins.
-
-    In any folder, since programs read those of the folder in which they work, and in any spelling that some file system
-    takes for the same.
-    """
+    """Whether a program may take the path for its instructions, settings or plugins, in any folder and spelling."""
     return bool(_PATHS.fullmatch("/".join(map(folded_name, path.split("/")))))
 
 

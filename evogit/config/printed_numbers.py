@@ -94,10 +94,7 @@ def read_of_object(text: str) -> dict[str, str]:
 
 
 def read_of_time(text: str) -> dict[str, str]:
-    """Return how the time, or the rate, that a source prints with its unit can be read: metric -> how; empty for none.
-
-    Of several the one that is called total, mean or median; no part of a run if there is another one; else the last.
-    """
+    """Return metric -> how to read the time or rate printed with a unit: a total, mean or median, else the last."""
     best, read = 2 * NEUTRAL, dict[str, str]()
     for line in filter(PRINTED.search, text.split("\n")):
         holes = list(re.finditer(HOLE, line))

@@ -32,10 +32,7 @@ Total = Literal["dollars", "tokens", "proposals", "evaluations"]  # limits on th
 
 
 class AgentSpec(Struct, frozen=True):
-    """Agents of one kind, as `--agent KIND[@MODEL][:N]` names them; `model` is empty for kinds that ask none.
-
-    The kind may be a person's own class, `FILE.py:Name`. Several models, joined by commas, take turns as they earn it.
-    """
+    """Agents of one kind or own class `FILE.py:Name`; several models, joined by commas, take turns as they earn."""
 
     kind: str
     model: str = ""

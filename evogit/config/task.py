@@ -277,11 +277,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
 
 
 def _files(task: Path, root: Path) -> Iterator[tuple[str, tuple[bytes, int]]]:
-    """Yield path -> content and Git mode of the files of a folder of a task's.
-
-    Raises ConfigError: a link leads out of the folder or to a hidden file, the folder is a link itself, or a file is
-    not a regular one.
-    """
+    """Yield path -> content and Git mode of a folder. Raises ConfigError: it has links out, or what is no file."""
     if not root.is_dir():
         return
     if root.is_relative_to(task) and root.resolve() != task.resolve() / root.relative_to(task):

@@ -171,12 +171,10 @@ class Account(Protocol):
         ...
 
     async def reserve(self, model: Model, worst: TokenUsage) -> Reservation:
-        """Set aside what an attempt may cost at most, before it is sent; give it back with `charge`.
+        """Set aside what an attempt costs at most, before it is sent; `charge` gives it back.
 
-        Its reply may have fewer tokens than `worst` says: as many as what is left pays for. Waits for attempts in
-        flight where what they do not use pays for more.
-
-        Raises RunEndsError, SpendingLimitError: as `check`, and where what is left does not pay for a useful reply.
+        The reply may get fewer tokens than `worst` has, as many as are paid for, after a wait for attempts in flight.
+        Raises RunEndsError, SpendingLimitError: as `check`, or what is left pays for no useful reply.
         """
         ...
 
@@ -207,11 +205,10 @@ class Model(Protocol):
     context: int
 
     async def ask(self, question: Question, account: Account) -> str:
-        """The text of the reply.
+        """Return the text of the reply.
 
-        Raises CredentialError: no call can succeed; ModelError: no usable reply came, whatever was tried;
-        RefusingModelError: the endpoint refuses all questions; RunEndsError: the run ends before another attempt;
-        SpendingLimitError: the account allows no attempt; UnknownModelError: no call can succeed.
+        Raises ModelError: none came, whatever was tried; RunEndsError, SpendingLimitError: no attempt is allowed;
+        CredentialError, RefusingModelError, UnknownModelError: no call can succeed.
         """
         ...
 

@@ -58,12 +58,10 @@ class OpenModels:
         return tuple(self._secrets)
 
     def get(self, name: str, *, optional_in_recording: bool = False) -> Model:
-        """The model that a name stands for: `script:FILE`, one of the settings, else what an endpoint calls so.
+        """Return the model of a name: `script:FILE`, one of the settings, else what an endpoint calls so.
 
-        With `optional_in_recording` others may be asked in its stead, so that a recording need not have it.
-
-        Raises CredentialError: its key cannot be had; the message says where it was looked for; UsageError: there is
-        no name, or the script or recording is unusable.
+        With `optional_in_recording` a recording need not have it. Raises CredentialError: there is no key;
+        UsageError: there is no name, or the script or recording is unusable.
         """
         if not name:
             raise UsageError("expected a model; name one with --model NAME or --agent KIND@NAME, or in your settings")

@@ -37,11 +37,7 @@ LONGEST_QUOTE = 200  # characters of an endpoint's own words that go into a mess
 
 
 class LostAttemptError(ModelError):
-    """One attempt brought no usable reply.
-
-    `usage` is what it cost, `again` whether another one may help, `wait` the seconds that the endpoint asks to wait,
-    `fault` what is known of who is to blame.
-    """
+    """An attempt without a usable reply at the cost of `usage`; `again` if another may help, after `wait` seconds."""
 
     def __init__(
         self, reason: str, usage: TokenUsage, *, again: bool, wait: float | None = None, fault: Fault = "reply"

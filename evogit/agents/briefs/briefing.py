@@ -106,11 +106,9 @@ def write(
     how: str = "tools.md",
     code: bool = True,
 ) -> Written:
-    """Write the brief for a model that may be asked so many tokens at a time.
+    """Write the brief for a model that may be asked `context` tokens at a time.
 
-    A model that has `tools`, values of the template `how`, is told that in place of how to answer. `code`: whether the
-    code is included, which a model that can read files does not need.
-
+    With `tools`, values of the template `how`, that replaces how to answer; without `code` no code is shown.
     Raises ConfigError: a template of the task is wrong.
     """
     tokens = min(int(context * (1 - REPLY_SHARE)), BUDGET)

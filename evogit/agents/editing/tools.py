@@ -71,12 +71,9 @@ class ToolSession:
         self.draft = Draft(self.brief.files, self.background.refusal)
 
     async def answer(self, asked: ToolCalls, deadline: float) -> ToolResults:
-        """Do what a reply asks for, call by call, as far as edits before it can be carried out.
+        """Do what a reply asks for, call by call; after the `deadline` (of `time.monotonic`) nothing is run.
 
-        After the `deadline` (of `time.monotonic`) nothing is run or evaluated.
-
-        Raises EvoGitError: the sandbox or the evaluator itself fails; RunEndsError: the run ends before a command or
-        an evaluation; SpendingLimitError: nothing more may be asked, so that results would not be read.
+        Raises EvoGitError: the sandbox or evaluator fails; RunEndsError, SpendingLimitError: results would not be read.
         """
         self.title = asked.title or self.title
         parts, done, measured = list[str](), 0, False

@@ -51,10 +51,9 @@ class ProgramBounds(Struct, frozen=True, kw_only=True):
 
 
 class ProgramAgent(Agent):
-    """Runs a program of a person's own choice, on one of several models; `trials` are its evaluations.
+    """Runs a program on one of several models; without a gateway it has a login and a network of its own.
 
-    `kind` is what the program is called. Without a gateway it has a login and a network of its own. Agents that share
-    `reading` have their folders read one after the other: all that a program wrote is in our memory then.
+    Agents that share `reading` have folders read one after the other: all that was written is in memory then.
     """
 
     def __init__(

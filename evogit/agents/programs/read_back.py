@@ -74,13 +74,9 @@ class Returned(Struct, frozen=True, kw_only=True):
 
 
 def read_back(found: Iterable[Member], brief: Brief, background: Background, junk: Sequence[str]) -> Returned:
-    """Return what a program changed of the files of the brief's parent, which may be nothing; for a thread.
+    """Return what a program changed of the parent's files, without `junk` (patterns of a `.gitignore`); in a thread.
 
-    `found` is what is in the workspace, as a stranger may say; `junk` are patterns, as in a `.gitignore`, of what is
-    never a change, be it in the parent or not.
-
-    Raises NoUsableChangeError: nothing of the parent is where it was, or too much was changed; RepositoryError: git
-    fails.
+    Raises NoUsableChangeError: the parent's files are gone, or too many changed; RepositoryError: git fails.
     """
     folder = _Folder(brief, background)
     folder.take(found)

@@ -102,11 +102,9 @@ class GatewaySession:
 
     @contextlib.asynccontextmanager
     async def listen(self, folder: Path, *, mode: int = 0o600) -> AsyncIterator[Path]:
-        """Serve on a socket in a folder, made for this user alone if it is not there; all calls end with the block.
+        """Serve on a socket in a folder made for this user alone; all calls end with the block.
 
-        A container whose user is another one needs `mode` 0o666, and a folder of its own inside one that no one else
-        can enter.
-
+        For a container's other user `mode` is 0o666, in a folder inside one that no one else can enter.
         Raises UsageError: the path is too long, or taken.
         """
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

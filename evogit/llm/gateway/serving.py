@@ -83,10 +83,9 @@ class Caller:
         self.begun = False
 
     async def request(self) -> Request | None:
-        """The next request, None when there will be none.
+        """Return the next request, None after the last.
 
-        Raises ConnectionError: the client is gone; RejectedError: it is too long, too slow, encoded, or no HTTP;
-        answer, then `close`.
+        Raises ConnectionError: the client is gone; RejectedError: it is refused; answer, then `close`.
         """
         if self._http.our_state is not h11.IDLE:
             if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
