@@ -61,7 +61,7 @@ def test_a_panel_is_agreed_to_paid_and_prefers_shorter_programs(
     command = ("run", "short", "--evaluations", "10", "--agents", "2")
     asked = cli(*command, **place)
     assert (asked.code, server.requests) == (4, [])
-    for words in ("honest at http", "babbler at http", "3 calls for each", "--yes"):
+    for words in ("honest at http", "babbler at http", "4 calls for each", "--yes"):
         assert words in asked.err
     done = cli(*command, "--dollars", "4", "--yes", "--json", **place)
     assert (done.code, done.json["stopped_because"]) == (0, "evaluations"), done.err
