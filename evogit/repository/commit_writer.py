@@ -26,10 +26,7 @@ class CommitWriter:
         self._files = loose_objects(common / "objects", sync=syncs in repo.config and repo.config.get_bool(syncs))
 
     def write(self, what: str, who: pygit2.Signature, message: str, tree: str, parents: Sequence[str]) -> str:
-        """The id of a commit that `who` wrote at the moment of the signature, in UTC; `what` it is, for people.
-
-        Raises RepositoryError: it cannot be written, or its tree or a parent is not there.
-        """
+        """The id of a commit by `who`. Raises RepositoryError: it cannot be written, or lacks its tree or a parent."""
         return str(written(what, self._repo, partial(self._write, who, message, tree, parents)))
 
     def _write(self, who: pygit2.Signature, message: str, tree: str, parents: Sequence[str]) -> pygit2.Oid:
@@ -54,10 +51,7 @@ def raw_commit(who: str, message: str, tree: str, parents: Sequence[str]) -> byt
 
 
 def notes_tree(trees: Trees, base: str | None, notes: Mapping[str, str]) -> str:
-    """The tree of notes (commit id -> text) in Git's layout with one level of folders, changed from `base`.
-
-    Only notes whose text differs from the one in `base` are written, so growing by one costs about one.
-    """
+    """The tree of notes (commit id -> text) with one level of folders; what `base` has is not written again."""
     known = {entry.path: entry.blob for entry in trees.entries(base)} if base else {}
     fresh: dict[str, bytes | None] = {}
     for commit, text in notes.items():

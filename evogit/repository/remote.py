@@ -84,10 +84,7 @@ class Remote:
         keyed: Callable[[], bool],
         secrets: Callable[[], SeedSecrets | None],
     ) -> None:
-        """`keyed` tells whether the run's key is here and the user's.
-
-        `secrets` is asked before the first push, which would publish them with the seed.
-        """
+        """`keyed`: whether the run's key is here and the user's; `secrets` is asked before the first push."""
         self._repo = repo
         self._common = common
         self._where = common, Path(repo.workdir or common)
@@ -121,12 +118,9 @@ class Remote:
     ) -> Exchanged:
         """Fetch what other hosts pushed and push what this one wrote; each may take so many seconds.
 
-        `known` is asked, once all is fetched, for what tells the candidates of the run. Whoever else exchanges here
-        at this moment is waited for where somebody `asks`, and trusted to do it where not.
-
-        Raises:
-            RemoteError: the server was not reached or refused something; what was fetched before is taken in.
-            RepositoryError: what came cannot be written.
+        `known` is asked, once all is fetched, for what tells the candidates of the run. Whoever else exchanges here is
+        waited for if somebody `asks`. Raises RemoteError: no server, or a refusal; RepositoryError: what came cannot be
+        written.
         """
         with self._alone(wait=asks) as alone, named_errors(f"what {self.shown} has"):
             if not alone:
@@ -170,11 +164,7 @@ class Remote:
         return came, notes
 
     def strangers(self, known: Container[str]) -> Iterator[Stranger]:
-        """Yield each journal that nobody vouches for: without the run's seal, or a signature.
-
-        Journals that end with one of the `known` entries are left out. Which signatures are asked for is known after
-        an exchange.
-        """
+        """Yield, after an exchange, each journal without a seal or signature that counts; not those `known`."""
         for host, tips in (each for staged in self._fetched() for each in staged.items()):
             tip = tips.get("journal")
             if tip is None or tip in known or host == self._host or not HOST.fullmatch(host):
