@@ -87,10 +87,7 @@ class Contribution:
 
 
 def contributions(history: History) -> dict[str, list[Record]]:
-    """All agents in the order of their names, and models and operators, those that brought most first.
-
-    An agent that was of several kinds, one after the other, is told once for each.
-    """
+    """All agents by name and by what they were then; models and operators, the most telling first."""
     past = history.past_kinds()
     done = _by_deed(history, past)
     found = _grouped(done, lambda deed: [(deed.agent, deed.kind)], _by_agent(history, past))

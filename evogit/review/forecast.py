@@ -22,10 +22,7 @@ FEWEST = 5
 
 
 class Forecast(Struct, frozen=True, kw_only=True):
-    """The limit that a run reaches first, in how many seconds, and the dollars that it will have cost by then.
-
-    These are None where no model was paid, or no price is known.
-    """
+    """The limit that a run reaches first, in how many seconds, and its dollars by then; None if unknown."""
 
     limit: str
     seconds: float

@@ -27,10 +27,7 @@ REASONS = 5
 
 
 def report_record(repository: Repository, history: History) -> Record:
-    """Everything of `evogit status --json`, and what a person wants to know afterwards.
-
-    Raises NotFoundError: the run has not started.
-    """
+    """Everything of `status --json`, and what one asks afterwards. Raises NotFoundError: it has not started."""
     began, latest = history.span
     return {
         **status_record(repository, history),

@@ -34,10 +34,7 @@ class RescorePlan(Struct, frozen=True):
 
 
 def plan(context: RunContext) -> RescorePlan | None:
-    """What there is to do, None when nothing changed that candidates are evaluated by.
-
-    Raises RefusedError: an engine is at work, or the seed is another one, of which no candidate descends.
-    """
+    """What there is to do; None: nothing. Raises RefusedError: an engine works, or the seed is another one."""
     history = context.history
     if history.seed is None:
         raise RefusedError(f"the run {history.run} has no seed yet; begin it with `evogit run`")

@@ -73,10 +73,7 @@ def course(run: str, entries: Iterable[Entry]) -> Iterator[TimelinePoint]:
 
 
 def reached(repository: Repository, history: History, value: float) -> Record | None:
-    """When the best was as good as `value` first, and what that took; None while it never was.
-
-    Raises RefusedError: the run ranks by verdicts on pairs.
-    """
+    """When the best was as good as `value` first; None: never. Raises RefusedError: pairs rank."""
     if history.strengths is not None:
         raise RefusedError("this run ranks by verdicts on pairs: strengths of now say nothing of what was known then")
     metric = history.metric
@@ -90,10 +87,7 @@ def reached(repository: Repository, history: History, value: float) -> Record | 
 
 
 def table(repository: Repository, history: History, chosen: set[str]) -> Iterator[list[object]]:
-    """A head and a row for each of the chosen candidates, those that were evaluated first in the order of that.
-
-    Metrics and cases have columns of their own, `metric:NAME` and `case:NAME` (the primary metric).
-    """
+    """A head and a row for each chosen candidate, with columns `metric:NAME` and `case:NAME`, too."""
     moments = {each.candidate: each for each in course(history.run, entries_of(repository, history.run))}
     order = sorted(
         (each for each in history.phylogeny if each.commit in chosen),

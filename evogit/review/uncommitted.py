@@ -77,10 +77,7 @@ async def read_work(repository: Repository, task: Task, seed: str, folder: Path)
 async def judge_work(
     repository: Repository, task: Task, seed: str, work: Work, *, split: str, provider: str, drawing: Inputs
 ) -> tuple[Evaluation, Evidence]:
-    """Evaluate the tree as a candidate bred from the tree `seed`.
-
-    Raises EvoGitError: when the evaluator or the sandbox cannot be used at all.
-    """
+    """Evaluate the tree as bred from the tree `seed`. Raises EvoGitError: the sandbox cannot be used."""
     files = await candidate_files(repository, task, seed, work.tree)
     async with Evaluator(task, provider=provider, jobs=1, drawing=drawing) as evaluator:
         return await evaluator.evaluate(work.tree, files, split=split)
