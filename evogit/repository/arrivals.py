@@ -112,7 +112,13 @@ class Arrivals:
         if news is None:
             self._fruitless.add((host, tip, here))
             return None  # an older state, or another journal of that name: ours stays
-        proposals = [event for event in self._events(news) if isinstance(event, Proposed)]
+        proposals = list[Proposed]()
+        for commit in news:
+            found = read_commit(self.repo, commit)
+            if not isinstance(found, str):
+                when = found.commit_time
+                event = journal_records.entry(commit, committer_of(found), when, message_of(found)).event
+                proposals += [event] if isinstance(event, Proposed) else []
         for each in proposals:
             if each.candidate not in self.repo:
                 raise RepositoryError(f"its candidate {each.candidate[:7]} did not come with it")
@@ -134,13 +140,6 @@ class Arrivals:
         if signed == here:
             raise RepositoryError("what it wrote since its last signature is not signed")
         return {**tips, "journal": signed}
-
-    def _events(self, commits: Sequence[str]) -> Iterator[object]:
-        for commit in commits:
-            found = read_commit(self.repo, commit)
-            if not isinstance(found, str):
-                when = found.commit_time
-                yield journal_records.entry(commit, committer_of(found), when, message_of(found)).event
 
     def _moves(self, host: str, tips: Mapping[str, str], wanted: set[str]) -> Iterator[tuple[str, str, str | None]]:
         """Yield the moves of all refs of a host but its journal, whose new candidates are `wanted`.

@@ -27,14 +27,15 @@ class CommitWriter:
 
     def write(self, what: str, who: pygit2.Signature, message: str, tree: str, parents: Sequence[str]) -> str:
         """The id of a commit by `who`. Raises RepositoryError: it cannot be written, or lacks its tree or a parent."""
-        return str(written(what, self._repo, partial(self._write, who, message, tree, parents)))
 
-    def _write(self, who: pygit2.Signature, message: str, tree: str, parents: Sequence[str]) -> pygit2.Oid:
-        for each in (tree, *parents):
-            if each not in self._repo:
-                raise pygit2.GitError(f"the object {each} is gone")
-        text = raw_commit(f"{who.name} <{who.email}> {who.time} +0000", message, tree, parents)
-        return self._files.write(pygit2.enums.ObjectType.COMMIT, text)
+        def write() -> pygit2.Oid:
+            for each in (tree, *parents):
+                if each not in self._repo:
+                    raise pygit2.GitError(f"the object {each} is gone")
+            text = raw_commit(f"{who.name} <{who.email}> {who.time} +0000", message, tree, parents)
+            return self._files.write(pygit2.enums.ObjectType.COMMIT, text)
+
+        return str(written(what, self._repo, write))
 
 
 def loose_objects(folder: Path, *, sync: bool = False) -> pygit2.Odb:

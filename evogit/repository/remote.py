@@ -128,7 +128,11 @@ class Remote:
             try:
                 lost = await self._fetch(seconds, asks=asks)
                 await self._signatures.check(self._to_check())
-                came, notes = self._take_in(known())
+                came, notes, is_known = 0, list[str](), known()
+                for staged in self._fetched():
+                    entries, left = self._arrivals.take(staged, is_known)
+                    came += entries
+                    notes += left
                 if (more := len(notes) - MAX_NOTES) > 0:
                     notes[MAX_NOTES:] = [f"and {more:,} more that were left as they were"]
                 if self._signatures.signs and not self._keyed():
@@ -154,14 +158,6 @@ class Remote:
         if done.code and BLOCKED not in done.stderr:
             raise RemoteError(f"fetching from {self.shown}: {why(done.stderr)}")
         return [f"fetched all but some of {self.shown}: {why(done.stderr)}"] if done.code else []
-
-    def _take_in(self, known: Callable[[str], bool]) -> tuple[int, list[str]]:
-        came, notes = 0, list[str]()
-        for staged in self._fetched():
-            entries, told = self._arrivals.take(staged, known)
-            came += entries
-            notes += told
-        return came, notes
 
     def strangers(self, known: Container[str]) -> Iterator[Stranger]:
         """Yield, after an exchange, each journal without a seal or signature that counts; not those `known`."""
@@ -261,7 +257,12 @@ class Remote:
         moves = [(kind, tip) for kind, tip in tips.items() if tip and tip != self._there(prefix, kind)]
         if not moves:
             return 0
-        self._check_ours(prefix)
+        there, here = self._there(prefix, "journal"), self._ours("journal")
+        if there and here and chain(self._repo, here, there) is None:
+            raise RemoteError(
+                f"{self.shown} has another journal of the host {self._host}: this clone is a copy of one that pushes, "
+                "too, or somebody wrote there; make a clone of its own by `git clone`, with the run's key"
+            )
         options = ("--porcelain", "--no-verify", "--no-follow-tags")
         leases = [lease for kind, _ in moves for lease in self._lease(prefix, kind)]
         specs = [f"{tip}:{prefix}{self._run}/{kind}/{self._host}" for kind, tip in moves]
@@ -275,15 +276,6 @@ class Remote:
         for kind, tip in moves:
             refs.move(self._repo, self._common, f"{self._stage(prefix)}{kind}/{self._host}", tip)
         return len(moves)
-
-    def _check_ours(self, prefix: str) -> None:
-        """Refuse to write where another clone does."""
-        there, here = self._there(prefix, "journal"), self._ours("journal")
-        if there and here and chain(self._repo, here, there) is None:
-            raise RemoteError(
-                f"{self.shown} has another journal of the host {self._host}: this clone is a copy of one that pushes, "
-                "too, or somebody wrote there; make a clone of its own by `git clone`, with the run's key"
-            )
 
     def _lease(self, prefix: str, kind: str) -> list[str]:
         """What lets our own `keep`, thinned since, take the place of exactly the one that we pushed before."""
