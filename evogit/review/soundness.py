@@ -166,7 +166,10 @@ class _Looking:
             if tree in thinned:
                 known += bool(lack)
                 continue
-            name = f"the evidence {tree[:NAMED]} {_about(entries)}"
+            event = entries[0].event
+            of = getattr(event, "candidate", "")[:NAMED] or getattr(event, "a", "")[:NAMED] or f"a {event.event} entry"
+            of = f"the move {event.move}" if isinstance(event, FailedProposal) else of
+            name = f"the evidence {tree[:NAMED]} of {of}"
             if lack:
                 here = any(map(self._is_here, entries))
                 yield Finding(part="evidence", said=f"{name} is not whole: {lack}, and nobody thinned it", wrong=here)
@@ -248,13 +251,6 @@ class _Looking:
         if differing := [name for name, ask in FACTS.items() if ask(known) != ask(history)]:
             said = f"the snapshot says otherwise than the journals: {', '.join(differing)}"
             yield Finding(part="snapshot", said=said, mend=file.forget)
-
-
-def _about(entries: Sequence[Entry]) -> str:
-    event = entries[0].event
-    about = f"of the move {event.move}" if isinstance(event, FailedProposal) else ""
-    commit = getattr(event, "candidate", "") or getattr(event, "a", "")
-    return about or (f"of {commit[:NAMED]}" if commit else f"of a {event.event} entry")
 
 
 FACTS: Mapping[str, Callable[[History], object]] = {

@@ -96,7 +96,11 @@ def table(repository: Repository, history: History, chosen: set[str]) -> Iterato
     metrics = [metric.name for metric in history.started.metrics] if history.started else []
     cases = list(dict.fromkeys(case for each in order for case in history.scores.cases(each.commit)))
     yield [*COLUMNS, *(f"metric:{name}" for name in metrics), *(f"case:{name}" for name in cases)]
-    kinds, asked = history.past_kinds(), _asked(history)
+    kinds, asked = history.past_kinds(), dict[str, Spending]()
+    for effort in history.authors.efforts.values():  # of several candidates of one move, the first has it all
+        if (commit := getattr(effort.done, "candidate", None)) is not None:
+            for spending in effort.spent.values():
+                asked[commit] = added(asked.get(commit, Spending()), spending)
     for each in order:
         record = candidate_record(history, each)
         spent, moment = asked.get(each.commit, Spending()), moments.get(each.commit)
@@ -130,13 +134,3 @@ def table(repository: Repository, history: History, chosen: set[str]) -> Iterato
             *(values.get(name) for name in metrics),
             *(by_case.get(name) for name in cases),
         ]
-
-
-def _asked(history: History) -> dict[str, Spending]:
-    found: dict[str, Spending] = {}
-    for effort in history.authors.efforts.values():
-        commit = getattr(effort.done, "candidate", None)
-        if commit is not None:
-            for each in effort.spent.values():
-                found[commit] = added(found.get(commit, Spending()), each)
-    return found

@@ -93,12 +93,13 @@ async def candidate_files(repository: Repository, task: Task, seed: str, tree: s
 def _differences(
     repository: Repository, folder: Path, paths: list[str], before: dict[str, TreeEntry]
 ) -> Iterator[tuple[str, TreeEntry | None, _Found | None]]:
-    real: dict[Path, bool] = {}
+    real, trees = dict[Path, bool](), repository.trees
     for path in paths:
         parent = (folder / path).parent
         inside = real.setdefault(parent, parent.resolve() == parent)  # links to folders are not followed
         old, new = before.get(path), _look(folder, path) if inside else None
-        if (old or new) and not _same(repository, old, new):
+        same = old and new and old.mode == new.mode and trees.size(old.blob) == new.size
+        if (old or new) and not (same and old and new and trees.blob(old.blob) == new.content()):
             yield path, old, new
 
 
@@ -112,10 +113,3 @@ def _look(folder: Path, path: str) -> _Found | None:
     if not stat.S_ISREG(about.st_mode):
         return None
     return _Found(folder, path, EXECUTABLE if about.st_mode & 0o100 else FILE, about.st_size)
-
-
-def _same(repository: Repository, old: TreeEntry | None, new: _Found | None) -> bool:
-    if old is None or new is None or old.mode != new.mode:
-        return False
-    trees = repository.trees
-    return trees.size(old.blob) == new.size and trees.blob(old.blob) == new.content()
