@@ -74,10 +74,7 @@ def open_at(root: Path, path: str, *, whole: bool = False) -> BinaryIO:
 
 
 def text_at(root: Path, path: str, limit: int = MAX_TEXT_BYTES) -> str:
-    """Read a file below a folder as UTF-8, with a replacement for all that is not.
-
-    Raises ConfigError: as `file_at` does.
-    """
+    """Read a file below a folder as UTF-8, with a replacement for the rest. Raises ConfigError: as `file_at`."""
     return file_at(root, path, limit)[0].decode(errors="replace")
 
 
@@ -98,10 +95,7 @@ def has_file(root: Path, path: str, *, whole: bool = False) -> bool:
 
 
 def walk(root: Path) -> Iterator[str]:
-    """Yield the paths of all that is below a folder except folders, in order; links to folders are not followed.
-
-    Raises ConfigError: folders lie too deep in each other.
-    """
+    """Yield the paths below a folder in order, through no link. Raises ConfigError: folders lie too deep."""
     for below, folders, files in folders_below(root):
         if folders and below.count("/") == MAX_DEPTH - 1:
             raise ConfigError(f"{root}: expected at most {MAX_DEPTH} folders within each other, got more")

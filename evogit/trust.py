@@ -41,10 +41,7 @@ PATHS: tuple[Kind, ...] = ("task", "repository", "folder", "tree")
 class Claim(Struct, frozen=True):
     """Something that has no effect until the user trusts it.
 
-    Attributes:
-        kind: what `subject` is.
-        subject: the text that identifies it: a resolved path, or what a digest is made of.
-        effect: what would happen, as one clause for the user.
+    `subject` identifies it: a resolved path, or what a digest is made of; `effect` is what would happen, as one clause.
     """
 
     kind: Kind
@@ -155,10 +152,7 @@ class Trust:
         self.add(Claim("task", str(folder.resolve())))
 
     def offered(self, digest: str) -> Claim:
-        """Return the claim with this digest that a refused command showed on this machine.
-
-        Raises NotFoundError: none did; whoever else names a digest may mean anything by it.
-        """
+        """Return the claim with this digest that a refused command showed here. Raises NotFoundError: none did."""
         file = self._offers / digest
         if not file.is_file():
             raise NotFoundError(

@@ -20,6 +20,7 @@ from evogit.repository.objects import (
     mismatch,
     named_errors,
     object_size,
+    parents_of,
     read_commit,
 )
 from evogit.text import one_line
@@ -91,12 +92,7 @@ class Arrivals:
         return sum(each.entries for each in ready), notes
 
     def _look(self, host: str, tips: Mapping[str, str]) -> _Arrival | None:
-        """What a host's journal would bring; None where it brings nothing.
-
-        Raises:
-            RefusedError: a newer version wrote it.
-            RepositoryError: it is no journal, of nobody with the key, or lacks what it names.
-        """
+        """Return what a host's journal would bring; None where it brings nothing."""
         tip = tips.get("journal")
         if tip and not HOST.fullmatch(host):
             raise RepositoryError("expected letters, digits and dashes as the name of a host")
@@ -116,7 +112,13 @@ class Arrivals:
         if news is None:
             self._fruitless.add((host, tip, here))
             return None  # an older state, or another journal of that name: ours stays
-        proposals = [event for event in self._events(news) if isinstance(event, Proposed)]
+        proposals = list[Proposed]()
+        for commit in news:
+            found = read_commit(self.repo, commit)
+            if not isinstance(found, str):
+                when = found.commit_time
+                event = journal_records.entry(commit, committer_of(found), when, message_of(found)).event
+                proposals += [event] if isinstance(event, Proposed) else []
         for each in proposals:
             if each.candidate not in self.repo:
                 raise RepositoryError(f"its candidate {each.candidate[:7]} did not come with it")
@@ -139,13 +141,6 @@ class Arrivals:
             raise RepositoryError("what it wrote since its last signature is not signed")
         return {**tips, "journal": signed}
 
-    def _events(self, commits: Sequence[str]) -> Iterator[object]:
-        for commit in commits:
-            found = read_commit(self.repo, commit)
-            if not isinstance(found, str):
-                when = found.commit_time
-                yield journal_records.entry(commit, committer_of(found), when, message_of(found)).event
-
     def _moves(self, host: str, tips: Mapping[str, str], wanted: set[str]) -> Iterator[tuple[str, str, str | None]]:
         """Yield the moves of all refs of a host but its journal, whose new candidates are `wanted`.
 
@@ -157,23 +152,19 @@ class Arrivals:
             tip, here = tips.get(kind), self._here(kind, host)
             if tip is None or tip == here or (host, tip, here) in self._fruitless:
                 continue
-            only = {"keep": is_link, "signed": is_signature}.get(kind)
+            only = {"keep": is_link, "signed": lambda commit: commit.gpg_signature[0] is not None}.get(kind)
             links = chain(self.repo, tip, here, only, Allowance(self.repo, MAX_LINKS_EXCESS))
             if links is None and not (kind == "keep" and here and self._holds(tip, here)):
                 self._fruitless.add((host, tip, here))
                 continue
             if kind == "keep":
-                keep, kept = tip, {parent for link in links or () for parent in self._parents(link)}
+                keep, kept = tip, {parent for link in links or () for parent in parents_of(self.repo, link)}
             yield self._ref(kind, host), tip, here
         if (lost := wanted - kept) and keep:
             keeping = Keeping(self.repo, self.run)
             lost -= keeping.reached(keeping.read([keep]), lost)
         if lost:
             raise RepositoryError(f"it does not keep its candidate {min(lost)[:7]}")
-
-    def _parents(self, commit: str) -> list[str]:
-        found = read_commit(self.repo, commit)
-        return [] if isinstance(found, str) else list(map(str, found.parent_ids))
 
     def _holds(self, tip: str, here: str) -> bool:
         """Return whether a `keep` that `evogit clean RUN` rewrote holds all candidates that the one here holds."""
@@ -186,11 +177,6 @@ class Arrivals:
 
     def _here(self, kind: str, host: str) -> str | None:
         return refs.target(self.repo, self._ref(kind, host))
-
-
-def is_signature(commit: pygit2.Commit) -> bool:
-    """Whether a commit is signed, as those are that say who wrote a journal, and its entries are not."""
-    return commit.gpg_signature[0] is not None
 
 
 def _closed(found: Sequence[_Arrival], known: Callable[[str], bool]) -> list[_Arrival]:

@@ -10,7 +10,7 @@ import pygit2
 from evogit.core import NotFoundError, RefusedError
 from evogit.repository import refs
 from evogit.repository.faults import written
-from evogit.repository.objects import named_errors, read_commit
+from evogit.repository.objects import named_errors, parents_of, read_commit
 from evogit.repository.state_folder import read_line
 
 HEADS = "refs/heads/"
@@ -31,10 +31,7 @@ class Branches:
         return target.decode(errors="replace") if isinstance(target, bytes) else None
 
     def commit(self, revision: str) -> str:
-        """The commit that a branch, tag, id or any other revision of Git's names.
-
-        Raises NotFoundError: it names none.
-        """
+        """The commit that any revision of Git's names. Raises NotFoundError: it names none."""
         try:
             return str(self._repo.revparse_single(revision).peel(pygit2.Commit).id)
         except (KeyError, ValueError, pygit2.GitError) as error:
@@ -42,8 +39,7 @@ class Branches:
 
     def parents(self, commit: str) -> tuple[str, ...]:
         """The commit's parents in Git; none where a shallow clone ends."""
-        found = read_commit(self._repo, commit)
-        return () if isinstance(found, str) else tuple(map(str, found.parent_ids))
+        return parents_of(self._repo, commit)
 
     def ours(self, commit: str) -> bool:
         """Whether EvoGit wrote the commit, so that it is not a person's work."""
@@ -69,10 +65,7 @@ class Branches:
         return str(found) if found else None
 
     def checked_out(self, ref: str) -> bool:
-        """Whether some worktree has the branch checked out.
-
-        libgit2 opens the repository anew for this, which takes an eighth of what it takes to store a candidate.
-        """
+        """Whether some worktree has the branch checked out, told without opening the repository anew."""
         return self.worktree(ref) is not None
 
     def worktree(self, ref: str) -> Path | None:
@@ -117,10 +110,7 @@ class Branches:
     # --- writing ------------------------------------------------------------------------------------------------
 
     def write_commit(self, tree: str, parents: tuple[str, ...], message: str) -> str:
-        """A commit by the person, as Git knows them; no ref moves.
-
-        Raises RefusedError: Git does not know the person.
-        """
+        """A commit by the person; no ref moves. Raises RefusedError: Git does not know the person."""
         who = self.person()
         write = lambda: self._repo.create_commit(None, who, who, message, tree, list(parents))  # noqa: E731
         return str(written("a commit", self._repo, write))

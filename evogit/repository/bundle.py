@@ -24,17 +24,10 @@ PACKING = {"pack.threads": 1, "pack.window": 0, "pack.compression": 1}
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """One commit of a bundle.
+    """One commit of a bundle, with the visible files of the tree `tree`, `number` seconds after the beginning.
 
-    Attributes:
-        tree: id of the tree whose visible files it has.
-        author: the author's name.
-        number: seconds since the beginning.
-        title: its first line.
-        body: what follows that.
-        after: the step before it, as its place in the list; None for a first one.
-        note: what `git log --notes` shows with it.
-        branches: names of branches that end here.
+    `after` is the place of the step before it in the list, None for a first one; `note` is what `git log --notes`
+    shows; `branches` end here.
     """
 
     tree: str
@@ -48,10 +41,9 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 def bundle(common: Path, steps: Sequence[Step], head: str, visible: Callable[[str], bool]) -> bytes:
-    """A bundle of these commits and nothing else of the repository at `common`; takes a process and some time.
+    """A bundle of these commits alone, for a thread; HEAD is the branch `head`.
 
-    It is for a thread: nothing that another one holds is touched. HEAD is the branch `head`. Raises RepositoryError:
-    when a tree is missing, the disk is full, or git fails.
+    Raises RepositoryError: a tree is missing, the disk is full, or git fails.
     """
     try:
         with held_folder(passing() or Path(tempfile.gettempdir()), "evogit-bundle-") as folder:

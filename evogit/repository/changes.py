@@ -67,7 +67,7 @@ def compare(
     wanted: Callable[[str], bool] = lambda path: True,
     **options: Any,
 ) -> Iterator[ComparedFile]:
-    """The wanted files in which two commits or trees differ, in Git's order; `options` are those of `diff_to_tree`.
+    """The wanted files in which two commits or trees differ; `options` are those of `diff_to_tree`.
 
     Raises RepositoryError: Git's index or settings, which say how files are compared, cannot be read.
     """
@@ -116,10 +116,7 @@ class _File(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The hunks between two trees, in the order of Git's diff without context.
-
-    As many lines that replace as many others are as many hunks, since each may stand alone.
-    """
+    """The hunks between two trees, in Git's order; as many lines for as many others are as many hunks."""
 
     base: str
     hunks: tuple[Hunk, ...]
@@ -127,10 +124,7 @@ class Change:
     _trees: Trees = field(repr=False)
 
     def tree(self, chosen: Collection[Hunk]) -> str:
-        """The id of the base with the chosen hunks alone.
-
-        Raises UnfitChangeError: no tree can hold these without the others (a folder where a file still is).
-        """
+        """The id of the base with the chosen hunks. Raises UnfitChangeError: no tree can hold these alone."""
         contents: dict[str, bytes | None] = {}
         modes: dict[str, int] = {}
         for path, group in groupby(sorted(chosen), key=lambda hunk: hunk.path):
@@ -156,10 +150,7 @@ class Change:
 
 
 def take_apart(repo: pygit2.Repository, trees: Trees, old: str, new: str) -> Change:
-    """The change from one tree to another, as hunks.
-
-    Raises UnfitChangeError: its hunks together do not make the new tree, as where a file gives way to a folder.
-    """
+    """The change between two trees as hunks. Raises UnfitChangeError: they do not make the new tree together."""
     files: dict[str, _File] = {}
     hunks: list[Hunk] = []
     for each in compare(repo, trees, old, new, context_lines=0, interhunk_lines=0):

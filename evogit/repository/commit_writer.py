@@ -26,18 +26,16 @@ class CommitWriter:
         self._files = loose_objects(common / "objects", sync=syncs in repo.config and repo.config.get_bool(syncs))
 
     def write(self, what: str, who: pygit2.Signature, message: str, tree: str, parents: Sequence[str]) -> str:
-        """The id of a commit that `who` wrote at the moment of the signature, in UTC; `what` it is, for people.
+        """The id of a commit by `who`. Raises RepositoryError: it cannot be written, or lacks its tree or a parent."""
 
-        Raises RepositoryError: it cannot be written, or its tree or a parent is not there.
-        """
-        return str(written(what, self._repo, partial(self._write, who, message, tree, parents)))
+        def write() -> pygit2.Oid:
+            for each in (tree, *parents):
+                if each not in self._repo:
+                    raise pygit2.GitError(f"the object {each} is gone")
+            text = raw_commit(f"{who.name} <{who.email}> {who.time} +0000", message, tree, parents)
+            return self._files.write(pygit2.enums.ObjectType.COMMIT, text)
 
-    def _write(self, who: pygit2.Signature, message: str, tree: str, parents: Sequence[str]) -> pygit2.Oid:
-        for each in (tree, *parents):
-            if each not in self._repo:
-                raise pygit2.GitError(f"the object {each} is gone")
-        text = raw_commit(f"{who.name} <{who.email}> {who.time} +0000", message, tree, parents)
-        return self._files.write(pygit2.enums.ObjectType.COMMIT, text)
+        return str(written(what, self._repo, write))
 
 
 def loose_objects(folder: Path, *, sync: bool = False) -> pygit2.Odb:
@@ -54,10 +52,7 @@ def raw_commit(who: str, message: str, tree: str, parents: Sequence[str]) -> byt
 
 
 def notes_tree(trees: Trees, base: str | None, notes: Mapping[str, str]) -> str:
-    """The tree of notes (commit id -> text) in Git's layout with one level of folders, changed from `base`.
-
-    Only notes whose text differs from the one in `base` are written, so growing by one costs about one.
-    """
+    """The tree of notes (commit id -> text) with one level of folders; what `base` has is not written again."""
     known = {entry.path: entry.blob for entry in trees.entries(base)} if base else {}
     fresh: dict[str, bytes | None] = {}
     for commit, text in notes.items():

@@ -180,10 +180,7 @@ def count_markers(content: bytes, size: int) -> int:
 
 
 def choose_hunks(text: bytes, size: int, choose: Choose, ends: Mapping[Side, bool]) -> tuple[bytes, int]:
-    """Replace each conflict of a text with markers of `size` by the side that is chosen.
-
-    `ends` says whose last line has an end, as Git gives one to each that is in conflict.
-    """
+    """Replace each conflict of a text by the side that is chosen; `ends` says whose last line has an end."""
     ours, middle, theirs = b"<" * size, b"=" * size, b">" * size
     result: list[bytes] = []
     sides: dict[Side, list[bytes]] = {"ours": [], "theirs": []}

@@ -25,10 +25,7 @@ MAX_NOTE_BYTES = 1 << 20
 
 
 def host_name(state: StateFolder) -> str:
-    """The name of this clone, made once: its machine's name plus six hex digits.
-
-    Raises RepositoryError: it has none yet, and may not be given one; or the file holds something else.
-    """
+    """The name of this clone, made once. Raises RepositoryError: it cannot be made, or the file holds none."""
     if (name := _known_host(state)) is None:
         machine = re.sub(r"[^a-z0-9-]+", "-", socket.gethostname().lower()).strip("-")[:40] or "host"
         with _permitted(), state.opened(make=True) as folder:
@@ -108,10 +105,7 @@ class Engines:
 
     @contextmanager
     def enter(self, *, join: bool) -> Iterator[str]:
-        """Be an engine of this run; yields its name, `<host>-<six hex digits>`.
-
-        Raises RefusedError: when another engine is at work and `join` is false.
-        """
+        """Be an engine of this run; yields its name. Raises RefusedError: another one works, and `join` is false."""
         name = f"{self._host}-{os.urandom(3).hex()}"
         with self._starting():
             if not join:

@@ -39,11 +39,10 @@ def has_room(folder: str | Path) -> bool:
 
 
 def written(what: str, repo: pygit2.Repository, write: Callable[[], T]) -> T:
-    """The result of `write`, which writes objects only, so that it can be repeated: while the disk is full, for ever.
+    """The result of `write`, which writes objects only and is repeated, while the disk is full without end.
 
-    Where it cannot write, libgit2 gives the id of a commit all the same: what was written is looked for, and does not
-    count on a full disk. Raises RepositoryError: when the disk is full, a permission is missing, or objects that should
-    be there are gone.
+    libgit2 gives the id of a commit that it could not write, so what was written is looked for. Raises RepositoryError:
+    the disk is full, a permission or an object is missing.
     """
     attempt = 0
     while True:
@@ -77,10 +76,7 @@ def _refusal(folder: str) -> OSError:
 
 
 def found_tree(repo: pygit2.Repository, name: str) -> pygit2.Tree:
-    """The tree with this id, or of the commit with this id.
-
-    Raises RepositoryError: the repository has no such object, one that cannot be read, or one without end.
-    """
+    """The tree with this id, or of this commit. Raises RepositoryError: it is missing, damaged or without end."""
     found = read_object(repo, name)
     if not isinstance(found, pygit2.Tree | pygit2.Commit):
         wrong = found if isinstance(found, str) else "is another object"
@@ -114,10 +110,7 @@ _known: dict[pygit2.Oid, tuple[int, int]] = {}
 
 
 def check_bounds(repo: pygit2.Repository, tree: pygit2.Tree) -> None:
-    """Refuse a tree of too many files, or too deep a one; each folder is looked into once.
-
-    Raises UnfitChangeError: saying what was expected.
-    """
+    """Refuse a tree of too many files, or too deep a one. Raises UnfitChangeError: saying what was expected."""
     if len(_known) > MOST_REMEMBERED:
         _known.clear()
     if _extent(repo, tree.id, 1) is None:

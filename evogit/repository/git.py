@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,14 +20,12 @@ from evogit.subprocesses import (
     PATIENCE,
     PIPE,
     ROOT,
-    Popen,
     TooLongError,
     bound,
     end_group,
     leash,
     let_go,
     run_child,
-    start,
     start_beside,
     too_long,
 )
@@ -66,10 +64,7 @@ class GitTooLongError(RepositoryError):
 
 
 async def git(git_dir: Path, *arguments: str) -> Output:
-    """Run git on `git_dir` beside the loop, as it takes long; it ends with the task that waits for it.
-
-    Raises RepositoryError: when git is missing, fails or takes more than `LONGEST`.
-    """
+    """Run git on `git_dir` beside the loop, for at most `LONGEST`. Raises RepositoryError: it is missing or fails."""
     import asyncio  # which takes a while to load, and reading needs none of it
 
     command = git_command(*arguments)
@@ -111,11 +106,6 @@ def run_git(
     except TooLongError as error:
         raise GitTooLongError(f"git {arguments[0]}: {error}") from error
     return _checked(arguments[0], done.returncode, done.stdout, done.stderr, ok)
-
-
-def resident_git(surroundings: Mapping[str, str], *arguments: str) -> Popen[bytes]:
-    """Start a git that answers on its stdout what it is asked on its stdin. Raises RepositoryError: git is missing."""
-    return start(git_command(*arguments), env=surroundings, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, bufsize=0)
 
 
 def git_command(*arguments: str) -> tuple[str, ...]:

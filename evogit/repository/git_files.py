@@ -29,10 +29,7 @@ WRITTEN = ("refs", "logs", "packed-refs", "index", "shallow")
 
 
 def folder_of(place: Path) -> Path:
-    """Return the Git folder of a place: its `.git`, what a file of that name leads to, or the place itself.
-
-    Raises RepositoryError: a file of that name is too long, or holds what is in no path.
-    """
+    """Return the Git folder of a place. Raises RepositoryError: its `.git` file names what is no path."""
     git_dir = place / ".git"
     if not os.path.lexists(git_dir):
         return Path(os.path.realpath(place))
@@ -51,28 +48,22 @@ def tree_around(git_dir: Path) -> Path | None:
 
 
 def check_files(place: Path) -> list[Path]:
-    """Refuse a repository, bare or not, in which one of Git's files is a pipe or a device; return its Git folders.
-
-    Raises RepositoryError: naming the file.
-    """
-    _check_file(place / ".git")
+    """Refuse a repository with a pipe or a device as a file; return its Git folders. Raises RepositoryError."""
+    check_file(place / ".git")
     git_dir = folder_of(place)
     if not os.path.lexists(place / ".git") and not any(os.path.lexists(place / name) for name in NAMES[:2]):
         return []
     folders = [git_dir]
-    _check_file(git_dir / "commondir")
+    check_file(git_dir / "commondir")
     with suppress(OSError):
         folders.append(git_dir / read_line(git_dir / "commondir"))
     for path in (*(place / name for name in CHECKOUT), *(folder / name for folder in folders for name in NAMES)):
-        _check_file(path)
+        check_file(path)
     return folders
 
 
 def check_repository(place: Path) -> None:
-    """Refuse that, and links or pipes among refs, their logs, and the files that Git would write through a link.
-
-    Raises RepositoryError: naming the file.
-    """
+    """Refuse that, and links or pipes among what Git writes. Raises RepositoryError: naming the file."""
     for path in (folder / name for folder in check_files(place) for name in WRITTEN):
         for strange in [path] if path.is_symlink() else _strange(path):
             raise RepositoryError(
@@ -85,11 +76,6 @@ def is_borrowing(common: Path) -> bool:
     """Return whether a Git folder has objects of another repository, or may have."""
     objects = common / "objects"
     return os.path.lexists(objects / "info" / "alternates") or objects.is_symlink() or any(_strange(objects))
-
-
-def check_ignores(folder: Path) -> None:
-    """Refuse a checkout whose `.gitignore` Git would wait for. Raises RepositoryError: it is a pipe or a device."""
-    _check_file(folder / ".gitignore")
 
 
 def _strange(folder: Path) -> Iterator[Path]:
@@ -110,7 +96,7 @@ def _strange(folder: Path) -> Iterator[Path]:
             yield folder
 
 
-def _check_file(path: Path) -> None:
+def check_file(path: Path) -> None:
     """Refuse what is neither a file nor a folder, nor absent; a link to one, or to nothing, is Git's affair."""
     with suppress(OSError, ValueError):
         mode = os.stat(path).st_mode  # noqa: PTH116 - a Path takes longer

@@ -11,7 +11,7 @@ import pygit2
 
 from evogit.core import RepositoryError
 from evogit.repository.git import git, passing, run_git
-from evogit.repository.git_files import check_ignores
+from evogit.repository.git_files import check_file
 
 HERE = b"./"
 """Before a path that may begin with a colon, which would be magic to Git."""
@@ -53,12 +53,11 @@ def ignored(paths: Collection[str], patterns: str, files: Mapping[str, bytes] | 
 
 
 async def tracked_below(git_dir: Path, folder: Path) -> list[str]:
-    """Paths below `folder` that are in the repository's index or that no `.gitignore` there excludes, sorted.
+    """Sorted paths below `folder`, taken for a checkout's root, that are in the index or that nothing ignores.
 
-    They use forward slashes and are relative to the folder, which is taken for the root of a checkout. Some may be
-    gone, or no files. No index is written. Raises RepositoryError: when git cannot look at it.
+    Some may be gone, or no files. No index is written. Raises RepositoryError: git cannot look at it.
     """
-    check_ignores(folder)
+    check_file(folder / ".gitignore")
     where = ("-C", str(folder), f"--work-tree={folder}")
     listed = await git(git_dir, *where, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     return sorted({os.fsdecode(path) for path in listed.stdout.split(b"\0") if path})

@@ -93,10 +93,7 @@ BEGINNING = Position(tips={}, seq=0, host="", entries=0)
 
 
 class LeftOut(Struct, frozen=True):
-    """The last entries of another host's journal, up to `tip`, which do not count.
-
-    `why` they cannot be read; empty if they lack the seal of the run's key.
-    """
+    """The last entries of another host, up to `tip`, which do not count: without a seal, or `why` else."""
 
     tip: str
     entries: int
@@ -249,10 +246,7 @@ class Journal:
             yield entry
 
     def _sealed(self, host: str, tip: str | None, last: str | None) -> tuple[str | None, int]:
-        """The newest entry of a chain with a seal, which holds for all before it, and how many come behind it.
-
-        What is behind it may be anything, and is not read as an entry.
-        """
+        """The newest entry of a chain with a seal, and how many come behind it, which are not read as entries."""
         commit, left = tip, 0
         while commit is not None and commit != last and not counts(self._repo, self.key, host, commit):
             found = read_commit(self._repo, commit)
@@ -304,12 +298,7 @@ class Journal:
     def _backlog(
         self, tip: str | None, last: str | None, most: float = math.inf, allowance: Allowance | None = None
     ) -> tuple[Backlog, str | None]:
-        """The records after `last` up to `tip`, and what comes before them: `last`, or nothing.
-
-        Raises:
-            TooLargeError: there is no room for them.
-            RepositoryError: one is missing.
-        """
+        """The records after `last` up to `tip`, and what comes before them: `last`, or nothing."""
         commit, news = tip, Backlog()
         while commit is not None and commit != last and len(news) < most:
             if allowance:
@@ -417,11 +406,8 @@ def counts(repo: pygit2.Repository, key: bytes, host: str, commit: str) -> bool:
 
     Copies of a host's entries under another name do not count: what they tell would be counted twice.
     """
-    return not key or has_seal(repo, key, host, commit)
-
-
-def has_seal(repo: pygit2.Repository, key: bytes, host: str, commit: str) -> bool:
-    """Whether somebody with this key wrote an entry of a host's journal."""
+    if not key:
+        return True
     found = read_commit(repo, commit)
     if isinstance(found, str) or committer_of(found) != host:
         return False

@@ -106,10 +106,7 @@ def _defaults(kind: type[Struct]) -> list[tuple[str, Any]]:
 
 
 def shaped(record: Any, kind: type[T]) -> T:
-    """Return a parsed record as its type; a later version may have more keys, an early one wrote `7.0` for 7.
-
-    Raises ValidationError: a value is not of the type of its field, or out of its range.
-    """
+    """Return a parsed record as its type, early ones with `7.0` for 7, too. Raises ValidationError: it is none."""
     try:
         return convert(record, kind)
     except ValidationError:
@@ -175,10 +172,7 @@ def decode(message: str) -> tuple[Event, int, int]:
 
 
 def evaluation_of(told: Any) -> Evaluation:
-    """Read an evaluation that came from elsewhere as it would be read in a record.
-
-    Raises RepositoryError: no record can hold it.
-    """
+    """Read an evaluation from elsewhere as in a record. Raises RepositoryError: no record can hold it."""
     record = {"evogit": VERSION, "seq": 0, "event": "evaluated", "candidate": "", "evaluation": told}
     event, *_ = decode(f"\n\n{json.dumps(record)}")
     assert isinstance(event, Evaluated)

@@ -22,6 +22,7 @@ from evogit.repository.objects import (
     committer_of,
     message_of,
     object_size,
+    parents_of,
     read_commit,
     read_object,
 )
@@ -40,13 +41,9 @@ _IDS = re.compile(rb"^[0-9a-f]{40}$", re.MULTILINE)
 
 
 class Kept(Struct, frozen=True, kw_only=True):
-    """What one chain of `keep`, or several, hold.
+    """What chains of `keep` hold: evidence `trees`, `commits` with all that they come from, and the `chain` itself.
 
-    Attributes:
-        trees: ids of evidence trees.
-        commits: ids of commits, candidates as a rule, which are held with all that they come from.
-        chain: ids of the chain's own commits.
-        wrong: what could not be read, in sentences.
+    `wrong` says what could not be read, in sentences.
     """
 
     trees: set[str] = field(default_factory=set)
@@ -90,7 +87,7 @@ class Keeping:
             kept.commits.update(parents[1:] if before else parents)
             try:
                 tree = str(found.tree_id)
-                if not is_left(found):
+                if not found.raw_message.startswith(LEFT.encode()):  # which holds what thinning left
                     kept.trees.add(tree)
                 elif tree != left:  # a row of them has the same
                     for folder in self._repo[tree].peel(pygit2.Tree):  # `ab/cdef...`
@@ -114,8 +111,7 @@ class Keeping:
             if name in missing:
                 missing.discard(name)
                 found.add(name)
-            commit = read_commit(self._repo, name)
-            for parent in () if isinstance(commit, str) else map(str, commit.parent_ids):
+            for parent in parents_of(self._repo, name):
                 if parent not in seen:
                     seen.add(parent)
                     (todo.appendleft if parent in missing else todo.append)(parent)  # a person's past comes last
@@ -151,15 +147,11 @@ class Whole:
         found = read_object(self._repo, tree)
         if not isinstance(found, pygit2.Tree):
             return f"the tree {tree} {found if isinstance(found, str) else 'is another object'}"
-        for item in found:
-            if item.filemode == FOLDER:
-                lack = self.lacks(str(item.id))
-            elif isinstance(item, pygit2.Blob):
-                lack = "" if item.id in self._repo else f"the file {item.name!r} ({item.id}) is missing"
-            else:
-                lack = ""  # a submodule's commit is elsewhere
-            if lack:
+        for item in found:  # a submodule's commit is elsewhere
+            if item.filemode == FOLDER and (lack := self.lacks(str(item.id))):
                 return lack
+            if isinstance(item, pygit2.Blob) and item.id not in self._repo:
+                return f"the file {item.name!r} ({item.id}) is missing"
         self._whole.add(tree)
         return ""
 
@@ -171,24 +163,15 @@ def is_link(commit: pygit2.Commit) -> bool:
     return ours and commit.raw_message.startswith(b"keep ")
 
 
-def is_left(commit: pygit2.Commit) -> bool:
-    """Whether a commit of a chain of `keep` holds what was left when evidence was thinned."""
-    return commit.raw_message.startswith(LEFT.encode())
-
-
 EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """The id of the empty tree, which all entries have."""
 
 
 class Chain(Struct, frozen=True, kw_only=True):
-    """A host's journal as it was found.
+    """The journal of a host as it lies there: the `entries` that count and could be read, oldest first.
 
-    Attributes:
-        host: whose it is.
-        entries: those that count and could be read, oldest first.
-        unsealed: the ids of those behind the newest seal, the last one first; none where this clone has no key.
-        sealed: the newest entry with a seal, or the last one where there is no key; empty where there is none.
-        wrong: what is wrong with the others, in sentences.
+    `unsealed` are the ids behind the newest seal, the last one first, none where this clone has no key; `sealed` is the
+    newest with a seal, or the last one without a key; `wrong` says what is wrong with the others.
     """
 
     host: str

@@ -186,10 +186,7 @@ class Merger:
     # --- settling -----------------------------------------------------------------------------------------------
 
     def merge(self, draft: UnsettledMerge, settle: Settler) -> Merged:
-        """The tree of a draft once `settle` has settled each of its conflicts, in order.
-
-        Raises MergeImpossibleError: a link or a submodule is in conflict.
-        """
+        """The tree of a draft whose conflicts `settle` settles in order. Raises MergeImpossibleError."""
         settled: list[Settlement] = []
         if draft.remark:
             settled.append(Settlement("", "rename", "each path as its side has it", int(not draft.conflicts), {}))

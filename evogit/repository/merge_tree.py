@@ -14,8 +14,8 @@ from pathlib import Path
 from evogit.core import RepositoryError
 from evogit.repository.conflicts import MergeImpossibleError
 from evogit.repository.faults import ATTEMPTS
-from evogit.repository.git import GitTooLongError, Output, environment, resident_git, run_git
-from evogit.subprocesses import Popen
+from evogit.repository.git import GitTooLongError, Output, environment, git_command, run_git
+from evogit.subprocesses import DEVNULL, PIPE, Popen, start
 
 MERGE_TREE = ("merge-tree", "--allow-unrelated-histories")
 
@@ -91,7 +91,8 @@ class _Resident:
     """
 
     def __init__(self, surroundings: Mapping[str, str]) -> None:
-        self._process = resident_git(surroundings, *MERGE_TREE, "--stdin", "--messages")
+        command = git_command(*MERGE_TREE, "--stdin", "--messages")
+        self._process = start(command, env=surroundings, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, bufsize=0)
         self.owner = os.getpid()
         self.answers = 0
         self.end = weakref.finalize(self, _end, self._process)

@@ -39,6 +39,12 @@ def read_commit(repo: pygit2.Repository, name: str) -> pygit2.Commit | str:
     return found if isinstance(found, pygit2.Commit | str) else "is not a commit"
 
 
+def parents_of(repo: pygit2.Repository, commit: str) -> tuple[str, ...]:
+    """The parents of a commit; none where it cannot be read, or a shallow clone ends."""
+    found = read_commit(repo, commit)
+    return () if isinstance(found, str) else tuple(map(str, found.parent_ids))
+
+
 def mismatch(repo: pygit2.Repository, event: object) -> str:
     """Return why an entry is not believed: its candidate is not a commit with the tree that it names.
 
@@ -56,10 +62,7 @@ def mismatch(repo: pygit2.Repository, event: object) -> str:
 
 @contextmanager
 def named_errors(what: str) -> Iterator[None]:
-    """Report what libgit2 cannot read, and names that are no UTF-8, as an error about `what`.
-
-    Raises RepositoryError: it cannot be read.
-    """
+    """Report what libgit2 cannot read as a RepositoryError about `what`."""
     try:
         yield
     except (pygit2.GitError, ValueError) as error:

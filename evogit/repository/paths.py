@@ -48,10 +48,7 @@ def check_path(path: str) -> None:
 
 
 def check_read(path: str) -> None:
-    """Refuse a path of a tree that Git itself would not write; what came from a stranger's repository may have such.
-
-    Raises UnfitChangeError: it is absolute, has `.` or `..` in it, or reaches into `.git` on some file system.
-    """
+    """Refuse a path that Git itself would not write. Raises UnfitChangeError: it may lead elsewhere or to `.git`."""
     if _NO_PATH.search(path) or (_PERHAPS_GIT.search(path) and any(map(is_git_folder, re.split(r"[/\\]", path)))):
         raise UnfitChangeError(
             f"expected paths in a tree that a checkout can hold, got {ascii(path)[:300]}; Git itself never writes such"

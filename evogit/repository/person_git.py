@@ -91,7 +91,10 @@ async def person_git(git_dir: Path, folder: Path, *arguments: str, seconds: floa
         UntrustedError: settings of the clone would have it run a command.
         RepositoryError: git is missing.
     """
-    _check_settings(git_dir, folder)
+    own = [(name, value) for scope, name, value in _settings(git_dir) if scope in OWN and ASKED.fullmatch(name)]
+    if own and not Trust.of_user().covers(folder):
+        effect = f"its .git/config may have Git run a command or ask another server: {_shown(own)}"
+        Trust.of_user().check([Claim("folder", str(folder.resolve()), effect)])
     options = [word for setting in SETTINGS for word in ("-c", setting)]
     process = await start_beside(
         git_command(*options, *arguments),
@@ -137,10 +140,7 @@ def signing_config(git_dir: Path, folder: Path) -> dict[str, str | None]:
 
 
 def check_address(name: str) -> str:
-    """Return the name of a remote or an address as it is, unless git would take it for an option.
-
-    Raises UsageError: it would, or there is none.
-    """
+    """Return the name of a remote or an address. Raises UsageError: it is none, or git's option."""
     if name.startswith("-") or not name:
         raise UsageError(f"expected the name of a remote or an address, got {name!r}")
     return name
@@ -152,14 +152,6 @@ async def receiving(git_dir: Path, folder: Path, remote: str) -> list[str]:
     addresses = [remote] if done.code else done.stdout.decode(errors="replace").splitlines()
     local = any(re.match(r"file://|[^:]*(?:/|$)", address) for address in addresses)
     return [f"--receive-pack={RECEIVE}"] * local
-
-
-def _check_settings(git_dir: Path, folder: Path) -> None:
-    """Refuse settings of a clone by which Git may run a command, ask another server, hand on a login, or sign."""
-    own = [(name, value) for scope, name, value in _settings(git_dir) if scope in OWN and ASKED.fullmatch(name)]
-    if own and not Trust.of_user().covers(folder):
-        effect = f"its .git/config may have Git run a command or ask another server: {_shown(own)}"
-        Trust.of_user().check([Claim("folder", str(folder.resolve()), effect)])
 
 
 def _shown(settings: list[tuple[str, str | None]]) -> str:

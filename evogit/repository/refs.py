@@ -166,10 +166,7 @@ def stale_locks(common: Path, folders: Iterable[str]) -> list[str]:
 
 
 def clear_locks(common: Path, folder: str, older_than: float = 2.0) -> None:
-    """Remove the locks below a ref folder that a killed engine left, waiting until each is `older_than` seconds old.
-
-    Only for the one engine that holds the run: others keep such a lock for a moment only.
-    """
+    """Remove ref locks of a killed engine once `older_than` seconds old; only for who holds the run."""
     for lock in _locks(common, folder):
         name = lock.relative_to(common).as_posix().removesuffix(".lock")
         seen = time.monotonic()

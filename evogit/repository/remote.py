@@ -84,10 +84,7 @@ class Remote:
         keyed: Callable[[], bool],
         secrets: Callable[[], SeedSecrets | None],
     ) -> None:
-        """`keyed` tells whether the run's key is here and the user's.
-
-        `secrets` is asked before the first push, which would publish them with the seed.
-        """
+        """`keyed`: whether the run's key is here and the user's; `secrets` is asked before the first push."""
         self._repo = repo
         self._common = common
         self._where = common, Path(repo.workdir or common)
@@ -121,12 +118,9 @@ class Remote:
     ) -> Exchanged:
         """Fetch what other hosts pushed and push what this one wrote; each may take so many seconds.
 
-        `known` is asked, once all is fetched, for what tells the candidates of the run. Whoever else exchanges here
-        at this moment is waited for where somebody `asks`, and trusted to do it where not.
-
-        Raises:
-            RemoteError: the server was not reached or refused something; what was fetched before is taken in.
-            RepositoryError: what came cannot be written.
+        `known` is asked, once all is fetched, for what tells the candidates of the run. Whoever else exchanges here is
+        waited for if somebody `asks`. Raises RemoteError: no server, or a refusal; RepositoryError: what came cannot be
+        written.
         """
         with self._alone(wait=asks) as alone, named_errors(f"what {self.shown} has"):
             if not alone:
@@ -134,7 +128,11 @@ class Remote:
             try:
                 lost = await self._fetch(seconds, asks=asks)
                 await self._signatures.check(self._to_check())
-                came, notes = self._take_in(known())
+                came, notes, is_known = 0, list[str](), known()
+                for staged in self._fetched():
+                    entries, left = self._arrivals.take(staged, is_known)
+                    came += entries
+                    notes += left
                 if (more := len(notes) - MAX_NOTES) > 0:
                     notes[MAX_NOTES:] = [f"and {more:,} more that were left as they were"]
                 if self._signatures.signs and not self._keyed():
@@ -161,20 +159,8 @@ class Remote:
             raise RemoteError(f"fetching from {self.shown}: {why(done.stderr)}")
         return [f"fetched all but some of {self.shown}: {why(done.stderr)}"] if done.code else []
 
-    def _take_in(self, known: Callable[[str], bool]) -> tuple[int, list[str]]:
-        came, notes = 0, list[str]()
-        for staged in self._fetched():
-            entries, told = self._arrivals.take(staged, known)
-            came += entries
-            notes += told
-        return came, notes
-
     def strangers(self, known: Container[str]) -> Iterator[Stranger]:
-        """Yield each journal that nobody vouches for: without the run's seal, or a signature.
-
-        Journals that end with one of the `known` entries are left out. Which signatures are asked for is known after
-        an exchange.
-        """
+        """Yield, after an exchange, each journal without a seal or signature that counts; not those `known`."""
         for host, tips in (each for staged in self._fetched() for each in staged.items()):
             tip = tips.get("journal")
             if tip is None or tip in known or host == self._host or not HOST.fullmatch(host):
@@ -271,7 +257,12 @@ class Remote:
         moves = [(kind, tip) for kind, tip in tips.items() if tip and tip != self._there(prefix, kind)]
         if not moves:
             return 0
-        self._check_ours(prefix)
+        there, here = self._there(prefix, "journal"), self._ours("journal")
+        if there and here and chain(self._repo, here, there) is None:
+            raise RemoteError(
+                f"{self.shown} has another journal of the host {self._host}: this clone is a copy of one that pushes, "
+                "too, or somebody wrote there; make a clone of its own by `git clone`, with the run's key"
+            )
         options = ("--porcelain", "--no-verify", "--no-follow-tags")
         leases = [lease for kind, _ in moves for lease in self._lease(prefix, kind)]
         specs = [f"{tip}:{prefix}{self._run}/{kind}/{self._host}" for kind, tip in moves]
@@ -285,15 +276,6 @@ class Remote:
         for kind, tip in moves:
             refs.move(self._repo, self._common, f"{self._stage(prefix)}{kind}/{self._host}", tip)
         return len(moves)
-
-    def _check_ours(self, prefix: str) -> None:
-        """Refuse to write where another clone does."""
-        there, here = self._there(prefix, "journal"), self._ours("journal")
-        if there and here and chain(self._repo, here, there) is None:
-            raise RemoteError(
-                f"{self.shown} has another journal of the host {self._host}: this clone is a copy of one that pushes, "
-                "too, or somebody wrote there; make a clone of its own by `git clone`, with the run's key"
-            )
 
     def _lease(self, prefix: str, kind: str) -> list[str]:
         """What lets our own `keep`, thinned since, take the place of exactly the one that we pushed before."""

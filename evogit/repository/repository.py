@@ -138,12 +138,7 @@ class Repository:
 
     @classmethod
     def create(cls, path: Path) -> Repository:
-        """A new repository of EvoGit's own at `path`, which must be empty or absent.
-
-        Raises:
-            RefusedError: there is something else.
-            RepositoryError: nothing can be written there.
-        """
+        """A new repository of EvoGit's own. Raises RefusedError, RepositoryError: `path` is not empty or writable."""
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise RefusedError(f"expected {path} to be empty or a Git repository; choose another folder with -C DIR")
         try:
@@ -157,10 +152,7 @@ class Repository:
 
     @classmethod
     def borrow(cls, path: Path, source: Repository) -> Repository:
-        """A new one at `path` that stands where `source` does; it reads what is in there and writes nothing to it.
-
-        Raises NotFoundError: the source has no commit.
-        """
+        """A new one that stands where `source` does and reads its objects. Raises NotFoundError: it has no commit."""
         head, repository = source.head(), cls.create(path)
         alternates = repository.common / "objects" / "info" / "alternates"
         alternates.write_bytes(os.fsencode(source.common / "objects") + b"\n")
@@ -170,10 +162,7 @@ class Repository:
 
     @staticmethod
     def default_folder(name: str) -> Path:
-        """The folder below the current one in which runs of the task `name` are, unless the user names another.
-
-        Raises RefusedError: it is a link, which a stranger may have committed.
-        """
+        """The folder of runs of the task `name`. Raises RefusedError: it is a link, perhaps a stranger's."""
         folder = Path(f"evogit-{name}")
         if folder.is_symlink():
             raise RefusedError(
@@ -204,7 +193,7 @@ class Repository:
 
     @contextmanager
     def _there(self) -> Iterator[None]:
-        """Report what libgit2 cannot read, as of a repository that is removed meanwhile."""
+        """Report what libgit2 cannot read, as of a repository that is removed meanwhile, as a RepositoryError."""
         try:
             yield
         except pygit2.GitError as error:
@@ -257,19 +246,13 @@ class Repository:
         return self.state.path / "logs" / f"{check_run_name(run)}.log"
 
     def open_log(self, run: str, *, reading: bool = False) -> int:
-        """Open that file to append to it, or to read it; return its descriptor.
-
-        Raises OSError: it cannot be written.
-        """
+        """Open that file to append to it, or to read it; return its descriptor. Raises OSError."""
         flags = os.O_RDONLY if reading else os.O_CREAT | os.O_WRONLY | os.O_APPEND
         with self.state.below("logs").opened(make=True) as folder:
             return folder.open(self.log_file(run).name, flags, 0o600)
 
     def population(self, run: str) -> str:
-        """The prefix of a run's refs of agents: plain branches in a repository of EvoGit's own alone.
-
-        A team's would be pushed and start its CI.
-        """
+        """The prefix of a run's agents' refs: not a team's branches, which would be pushed and start its CI."""
         return f"refs/heads/evogit/{run}/" if self.created else f"refs/evogit/{run}/agents/"
 
     def fork(self, run: str, tips: Mapping[str, str], event: Forked, seq: int) -> bool:
@@ -297,21 +280,13 @@ class Repository:
         return read_contact(self.state, check_run_name(run))
 
     async def runs_there(self, name: str) -> tuple[list[str], list[str]]:
-        """Names of the runs that a Git server has, and those that no run has; a person may be asked for their password.
-
-        Raises RepositoryError: it was not reached.
-        """
+        """Names of a Git server's runs, and those that no run has. Raises RepositoryError: it was not reached."""
         from evogit.repository.remote import runs_there
 
         return _parted(await runs_there(self.common, self.path, name, seconds=None, asks=True))
 
     def name_clone(self, name: str) -> None:
-        """Give this clone the name under which it writes.
-
-        Raises:
-            UsageError: it cannot be one.
-            RefusedError: it has another one that a journal has by now.
-        """
+        """Name this clone. Raises UsageError, RefusedError: it cannot be so, or a journal has another name by now."""
         journals = {host for run in self.runs() for host in self.keeping(run).tips("journal")}
         engines.name_clone(self.state, name, journals)
 
@@ -351,10 +326,7 @@ class Repository:
         )
 
     def check_links(self) -> None:
-        """Refuse to sweep where a link leads out of the folders of objects or refs.
-
-        Raises RepositoryError: naming it.
-        """
+        """Refuse to sweep where a link leads out of objects or refs. Raises RepositoryError: naming it."""
         from evogit.repository.sweeping import check_links
 
         check_links(self.common)
@@ -411,10 +383,7 @@ class Repository:
             engines.forget_clone(self.state)
 
     def check_room(self, run: str) -> None:
-        """Refuse a run whose branches and notes Git could not hold beside what is there.
-
-        Raises RefusedError: naming the ref in the way, or a link that Git would follow out of its folder.
-        """
+        """Refuse a run whose refs have no room here. Raises RefusedError: naming the ref or link in the way."""
         if link := refs.first_link(
             self.common, (f"refs/evogit/{run}", f"refs/heads/evogit/{run}", "refs/notes/evogit")
         ):
@@ -507,10 +476,7 @@ class Repository:
         return list(compare(self._repo, self.trees, old, new))
 
     def line_changes(self, old: str, new: str) -> list[tuple[str, int, int]]:
-        """Path, lines added, lines removed for each file that differs between two commits or trees.
-
-        None for binary files, and for those that are too large to compare.
-        """
+        """Path, lines added and removed of each file that differs; 0 for binary and very large files."""
         found = self.file_changes(old, new)
         return [(each.path, *(each.patch.line_stats[1:] if each.patch else (0, 0))) for each in found]
 
@@ -588,10 +554,7 @@ class Repository:
         refs.move(self._repo, self.common, ref, notes_commit(self._repo, self.trees, self.target(ref), texts))
 
     async def pack(self) -> None:
-        """Pack loose objects, and list commits for Git; beside the loop, since it takes processes and some seconds.
-
-        Once there are many packs the small ones become one, as each is looked into for what is in none.
-        """
+        """Pack loose objects, many small packs into one, and list commits for Git; takes some seconds."""
         from evogit.repository.git import MANY_PACKS, git
 
         many = sum(1 for _ in (self.common / "objects" / "pack").glob("*.pack")) > MANY_PACKS

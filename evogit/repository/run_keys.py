@@ -66,10 +66,7 @@ def seal(key: bytes, host: str, before: str | None, record: str) -> str:
 
 
 def kept(file: Path) -> bytes:
-    """Return the key in a file of the user's state folder, which its owner alone can read; the first caller makes it.
-
-    Raises RepositoryError: it can be neither read nor made.
-    """
+    """Return the key in a file of the user's alone, made if it is absent. Raises RepositoryError: it cannot be."""
     with _secret(file), open_folder(file.parent, mode=0o700) as folder:
         return _made(folder, file.name, os.urandom(LENGTH))
 
@@ -119,10 +116,7 @@ class RunKeys:
         self._keep(run, key, _claim(run, key))
 
     def copy(self, origin: str, run: str) -> bytes:
-        """Keep the key of a run for a fork of it, trusted as far as it was; return it, empty if there is none.
-
-        Raises RepositoryError: it cannot be read or kept.
-        """
+        """Keep the key of a run for its fork, trusted as before; empty if there is none. Raises RepositoryError."""
         if key := self.find(origin):
             made, brought = self._claims(run, key)
             self._keep(run, key, made if self.trust.accepts(made) else brought)
@@ -134,10 +128,7 @@ class RunKeys:
             folder.replace(run, [key], 0o600)
 
     def share(self, run: str, secret: bytes) -> bytes:
-        """The key of a run whose inputs are drawn as in others with this secret, and whose seals are its own.
-
-        Raises RepositoryError: it cannot be kept.
-        """
+        """The key of a run that draws inputs as others with this secret, and seals as none. Raises RepositoryError."""
         known, key = self.find(run), DERIVED + secret + os.urandom(LENGTH)
         if known and inputs_key(known) in (secret, inputs_key(key)):
             return known
@@ -145,10 +136,7 @@ class RunKeys:
         return key
 
     def find(self, run: str) -> bytes:
-        """Return the key of a run; empty if this clone has none, or one that the user does not trust.
-
-        Raises RepositoryError: it cannot be read.
-        """
+        """Return the key of a run; empty if there is none that the user trusts. Raises RepositoryError."""
         key = self._read(run)
         return key if key and any(map(self.trust.accepts, self._claims(run, key))) else b""
 

@@ -57,7 +57,12 @@ class Signatures:
         self._found: dict[tuple[str, str], Signature | str] = {}
         self._as_of = 0
         if self.signs or self.checks:
-            _check_program(config)
+            program = config.get("gpg.ssh.program") or "ssh-keygen"
+            if shutil.which(program) is None:
+                raise ConfigError(
+                    f"{SIGN} or {CHECK} is set: expected {program} on the PATH; install OpenSSH "
+                    "(Debian: openssh-client)"
+                )
         if self.signs:
             self._check_key(config)
         if self.checks:
@@ -67,10 +72,7 @@ class Signatures:
     # --- signing --------------------------------------------------------------------------------------------------
 
     async def sign(self, host: str, tip: str, before: str | None, *, asks: bool) -> str:
-        """Sign a host's journal up to an entry, after the signature `before`; a commit. Somebody may be asked.
-
-        Raises RemoteError: it cannot be signed.
-        """
+        """Sign a host's journal up to an entry, after the signature `before`; a commit. Raises RemoteError."""
         who = ("-c", f"user.name={host}", "-c", f"user.email={host}@evogit.invalid")
         parents = [word for parent in (before, tip) if parent for word in ("-p", parent)]
         command = (*who, "commit-tree", "-S", "-m", _subject(host, self._run), *parents, f"{tip}^{{tree}}")
@@ -87,10 +89,7 @@ class Signatures:
     # --- checking -------------------------------------------------------------------------------------------------
 
     async def check(self, commits: Iterable[tuple[str, str]]) -> None:
-        """Look at signatures (host, commit) that were not looked at yet, by the file as it is now.
-
-        Raises RemoteError: it takes too long.
-        """
+        """Look at new signatures (host, commit) by the file as it is now. Raises RemoteError: it takes too long."""
         if not self.checks:
             return
         as_of = self._allowed.stat().st_mtime_ns if self._allowed.exists() else 0
@@ -111,20 +110,14 @@ class Signatures:
             return "its journal is not signed with an ssh key"
         if message_of(found).strip() != _subject(host, self._run):
             return "it has the signature of another journal"
-        by = await self._signer(commit)
-        return Signature(str(found.parent_ids[-1]), by) if by else f"its journal is signed by nobody of {self._allowed}"
-
-    async def _signer(self, commit: str) -> str:
         command = ("-c", "log.showSignature=false", "show", "-s", "--format=%G?%n%GS", commit)
         done = await person_git(*self._where, *command, seconds=LONGEST)
-        good, _, by = done.stdout.decode(errors="replace").partition("\n")
-        return one_line(by.strip(), 100) if not done.code and good == "G" else ""
+        good, _, who = done.stdout.decode(errors="replace").partition("\n")
+        by = one_line(who.strip(), 100) if not done.code and good == "G" else ""
+        return Signature(str(found.parent_ids[-1]), by) if by else f"its journal is signed by nobody of {self._allowed}"
 
     def signed(self, host: str, tips: Mapping[str, str], here: str | None) -> Signature:
-        """The signature of a host's journal that came, and was looked at; `here`: the one that came before.
-
-        Raises RepositoryError: it is none that counts.
-        """
+        """The signature of a host's journal that came, after the one `here`. Raises RepositoryError: none counts."""
         found = self._found.get((host, tips.get("signed", "")), f"its journal is not signed, as {CHECK} asks for")
         if isinstance(found, str):
             raise RepositoryError(found)
@@ -166,14 +159,6 @@ class Signatures:
 
 def _subject(host: str, run: str) -> str:
     return f"evogit: the journal of {host} in the run {run}"
-
-
-def _check_program(config: dict[str, str | None]) -> None:
-    program = config.get("gpg.ssh.program") or "ssh-keygen"
-    if shutil.which(program) is None:
-        raise ConfigError(
-            f"{SIGN} or {CHECK} is set: expected {program} on the PATH; install OpenSSH (Debian: openssh-client)"
-        )
 
 
 def _is_on(config: dict[str, str | None], name: str) -> bool:

@@ -27,10 +27,7 @@ class Holdouts:
         self._state = state.below("holdouts")
 
     def show(self, task: str) -> None:
-        """Remember that a candidate is shown a task's holdout from now on.
-
-        Raises RepositoryError: it cannot be remembered.
-        """
+        """Remember that a candidate is shown a task's holdout. Raises RepositoryError: it cannot be."""
         try:
             with self._marks.opened(make=True) as folder:
                 folder.write_once(_mark(task), b"")
@@ -97,14 +94,10 @@ MAX_CONTACT_BYTES = 1 << 20
 
 
 class Contact(Struct, frozen=True):
-    """How a run stands with a server, for who wants to know: a file that can be deleted.
+    """How a run stands with a server `remote`, named without a password: a file that can be deleted.
 
-    Attributes:
-        remote: its name, or its address without a password.
-        prefix: where it takes our refs; empty until that is known.
-        met: when all was exchanged last, in seconds since the epoch; 0: never.
-        failing: when attempts began to fail, 0 while they do not; tries: how many failed; why: the last reason.
-        notes: what was left out of what came last.
+    `prefix` is where it takes our refs, empty until known; `met` when all was exchanged last and `failing` since when
+    it fails, in seconds since the epoch, 0 for never; `notes` what was left out last.
     """
 
     remote: str

@@ -123,12 +123,7 @@ class OpenFolder(Struct, frozen=True):
 
 
 class StateFolder(Struct, frozen=True):
-    """`.git/evogit`, or a folder below it.
-
-    Attributes:
-        common: the Git folder that all worktrees share, as it was resolved.
-        parts: names of the folders below `.git/evogit`.
-    """
+    """`.git/evogit` below the resolved Git folder `common`, or the folder below it that `parts` name."""
 
     common: Path
     parts: tuple[str, ...] = ()

@@ -39,13 +39,7 @@ HOLDING = ("--all", "--reflog", "--indexed-objects")
 
 
 class Swept(Struct, frozen=True, kw_only=True):
-    """What came of it.
-
-    Attributes:
-        removed: how many objects are gone.
-        young: how many are not yet, as they were written just now.
-        held: of the evidence trees that were given up, how many something else still has.
-    """
+    """How many objects were `removed`, how many not as they are too `young`, how many evidence trees are `held`."""
 
     removed: int
     young: int
@@ -55,16 +49,21 @@ class Swept(Struct, frozen=True, kw_only=True):
 def sweep(repo: pygit2.Repository, common: Path, given_up: Collection[str]) -> Swept:
     """Remove what nothing holds of these evidence trees and of old chains of `keep`.
 
-    Raises RepositoryError: objects are missing, so that it cannot be known what is held, or some are kept elsewhere;
-    nothing is removed then.
+    Raises RepositoryError: objects are missing or elsewhere; nothing is removed then.
     """
     check_links(common)
     until = time.time() - GRACE
-    packs = _packs(common)  # before anything is listed: what comes later is not in the list
+    folder = common / "objects" / "pack"  # looked into before anything is listed: what comes later is not in the list
+    packs = [pack for pack in folder.glob("pack-*.pack") if not pack.with_suffix(".keep").exists()]
+    if any(folder.glob("*.promisor")):  # some objects are at a server
+        packs = []
     reachable = set(_lines(common, "rev-list", "--objects", "--no-object-names", *HOLDING))
-    kinds = _kinds(common)
+    told = "--batch-check=%(objectname) %(objecttype)"
+    rows = _lines(common, "cat-file", "--batch-all-objects", "--unordered", told)
+    kinds = {name: kind for name, _, kind in (line.partition(" ") for line in rows) if name}
     rest = {name: kind for name, kind in kinds.items() if name not in reachable}
-    links = {name for name, kind in rest.items() if kind == "commit" and _is_link(repo, name)}
+    commits = (found for name, kind in rest.items() if kind == "commit" for found in [read_commit(repo, name)])
+    links = {str(found.id) for found in commits if not isinstance(found, str) and is_link(found)}
     ours = links | {name for name in given_up if name in rest}
     ours |= _content(repo, ours, rest)
     ours -= _held(repo, rest.keys() - ours, ours)
@@ -83,10 +82,7 @@ def sweep(repo: pygit2.Repository, common: Path, given_up: Collection[str]) -> S
 
 
 def check_links(common: Path) -> None:
-    """Refuse folders of objects that a link leads to, as what lies there may be another repository's; of refs, too.
-
-    Raises RepositoryError: naming the link.
-    """
+    """Refuse folders of objects and refs that a link leads to. Raises RepositoryError: naming the link."""
     folder = common / "objects"
     fixed = (folder, *sorted(folder.iterdir()), folder / "info" / "commit-graphs", common / "logs")
     walked = chain(below(common, "refs"), below(common, "logs"))
@@ -110,14 +106,6 @@ def _remove(common: Path, names: Iterable[str]) -> None:
                 os.close(folder)
     finally:
         os.close(objects)
-
-
-def _packs(common: Path) -> list[Path]:
-    """The packs that may be rewritten; none if some objects are at a server."""
-    folder = common / "objects" / "pack"
-    if any(folder.glob("*.promisor")):
-        return []
-    return [pack for pack in folder.glob("pack-*.pack") if not pack.with_suffix(".keep").exists()]
 
 
 def _pack(common: Path, old: Sequence[Path], wanted: Collection[str], until: float) -> bool:
@@ -158,17 +146,6 @@ def _lines(common: Path, *arguments: str) -> Iterator[str]:
         raise RepositoryError(f"{error}; see `evogit doctor runs`; nothing was removed") from error
 
 
-def _kinds(common: Path) -> dict[str, str]:
-    told = "--batch-check=%(objectname) %(objecttype)"
-    rows = (line.partition(" ") for line in _lines(common, "cat-file", "--batch-all-objects", "--unordered", told))
-    return {name: kind for name, _, kind in rows if name}
-
-
-def _is_link(repo: pygit2.Repository, name: str) -> bool:
-    found = read_commit(repo, name)
-    return not isinstance(found, str) and is_link(found)
-
-
 def _content(repo: pygit2.Repository, roots: Iterable[str], among: Collection[str]) -> set[str]:
     found, todo = set[str](), list(roots)
     while todo:
@@ -181,7 +158,7 @@ def _content(repo: pygit2.Repository, roots: Iterable[str], among: Collection[st
 
 def _held(repo: pygit2.Repository, others: Iterable[str], ours: Collection[str]) -> set[str]:
     """What of ours some other unreachable objects have, with what is in it."""
-    named = {name for each in others for name in (*_trees_and_files(repo, each), *_links(repo, each)) if name in ours}
+    named = {name for each in others for name in _named(repo, each) if name in ours}
     return named | _content(repo, named, ours)
 
 
@@ -202,8 +179,9 @@ def _with_what_has_them(repo: pygit2.Repository, ours: Collection[str], some: se
     return found
 
 
-def _links(repo: pygit2.Repository, name: str) -> Iterator[str]:
+def _named(repo: pygit2.Repository, name: str) -> Iterator[str]:
     found = read_object(repo, name)
+    yield from _trees_and_files(repo, name)
     if isinstance(found, pygit2.Commit):
         yield from map(str, found.parent_ids)
     elif isinstance(found, pygit2.Tag):
@@ -236,10 +214,7 @@ class Thinner(Struct, frozen=True, kw_only=True):
     host: str
 
     def thin(self, gone: Collection[str], why: str) -> None:
-        """Let go of the evidence trees `gone`; `why`, a line, says what was asked.
-
-        Raises RepositoryError: the chain of `keep` is damaged.
-        """
+        """Let go of evidence trees; `why` says what was asked. Raises RepositoryError: `keep` is damaged."""
         refs.retry(partial(self._tell, gone, why))  # first: what is gone is known to be
         refs.retry(partial(self._rewrite, frozenset(gone)))
 

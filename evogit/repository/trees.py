@@ -96,13 +96,8 @@ class Trees:
         return self._below(tree, "")
 
     def _below(self, tree: str, prefix: str) -> tuple[TreeEntry, ...]:
-        found = self._listed.get((tree, prefix))
-        if found is None:
-            found = self._list(tree, prefix)
-            self._listed.keep((tree, prefix), found, len(found))
-        return found
-
-    def _list(self, tree: str, prefix: str) -> tuple[TreeEntry, ...]:
+        if (known := self._listed.get((tree, prefix))) is not None:
+            return known
         found: list[TreeEntry] = []
         for item in self._tree(tree):
             path = prefix + os.fsdecode(item.raw_name or b"")
@@ -111,7 +106,7 @@ class Trees:
                 found.extend(self._below(str(item.id), path + "/"))
             else:
                 found.append(TreeEntry(path, int(item.filemode), str(item.id)))
-        return tuple(found)
+        return self._listed.keep((tree, prefix), tuple(found), len(found))
 
     def files(self, tree: str, wanted: Callable[[str], bool]) -> dict[str, bytes]:
         """Contents of the regular files whose path is wanted."""
@@ -170,10 +165,7 @@ class Trees:
         return commit in self._repo
 
     def tar(self, tree: str, wanted: Callable[[str], bool]) -> bytes:
-        """The wanted files and links, those of submodules too, as an uncompressed tar archive.
-
-        It has the same bytes for the same tree, where the same submodules were fetched.
-        """
+        """The wanted files and links, those of fetched submodules too, as an uncompressed tar, alike for like trees."""
         return self._archive(entry for entry in self.whole(tree) if wanted(entry.path))
 
     def changes(self, base: str, tree: str, wanted: Callable[[str], bool]) -> tuple[bytes, tuple[str, ...]]:
@@ -208,9 +200,9 @@ class Trees:
         return buffer.getvalue()
 
     def _add_to_tar(self, archive: tarfile.TarFile, entry: TreeEntry) -> None:
-        content = self.blob(entry.blob)
         import tarfile
 
+        content = self.blob(entry.blob)
         member = tarfile.TarInfo(entry.path)
         if entry.mode == LINK:
             member.type = tarfile.SYMTYPE
@@ -222,10 +214,7 @@ class Trees:
             archive.addfile(member, io.BytesIO(content))
 
     def refuse_twins(self, before: str, after: str) -> None:
-        """Refuse what is new in `after` if it differs from something else there only in case, as merges bring about.
-
-        Raises UnfitChangeError: naming it; macOS and Windows could hold only one of the two.
-        """
+        """Refuse what is new in `after` and differs from something there only in case. Raises UnfitChangeError."""
         whole = self._tree(after)
         fresh = [new.path for old, new in self.differences(before, after) if old is None and new is not None]
         folders: dict[str, set[str]] = {}
@@ -262,10 +251,7 @@ class Trees:
         return str(written("a file", self._repo, lambda: self._repo.create_blob(content)))
 
     def with_entries(self, base: str, entries: Mapping[str, tuple[int, str] | None]) -> str:
-        """The id of the tree `base` with files of any kind put in their places: path -> mode and blob, None for none.
-
-        Raises UnfitChangeError: for a path that no tree can hold.
-        """
+        """The id of `base` with files put in their places: path -> mode and blob, or None. Raises UnfitChangeError."""
         if not entries:
             return base
         index, old = pygit2.Index(), self._tree(base)
@@ -284,10 +270,16 @@ class Trees:
     def _write(self, base: pygit2.Tree | None, nested: Mapping[str, object], prefix: str) -> pygit2.Oid | None:
         builder = self._repo.TreeBuilder(base) if base is not None else self._repo.TreeBuilder()
         names = {item.name for item in base} if base is not None else set[str | None]()
-        for name, change in sorted(nested.items(), key=lambda pair: _is_deletion(pair[1]), reverse=True):
+        deletions = {name for name, each in nested.items() if isinstance(each, _Leaf) and each.content is None}
+        for name, change in sorted(nested.items(), key=lambda pair: pair[0] in deletions, reverse=True):
             old = base[name] if base is not None and name in names else None
             if isinstance(change, dict):
-                made = self._write_folder(old, change, prefix + name)
+                if old is not None and not isinstance(old, pygit2.Tree):
+                    raise UnfitChangeError(
+                        f"expected a folder at {prefix + name!r}, found a file; delete it in an edit of its own"
+                    )
+                below = self._write(old, change, f"{prefix}{name}/")
+                made = None if below is None else (below, FOLDER)
             else:
                 made = self._write_file(old, change, prefix + name)
             if made is not None:
@@ -298,14 +290,6 @@ class Trees:
                 names.discard(name)
         _refuse_case_twins(names, nested, prefix)
         return builder.write() if len(builder) else None
-
-    def _write_folder(
-        self, old: pygit2.Object | None, change: dict[str, object], path: str
-    ) -> tuple[pygit2.Oid, int] | None:
-        if old is not None and not isinstance(old, pygit2.Tree):
-            raise UnfitChangeError(f"expected a folder at {path!r}, found a file; delete it in an edit of its own")
-        made = self._write(old, change, path + "/")
-        return None if made is None else (made, FOLDER)
 
     def _write_file(self, old: pygit2.Object | None, change: object, path: str) -> tuple[pygit2.Oid, int] | None:
         assert isinstance(change, _Leaf)
@@ -348,10 +332,7 @@ def deltas(repo: pygit2.Repository, old: str, new: str) -> list[pygit2.DiffDelta
 
 
 def deltas_of(diff: pygit2.Diff) -> list[pygit2.DiffDelta]:
-    """What is in a diff, every path checked before anything looks at it.
-
-    Raises UnfitChangeError: one of the paths is none that Git makes.
-    """
+    """What is in a diff, every path checked first. Raises UnfitChangeError: one is none that Git makes."""
     found = list(diff.deltas)
     for delta in found:
         check_read(os.fsdecode(delta.new_file.raw_path))
@@ -382,10 +363,6 @@ def _nest(nested: dict[str, object], parts: list[str], content: bytes | None, mo
     if isinstance(nested.get(parts[-1]), dict):
         raise UnfitChangeError(f"{parts[-1]!r} is changed both as a file and as a folder; choose one")
     nested[parts[-1]] = _Leaf(content, mode)
-
-
-def _is_deletion(change: object) -> bool:
-    return isinstance(change, _Leaf) and change.content is None
 
 
 def _refuse_case_twins(names: set[str | None], changed: Iterable[str], prefix: str) -> None:

@@ -34,10 +34,7 @@ def written_brief(
     reader: Reader,
     context: int,
 ) -> briefing.Written:
-    """What an agent would be told to improve `parent`, in `context` tokens at most.
-
-    Raises RefusedError: the run's candidates were measured by other metrics than the task's.
-    """
+    """What an agent would be told to improve `parent`. Raises RefusedError: the task has other metrics."""
     if (
         history.started
         and not task.pairwise
@@ -53,10 +50,7 @@ def written_brief(
 
 
 def beginning(repository: Repository, task: Task, run: str) -> History:
-    """A run with the commit at HEAD as its seed, not evaluated yet; nothing is journalled.
-
-    Raises NotFoundError: there is no commit yet.
-    """
+    """A run with HEAD as its seed, not evaluated nor journalled. Raises NotFoundError: there is no commit."""
     seed = repository.head()
     started = RunStarted(
         engine="",

@@ -87,13 +87,15 @@ class Contribution:
 
 
 def contributions(history: History) -> dict[str, list[Record]]:
-    """All agents in the order of their names, and models and operators, those that brought most first.
-
-    An agent that was of several kinds, one after the other, is told once for each.
-    """
+    """All agents by name and by what they were then; models and operators, the most telling first."""
     past = history.past_kinds()
     done = _by_deed(history, past)
-    found = _grouped(done, lambda deed: [(deed.agent, deed.kind)], _by_agent(history, past))
+    spent: dict[tuple[str, str], Spending] = {}
+    for (_, engine, agent), effort in history.authors.efforts.items():
+        for each in effort.spent.values():
+            by = agent, past.get((engine, agent), "")
+            spent[by] = added(spent.get(by, Spending()), each)
+    found = _grouped(done, lambda deed: [(deed.agent, deed.kind)], spent)
     models = _grouped(done, lambda deed: [deed.model] if deed.model else [], spending_by_model(history))
     operators = _grouped(done, lambda deed: deed.operators, _by_operator(history))
     order = agents(history)
@@ -107,15 +109,6 @@ def contributions(history: History) -> dict[str, list[Record]]:
         "operators": _ranked(operators),
         "models": _ranked(models),
     }
-
-
-def _by_agent(history: History, past: Mapping[tuple[str, str], str]) -> dict[tuple[str, str], Spending]:
-    spent: dict[tuple[str, str], Spending] = {}
-    for (_, engine, agent), effort in history.authors.efforts.items():
-        who = agent, past.get((engine, agent), "")
-        for each in effort.spent.values():
-            spent[who] = added(spent.get(who, Spending()), each)
-    return spent
 
 
 def _by_deed(history: History, past: Mapping[tuple[str, str], str]) -> dict[Deed, Contribution]:

@@ -105,10 +105,7 @@ def propose(
     reason: str,
     conflicts: int = 0,
 ) -> str | None:
-    """Journal a tree as a candidate that awaits its evaluation; its id.
-
-    None if the tree came first from somebody else, or a parent was pruned.
-    """
+    """Journal a tree as a candidate; its id. None if the tree is there already, or a parent was pruned."""
     history = run.history
     commit = run.repository.commit(
         tree,
@@ -141,11 +138,7 @@ DROP = "drop"
 
 
 def without(run: StoredRun, candidate: Candidate, step: Candidate) -> str:
-    """The tree of a candidate in which what `step` changed against its first parent is taken back.
-
-    Raises:
-        RefusedError: the step is the seed, nothing of it is left, it is pruned, or later steps changed the same lines.
-    """
+    """The tree of a candidate without what `step` changed. Raises RefusedError: that cannot be taken out."""
     history = run.history
     mine, its = candidate.commit[:7], step.commit[:7]
     if not step.parents:

@@ -27,10 +27,7 @@ class Effect(Struct, frozen=True, kw_only=True):
 
 
 def effect(history: History, decision: Decision) -> Effect:
-    """What `decision` would change if it were made now.
-
-    Raises RefusedError: it cannot be made; the message says why.
-    """
+    """What `decision` would change if it were made now. Raises RefusedError: it cannot be made."""
     if obstacle := _obstacle(history, decision):
         raise RefusedError(obstacle)
     after = history.after(decision)
@@ -46,10 +43,7 @@ def effect(history: History, decision: Decision) -> Effect:
 
 
 def decide(run: StoredRun, decision: Decision) -> Entry:
-    """Append the decision to the run's journal.
-
-    Raises RefusedError: it cannot be made, or no longer, after a decision meanwhile.
-    """
+    """Append the decision to the run's journal. Raises RefusedError: it cannot be made, or no longer."""
     entry = run.journal.append(decision, unless=lambda: bool(_obstacle(run.history, decision)))
     if entry is None:
         raise RefusedError(_obstacle(run.history, decision))

@@ -35,16 +35,10 @@ class Share(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What would go and what would stay.
+    """What would go and what would stay, by what it is about; all `candidates` and `entries` stay.
 
-    Attributes:
-        run: the run's name.
-        candidates, entries: how many there are, which stay.
-        lineages: how many candidates count, or have descendants that do.
-        gone: ids of the evidence trees that would go.
-        given_up: those that this clone gave up before; lists of other hosts may name anything, as nothing seals them.
-        going, staying: how much, by what it is about.
-        thinned: how many pieces went before.
+    `lineages` counts the candidates that matter or lead to some; `gone` are ids of evidence trees, `given_up` those
+    that this clone gave up before, as other hosts' lists may name anything; `thinned` counts those that are gone.
     """
 
     run: str
@@ -59,10 +53,7 @@ class Plan:
 
 
 class Collected(Struct, frozen=True, kw_only=True):
-    """What came of it: the plan that was carried out, bytes on the disk before and after, and what could not go yet.
-
-    `young` objects were written less than a minute before, `held` pieces something else has.
-    """
+    """The plan that was carried out, bytes on the disk before and after, and how many objects could not go yet."""
 
     plan: Plan
     before: int
@@ -73,10 +64,7 @@ class Collected(Struct, frozen=True, kw_only=True):
 
 
 def plan(repository: Repository, run: str, wish: Wish, older_than: float, now: float) -> Plan:
-    """What would go of what this clone keeps, from entries that are so many days old; nothing is written.
-
-    Raises RepositoryError: a journal is damaged.
-    """
+    """What would go of what this clone keeps that is so many days old. Raises RepositoryError: damage."""
     entries, history = list[Entry](), History(run)
     repository.journal(run, entries.append)
     history.extend(entries)

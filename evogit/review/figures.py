@@ -43,9 +43,8 @@ UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Softwa
 
 @contextmanager
 def new_figure(width: float, height: float) -> Iterator[Figure]:
-    """An empty figure, in inches, and our style while it is drawn.
+    """An empty figure, in inches, and our style, whatever a `matplotlibrc` of the current folder says.
 
-    Matplotlib takes a `matplotlibrc` of the current folder, which may be a stranger's, and may have it run LaTeX.
     Raises NotFoundError: matplotlib is not installed.
     """
     try:

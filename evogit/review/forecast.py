@@ -22,10 +22,7 @@ FEWEST = 5
 
 
 class Forecast(Struct, frozen=True, kw_only=True):
-    """The limit that a run reaches first, in how many seconds, and the dollars that it will have cost by then.
-
-    These are None where no model was paid, or no price is known.
-    """
+    """The limit that a run reaches first, in how many seconds, and its dollars by then; None if unknown."""
 
     limit: str
     seconds: float
@@ -50,18 +47,15 @@ class Pace:
             return 0.0
         first = latest[-1]
         before: float | None = getattr(first, what)
-        gained = 0.0 if before is None else self._done(what) - before
-        return gained / max(now - (began + first.elapsed) / 1000, 0.001)
-
-    def _done(self, what: Total) -> float:
-        """How much of it is used for good: calls in flight nearly always take less than is set aside for them."""
         spent, counts = self._history.spent, self._history.counts
-        return {
+        done = {  # for good: calls in flight nearly always take less than is set aside for them
             "dollars": spent.dollars,
             "tokens": spent.tokens,
             "proposals": counts.charged,
             "evaluations": counts.evaluated,
-        }[what]
+        }
+        gained = 0.0 if before is None else done[what] - before
+        return gained / max(now - (began + first.elapsed) / 1000, 0.001)
 
     def forecast(self, limits: RunLimits, began: float, now: float) -> Forecast | None:
         """What an engine that `began` at a time will come to; None where no limit ends it, or nothing is known yet."""

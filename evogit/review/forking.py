@@ -46,12 +46,7 @@ def plan(repository: Repository, origin: str | None, at: str, run: str) -> Fork:
 
 
 def past(repository: Repository, run: str, at: str) -> History:
-    """A run as it was at one of its moments, told as for `plan`; nothing is written.
-
-    Raises:
-        NotFoundError: there is no such moment.
-        UsageError: `at` is none.
-    """
+    """A run as it was at one of its moments. Raises NotFoundError, UsageError: `at` is none."""
     return _until(repository, run, at, run).history
 
 
@@ -66,10 +61,7 @@ def _until(repository: Repository, origin: str, at: str, run: str) -> Fork:
 
 
 def make(repository: Repository, fork: Fork) -> None:
-    """Let the new run begin; whatever becomes of the origin, it is whole.
-
-    Raises RefusedError: a run of that name was made meanwhile.
-    """
+    """Let the new run begin, whole by itself. Raises RefusedError: one of that name was made meanwhile."""
     tips = {entry.host: entry.id for entry in fork.entries}
     last = fork.entries[-1]
     forked = Forked(run=fork.origin, entry=last.id, population=repository.population(fork.run))

@@ -34,11 +34,7 @@ class Row(Struct, frozen=True):
 
 
 def landmarks(history: History) -> list[str]:
-    """What a person looks for, the most telling first.
-
-    The seed, the best, what people decided about, the agents' individuals, then every candidate that was the best
-    when it was evaluated, the largest step first.
-    """
+    """The seed, the best, what people decided about, the living, and the records, the largest step first."""
     fitness = [history.fitness(commit) or 0.0 for commit in history.records]
     steps = [abs(new - old) for old, new in zip([0.0, *fitness], fitness, strict=False)]
     records = [commit for _, commit in sorted(zip(steps, history.records, strict=True), reverse=True)]
@@ -69,10 +65,7 @@ def expanded(history: History, shown: Iterable[str], commits: Iterable[str]) -> 
 
 
 def rows(history: History, shown: Collection[str]) -> list[Row]:
-    """The shown candidates, the youngest first; `shown` must hold the seed.
-
-    Every other candidate is folded into its nearest shown ancestor along first parents, a second seed into the first.
-    """
+    """The shown candidates, seed included, the youngest first; others are folded into the nearest shown ancestor."""
     owner: dict[str, str] = {}
     phylogeny = history.phylogeny
     for commit in phylogeny.ids:
@@ -120,11 +113,7 @@ class Cell:
 
 
 def lanes(rows: Sequence[Row], trunk: str | None = None) -> list[list[Cell]]:
-    """A list of cells for each row, left to right.
-
-    The first parents of `trunk` (the best candidate, say) stay in the leftmost lane. A second parent's edge joins
-    the lane that leads there already, or opens one to the right.
-    """
+    """A list of cells for each row; the first parents of `trunk` (the best, say) stay in the leftmost lane."""
     layout = _Layout(trunk)
     return [layout.place(row) for row in rows]
 

@@ -76,10 +76,7 @@ def finite(value: float | None) -> float | None:
 
 
 def graph_record(history: History, shown: Iterable[str]) -> Record:
-    """The shown candidates and the edges between them; `folded` is the number of those not shown.
-
-    An edge's `kind` is `parent`, of a second one what the child is (`merge`, `graft`), or `inspiration`.
-    """
+    """The shown candidates, the edges between them, and how many are not shown (`folded`)."""
     chosen = set(shown)
     candidates = [candidate for candidate in history.phylogeny if candidate.commit in chosen]
     edges = [

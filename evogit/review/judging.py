@@ -24,12 +24,7 @@ class Standing(Struct, frozen=True):
 
 
 def strengths_of(history: History) -> Strengths:
-    """The verdicts of a run.
-
-    Raises:
-        NotFoundError: the run has not started.
-        RefusedError: it is ranked by what is measured.
-    """
+    """The verdicts of a run. Raises NotFoundError, RefusedError: it has not started, or is measured."""
     if history.strengths is None:
         raise RefusedError(
             f"candidates of the run {history.run} are ranked by {history.metric.name}, which is measured; pairs are "
@@ -39,10 +34,7 @@ def strengths_of(history: History) -> Strengths:
 
 
 def next_pair(history: History, rng: random.Random, skipped: Collection[frozenset[str]] = ()) -> tuple[str, str]:
-    """The pair whose comparison tells most, of those that can be the best by what is known; no pair that is `skipped`.
-
-    Raises NotFoundError: there is none.
-    """
+    """The pair, none `skipped`, whose comparison tells most of the best. Raises NotFoundError: there is none."""
     strengths = strengths_of(history)
     valid = [each.commit for each in standings(history, margins=False)]
     if len(valid) < 2:
@@ -63,12 +55,7 @@ def _contenders(strengths: Strengths, valid: list[str]) -> list[str]:
 
 
 def say(run: StoredRun, verdict: Compared) -> None:
-    """Journal what a person said.
-
-    Raises:
-        RefusedError: a candidate cannot be compared: it is not valid, or pruned.
-        UsageError: both are the same.
-    """
+    """Journal what a person said. Raises RefusedError, UsageError: the two cannot be compared."""
     history = run.history
     strengths_of(history)
     if verdict.a == verdict.b:

@@ -185,10 +185,9 @@ def objections(metric: Metric, trials: Sequence[SplitTrial]) -> list[str]:
 
 
 def land(run: StoredRun, landing: Landing, message: str, reason: str, *, squash: bool) -> Entry:
-    """Write the commit (a merge, or with `squash` one commit on the target), journal it, and make the branch.
+    """Write the commit (a merge, or a `squash` on the target), journal it, and make the branch.
 
-    Raises RefusedError: the target moved since it was measured, the branch is checked out, or Git does not know the
-    person.
+    Raises RefusedError: the target moved, the branch is checked out, or Git does not know the person.
     """
     repository = run.repository
     if repository.target(landing.target) != landing.tip:
@@ -213,16 +212,6 @@ def land(run: StoredRun, landing: Landing, message: str, reason: str, *, squash:
     return entry
 
 
-def take_back(repository: Repository, undone: Decision) -> str:
-    """Remove the branch of a landing that was undone, unless it moved or is checked out; says what happened."""
-    branch, commit = undone.branch, undone.commit
-    if repository.target(branch) != commit:
-        return f"{short_name(branch)} was moved or removed meanwhile and is left as it is"
-    if not repository.branches.remove(branch):
-        return f"{short_name(branch)} is checked out and stays; delete it with `git branch -D` when you have left it"
-    return f"removed the branch {short_name(branch)}; what you merged of it stays merged"
-
-
 def follow_undo(repository: Repository, history: History, undoes: str) -> str:
     """Let the branch of a landing follow when it is undone, or its undo is; says what happened, empty if nothing."""
     own = f"refs/heads/evogit/{history.run}/land/"
@@ -231,7 +220,12 @@ def follow_undo(repository: Repository, history: History, undoes: str) -> str:
     if isinstance(undone, Decision) and undone.kind == "land":
         if not undone.branch.startswith(own):
             return f"the branch {short_name(undone.branch)} is of the run that this one was forked from, and stays"
-        return take_back(repository, undone)
+        if repository.target(undone.branch) != undone.commit:
+            return f"{short_name(undone.branch)} was moved or removed meanwhile and is left as it is"
+        name = short_name(undone.branch)
+        if not repository.branches.remove(undone.branch):
+            return f"{name} is checked out and stays; delete it with `git branch -D` when you have left it"
+        return f"removed the branch {name}; what you merged of it stays merged"
     landing = decisions.get(undone.undoes) if isinstance(undone, Decision) and undone.kind == "undo" else None
     if not isinstance(landing, Decision) or landing.kind != "land" or not landing.branch.startswith(own):
         return ""

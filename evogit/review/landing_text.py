@@ -25,10 +25,7 @@ MOST_STEPS = 15
 
 
 class LandingText(Struct, frozen=True, kw_only=True):
-    """`title` is that of a squash and of a pull request; `body` has paragraphs, each of one line where it can be.
-
-    `markdown` is the body for pages, on which nothing that a model wrote is more than text.
-    """
+    """The texts of a landing; `markdown` is the body for pages, where a model's words are text alone."""
 
     title: str
     body: str

@@ -64,11 +64,7 @@ class Minimized(Struct, frozen=True, kw_only=True):
 
 
 def check(context: RunContext, candidate: Candidate) -> Change:
-    """The change that is to be minimised, from the seed to the candidate.
-
-    Raises RefusedError: the candidate is the seed, is not valid or pruned, cannot be taken apart, or would be evaluated
-    in another way than it was.
-    """
+    """The change from the seed to the candidate. Raises RefusedError: it cannot be minimised."""
     history, task = context.history, context.task
     short, seed = candidate.commit[:7], history.phylogeny[history.seed or ""]
     if task.pairwise:
@@ -163,16 +159,18 @@ class _Search:
 
     async def _first_passing(self, change: Change, tried: Sequence[Sequence[Hunk]]) -> int | None:
         """As many at a time as there are jobs; of those that pass the first one counts, whichever ends first."""
+
+        def passes(trial: Trial) -> bool:
+            commit = trial.commit
+            return commit is not None and commit not in self.history.pruned and self._is_as_good(commit)
+
         begin = 0
         while begin < len(tried):
             trials = await self._try(change, tried[begin : begin + min(self.jobs, max(self.left, 1))])
-            if (found := next((i for i, trial in enumerate(trials) if self._passes(trial)), None)) is not None:
+            if (found := next((i for i, trial in enumerate(trials) if passes(trial)), None)) is not None:
                 return begin + found
             begin += len(trials)
         return None
-
-    def _passes(self, trial: Trial) -> bool:
-        return trial.commit is not None and trial.commit not in self.history.pruned and self._is_as_good(trial.commit)
 
     def _is_as_good(self, commit: str) -> bool:
         return self.history.no_worse(commit, self.candidate.commit)

@@ -37,18 +37,9 @@ class PlottedRun:
 
 
 def plot(runs: Sequence[PlottedRun], what: Kind, axis: Axis, ending: str, *, mean: bool = False) -> bytes:
-    """A figure as a file.
+    """A figure as a file with the `ending`; `mean` draws one curve of all runs with its 95 % interval.
 
-    Args:
-        runs: what to draw; `lineage` draws one run.
-        what: the best so far, or the candidates that led to the living ones.
-        axis: what `best` is drawn against.
-        ending: `svg`, `pdf` or `png`.
-        mean: whether `best` draws the mean of the runs with its 95 % interval, against evaluations.
-
-    Raises:
-        NotFoundError: matplotlib is not installed.
-        UsageError: the runs do not fit the figure.
+    Raises NotFoundError: matplotlib is not installed. Raises UsageError: the runs do not fit the figure.
     """
     if what != "best" and len(runs) != 1:
         raise UsageError(f"expected one run to draw {what} of, got {len(runs)}")

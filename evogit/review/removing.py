@@ -26,12 +26,7 @@ class Remains(Struct, frozen=True, kw_only=True):
 
 
 def remains(repository: Repository, run: str) -> Remains:
-    """What would be removed.
-
-    Raises:
-        NotFoundError: there is no such run.
-        RefusedError: an engine is at work, or a branch of the run is checked out in some worktree.
-    """
+    """What would be removed. Raises NotFoundError, RefusedError: there is no such run, or it is in use."""
     check_run_name(run)
     found = _found(repository, run)
     if not found.refs:
@@ -43,10 +38,7 @@ def remains(repository: Repository, run: str) -> Remains:
 
 
 def remove(repository: Repository, run: str) -> Remains:
-    """Remove all refs of a run, their logs, and its files in the Git directory; says what was removed.
-
-    Raises RefusedError: an engine came, or a branch was checked out meanwhile.
-    """
+    """Remove a run's refs, logs and files; says what. Raises RefusedError: an engine or a checkout is in the way."""
     engines = repository.engines(run)
     with engines.enter(join=False):  # so that none begins now
         repository.clear_locks(run)

@@ -27,11 +27,15 @@ REASONS = 5
 
 
 def report_record(repository: Repository, history: History) -> Record:
-    """Everything of `evogit status --json`, and what a person wants to know afterwards.
-
-    Raises NotFoundError: the run has not started.
-    """
+    """Everything of `status --json`, and what one asks afterwards. Raises NotFoundError: it has not started."""
     began, latest = history.span
+    unusable = [each for each in history.failures if not history.authors.unanswered(each)]
+    last = {each.reason: each.move for each in unusable}
+    known = ((each.commit, history.former(each.commit)) for each in history.phylogeny)
+    before = (seconds(former) for commit, former in known if former and history.evaluation(commit) is None)
+    changes = []
+    if history.best is not None and history.seed is not None:
+        changes = repository.line_changes(history.seed, history.best)
     return {
         **status_record(repository, history),
         "schema": SCHEMA,
@@ -40,7 +44,7 @@ def report_record(repository: Repository, history: History) -> Record:
         "spent": {
             "seconds": latest - began,
             "began": began,
-            "judging": _judging(history),
+            "judging": history.scores.seconds + sum(before),  # of wall clock; what was shared cost nothing
             "failed": dict(Counter(each.status for each in _failures(history)).most_common()),
         },
         "judged": history.started.judged if history.started else "outside",
@@ -49,11 +53,11 @@ def report_record(repository: Repository, history: History) -> Record:
         "hosts": host_records(repository, history),
         "failures": {
             "candidates": _digest(f"{each.status}: {each.reason}" for each in _failures(history)),
-            "proposals": _proposal_failures(history),
+            "proposals": [{**told, "move": last[told["reason"]]} for told in _digest(each.reason for each in unusable)],
         },
         "interruptions": [to_builtins(each) for each in history.interruptions],
         "evidence": _evidence(history),
-        "changes": _changes(repository, history),
+        "changes": [{"path": path, "added": added, "removed": removed} for path, added, removed in changes],
         "remarks": [*remarks(history), *_moved(repository, history)],
     }
 
@@ -78,12 +82,6 @@ def _asked(history: History) -> Record:
         "guidance": history.guidance,
         "tactics": [{"agent": each.agent, "move": each.move, "text": each.text} for each in history.tactics.values()],
     }
-
-
-def _judging(history: History) -> float:
-    known = ((each.commit, history.former(each.commit)) for each in history.phylogeny)
-    before = (seconds(former) for commit, former in known if former and history.evaluation(commit) is None)
-    return history.scores.seconds + sum(before)
 
 
 def _failures(history: History) -> Iterator[Evaluation]:
@@ -114,13 +112,6 @@ def steps(history: History, commit: str | None) -> list[Record]:
     ]
 
 
-def _changes(repository: Repository, history: History) -> list[Record]:
-    if history.best is None or history.seed is None:
-        return []
-    found = repository.line_changes(history.seed, history.best)
-    return [{"path": path, "added": added, "removed": removed} for path, added, removed in found]
-
-
 def _evidence(history: History) -> Record | None:
     evaluation = history.evaluation(history.best) if history.best else None
     if evaluation is None or history.best is None:
@@ -130,12 +121,6 @@ def _evidence(history: History) -> Record | None:
 
 
 # --- what failed --------------------------------------------------------------------------------------------------
-
-
-def _proposal_failures(history: History) -> list[Record]:
-    unusable = [each for each in history.failures if not history.authors.unanswered(each)]
-    last = {each.reason: each.move for each in unusable}
-    return [{**told, "move": last[told["reason"]]} for told in _digest(each.reason for each in unusable)]
 
 
 def _digest(reasons: Iterable[str]) -> list[Record]:

@@ -34,10 +34,7 @@ class RescorePlan(Struct, frozen=True):
 
 
 def plan(context: RunContext) -> RescorePlan | None:
-    """What there is to do, None when nothing changed that candidates are evaluated by.
-
-    Raises RefusedError: an engine is at work, or the seed is another one, of which no candidate descends.
-    """
+    """What there is to do; None: nothing. Raises RefusedError: an engine works, or the seed is another one."""
     history = context.history
     if history.seed is None:
         raise RefusedError(f"the run {history.run} has no seed yet; begin it with `evogit run`")
@@ -114,17 +111,13 @@ def _changed(context: RunContext) -> tuple[str, ...] | None:
     changed = changed_judge(history, task)
     if changed is None:
         return None
-    if task.seed and not _has_its_seed(context):
-        raise RefusedError(f"seed/ changed, and no candidate descends from the new one; {ways_on(task, ['seed'])}")
+    if task.seed:
+        repository = context.repository
+        own, began = write_seed(repository, task), history.phylogeny[history.seed or ""].tree
+        imported = any(each.imported for each in history.engines.values())  # with what there was, if no more
+        if own != began and not (imported and all(map(task.is_editable, repository.changed_paths(own, began)))):
+            raise RefusedError(f"seed/ changed, and no candidate descends from the new one; {ways_on(task, ['seed'])}")
     return changed
-
-
-def _has_its_seed(context: RunContext) -> bool:
-    """Whether a run began with the task's seed; one that was imported began with what was there before, if no more."""
-    history, repository = context.history, context.repository
-    own, began = write_seed(repository, context.task), history.phylogeny[history.seed or ""].tree
-    imported = any(each.imported for each in history.engines.values())
-    return own == began or (imported and all(map(context.task.is_editable, repository.changed_paths(own, began))))
 
 
 def _event(context: RunContext, *, by: str) -> TaskChanged:

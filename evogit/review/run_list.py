@@ -21,11 +21,9 @@ from evogit.trust import state_folder
 
 
 class ListedRun(Struct, frozen=True, kw_only=True):
-    """One line: a run of the repository at a path, and the process that worked on it last.
+    """One line: a run of the repository at a path, the process that worked on it last, and its exit code.
 
-    Attributes:
-        pid: that process.
-        exit: its exit code; None while it works, and where it was killed.
+    That is None while it works, and where it was killed.
     """
 
     repository: str
@@ -101,10 +99,7 @@ class RunList:
         self._change(lambda listed: [ended if each == mine else each for each in listed])
 
     def opened(self) -> list[tuple[ListedRun, Repository | RepositoryError]]:
-        """All runs with their repositories, or why they cannot be read; those that are gone are dropped from the list.
-
-        Raises OSError: the list cannot be read or written.
-        """
+        """All runs with their repositories, or why they cannot be read; drops those that are gone. Raises OSError."""
         found = [(each, each.open()) for each in self.runs()]
         gone = [each for each, repository in found if repository is None]
         if gone:
@@ -121,13 +116,9 @@ class RunList:
 
 
 class RunOverview(Struct, frozen=True, kw_only=True):
-    """How a run stands, in one line.
+    """How a run stands, in one line: `engines` at work, and why its history is unknown (`trouble`).
 
-    Attributes:
-        path: where the repository lies.
-        engines: those at work.
-        since: when the first of these began, else when the run's last entry was written; seconds since 1970.
-        trouble: why nothing is known of its history.
+    `since` is when the first engine began, or the last entry was written, in seconds since 1970.
     """
 
     path: Path

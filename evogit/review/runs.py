@@ -15,12 +15,7 @@ from evogit.text import one_line
 
 
 def find_run(repository: Repository, name: str | None = None) -> str:
-    """The name of a run that was begun: the one that is named, else the only one.
-
-    Raises:
-        NotFoundError: there is no such run.
-        UsageError: no name was given and there are several runs.
-    """
+    """The run that is named, else the only one. Raises NotFoundError, UsageError: there is none, or several."""
     runs = repository.runs()
     if name is None and len(runs) > 1:
         raise UsageError(f"{repository.path} has several runs; name one with --name: {', '.join(runs)}")
@@ -34,12 +29,7 @@ def find_run(repository: Repository, name: str | None = None) -> str:
 
 
 def open_run(repository: Repository, name: str | None = None) -> StoredRun:
-    """A run that was begun.
-
-    Raises:
-        NotFoundError: there is no such run.
-        UsageError: no name was given and there are several runs.
-    """
+    """A run that was begun. Raises NotFoundError, UsageError: as `find_run` does."""
     return StoredRun.open(repository, find_run(repository, name))
 
 
@@ -61,10 +51,7 @@ def own_names(history: History) -> dict[str, str]:
 
 
 def resolve(history: History, revision: str) -> Candidate:
-    """The candidate that `best`, `seed`, an agent's name or an (abbreviated) id stands for.
-
-    Raises NotFoundError: it stands for none, or for several.
-    """
+    """The candidate that `best`, `seed`, an agent or an id stands for. Raises NotFoundError: none, or several."""
     if revision == "best":
         return history.phylogeny[_present(history.best, "no valid candidate yet, so there is no best")]
     if revision == "seed":

@@ -32,16 +32,10 @@ STREAMS = {"stdout": "last lines of stdout:\n", "stderr": "last lines of stderr:
 
 
 class MetricSource(Struct, frozen=True):
-    """The origin of the seed's value of a metric.
+    """The origin of the seed's value of a metric: the place in words, the line there, and why it was taken.
 
-    Attributes:
-        metric: its name.
-        value: of the seed.
-        where: the place in words.
-        text: the line or the object that it stands in.
-        others: other places that could have been meant, each with its line.
-        why: why this one was taken.
-        unread: what a candidate may print in this place that the pattern cannot read; empty for nothing.
+    `others` are other places that could have been meant, each with its line; `unread` is what a candidate may print
+    there that the pattern cannot read.
     """
 
     metric: str

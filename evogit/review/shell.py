@@ -28,10 +28,7 @@ PATIENCE = 30.0
 
 @contextmanager
 def inside(task: Task, files: Files, name: str) -> Iterator[Session]:
-    """A session on a candidate's files as the evaluator would open it, but with a day's time.
-
-    Raises EvoGitError: when the sandbox `name` or what the task prepares cannot be had.
-    """
+    """A session of a day on a candidate's files. Raises EvoGitError: the sandbox `name` cannot be had."""
     task.check_trust(name)
     with closing(provider(name, replace(task.environment, exclusive=False), [task.folder, Path.cwd()])) as sandbox:
         files = Scorer(task, sandbox, lambda _: None).laid(files)
@@ -40,10 +37,9 @@ def inside(task: Task, files: Files, name: str) -> Iterator[Session]:
 
 
 def shell(session: Session, *, terminal: bool, size: tuple[int, int], term: str) -> socket.socket:
-    """Start a shell inside; a stream of frames to and from it, as sandbox/shell_server.py says.
+    """Start a shell inside; a stream of the frames of sandbox/shell_server.py, with a terminal if one is wanted.
 
-    With `terminal` it has one if the sandbox can give it: of `size` (rows, columns) and the kind `term`, as in TERM.
-    Raises SandboxError: when it does not start.
+    It has a `size` (rows, columns) and the kind `term`. Raises SandboxError: it does not start.
     """
     server = helper("shell_server.py")
     wish = "terminal" if terminal else "pipes"

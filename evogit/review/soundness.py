@@ -25,13 +25,9 @@ NAMED = 7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Something that is to be known about a run.
+    """Something to be known of a `part` of a run, in a sentence; `wrong`: it must not be so, else it is no damage.
 
-    Attributes:
-        part: what of the run it is about.
-        said: a sentence.
-        wrong: whether it must not be so; else it is worth knowing, and no damage.
-        mend: what puts it right and loses nothing; None where there is nothing such.
+    `mend` puts it right and loses nothing; None where there is nothing such.
     """
 
     part: Part
@@ -41,13 +37,9 @@ class Finding:
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """What was found in a run.
+    """The findings in a run, and how many entries, candidates and pieces of evidence were looked at.
 
-    Attributes:
-        run: its name.
-        entries, candidates, evidence: how many were looked at.
-        at_work: names of the engines at work, whose branches and locks move while one looks.
-        findings: what is wrong or worth knowing.
+    `at_work` are the engines whose branches and locks move meanwhile.
     """
 
     run: str
@@ -78,10 +70,7 @@ def inspect(repository: Repository, run: str) -> Report:
 
 
 def repair(repository: Repository, run: str) -> tuple[list[Finding], Report]:
-    """Put right what can be without loss; what that was, and what is found then.
-
-    Raises RefusedError: an engine is at work.
-    """
+    """Put right what can be without loss; what that was, and what is left. Raises RefusedError: an engine works."""
     engines = repository.engines(run)
     with engines.enter(join=False):
         mended = [finding for finding in _Looking(repository, run, alone=True).findings() if finding.mend]
@@ -177,7 +166,10 @@ class _Looking:
             if tree in thinned:
                 known += bool(lack)
                 continue
-            name = f"the evidence {tree[:NAMED]} {_about(entries)}"
+            event = entries[0].event
+            of = getattr(event, "candidate", "")[:NAMED] or getattr(event, "a", "")[:NAMED] or f"a {event.event} entry"
+            of = f"the move {event.move}" if isinstance(event, FailedProposal) else of
+            name = f"the evidence {tree[:NAMED]} of {of}"
             if lack:
                 here = any(map(self._is_here, entries))
                 yield Finding(part="evidence", said=f"{name} is not whole: {lack}, and nobody thinned it", wrong=here)
@@ -259,13 +251,6 @@ class _Looking:
         if differing := [name for name, ask in FACTS.items() if ask(known) != ask(history)]:
             said = f"the snapshot says otherwise than the journals: {', '.join(differing)}"
             yield Finding(part="snapshot", said=said, mend=file.forget)
-
-
-def _about(entries: Sequence[Entry]) -> str:
-    event = entries[0].event
-    about = f"of the move {event.move}" if isinstance(event, FailedProposal) else ""
-    commit = getattr(event, "candidate", "") or getattr(event, "a", "")
-    return about or (f"of {commit[:NAMED]}" if commit else f"of a {event.event} entry")
 
 
 FACTS: Mapping[str, Callable[[History], object]] = {

@@ -58,14 +58,11 @@ def last_limits(history: History) -> RunLimits:
 
 
 class EarlierStarts(Struct, frozen=True):
-    """The earlier starts of a run whose settings a new start may take over.
+    """The settings of earlier starts of a run that a new start may take over.
 
-    Attributes:
-        last: settings of the last start that the user made here, else of the last start at all; empty if none.
-        agreed: what the user agreed to at that start, if the user made it.
-        asking: settings of the user's last start whose agents or judges ask models: its limits and consent hold on.
-        foreign: the claim that the agents of `last` are trusted, if others made that start; its effect is the name of
-            the engine.
+    `last` are those of the user's last start here, with what they `agreed` to, or else of anybody's; `asking` those of
+    the user's last start that asks models, whose limits and consent hold on. `foreign` is the claim that the agents of
+    `last` are trusted, if others made it; its effect is the name of the engine.
     """
 
     last: Mapping[str, Any] = field(default_factory=dict)

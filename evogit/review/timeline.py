@@ -73,10 +73,7 @@ def course(run: str, entries: Iterable[Entry]) -> Iterator[TimelinePoint]:
 
 
 def reached(repository: Repository, history: History, value: float) -> Record | None:
-    """When the best was as good as `value` first, and what that took; None while it never was.
-
-    Raises RefusedError: the run ranks by verdicts on pairs.
-    """
+    """When the best was as good as `value` first; None: never. Raises RefusedError: pairs rank."""
     if history.strengths is not None:
         raise RefusedError("this run ranks by verdicts on pairs: strengths of now say nothing of what was known then")
     metric = history.metric
@@ -90,10 +87,7 @@ def reached(repository: Repository, history: History, value: float) -> Record | 
 
 
 def table(repository: Repository, history: History, chosen: set[str]) -> Iterator[list[object]]:
-    """A head and a row for each of the chosen candidates, those that were evaluated first in the order of that.
-
-    Metrics and cases have columns of their own, `metric:NAME` and `case:NAME` (the primary metric).
-    """
+    """A head and a row for each chosen candidate, with columns `metric:NAME` and `case:NAME`, too."""
     moments = {each.candidate: each for each in course(history.run, entries_of(repository, history.run))}
     order = sorted(
         (each for each in history.phylogeny if each.commit in chosen),
@@ -102,7 +96,11 @@ def table(repository: Repository, history: History, chosen: set[str]) -> Iterato
     metrics = [metric.name for metric in history.started.metrics] if history.started else []
     cases = list(dict.fromkeys(case for each in order for case in history.scores.cases(each.commit)))
     yield [*COLUMNS, *(f"metric:{name}" for name in metrics), *(f"case:{name}" for name in cases)]
-    kinds, asked = history.past_kinds(), _asked(history)
+    kinds, asked = history.past_kinds(), dict[str, Spending]()
+    for effort in history.authors.efforts.values():  # of several candidates of one move, the first has it all
+        if (commit := getattr(effort.done, "candidate", None)) is not None:
+            for spending in effort.spent.values():
+                asked[commit] = added(asked.get(commit, Spending()), spending)
     for each in order:
         record = candidate_record(history, each)
         spent, moment = asked.get(each.commit, Spending()), moments.get(each.commit)
@@ -136,13 +134,3 @@ def table(repository: Repository, history: History, chosen: set[str]) -> Iterato
             *(values.get(name) for name in metrics),
             *(by_case.get(name) for name in cases),
         ]
-
-
-def _asked(history: History) -> dict[str, Spending]:
-    found: dict[str, Spending] = {}
-    for effort in history.authors.efforts.values():
-        commit = getattr(effort.done, "candidate", None)
-        if commit is not None:
-            for each in effort.spent.values():
-                found[commit] = added(found.get(commit, Spending()), each)
-    return found

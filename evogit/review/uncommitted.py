@@ -77,10 +77,7 @@ async def read_work(repository: Repository, task: Task, seed: str, folder: Path)
 async def judge_work(
     repository: Repository, task: Task, seed: str, work: Work, *, split: str, provider: str, drawing: Inputs
 ) -> tuple[Evaluation, Evidence]:
-    """Evaluate the tree as a candidate bred from the tree `seed`.
-
-    Raises EvoGitError: when the evaluator or the sandbox cannot be used at all.
-    """
+    """Evaluate the tree as bred from the tree `seed`. Raises EvoGitError: the sandbox cannot be used."""
     files = await candidate_files(repository, task, seed, work.tree)
     async with Evaluator(task, provider=provider, jobs=1, drawing=drawing) as evaluator:
         return await evaluator.evaluate(work.tree, files, split=split)
@@ -96,12 +93,13 @@ async def candidate_files(repository: Repository, task: Task, seed: str, tree: s
 def _differences(
     repository: Repository, folder: Path, paths: list[str], before: dict[str, TreeEntry]
 ) -> Iterator[tuple[str, TreeEntry | None, _Found | None]]:
-    real: dict[Path, bool] = {}
+    real, trees = dict[Path, bool](), repository.trees
     for path in paths:
         parent = (folder / path).parent
         inside = real.setdefault(parent, parent.resolve() == parent)  # links to folders are not followed
         old, new = before.get(path), _look(folder, path) if inside else None
-        if (old or new) and not _same(repository, old, new):
+        same = old and new and old.mode == new.mode and trees.size(old.blob) == new.size
+        if (old or new) and not (same and old and new and trees.blob(old.blob) == new.content()):
             yield path, old, new
 
 
@@ -115,10 +113,3 @@ def _look(folder: Path, path: str) -> _Found | None:
     if not stat.S_ISREG(about.st_mode):
         return None
     return _Found(folder, path, EXECUTABLE if about.st_mode & 0o100 else FILE, about.st_size)
-
-
-def _same(repository: Repository, old: TreeEntry | None, new: _Found | None) -> bool:
-    if old is None or new is None or old.mode != new.mode:
-        return False
-    trees = repository.trees
-    return trees.size(old.blob) == new.size and trees.blob(old.blob) == new.content()

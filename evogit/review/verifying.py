@@ -50,10 +50,7 @@ class Verification(Struct, frozen=True, kw_only=True):
 
 
 def check_verifiable(history: History, candidates: Sequence[Candidate]) -> None:
-    """Refuse what has no measured value to compare with.
-
-    Raises RefusedError: a candidate was never evaluated, or the task is judged by pairs.
-    """
+    """Refuse what has no value to compare with. Raises RefusedError: it was not measured."""
     if history.strengths is not None:
         raise RefusedError(
             "this run ranks by verdicts on pairs, which are not measurements; `evogit judge` adds verdicts"
@@ -131,22 +128,19 @@ def _compared(
         recorded=then,
         again=now,
         scores=scores,
-        differs=tuple(_differs(then, now)) if then else (),
+        differs=_differs(then, now) if then else (),
         against=tuple(_against(scores, then, now)) if then else (),
         under_load=then is not None and then.status != now.status and any(each.starved for each in [*recorded, *again]),
     )
 
 
-def _differs(then: Evaluation, now: Evaluation) -> list[str]:
-    said = []
-    for name, old, new in (("evaluator", then.evaluator, now.evaluator), ("image", then.image, now.image)):
-        if old and old != new:
-            said.append(f"the {name} has changed: {_short(old)} then, {_short(new)} now")
-    return said
+def _differs(then: Evaluation, now: Evaluation) -> tuple[str, ...]:
+    def short(digest: str) -> str:
+        return digest.removeprefix("sha256:")[:10] or "none"
 
-
-def _short(digest: str) -> str:
-    return digest.removeprefix("sha256:")[:10] or "none"
+    pairs = (("evaluator", then.evaluator, now.evaluator), ("image", then.image, now.image))
+    changed = ((name, short(old), short(new)) for name, old, new in pairs if old and old != new)
+    return tuple(f"the {name} has changed: {old} then, {new} now" for name, old, new in changed)
 
 
 def _against(scores: Scores, then: Evaluation, now: Evaluation) -> list[str]:

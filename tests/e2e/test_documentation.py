@@ -14,7 +14,7 @@ import pytest
 from tests.cli.conftest import EVOGIT, run_forked
 from tests.openai_server import Behaviour, Request, reply, serve
 
-from .test_walks import PYTHON, Person
+from .test_walks import Person
 
 pytestmark = pytest.mark.slow
 
@@ -57,7 +57,7 @@ MODEL = [written(COUNTED, "count in one go"), written(SLOW, "keep them in a set"
 
 @pytest.mark.parametrize("page", ["overnight.md", "costs.md", "touching.md"])
 def test_commands_of_the_page_work_in_order(tmp_path: Path, page: str) -> None:
-    person = Person(tmp_path, PYTHON)
+    person = Person(tmp_path, "python")
     with serve(MODEL) as server:
         (settings,) = blocks("costs.md", "toml")
         file = tmp_path / "home" / ".config" / "evogit" / "settings.toml"

@@ -1,4 +1,4 @@
-"""What a person does in a repository of theirs, from init to a landed improvement: C here, Python in the pages."""
+"""What a person does in a repository of theirs, from init to a landed improvement: in C."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -19,76 +17,20 @@ pytestmark = pytest.mark.slow
 
 PROJECTS = Path(__file__).parent.parent / "projects"
 
-
-@dataclass(frozen=True)
-class Walk:
-    """A project, how it is evaluated, what models reply, and three commits of colleagues meanwhile."""
-
-    project: str
-    init: tuple[str, ...]
-    replies: str
-    meanwhile: tuple[tuple[str, str], ...]
-    test: tuple[str, ...]
-    """A command that holds before and after."""
-    improved: str
-    """What stands in the landed code, and did not before."""
+HIDDEN = """\
+from textstats import most_common
 
 
-PYTHON = Walk(
-    project="python",
-    init=(
-        *("--goal", "Count words faster.", "--editable", "textstats/**"),
-        *("--command", "python3 -m pytest -q tests .evogit && python3 benchmark.py"),
-        *("--read", "milliseconds=json", "--minimize", "milliseconds", "--withheld", "tests/**"),
-    ),
-    replies="""\
-%% a reply that cannot be used: the lines are not there
-<<<<<<< SEARCH textstats/words.py
-    nothing like this
-=======
-    else
->>>>>>> REPLACE
-%%
-TITLE: keep the words in a set
-<<<<<<< SEARCH textstats/words.py
-    distinct = []
-    for word in found:
-        if word not in distinct:
-            distinct.append(word)
-=======
-    distinct = set(found)
->>>>>>> REPLACE
-%%
-TITLE: count all words in one go
-<<<<<<< SEARCH textstats/words.py
-import re
-=======
-import re
-from collections import Counter
->>>>>>> REPLACE
-<<<<<<< SEARCH textstats/words.py
-    found = words(text)
-=======
-    counts = Counter(words(text))
-    return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:amount]
->>>>>>> REPLACE
-""",
-    meanwhile=(
-        ("README.md", "# textstats\n\nCounts words.\n"),
-        ("textstats/version.py", 'VERSION = "0.4.0"\n'),
-        ("benchmark.py", "append:\n# run it twice\n"),
-    ),
-    test=(sys.executable, "-c", "from textstats import most_common as m; assert m('b a b', 1) == [('b', 2)]"),
-    improved="Counter",
+def test_ties_are_in_alphabetical_order():
+    assert most_common("c b b a a", 2) == [("a", 2), ("b", 2)]
+"""
+"""A test that agents do not see."""
+
+INIT = (
+    *("--goal", "Count primes faster.", "--editable", "src/*.c", "--command", "make -s test bench"),
+    *("--read", r"milliseconds=regex:took ([0-9.]+) ms", "--minimize", "milliseconds"),
 )
-
-C = Walk(
-    project="c",
-    init=(
-        *("--goal", "Count primes faster.", "--editable", "src/*.c", "--command", "make -s test bench"),
-        *("--read", r"milliseconds=regex:took ([0-9.]+) ms", "--minimize", "milliseconds"),
-    ),
-    replies="""\
+REPLIES = """\
 TITLE: stop at the square root
 <<<<<<< SEARCH src/primes.c
     for (unsigned d = 2; d < n; d++)
@@ -112,29 +54,26 @@ TITLE: odd divisors alone
 =======
     unsigned count = zero;
 >>>>>>> REPLACE
-""",
-    meanwhile=(
-        ("README.md", "# primes\n\nCounts primes.\n"),
-        ("src/primes.h", "append:\n/* end */\n"),
-        ("notes.txt", "for colleagues\n"),
-    ),
-    test=("make", "-s", "test"),
-    improved="d * d <= n",
-)
+"""
+MEANWHILE = {
+    "README.md": "# primes\n\nCounts primes.\n",
+    "src/primes.h": "append:\n/* end */\n",
+    "notes.txt": "for colleagues\n",
+}
+"""Commits of colleagues: the path, and its text or what is appended."""
 
 
 class Person:
     """Somebody with a clone of a project, who types commands in it."""
 
-    def __init__(self, folder: Path, walk: Walk) -> None:
+    def __init__(self, folder: Path, project: str) -> None:
         self.clone = folder / "clone"
-        self.walk = walk
         kept = {name: os.environ[name] for name in ("PATH", "XDG_CACHE_HOME") if name in os.environ}
         self.environment = {**kept, "HOME": str(folder / "home"), "GIT_CONFIG_NOSYSTEM": "1"}
         (folder / "home").mkdir()
         origin = folder / "origin"
-        shutil.copytree(PROJECTS / walk.project, origin)
-        if walk.project == "python":
+        shutil.copytree(PROJECTS / project, origin)
+        if project == "python":
             hidden = origin / ".evogit" / "test_hidden.py"
             hidden.parent.mkdir()
             hidden.write_text(HIDDEN)
@@ -168,34 +107,18 @@ class Person:
         return {"status": self.git("status", "--porcelain"), **{str(file): file.read_bytes() for file in files}}
 
     def colleagues(self) -> None:
-        for path, change in self.walk.meanwhile:
+        for path, text in MEANWHILE.items():
             file = self.clone / path
-            if "->" in change:
-                old, new = change.split("->")
-                file.write_text(file.read_text().replace(old, new))
-            elif change.startswith("append:"):
-                file.write_text(file.read_text() + change.removeprefix("append:"))
-            else:
-                file.write_text(change)
+            old = file.read_text() if text.startswith("append:") else ""
+            file.write_text(old + text.removeprefix("append:"))
             self.git("add", path)
             self.git("commit", "-qm", f"work on {path}")
 
 
-HIDDEN = """\
-from textstats import most_common
-
-
-def test_ties_are_in_alphabetical_order():
-    assert most_common("c b b a a", 2) == [("a", 2), ("b", 2)]
-"""
-"""A test that agents do not see."""
-
-
 def test_from_init_to_a_landed_improvement(tmp_path: Path) -> None:
-    walk = C
-    person = Person(tmp_path, walk)
-    person.evogit("init", *walk.init, "--name", "night", "--sandbox", "bubblewrap", "--yes")
-    (tmp_path / "replies").write_text(walk.replies)
+    person = Person(tmp_path, "c")
+    person.evogit("init", *INIT, "--name", "night", "--sandbox", "bubblewrap", "--yes")
+    (tmp_path / "replies").write_text(REPLIES)
     before, branches = person.untouched(), person.git("branch", "-a").splitlines()
 
     model = f"script:{tmp_path / 'replies'}"
@@ -220,10 +143,10 @@ def test_from_init_to_a_landed_improvement(tmp_path: Path) -> None:
     person.run("sh", "-c", landed["commands"][0])
 
     assert person.git("rev-parse", "HEAD~1") == tip
-    assert walk.improved in person.git("show", "HEAD")
+    assert "d * d <= n" in person.git("show", "HEAD")
     assert person.git("log", "-1", "--format=%an").strip() == "Ada"
-    assert {path for path, _ in walk.meanwhile}.isdisjoint(person.git("show", "--name-only", "--format=").split())
-    person.run(*walk.test)
+    assert MEANWHILE.keys().isdisjoint(person.git("show", "--name-only", "--format=").split())
+    person.run("make", "-s", "test")
     shutil.rmtree(person.clone / "build", ignore_errors=True)
 
     person.evogit("rm", "night", "--yes")
