@@ -164,10 +164,7 @@ ShowFile = Callable[[str], str]
 
 
 def show_whole(terminal: Terminal, files: Mapping[str, bytes], name: str, lost: str = "") -> None:
-    """Print one file, all of it; `lost` says why some are not here.
-
-    Raise NotFoundError if there is none of this name.
-    """
+    """Print one file whole; `lost`: why some are not here. Raise NotFoundError if there is none of this name."""
     if name not in files:
         known = f"one of {', '.join(map(escape, files))}" if files else f"no file, as {lost or 'none is kept'}"
         if files and lost:
