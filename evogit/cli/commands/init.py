@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -143,11 +143,7 @@ def init(
     ours = is_ours(repository, made, task)
     written = write(repository.path, made, force=force)  # before anything can fail, as answers are work
     terminal.note(f"wrote {', '.join(written)} in {escape(str(repository.path))}", "green")
-    if ignored := repository.ignores(list(made)):
-        names = " ".join(dict.fromkeys(f"{FOLDER}/" if path.startswith(f"{FOLDER}/") else path for path in ignored))
-        terminal.note(f"Git ignores {names}, which works too; `git add -f {names}` commits what is there", "yellow")
-    else:
-        terminal.note(f"Commit {REPOSITORY_FILE} and {FOLDER}/ or leave them untracked; both work.", "dim")
+    _say_how_to_commit(terminal, repository.ignores(list(made)))
     task = load_repository_task(repository.path)
     kind: Kind = "repository" if ours else "sent"
     repository.trust.add(Claim(kind, str(repository.path)))
@@ -190,6 +186,14 @@ def _look(terminal: Terminal, repository: Repository, task: Task) -> None:
         terminal.note(escape(note), "yellow")
     if repository.dirty():
         terminal.note("uncommitted edits are not evaluated, and not in the seed of a run: both take HEAD", "yellow")
+
+
+def _say_how_to_commit(terminal: Terminal, ignored: Sequence[str]) -> None:
+    if ignored:
+        names = " ".join(dict.fromkeys(f"{FOLDER}/" if path.startswith(f"{FOLDER}/") else path for path in ignored))
+        terminal.note(f"Git ignores {names}, which works too; `git add -f {names}` commits what is there", "yellow")
+    else:
+        terminal.note(f"Commit {REPOSITORY_FILE} and {FOLDER}/ or leave them untracked; both work.", "dim")
 
 
 def _source(repository: Repository, prefix: str) -> ProjectFiles:
