@@ -306,13 +306,11 @@ def race_paid(terminal: Terminal, bench: Bench, paid: Paid) -> dict[Order, Bench
     """Run what is missing with agents that ask models. The first signal ends cleanly, a second one at once."""
     progress = BenchProgress(terminal, bench)
     with progress.shown():
-        if asyncio.run(_race_paid(progress, paid)):
-            raise KeyboardInterrupt
+        asyncio.run(_race_paid(progress, paid))
     return progress.done
 
 
-async def _race_paid(progress: BenchProgress, paid: Paid) -> bool:
-    """Return whether a signal stopped it."""
+async def _race_paid(progress: BenchProgress, paid: Paid) -> None:
     asked = False
 
     async def take_all() -> None:
@@ -335,4 +333,5 @@ async def _race_paid(progress: BenchProgress, paid: Paid) -> bool:
         await racing
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
-    return asked
+    if asked:
+        raise KeyboardInterrupt
