@@ -401,7 +401,7 @@ class Morning:
             lines = [line.strip() for line in told if trouble.told.search(line)]
             truth = f"{clock(trouble.began)} to {clock(trouble.ended)}"
             self.rows.append((trouble.what, truth, " / ".join(lines) or "nothing", _is_told(lines, trouble)))
-        self._add("the run in the morning", "at work until `stop --wait`", self._how_it_ended(stopped.returncode))
+        self._add("the run in the morning", "at work until `evogit stop`", self._how_it_ended(stopped.returncode))
         self._lost()
         self._bill()
         self._land()

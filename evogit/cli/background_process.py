@@ -7,7 +7,6 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from types import FrameType
@@ -17,7 +16,6 @@ from rich.text import Text
 from evogit.cli.locate_run import typed
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import escape
-from evogit.core import Entry
 from evogit.history.context import StoredRun
 from evogit.repository import Repository
 from evogit.review import SCHEMA
@@ -38,18 +36,14 @@ class BackgroundProcess:
     terminal: Terminal
     _telling: int
 
-    def follow(self, run: StoredRun) -> Callable[[Entry], None]:
-        """What is to hear of each entry of the run: it has begun once its seed is evaluated, or was before."""
-
-        def hear(entry: Entry) -> None:
-            seed = run.history.seed
-            if self._telling >= 0 and seed and run.history.judged(seed):
-                with suppress(OSError):  # nobody waits any more
-                    os.write(self._telling, b"!")
-                os.close(self._telling)
-                self._telling = -1
-
-        return hear
+    def take(self, run: StoredRun) -> None:
+        """Report once that the run has begun: its seed is evaluated, or was before."""
+        seed = run.history.seed
+        if self._telling >= 0 and seed and run.history.judged(seed):
+            with suppress(OSError):  # nobody waits any more
+                os.write(self._telling, b"!")
+            os.close(self._telling)
+            self._telling = -1
 
 
 def detach(terminal: Terminal, repository: Repository, run: str) -> BackgroundProcess:
@@ -84,10 +78,7 @@ def detach(terminal: Terminal, repository: Repository, run: str) -> BackgroundPr
 
 @dataclass(slots=True)
 class Waiting:
-    """A run that begins in a `child`; `hearing` is where that tells so, and the open `log` is said from `at` on.
-
-    `stopping`: a signal was passed on, so that what has begun ends.
-    """
+    """A run that begins in a `child`: its pipe, its log from `at` on, and whether a signal was passed on."""
 
     child: int
     hearing: int

@@ -32,19 +32,13 @@ def confirm(terminal: Terminal) -> None:
 
 
 def check_confirmable(terminal: Terminal) -> None:
-    """Refuse without a terminal to ask on: better before long work than after it.
-
-    Raise RefusedError if there is no terminal.
-    """
+    """Raise RefusedError if there is no terminal to ask on: better before long work than after it."""
     if not terminal.interactive:
         raise RefusedError("there is no terminal to ask on; add --yes to decide, or --dry-run to look")
 
 
 def granted(error: UntrustedError) -> bool:
-    """Show what would happen and ask; return whether it is trusted now.
-
-    Without a terminal nothing is asked, and nothing about what cannot be shown whole.
-    """
+    """Show what would happen and ask, if that can be shown whole on a terminal; return whether it is trusted now."""
     shown_whole = all(claim.is_shown_whole for claim in error.claims)
     if not (shown_whole and sys.stdin.isatty() and sys.stderr.isatty()):
         return False

@@ -119,10 +119,7 @@ class CostForecast(Struct, frozen=True, kw_only=True):
 def confirm_costs(
     terminal: Terminal, setup: AgentSetup, task: Task, repository: Repository | None, history: History, *, yes: bool
 ) -> Settings:
-    """The setup's settings with what a person agreed to; for one that asks no model, nothing is to be agreed to.
-
-    Raise RefusedError if the person does not agree, or there is no terminal to ask on.
-    """
+    """Return the settings with what the user agreed to, if a model is asked. Raise RefusedError if they do not."""
     trusted = confirm_logins(terminal, setup, yes=yes)
     if not setup.asking:
         return replace(setup.settings, agreed=trusted)
@@ -148,10 +145,7 @@ def confirm_costs(
 
 
 def consent(terminal: Terminal, offer: CostForecast, *, yes: bool) -> tuple[str, ...]:
-    """Tell what will be paid and sent, and ask unless that was agreed to; returns what is agreed.
-
-    Raise RefusedError if the answer is no, or there is no terminal to give one.
-    """
+    """Print what is paid and sent, ask unless agreed before, and return what is agreed. Raise RefusedError if not."""
     agreed = offer.agreed_before()
     for line in lines(offer, short=agreed or not offer.paid):
         terminal.note(line)
@@ -168,10 +162,7 @@ def _ask_to_pay(terminal: Terminal) -> None:
 
 
 def confirm_question(terminal: Terminal, model: Model, endpoint: str, sent: SentFiles, most: str, *, yes: bool) -> None:
-    """Tell what one command sends to a model, and what that may cost at `most`; ask unless nothing is paid.
-
-    Raise RefusedError if the user does not agree, or there is no terminal to ask on.
-    """
+    """Print what one command sends and may cost; ask unless that is nothing. Raise RefusedError if not agreed."""
     if not endpoint:
         return
     terminal.note(_fact("model", f"{first_line(model.name)} at {first_line(endpoint)}, {_price(model)}"))
@@ -268,10 +259,7 @@ def _left(offer: CostForecast, name: Total) -> float | None:
 
 
 def confirm_logins(terminal: Terminal, setup: AgentSetup, *, yes: bool) -> tuple[str, ...]:
-    """Show which programs get a login and a network, and ask unless that was agreed to; returns what is agreed.
-
-    Raise RefusedError if the answer is no, or there is no terminal to give one.
-    """
+    """Print which programs get a login and a network, and ask unless agreed before. Raise RefusedError if not."""
     found = {spec.kind: setup.programs.find(spec.kind) for spec in setup.settings.population}
     mounted = {kind: program for kind, program in found.items() if program and not program.metered}
     agreed = tuple(f"{kind} with your login and a network" for kind in sorted(mounted))
@@ -291,19 +279,13 @@ def confirm_logins(terminal: Terminal, setup: AgentSetup, *, yes: bool) -> tuple
 
 
 def check_programs(setup: AgentSetup) -> list[str]:
-    """Look for programs that need not be installed, before anybody agrees to anything; the kinds that are left.
-
-    Raise SandboxError if one is not there; UsageError if there is no login.
-    """
+    """Return the kinds of programs that are yet to install. Raise SandboxError or UsageError if one cannot work."""
     kinds = dict.fromkeys(spec.kind for spec in setup.settings.population)
     return [kind for kind in kinds if setup.programs.find(kind) and not setup.programs.check(kind)]
 
 
 def prepare(terminal: Terminal, setup: AgentSetup, kinds: Sequence[str]) -> None:
-    """Have what programs of these kinds need installed; the first time that takes a while.
-
-    Raise SandboxError if it cannot be had, or is not there; UsageError if there is no login.
-    """
+    """Have what programs of these kinds need installed. Raise SandboxError or UsageError if one cannot work."""
     found = {kind: program for kind in kinds if (program := setup.programs.find(kind))}
     for kind, program in found.items():
         if wanted := (*program.environment.packages, *program.environment.setup):

@@ -38,11 +38,7 @@ def evolve(
     setup: AgentSetup | None = None,
     background: BackgroundProcess | None = None,
 ) -> Done:
-    """Evolve until a limit or a signal; the first signal stops cleanly, a second SIGINT or SIGTERM at once.
-
-    `quiet`: without a terminal only new best candidates are told. The models of the `setup` are closed in
-    the end. In the `background` no terminal's end is a signal.
-    """
+    """Evolve until a limit, a signal (cleanly) or a second one (at once); `quiet`: log only a new best."""
     shown: Watch = Dashboard(terminal, settings) if terminal.live else EventLines(terminal, quiet)
     secrets = setup.models.secrets if setup else ()
     watches = [shown, *hooks.watches(repository, terminal, secrets)]
@@ -61,7 +57,7 @@ def evolve(
     for watch in watches[1:]:
         run.journal.subscribe(watch.entry)
     if background:
-        run.journal.subscribe(background.follow(run.context))
+        run.journal.subscribe(lambda entry: background.take(run.context))
 
     def list_started(entry: Entry) -> None:
         """Have `evogit status --all` know of the run."""

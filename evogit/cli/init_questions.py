@@ -51,10 +51,7 @@ class Given(Struct, frozen=True, kw_only=True):
 def choose(
     given: Given, project: Project, paths: Sequence[str], folder: Path, directory: str, with_docker: bool
 ) -> Choices:
-    """What to write for this project; `paths` are those of its files.
-
-    Raise UsageError if something is neither given nor found, or there is no terminal to confirm what was found.
-    """
+    """Choose what to write; `paths` are the project's files. Raise UsageError if an answer is missing."""
     _check(given)
     tests, work = _commands(given, project)
     prepare = _prepare(given, project, with_docker)
@@ -205,10 +202,7 @@ def _globs(text: str) -> tuple[str, ...]:
 
 
 def _answer(given: Given, option: str, question: str, found: str) -> str:
-    """What was found, if the person at the terminal or --yes agrees with it.
-
-    Raise UsageError if there is neither, or nothing was found.
-    """
+    """Return what was found if the user, or --yes, agrees. Raise UsageError if nobody does, or nothing was found."""
     if given.ask:
         return str(click.prompt(question, default=found or None, err=True))
     if not found:

@@ -47,10 +47,7 @@ def typed(repository: Repository, command: str) -> str:
 
 
 def open_place(repo: str | None, name: str | None) -> Place:
-    """The run that `-C` and `--name` mean, or the one here.
-
-    Raise NotFoundError if there is none; UsageError if there are several.
-    """
+    """Open the run of `-C` and `--name`, or the one here. Raise NotFoundError, or UsageError if there are several."""
     repository = find_repository(repo)
     gc.disable()  # what is read stays until the command ends, and there is much of it
     try:
@@ -112,11 +109,7 @@ def _folder_to_run(task: Task, repo: str | None, name: str) -> Path:
 
 
 def run_of(task: str | None, repo: str | None, name: str | None) -> tuple[Task, Place]:
-    """A task that a person named, or the one here, and the run of it that is there already.
-
-    Raise NotFoundError if there is no such task or run; UsageError if the run's task is neither here nor in the
-    gallery.
-    """
+    """Return a task, named or the one here, and its run. Raise NotFoundError or UsageError if there is none."""
     if task is None:
         found, run = task_here(repo, name)
         return found, open_place(repo, run)
@@ -133,11 +126,7 @@ def run_of(task: str | None, repo: str | None, name: str | None) -> tuple[Task, 
 
 
 def task_here(repo: str | None, name: str | None) -> tuple[Task, str]:
-    """The task of the repository that the person is in, and the name of the run: its evogit.toml, else its run's.
-
-    Raise UsageError if the run's task is neither there nor in the gallery; NotFoundError if nor is the evogit.toml of a
-    person's repository.
-    """
+    """Return the task of the current repository, and its run's name. Raise NotFoundError or UsageError if none."""
     from evogit.adopt import find_task
     from evogit.config import load_repository_task  # with all of evaluation's words
 
@@ -173,10 +162,7 @@ def task_of(run: str, repo: str | None, named: str | None) -> Task:
 
 
 def task_context(task: str | None, repo: str | None, name: str | None) -> tuple[Task, Repository, History]:
-    """Return the task that is meant, its repository, and the history of its run, which may be yet to begin.
-
-    Raise NotFoundError if there is no repository.
-    """
+    """Return the task, its repository, and the history of its run, begun or not. Raise NotFoundError if none."""
     from evogit.adopt import find_task
 
     found, run = task_here(repo, name) if task is None else (find_task(task), name)
@@ -187,10 +173,7 @@ def task_context(task: str | None, repo: str | None, name: str | None) -> tuple[
 
 
 def seed_tree(task: Task, repository: Repository, history: History) -> str:
-    """Return the tree that candidates start from: the run's seed, else HEAD.
-
-    Raise NotFoundError if neither is there.
-    """
+    """Return the tree of the run's seed, else of HEAD. Raise NotFoundError if neither is there."""
     if history.seed:
         return history.phylogeny[history.seed].tree
     if task.seed is not None:

@@ -76,7 +76,7 @@ def _best(view: View, now: Now, width: int) -> Text:
     spark = sparkline(best_values(history, columns), columns, view.glyphs.levels, falling=falling)
     line = Text.assemble(value, "  ", (spark, "cyan"))
     if history.seed and history.best != history.seed:
-        line.append("  ").append_text(view.gain_over(history.best, history.seed)).append(" over the seed", "dim")
+        line.append("  ").append_text(view.gain(history.best, history.seed)).append(" over the seed", "dim")
         distance = gap(history, history.best)
         if distance and distance.share is not None:
             line.append(f", {percent(distance.share)} of the gap", "dim")

@@ -141,7 +141,12 @@ class Terminal:
             return
         with self.out.capture() as captured:
             self.print(lines, fit="ignore")
-        _page(pager, captured.get())
+        environment = {"LESS": "FRX", "LV": "-c", **os.environ}
+        with start(shell(pager), env=environment, cwd=None, session=False, stdin=PIPE) as less:
+            try:
+                less.communicate(captured.get().encode(errors="replace"))
+            except (BrokenPipeError, KeyboardInterrupt):  # the reader has seen enough
+                less.wait()
 
     def print(self, lines: Iterable[Text], *, fit: Fit = "fold") -> None:
         """Print lines without a pager."""
@@ -228,15 +233,6 @@ def _pager() -> str | None:
         if name in os.environ:
             return None if os.environ[name] in ("", "cat") else os.environ[name]
     return "less" if shutil.which("less") else None
-
-
-def _page(pager: str, text: str) -> None:
-    environment = {"LESS": "FRX", "LV": "-c", **os.environ}
-    with start(shell(pager), env=environment, cwd=None, session=False, stdin=PIPE) as less:
-        try:
-            less.communicate(text.encode(errors="replace"))
-        except (BrokenPipeError, KeyboardInterrupt):  # the reader has seen enough
-            less.wait()
 
 
 def padded(rows: Sequence[Sequence[Styled]], align: str) -> list[str]:

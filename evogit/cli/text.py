@@ -41,10 +41,7 @@ def bar(share: float, width: int, full: str, empty: str) -> str:
 
 
 def sparkline(values: Sequence[float], width: int, levels: str, *, falling: bool = False) -> str:
-    """A line of bars for values in order of time, at most `width` of them; the best one is the highest.
-
-    `falling` says that lower values are better.
-    """
+    """Draw values in order of time as at most `width` bars; the best is the highest. `falling`: lower is better."""
     if not values:
         return ""
     step = max(len(values) / width, 1.0)

@@ -416,5 +416,5 @@ def dataframe(columns: Mapping[str, Sequence[object]], library: str | None = Non
         return module.DataFrame(dict(columns), **LIBRARIES[name])
     raise NotFoundError(
         f"a data frame needs {' or '.join(wanted)}, which is not installed here: pip install {wanted[0]}; "
-        "without it, `evogit log --csv` writes the same columns to a file"
+        "without it, `evogit export run.csv` writes the same columns to a file"
     )

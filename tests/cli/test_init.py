@@ -98,9 +98,9 @@ def test_below_a_monorepo_everything_is_named_from_the_root(cli: Cli, repository
 def test_debian_packages_are_for_docker_alone(with_docker: bool) -> None:
     project = Project(tests="make test", editable=("src/**",), python=("numpy",), debian=("gcc",))
     given = Given(
-        **{"goal": None, "editable": (), "withheld": (), "excluded": (), "command": None, "reads": (), "maximize": ()},
-        **{"minimize": (), "prepare": None, "timeout": "1m", "memory": "1g", "disk": None, "name": None},
-        **{"repeats": None, "packages": (), "tests": None, "retry": 0, "python": False, "ask": False, "take": True},
+        **{"goal": None, "editable": (), "withheld": (), "command": None, "reads": (), "maximize": ()},
+        **{"minimize": (), "prepare": None, "timeout": "1m", "memory": "1g", "name": None},
+        **{"repeats": None, "packages": (), "tests": None, "python": False, "ask": False, "take": True},
     )
     toml = files(choose(given, project, (), Path("/x/My Tool"), "", with_docker))["evogit.toml"]
     table = tomllib.loads(toml)
@@ -125,11 +125,9 @@ def test_what_cannot_be_improved_is_refused_before_anything_is_written(cli: Cli,
     assert (done.code, "data/a.bin: pointers of Git LFS" in done.err) == (2, True)
     done = cli("init", *BY_HAND[2:], "--editable", "src/**", "--dry-run", cwd=folder)
     assert (done.code, "no file of the commit at HEAD matches src/**" in done.err) == (2, True)
-    done = cli("init", *BY_HAND, "--withheld", "*.sh", "--excluded", "data/**", "--dry-run", cwd=folder)
+    done = cli("init", *BY_HAND, "--withheld", "*.sh", "--dry-run", cwd=folder)
     assert (done.code, "matches sort.sh but such as are withheld" in done.err) == (2, True)
     assert not (folder / "evogit.toml").exists()
-    done = cli("init", *BY_HAND, "--excluded", "data/**", "--disk", "1g", "--dry-run", cwd=folder)
-    assert (done.code, 'excluded = ["data/**"]' in done.out, 'disk = "1g"' in done.out) == (0, True, True)
 
 
 @pytest.mark.slow

@@ -87,8 +87,8 @@ def way_on(done: Done, said: str = "if you trust it") -> list[str]:
     [
         ["check", "theirs"],
         ["run", "theirs", *START],
-        ["audit", "theirs", "--seconds", "1"],
-        ["bench", "theirs", "--seeds", "1", "--evaluations", "2"],
+        ["audit", "theirs"],
+        ["bench", "theirs", "-n", "1", "--evaluations", "2"],
     ],
     ids=lambda command: command[0],
 )

@@ -87,7 +87,7 @@ def test_a_busy_machine_does_not_speak_against_a_claim(
 def test_a_noisy_score_holds_within_the_noise_and_is_shown_with_it_everywhere(cli: Cli, tmp_path: Path) -> None:
     toml = TOML.replace('splits = ["smoke", "train", "holdout"]', 'splits = ["train", "holdout"]\nrepeats = 3')
     task = write_task(tmp_path / "noisy", evaluate=NOISY, toml=toml.replace('gate.smoke = "score > -1e9"\n', ""))
-    run(cli, task, "--evaluations", "6", "--confirm", "12")
+    run(cli, task, "--evaluations", "6")
     tries = (cli("-C", "repo", "verify", "--task", str(task), "--sandbox", "none") for _ in range(4))
     shown = next((each for each in tries if "on train: holds" in each.out), None)  # one in twenty misses by chance
     assert shown

@@ -182,10 +182,12 @@ class Campaign:
             if name in os.environ
         }
         environment = {**kept, "EVOGIT_SETTINGS": str(self.folder / "settings.toml"), "CAMPAIGN_KEY": KEY}
-        always = ("--agent", f"{self.agent}@m", "--sandbox", "bubblewrap", "--yes", "--log", str(self.folder / "log"))
+        always = ("--agent", f"{self.agent}@m", "--sandbox", "bubblewrap", "--yes")
         command = ["run", *always, *options]
         if not watched:
-            return run_forked(command, cwd=self.clone, env=environment)
+            done = run_forked(command, cwd=self.clone, env=environment)
+            self.seen.add(done.err)
+            return done
         with subprocess.Popen(
             [sys.executable, "-c", PATIENT, *command],
             cwd=self.clone,
@@ -196,6 +198,7 @@ class Campaign:
         ) as process:
             with self._looking_at_processes(process.pid):
                 stdout, stderr = process.communicate()
+            self.seen.add(stderr)
             return Done(process.returncode, stdout, stderr)
 
     @contextlib.contextmanager
@@ -237,11 +240,10 @@ class Campaign:
         return entries
 
     def everything(self) -> Iterator[bytes]:
-        """All that a run leaves: objects, refs and files of the repository, the log, what was seen of processes."""
+        """All that a run leaves: objects, refs and files of the repository, what was seen of processes and printed."""
         yield self.git("cat-file", "--batch-all-objects", "--batch")
         yield self.git("for-each-ref")
         yield from (file.read_bytes() for file in self.clone.rglob("*") if file.is_file())
-        yield (self.folder / "log").read_bytes()
         yield from (text.encode(errors="replace") for text in self.seen)
 
 

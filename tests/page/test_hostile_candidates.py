@@ -245,7 +245,7 @@ TEXTUAL = (
         ["report", "--json"],
         ["graph", "--json"],
     ),
-    *(["log", "--csv"], ["show", "--move", "5"], ["watch", "--once"]),
+    *(["show", "--move", "5"], ["watch", "--once"]),
     *(["report", "--format", "markdown"], ["show", "best", "--file", "reply.md"]),
 )
 

@@ -109,11 +109,7 @@ def _make(out: Path) -> None:
 
 @asynccontextmanager
 async def _asking(name: str | None, dollars: float | None) -> AsyncIterator[list[Attack]]:
-    """Open the attack that asks a model; its key is in no process that is started meanwhile.
-
-    Raise CredentialError if its key cannot be had; UsageError if the model does not exist, or dollars are limited and
-    its price is not known.
-    """
+    """Open the attack that asks a model. Raise UsageError if dollars are limited and its price is not known."""
     if name is None:
         yield []
         return
@@ -147,12 +143,14 @@ async def _audit(
                 terminal.note(f"{result.attack.name}: {result.outcome}", "dim")
         findings = [finding for result in results for finding in result.findings]
         folders = [str(folder) for folder in write(findings, out, lab)] if out else []
+        score = lab.seed.evaluation.metrics[lab.task.primary.name]
+        seed = f"the seed has {lab.task.primary.name} {number(score, decimals(score))} on {lab.split}"
+        numbers = f"{count(len(results), 'attack')}, {count(lab.evaluations, 'evaluation')}"
+        head = Text.assemble((lab.task.name, "bold"), f", judged: {lab.task.judged}; {seed}. {numbers}.")
         if terminal.json:
             terminal.data(_report(lab, results, folders))
         else:
-            terminal.show(
-                [_head(lab, results), *_findings(findings, folders), *_foot(lab, results, asked=bool(by_model))]
-            )
+            terminal.show([head, *_findings(findings, folders), *_foot(lab, results, asked=bool(by_model))])
     if (unasked := _unasked(results)) and not findings:
         raise RefusedError(f"{unasked[0]}; its attacks were not tried to the end")
     return findings
@@ -168,13 +166,6 @@ def _list(terminal: Terminal, attacks: Sequence[Any]) -> None:
 
 
 # --- the report ---------------------------------------------------------------------------------------------------
-
-
-def _head(lab: Laboratory, results: list[Audited]) -> Text:
-    score = lab.seed.evaluation.metrics[lab.task.primary.name]
-    seed = f"the seed has {lab.task.primary.name} {number(score, decimals(score))} on {lab.split}"
-    numbers = f"{count(len(results), 'attack')}, {count(lab.evaluations, 'evaluation')}"
-    return Text.assemble((lab.task.name, "bold"), f", judged: {lab.task.judged}; {seed}. {numbers}.")
 
 
 def _findings(findings: list[Finding], folders: list[str]) -> list[Text]:

@@ -27,7 +27,7 @@ from evogit.bench.methods import CONTROLS, DEFAULT, Method, methods
 from evogit.bench.outcome import BenchRun, save
 from evogit.bench.paid import BenchLimits, Paid
 from evogit.bench.plot import pictures
-from evogit.bench.report import Table, markdown, record, summary_table, tables
+from evogit.bench.report import markdown, record, summary_table, tables
 from evogit.bench.worker_run import BenchTask
 from evogit.bench.workers import Order
 from evogit.cli.consent import confirm_costs
@@ -112,10 +112,7 @@ def bench(
 
 
 def _comparable(task: Task, compared: Sequence[Method], split: str) -> Task:
-    """A task on which these methods can be compared.
-
-    Raise UsageError if it lacks the split or something that a selector names, or is evaluated without numbers.
-    """
+    """Return a task on which these methods can be compared. Raise UsageError if there is none."""
     task.check_split(split)
     for method in compared:
         open_selector(method.selector, traits_of(task))
@@ -204,7 +201,11 @@ def _report(terminal: Terminal, by_task: Sequence[Findings], out: Path) -> None:
     else:
         shown = [each for one in by_task for each in tables(one)]
         shown += [summary_table(found)] if len(by_task) > 1 else []
-        lines = [line for each in shown for line in _lines(each)]
+        lines = []
+        for each in shown:
+            rows = [[escape(cell) for cell in row] for row in each.rows]
+            titles = [Text(escape(line), "bold") for line in each.title.splitlines()]
+            lines += [*titles, *table(rows, each.align), Text()]
         wide = terminal.width and max(line.cell_len for line in lines) > terminal.width
         terminal.show(lines)
         if wide:
@@ -222,12 +223,6 @@ def _draw(terminal: Terminal, by_task: Sequence[Findings], out: Path) -> bool:
         terminal.note(str(error), "yellow")
         return False
     return True
-
-
-def _lines(found: Table) -> list[Text]:
-    rows = [[escape(cell) for cell in row] for row in found.rows]
-    titles = [Text(escape(line), "bold") for line in found.title.splitlines()]
-    return [*titles, *table(rows, found.align), Text()]
 
 
 SPEED_WINDOW_S = 3600.0
@@ -289,10 +284,7 @@ class BenchProgress:
 
 
 def race(terminal: Terminal, bench: Bench, jobs: int) -> dict[Order, BenchRun]:
-    """Run what is missing, in worker processes; what is done is kept.
-
-    Raise KeyboardInterrupt if a signal came, and workers and folders were cleared away.
-    """
+    """Run what is missing, in worker processes. Raise KeyboardInterrupt after a signal; nothing is left behind."""
 
     def end(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -311,19 +303,14 @@ def race(terminal: Terminal, bench: Bench, jobs: int) -> dict[Order, BenchRun]:
 
 
 def race_paid(terminal: Terminal, bench: Bench, paid: Paid) -> dict[Order, BenchRun]:
-    """Run what is missing with agents that ask models; the first signal ends the current run cleanly, a second at once.
-
-    Raise KeyboardInterrupt if a signal came; what is done is kept.
-    """
+    """Run what is missing with agents that ask models. The first signal ends cleanly, a second one at once."""
     progress = BenchProgress(terminal, bench)
     with progress.shown():
-        if asyncio.run(_race_paid(progress, paid)):
-            raise KeyboardInterrupt
+        asyncio.run(_race_paid(progress, paid))
     return progress.done
 
 
-async def _race_paid(progress: BenchProgress, paid: Paid) -> bool:
-    """Return whether a signal stopped it."""
+async def _race_paid(progress: BenchProgress, paid: Paid) -> None:
     asked = False
 
     async def take_all() -> None:
@@ -346,4 +333,5 @@ async def _race_paid(progress: BenchProgress, paid: Paid) -> bool:
         await racing
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
-    return asked
+    if asked:
+        raise KeyboardInterrupt

@@ -20,7 +20,7 @@ from evogit.cli.options.shared import TASK, name_option, sandbox_option, with_re
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape, number
 from evogit.config import Task
-from evogit.core import Evaluation, Evidence, Metric, NotFoundError, RefusedError, UsageError
+from evogit.core import Evaluation, Evidence, NotFoundError, RefusedError, UsageError
 from evogit.engine.comparability import changed_judge, judged_anew
 from evogit.history import History
 from evogit.history.standing import Comparison, decimals
@@ -91,7 +91,7 @@ def _check_seed(terminal: Terminal, task: Task, typed: str | None, split: str | 
     sources = sources_of(task, shown.evaluation, shown.evidence)
     wrong = problems(task, judged) + [each.unread for each in sources if each.unread]
     blind = "" if wrong else next((each.blind for each in judged if each.blind), "")
-    ways = [] if wrong or split else asyncio.run(_gamed(task, judged, sandbox))
+    ways = [] if wrong or split else _gamed(task, judged, sandbox)
     if terminal.json:
         more = {"sources": to_builtins(sources), "broken_seed": blind, "gamed": ways}
         terminal.data({**_seed_record(task, judged, wrong), **more})
@@ -127,13 +127,13 @@ async def _evaluate(
     return judged
 
 
-async def _gamed(task: Task, judged: list[SeedEvaluation], sandbox: str) -> list[str]:
+def _gamed(task: Task, judged: list[SeedEvaluation], sandbox: str) -> list[str]:
     """Return what a seed that remembers or predicts gains, if scores are times and that takes not too long."""
     from evogit.audit.attacks import gamed
 
     if sum(each.evaluation.cost.wall for each in judged) > SLOW_S:
         return []
-    return [finding.what for finding in await gamed(task, sandbox, PATIENCE_S)]
+    return [finding.what for finding in asyncio.run(gamed(task, sandbox, PATIENCE_S))]
 
 
 def _table(task: Task, judged: list[SeedEvaluation]) -> list[Text]:
@@ -267,8 +267,14 @@ def _against(task: Task, history: History, evaluation: Evaluation) -> list[Text]
     for metric in sorted(task.metrics, key=lambda metric: not metric.primary):
         noisy = bool(others and task.repeats)
         noise = history.scores.noise(evaluation.split, metric.name).margin(1, 1) if noisy else 0.0
-        values = [each.get(metric.name) for each in others.values()]
-        rows.append(_row(metric, evaluation.metrics.get(metric.name), values, noise))
+        value, former = evaluation.metrics.get(metric.name), [each.get(metric.name) for each in others.values()]
+        places = decimals(value, *former)
+        cells = [Text(metric.name, "bold" if metric.primary else ""), Text(number(value, places), "bold")]
+        for other in former:
+            cells.append(Text(number(other, places)))
+            compared = None if value is None or other is None else Comparison.of(metric, value, other, noise)
+            cells.append(Text(compared.text(places), STYLES[compared.verdict]) if compared else Text(""))
+        rows.append(cells)
     return table(rows, "lr" + "rr" * len(others), heads) if evaluation.ok else []
 
 
@@ -282,17 +288,6 @@ def _others(task: Task, history: History, split: str) -> dict[str, dict[str, flo
         if found and found.ok:
             known[name] = dict(found.metrics)
     return known
-
-
-def _row(metric: Metric, value: float | None, others: list[float | None], noise: float) -> list[Text]:
-    """A line of values, each of the others with the gain over it; `noise`: differences up to that are noise."""
-    places = decimals(value, *others)
-    cells = [Text(metric.name, "bold" if metric.primary else ""), Text(number(value, places), "bold")]
-    for other in others:
-        cells.append(Text(number(other, places)))
-        compared = None if value is None or other is None else Comparison.of(metric, value, other, noise)
-        cells.append(Text(compared.text(places), STYLES[compared.verdict]) if compared else Text(""))
-    return cells
 
 
 def _record(

@@ -140,12 +140,12 @@ def _lines(made: Plan) -> Iterator[Text]:
 def _freed(done: Collected) -> Iterator[Text]:
     freed = max(done.before - done.after, 0)
     yield Text(f"  objects took {size(done.before)}, now {size(done.after)}: {size(freed)} less", "green")
-    if done.young:
-        young = f"{count(done.young, 'object')} of it were written in the last minute and stay until the next time"
-        yield Text(f"  {young}", "dim")
-    if done.held:
-        held = f"{count(done.held, 'piece')} of it something else has, too: a run that was forked, or a log of refs"
-        yield Text(f"  {held}", "dim")
+    for number, noun, why in (
+        (done.young, "object", "of it were written in the last minute and stay until the next time"),
+        (done.held, "piece", "of it something else has, too: a run that was forked, or a log of refs"),
+    ):
+        if number:
+            yield Text(f"  {count(number, noun)} {why}", "dim")
 
 
 # --- a whole run --------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from rich.text import Text
 from evogit.adopt import find_task
 from evogit.cli.foreground import evolve
 from evogit.cli.lines.phylogeny import draw, selection
-from evogit.cli.lines.summary import Done, next_steps, summary
+from evogit.cli.lines.summary import next_steps, summary
 from evogit.cli.lines.view import View
 from evogit.cli.locate_run import Place, open_or_create
 from evogit.cli.options.agents import MUTATORS
@@ -51,7 +51,11 @@ def demo(terminal: Terminal, repo: str | None, seed: int | None, minutes: float,
     if terminal.json:
         terminal.data(status_record(repository, place.history))
     else:
-        terminal.print(_story(place, terminal, done))
+        history, lines = place.history, [*summary(place, terminal, done), Text("")]
+        if history.seed is not None and history.best is not None:
+            lines += [*draw(View.of(history, terminal), selection(history, ROWS)), Text("")]
+            lines += next_steps(place, "diff seed best", "show best", "export best DIR", "serve --open")
+        terminal.print(lines)
     if done.stopped.reason == "interrupted":
         sys.exit(130)
 
@@ -65,12 +69,3 @@ def settings_of(seed: int, minutes: float = 1.0, sandbox: str = "auto") -> Setti
     mutators = AgentSpec("mutator", count=2 * MUTATORS)
     grace = min(GRACE, 6 * minutes)
     return Settings(population=(mutators,), minutes=minutes, grace=grace, seed=seed, sandbox=sandbox)
-
-
-def _story(place: Place, terminal: Terminal, done: Done) -> list[Text]:
-    history = place.history
-    lines = [*summary(place, terminal, done), Text("")]
-    if history.seed is None or history.best is None:
-        return lines
-    lines += [*draw(View.of(history, terminal), selection(history, ROWS)), Text("")]
-    return [*lines, *next_steps(place, "diff seed best", "show best", "export best DIR", "serve --open")]

@@ -13,8 +13,6 @@ from evogit.cli.locate_run import Place
 from evogit.cli.options.shared import REVISION, with_run, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import escape
-from evogit.core import Candidate
-from evogit.history import History
 from evogit.history.standing import standing
 from evogit.review import SCHEMA, candidate_record, resolve
 from evogit.review.blaming import blame as blamed
@@ -32,22 +30,17 @@ def diff(place: Place, terminal: Terminal, a: str | None, b: str | None) -> None
 
     With one argument: from its first parent. With none: from the seed to the best.
     """
-    old, new = _pair(place.history, a, b)
+    history = place.history
+    new = resolve(history, (b or a) if a else "best")
+    old = history.phylogeny[new.parents[0]] if new.parents else new
+    if b or not a:
+        old = resolve(history, a or "seed")
     patch = place.repository.diff(old.commit, new.commit)
     if terminal.json:
         records = {name: candidate_record(place.history, each) for name, each in (("a", old), ("b", new))}
         terminal.data({"schema": SCHEMA, **records, "patch": patch})
         return
     terminal.show(change_lines(View.of(place.history, terminal), old, new, patch))
-
-
-def _pair(history: History, a: str | None, b: str | None) -> tuple[Candidate, Candidate]:
-    if a and b:
-        return resolve(history, a), resolve(history, b)
-    if a is None:
-        return resolve(history, "seed"), resolve(history, "best")
-    new = resolve(history, a)
-    return (history.phylogeny[new.parents[0]] if new.parents else new), new
 
 
 @click.command()

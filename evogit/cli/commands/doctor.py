@@ -269,8 +269,8 @@ def _build(terminal: Terminal, environment: Environment, sandbox: str) -> None:
 
 def _check_sandbox(terminal: Terminal, environment: Environment, sandbox: str) -> None:
     """Test what sandboxes guarantee; `auto` tries Docker and bubblewrap, of which one has to be there."""
-    found = list(_findings(sandbox, environment, lambda said: terminal.note(f"trying {said} ...", "dim")))
-    _report(terminal, found, _shown(found, terminal.width))
+    findings = list(_findings(sandbox, environment, lambda name: terminal.note(f"trying {name} ...", "dim")))
+    _report(terminal, findings, _shown(findings, terminal.width))
 
 
 def _make(environment: Environment, name: str, say: Callable[[str], None]) -> dict[str, str]:
@@ -292,6 +292,8 @@ def _make(environment: Environment, name: str, say: Callable[[str], None]) -> di
 
 def _findings(name: str, environment: Environment, say: Callable[[str], None]) -> Iterator[Probe]:
     """Of the named sandbox, or of Docker and bubblewrap, of which only one has to work; then of this machine."""
+    from evogit.sandbox.cores import exclusive_core
+
     found: dict[str, list[Check]] = {}
     for each in ("docker", "bubblewrap") if name == "auto" else (name,):
         say(each)
@@ -303,7 +305,12 @@ def _findings(name: str, environment: Environment, say: Callable[[str], None]) -
             yield Probe("ok" if well else bad, what, said, each)
     if "docker" in works:
         yield from _docker_findings(environment, say)
-    yield _core(environment)
+    try:
+        core = f"core {exclusive_core()} is for tasks with exclusive = true"
+    except SandboxError as error:
+        yield Probe("fail" if environment.exclusive else "warn", "exclusive core", str(error), "this machine")
+    else:
+        yield Probe("ok", "exclusive core", core, "this machine")
 
 
 def _tried(name: str, environment: Environment) -> Iterator[Check]:
@@ -337,16 +344,6 @@ def _docker_findings(environment: Environment, say: Callable[[str], None]) -> It
         say("gVisor")
         for what, well, said in _tried("docker", replace(environment, runtime=GVISOR)):
             yield Probe("ok" if well else "warn", what, said, "gVisor")
-
-
-def _core(environment: Environment) -> Probe:
-    from evogit.sandbox.cores import exclusive_core
-
-    try:
-        core = exclusive_core()
-    except SandboxError as error:
-        return Probe("fail" if environment.exclusive else "warn", "exclusive core", str(error), "this machine")
-    return Probe("ok", "exclusive core", f"core {core} is for tasks with exclusive = true", "this machine")
 
 
 def _shown(found: list[Probe], width: int | None) -> Iterator[Text]:

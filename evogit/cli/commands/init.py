@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -143,7 +143,7 @@ def init(
     ours = is_ours(repository, made, task)
     written = write(repository.path, made, force=force)  # before anything can fail, as answers are work
     terminal.note(f"wrote {', '.join(written)} in {escape(str(repository.path))}", "green")
-    _say_how_to_commit(terminal, repository, list(made))
+    _say_how_to_commit(terminal, repository.ignores(list(made)))
     task = load_repository_task(repository.path)
     kind: Kind = "repository" if ours else "sent"
     repository.trust.add(Claim(kind, str(repository.path)))
@@ -157,10 +157,7 @@ def init(
 
 
 def _check_network(repository: Repository, prepare: str) -> None:
-    """Refuse to run a command that the user has not seen with the network of this machine.
-
-    Raise UntrustedError if the user did not trust the repository.
-    """
+    """Raise UntrustedError if a command that the user has not seen would have this machine's network."""
     if fetches(prepare) and not repository.trust.covers(repository.path, "repository"):
         network = "with the network of this machine, its local servers included"
         effect = f"`{prepare}` runs what the packages of {repository.path} say, {network}; or type it with --prepare"
@@ -168,11 +165,7 @@ def _check_network(repository: Repository, prepare: str) -> None:
 
 
 def is_ours(repository: Repository, made: Mapping[str, str], task: Task) -> bool:
-    """Return whether the evaluator's folder will hold only what is made now.
-
-    Raise RefusedError if there is a folder that cannot be listed; UntrustedError if an evaluator outside the sandbox
-    would import files that are there already.
-    """
+    """Return whether the evaluator's folder holds only what is made now. Raise UntrustedError if others would run."""
 
     def fail(error: OSError) -> None:
         raise RefusedError(f"{error.filename}: cannot be listed ({error.strerror}); make it readable, or remove it")
@@ -188,18 +181,14 @@ def is_ours(repository: Repository, made: Mapping[str, str], task: Task) -> bool
 
 
 def _look(terminal: Terminal, repository: Repository, task: Task) -> None:
-    """Say what a person should know of HEAD before it is evaluated.
-
-    Raise ConfigError if it cannot be the seed of a run.
-    """
+    """Print what to know of HEAD before it is evaluated. Raise ConfigError if it cannot be the seed of a run."""
     for note in check_tree(task, repository, repository.tree_of(repository.head())):
         terminal.note(escape(note), "yellow")
     if repository.dirty():
         terminal.note("uncommitted edits are not evaluated, and not in the seed of a run: both take HEAD", "yellow")
 
 
-def _say_how_to_commit(terminal: Terminal, repository: Repository, paths: list[str]) -> None:
-    ignored = repository.ignores(paths)
+def _say_how_to_commit(terminal: Terminal, ignored: Sequence[str]) -> None:
     if ignored:
         names = " ".join(dict.fromkeys(f"{FOLDER}/" if path.startswith(f"{FOLDER}/") else path for path in ignored))
         terminal.note(f"Git ignores {names}, which works too; `git add -f {names}` commits what is there", "yellow")
@@ -210,11 +199,8 @@ def _say_how_to_commit(terminal: Terminal, repository: Repository, paths: list[s
 def _source(repository: Repository, prefix: str) -> ProjectFiles:
     """The files of HEAD below a folder."""
     trees = repository.trees
-    entries = trees.entries(repository.tree_of(repository.head()))
-    blobs = {
-        each.path.removeprefix(prefix): each.blob for each in entries if each.path.startswith(prefix) and each.is_file
-    }
-
+    files = [entry for entry in trees.entries(repository.tree_of(repository.head())) if entry.is_file]
+    blobs = {entry.path.removeprefix(prefix): entry.blob for entry in files if entry.path.startswith(prefix)}
     if not blobs:
         raise RefusedError(f"the commit at HEAD of {repository.path} has no file below {prefix or './'}; commit some")
 
@@ -244,13 +230,13 @@ def _tell(
         terminal.data({**about, "metrics_declared": metrics, **record(task, judged)})
     else:
         terminal.show(outcome(repository, task, judged))
-    if not steady(judged):
+    if judged.failed:
         sys.exit(1)
 
 
 NEXT = {
     "run --agent editor@MODEL --evaluations 50": "let a model improve it",
-    "brief": "what it will be told",
+    "show --brief": "what it will be told",
     "audit": "how its score could be had without earning it",
     "check": "evaluate HEAD again",
 }
@@ -276,14 +262,9 @@ def judge(task: Task, sandbox: str, terminal: Terminal) -> SeedEvaluation:
         return asyncio.run(only())
 
 
-def steady(judged: SeedEvaluation) -> bool:
-    """Whether HEAD was valid each time."""
-    return not judged.failed
-
-
 def is_noisy(task: Task, judged: SeedEvaluation) -> bool:
     """Whether the score that ranks candidates came out differently, though HEAD was valid each time."""
-    return steady(judged) and judged.spread(task.primary.name) is not None
+    return not judged.failed and judged.spread(task.primary.name) is not None
 
 
 def repeats_for(task: Task, judged: SeedEvaluation) -> int:
@@ -295,8 +276,8 @@ def repeats_for(task: Task, judged: SeedEvaluation) -> int:
 def outcome(repository: Repository, task: Task, judged: SeedEvaluation) -> list[Text]:
     """The seed's metrics and what to run next, or why there are none and what to change."""
     lines = _measured(task, judged) if judged.evaluation.ok else _failed(task, judged)
-    steps = NEXT if steady(judged) else AGAIN
-    rows: list[list[Text | str]] = [[f"  {typed(repository, step)}", Text(why, "dim")] for step, why in steps.items()]
+    steps = AGAIN if judged.failed else NEXT
+    rows = ((Text(f"  {typed(repository, step)}"), Text(why, "dim")) for step, why in steps.items())
     return [*lines, Text(""), *table(rows, "ll")]
 
 
@@ -309,11 +290,8 @@ def record(task: Task, judged: SeedEvaluation) -> dict[str, Any]:
     evaluation = {key: found[key] for key in ("split", "status", "metrics", "cases", "reason", "cost", "judged")}
     about = {"provider": judged.provider, "evaluation": evaluation, "evaluations": judged.times}
     if judged.failed:
-        return {
-            **about,
-            "advice": flaky(task, judged) if judged.flaky else advice(task, judged),
-            "output": _output(judged),
-        }
+        remedy = flaky(task, judged) if judged.flaky else advice(task, judged)
+        return {**about, "advice": remedy, "output": _output(judged)}
     spread = {metric.name: judged.spread(metric.name) for metric in task.metrics}
     return {**about, "spread": spread, "repeats": task.repeats, "provable": to_builtins(provable(task, judged))}
 

@@ -60,7 +60,9 @@ def log(place: Place, terminal: Terminal, limit: int | None, failed: bool, agent
     own = own_names(history)
     rows = [_row(view, candidate, own) for candidate in listed]
     if terminal.plain:
-        terminal.write(_line(view, *each) for each in zip(padded(rows, ALIGN), listed, strict=True))
+        for start, candidate in zip(padded(rows, ALIGN), listed, strict=True):  # there may be a hundred thousand
+            title = "".join(text for text, _ in view.title_styled(candidate))
+            terminal.write([f"{start}  {title}{view.marks_styled(candidate.commit)[0]}"])
     else:
         lines = table(([Text(*cell) for cell in row] for row in rows), ALIGN)
         terminal.show(
@@ -91,9 +93,3 @@ def _row(view: View, candidate: Candidate, own: Mapping[str, str]) -> list[Style
         view.age_styled(candidate),
         (first_line(f"{candidate.agent} {own.get(candidate.agent, '')}".rstrip()), ""),
     ]
-
-
-def _line(view: View, start: str, candidate: Candidate) -> str:
-    """A line without style, of which a log may have a hundred thousand."""
-    title = "".join(text for text, _ in view.title_styled(candidate))
-    return f"{start}  {title}{view.marks_styled(candidate.commit)[0]}"

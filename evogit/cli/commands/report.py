@@ -90,7 +90,12 @@ def report(place: Place, terminal: Terminal, form: str, until: float | None) -> 
     view = View.of(place.history, terminal)
     page = list(_sections(place, view, record))
     if form == "text":
-        terminal.show(_text(page))
+        lines: list[Text] = []
+        for section in page:
+            rows = table(section.rows[1:], section.align, section.rows[0]) if section.rows else []
+            body = [*section.lines, *section.drawn, *rows, *section.after, *map(Text, section.commands)]
+            lines += [Text(section.title, "bold"), *(Text("  ").append_text(line) for line in body), Text("")]
+        terminal.show(lines[:-1])
         return
     for line in _markdown(page):
         terminal.out.print(Text(line), soft_wrap=True)
@@ -118,15 +123,6 @@ def _until(place: Place, terminal: Terminal, value: float, *, as_json: bool) -> 
         words += [count(found["calls"], "call"), f"{found['tokens']:,} tokens", paid]
     reached_by = f"{name} {value:.10g} was reached by {found['best'][:SHORT]} ({found['value']:.10g})"
     terminal.show([Text(reached_by), Text(f"after {f' {terminal.glyphs.dot} '.join(words)}")])
-
-
-def _text(page: list[Section]) -> list[Text]:
-    lines: list[Text] = []
-    for section in page:
-        rows = table(section.rows[1:], section.align, section.rows[0]) if section.rows else []
-        body = [*section.lines, *section.drawn, *rows, *section.after, *map(Text, section.commands)]
-        lines += [Text(section.title, "bold"), *(Text("  ").append_text(line) for line in body), Text("")]
-    return lines[:-1]
 
 
 def _markdown(page: list[Section]) -> Iterator[str]:

@@ -30,7 +30,6 @@ from evogit.cli.options.run import (
 from evogit.cli.options.shared import TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import escape
-from evogit.config import Task
 from evogit.config.run_settings import Settings
 from evogit.core import RefusedError, UsageError
 from evogit.engine.comparability import check_comparable
@@ -131,10 +130,7 @@ def run(
 
 
 def _trusted(target: RunTarget, settings: Settings, asked: AgentOptions, selector: str | None) -> EarlierStarts:
-    """Return the earlier starts of the run, once all is trusted that its journals and its task name.
-
-    Raise UntrustedError if something is not, before any of it is loaded, asked or paid.
-    """
+    """Return the run's earlier starts. Raise UntrustedError before anything untrusted is loaded, asked or paid."""
     run = target.fork.origin if target.fork else target.name
     before = EarlierStarts.of(target.repository, target.history, run)
     named = bool(asked.agent or asked.agents or asked.model)
@@ -154,7 +150,13 @@ def _ready(terminal: Terminal, target: RunTarget, settings: Settings, *, anew: b
         _clear(terminal, repository, target.history)
     if durable:
         repository.survive_power_loss()
-    _warn(terminal, target.task, repository)
+    if target.task.seed is None and repository.dirty():
+        about = "uncommitted edits are not in the seed, which is the commit at HEAD when the run begins"
+        terminal.note(about, "yellow")
+    if target.task.environment.exclusive:
+        terminal.note(
+            "exclusive = true: candidates are evaluated one at a time, on a core that the rest of EvoGit leaves"
+        )
     metric = target.history.metric if target.history.started else target.task.primary
     over_metrics, most = OVER_METRICS(settings.selector), bound(metric, settings.split)
     if most is not None and not over_metrics:
@@ -176,10 +178,7 @@ def _end(terminal: Terminal, done: Done, end: RunEnd, hooks: Hooks) -> None:
 
 
 def _begins_anew(target: RunTarget, settings: Settings) -> bool:
-    """Whether a run begins anew, as it holds nothing but a seed that failed; asked before anybody agrees to a price.
-
-    Raise RefusedError if an engine is at work on it, or what evaluates is not what did.
-    """
+    """Return whether the run has only a failed seed. Raise RefusedError if it is at work, or its evaluator changed."""
     if target.repository and not settings.join:
         target.repository.engines(target.name).check_idle()
     if not settings.join and target.fork is None and only_a_failed_seed(target.history):
@@ -189,10 +188,7 @@ def _begins_anew(target: RunTarget, settings: Settings) -> bool:
 
 
 def _clear(terminal: Terminal, repository: Repository, history: History) -> None:
-    """Remove a run that holds nothing but a seed that failed, so that what was mended since is its seed.
-
-    Raise RefusedError if an engine is at work on it, or people committed to branches of it.
-    """
+    """Remove a run that has only a failed seed. Raise RefusedError if an engine or people's commits hold it."""
     if human := remains(repository, history.run).human:
         raise RefusedError(
             f"the run {history.run!r} has only a seed that failed, and would begin anew but for your commits on "
@@ -201,15 +197,3 @@ def _clear(terminal: Terminal, repository: Repository, history: History) -> None
     remove(repository, history.run)
     seed = (history.seed or "")[:7]
     terminal.note(f"{escape(history.run)} had only its seed {seed}, which failed: it begins anew", "yellow")
-
-
-def _warn(terminal: Terminal, task: Task, repository: Repository) -> None:
-    """Say what a person may not expect."""
-    if task.seed is None and repository.dirty():
-        terminal.note(
-            "uncommitted edits are not in the seed, which is the commit at HEAD when the run begins", "yellow"
-        )
-    if task.environment.exclusive:
-        terminal.note(
-            "exclusive = true: candidates are evaluated one at a time, on a core that the rest of EvoGit leaves"
-        )

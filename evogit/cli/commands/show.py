@@ -14,7 +14,7 @@ from evogit.cli.locate_run import Place, find_repository, open_place, task_of
 from evogit.cli.options.shared import REVISION, TASK, name_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, fact_table, table
 from evogit.cli.text import escape
-from evogit.core import Candidate, FailedProposal, NotFoundError, UsageError
+from evogit.core import Candidate, NotFoundError, UsageError
 from evogit.history import History
 from evogit.history.readded_lines import Readded
 from evogit.repository import Repository
@@ -95,17 +95,15 @@ def _show_failed(place: Place, terminal: Terminal, move: int, file: str | None) 
     elif terminal.json:
         terminal.data({"schema": SCHEMA, **to_builtins(failed), "session": texts(session), "missing": missing})
     else:
+        view, phylogeny = View.of(place.history, terminal), place.history.phylogeny
+        strategy = f" ({first_line(failed.strategy)})" if failed.strategy else ""
+        facts = [("by", Text(f"{first_line(failed.agent)}, {failed.operator}{strategy}"))]
+        parents = [phylogeny[commit] for commit in failed.parents if commit in phylogeny]
+        facts += [("parent", view.line(parent, score=True)) for parent in parents]
+        facts += [("failed", Text(escape(line), "red")) for line in failed.reason.splitlines()]
+        head = [Text(f"move {move}, which made no candidate"), *fact_table(facts, "  ")]
         told = session_lines(failed.agent, session, lambda name: place.hint(f"show --move {move} --file {name}"))
-        terminal.show([*_failed(View.of(place.history, terminal), failed), *told, *missing_lines(missing)])
-
-
-def _failed(view: View, failed: FailedProposal) -> list[Text]:
-    strategy = f" ({first_line(failed.strategy)})" if failed.strategy else ""
-    facts = [("by", Text(f"{first_line(failed.agent)}, {failed.operator}{strategy}"))]
-    known = [view.history.phylogeny[each] for each in failed.parents if each in view.history.phylogeny]
-    facts += [("parent", view.line(parent, score=True)) for parent in known]
-    facts += [("failed", Text(escape(line), "red")) for line in failed.reason.splitlines()]
-    return [Text(f"move {failed.move}, which made no candidate"), *fact_table(facts, "  ")]
+        terminal.show([*head, *told, *missing_lines(missing)])
 
 
 # --- briefs -------------------------------------------------------------------------------------------------------

@@ -251,6 +251,6 @@ def host_lines(view: View, hosts: list[dict[str, Any]]) -> list[Text]:
         name = first_line(host["host"]) + (" (here)" if host["here"] else "")
         numbers = [f"{host[key]:,}" for key in ("candidates", "evaluated", "records")]
         score, commit = view.score(best) if best else "", Text(best[:SHORT], "yellow")
-        cells = [name, f"{len(host['agents']):,}", *numbers, score, commit, f"{host['decisions']:,}"]
-        rows.append([*cells, Text(last, "dim")])
+        agents, decisions = f"{len(host['agents']):,}", f"{host['decisions']:,}"
+        rows.append([name, agents, *numbers, score, commit, decisions, Text(last, "dim")])
     return table(rows, "lrrrrrlrl", heads)

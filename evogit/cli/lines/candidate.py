@@ -156,18 +156,15 @@ def _told(view: View, commit: str, value: float, metric: Metric, split: str | No
 EXCERPT = 12
 """Lines of each piece of evidence that are shown."""
 
-LONGEST = 240
+MAX_EXCERPT_CHARS = 240
 """Characters of a line of an excerpt: some programs print all that they do as one."""
 
 ShowFile = Callable[[str], str]
-"""From the name of a file to the command line that prints it show_whole."""
+"""From the name of a file to the command line that prints it whole."""
 
 
 def show_whole(terminal: Terminal, files: Mapping[str, bytes], name: str, lost: str = "") -> None:
-    """Print one file, all of it; `lost` says why some are not here.
-
-    Raise NotFoundError if there is none of this name.
-    """
+    """Print one file whole; `lost`: why some are not here. Raise NotFoundError if there is none of this name."""
     if name not in files:
         known = f"one of {', '.join(map(escape, files))}" if files else f"no file, as {lost or 'none is kept'}"
         if files and lost:
@@ -180,7 +177,7 @@ def show_whole(terminal: Terminal, files: Mapping[str, bytes], name: str, lost: 
 
 
 def judged_lines(files: Mapping[str, bytes], command: ShowFile) -> Iterator[Text]:
-    """What the evaluator judged_lines: the beginning of everything."""
+    """Yield the beginning of each piece of the evaluator's evidence."""
     for name, content in files.items():
         feedback = read_feedback(content) if name == FEEDBACK else {}
         lines = [f"{case}: {line}" for case, text in feedback.items() for line in text.splitlines()]
@@ -201,7 +198,7 @@ def missing_lines(lost: str) -> Iterator[Text]:
 
 
 def session_lines(agent: str, files: Mapping[str, bytes], command: ShowFile) -> Iterator[Text]:
-    """What an agent was told, judged_lines and did: facts, then every file with its size and of most an excerpt."""
+    """Yield the facts of an agent's session, then each file with its size and mostly an excerpt."""
     if not files:
         return
     facts = [(name, _short(text)) for name, text in session_facts(files.get(SESSION, b""))]
@@ -220,6 +217,6 @@ def session_lines(agent: str, files: Mapping[str, bytes], command: ShowFile) -> 
     yield Text(f"    all of it:  {command(escape(name))}", "dim")
 
 
-def _short(text: str, most: int = LONGEST) -> str:
+def _short(text: str, most: int = MAX_EXCERPT_CHARS) -> str:
     """The beginning of a line of foreign text, harmless."""
     return escape(text if len(text) <= most else f"{text[:most]}...")

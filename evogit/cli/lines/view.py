@@ -81,10 +81,7 @@ class View(Struct, frozen=True):
         return standing(self.history, commit)
 
     def score(self, commit: str) -> Text:
-        """The score, or in a word why there is none; `old`: evaluated only before the task changed.
-
-        `busy`: the machine was too busy to measure it.
-        """
+        """The score, or in a word why there is none; `old`: evaluated only before the task changed."""
         return Text(*self.score_styled(self.standing(commit)))
 
     def score_styled(self, known: Standing) -> Styled:
@@ -97,13 +94,10 @@ class View(Struct, frozen=True):
         """A value with half of its 95 % interval."""
         return measured(value, margin, places, self.glyphs.give)
 
-    def gain(self, commit: str) -> Text:
-        """The gain over what the candidate comes from, green when better."""
-        return Text(*self.gain_styled(self.standing(commit).comparison))
-
-    def gain_over(self, commit: str, over: str) -> Text:
-        """The gain over another candidate."""
-        return Text(*self.gain_styled(compare(self.history.scores, commit, over)))
+    def gain(self, commit: str, over: str = "") -> Text:
+        """The gain over another candidate, or over what the candidate comes from; green when better."""
+        compared = compare(self.history.scores, commit, over) if over else self.standing(commit).comparison
+        return Text(*self.gain_styled(compared))
 
     def gain_styled(self, compared: Comparison | None) -> Styled:
         """The same for a line of many."""
@@ -138,7 +132,10 @@ class View(Struct, frozen=True):
 
     def marks_styled(self, commit: str) -> Styled:
         """The same for a line of many."""
-        words = [word for word, has in self._marks(commit) if has]
+        history, heads = self.history, self.agents_at(commit)
+        agents = " ".join(map(escape, heads[:4])) + (f" and {len(heads) - 4} more" if len(heads) > 4 else "")
+        sets = {"best": [history.best], "promoted": history.promoted, "pruned": history.pruned}
+        words = [*(word for word, commits in sets.items() if commit in commits), *([agents] if agents else [])]
         return f"  {self.glyphs.mark} {', '.join(words)}" if words else "", "bold"
 
     def finish(self, line: Text, candidate: Candidate, tail: Text | str = "") -> Text:
@@ -153,17 +150,6 @@ class View(Struct, frozen=True):
     def agents_at(self, commit: str) -> list[str]:
         """The agents whose individual a candidate is."""
         return [agent for agent in self.history.heads if self.history.head(agent) == commit]
-
-    def _marks(self, commit: str) -> list[tuple[str, bool]]:
-        history = self.history
-        heads = self.agents_at(commit)
-        agents = " ".join(map(escape, heads[:4])) + (f" and {len(heads) - 4} more" if len(heads) > 4 else "")
-        return [
-            ("best", commit == history.best),
-            ("promoted", commit in history.promoted),
-            ("pruned", commit in history.pruned),
-            (agents, bool(agents)),
-        ]
 
     def line(self, candidate: Candidate, *, score: bool = False) -> Text:
         """A candidate as a sentence of its own: symbol, id, score if asked for, title, marks; however long that is."""
@@ -206,15 +192,15 @@ class StillView(View, frozen=True, dict=True):
         return Standing("", WAITING)
 
     def agents_at(self, commit: str) -> list[str]:
-        """The agents whose individual a candidate is."""
+        """Return the agents whose individual a candidate is."""
         return self._heads.get(commit, [])
 
     @cached_property
     def _heads(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
+        agents: dict[str, list[str]] = {}
         for agent in self.history.heads:
-            found.setdefault(self.history.head(agent), []).append(agent)
-        return found
+            agents.setdefault(self.history.head(agent), []).append(agent)
+        return agents
 
 
 def on_one_line(text: str) -> str:

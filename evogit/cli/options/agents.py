@@ -158,11 +158,7 @@ def resolve_agents(
 def population(
     asked: AgentOptions, earlier: EarlierStarts, user: UserSettings, panel: Sequence[str] = ()
 ) -> tuple[AgentSpec, ...]:
-    """The agents asked for, else those of the run's last start, else those of the user's settings.
-
-    Raise ConfigError if a class of the person's own is wrong; UsageError if there is no such kind of agent, an editor
-    has no model, or an agent one that it does not ask.
-    """
+    """Return the agents asked for, else those of before, else of the settings. Raise ConfigError or UsageError."""
     specs = asked.agent or _by_number(asked) or _as_before(earlier.last) or _by_settings(user)
     if asked.model and not any(_asks(spec, user) and not spec.model for spec in asked.agent or [AgentSpec("editor")]):
         raise UsageError(f"--model {asked.model} is for agents that name no model, and every agent given names one")
@@ -244,10 +240,7 @@ def costs(model: Model) -> bool:
 
 
 def with_ceilings(settings: Settings, history: History, earlier: EarlierStarts, models: Sequence[Model]) -> Settings:
-    """The settings with the limits on models that hold from before, or if a model costs money and none does, defaults.
-
-    Raise UsageError if a limit on dollars cannot be kept, since a price is unknown, or has no meaning.
-    """
+    """Add the limits of before, else defaults if a model costs money. Raise UsageError if one cannot be kept."""
     if not models:
         if settings.dollars is not None or settings.tokens is not None:
             raise UsageError("--dollars and --tokens limit what models cost, and no agent asks one: --model NAME")

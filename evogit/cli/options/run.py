@@ -77,10 +77,7 @@ def address(name: str) -> str:
 
 
 def meet(terminal: Terminal, target: RunTarget, server: Server, read: Callable[[], RunTarget]) -> RunTarget:
-    """Before a run begins or goes on here: what other hosts did, so that it does not begin twice; `read` again.
-
-    Raise RefusedError if it is not known whether the run is there already; UsageError if the host cannot be called so.
-    """
+    """Exchange before a run begins or resumes, and `read` again. Raise RefusedError if others may have begun it."""
     repository = place_to_run(target.task, target.repo, target.name)
     if server.host:
         repository.name_clone(server.host)
@@ -98,10 +95,7 @@ def meet(terminal: Terminal, target: RunTarget, server: Server, read: Callable[[
 
 
 def exchange(repository: Repository, run: str, name: str) -> Exchanged:
-    """Exchange a run with a server once, where somebody may be asked for a password.
-
-    Raise RepositoryError if the server was not reached, or refused something.
-    """
+    """Exchange a run with a server once; git may ask for a password. Raise RepositoryError if that fails."""
 
     def secrets() -> SeedSecrets | None:
         seed = StoredRun.open(repository, run).history.seed
@@ -156,10 +150,7 @@ def list_selectors(context: click.Context, option: click.Parameter, asked: str |
 
 
 def selector_before(asked: str | None, task: Task, earlier: EarlierStarts) -> str:
-    """Return the selector asked for, else that of the run's last start; it is checked before anything is made.
-
-    Raise ConfigError if a person's own file is wrong; UsageError if there is no such selector or option.
-    """
+    """Return the selector asked for, else that of before, checked. Raise ConfigError or UsageError if it is wrong."""
     chosen = str(earlier.last.get("selector", DEFAULT_SELECTOR)) if asked is None else located(asked)
     if asked is None:
         check_located(chosen)
@@ -219,12 +210,7 @@ def with_origin(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def resolve_run(task: str | None, repo: str | None, name: str | None, origin: Origin) -> RunTarget:
-    """The run that is meant; nothing is written.
-
-    Raise ConfigError if the task is wrong; NotFoundError if there is no such task, repository, run or moment;
-    RefusedError if the run that is to be forked from another one is there already; UsageError if what is said does not
-    tell which run is meant.
-    """
+    """Return the run that is meant; nothing is written. Raise an EvoGitError if there is none, or a fork is there."""
     if origin.at is not None:
         return _forked(task, repo, name, origin.at, origin.run)
     if task is None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-import os
-from collections.abc import Iterator
-from pathlib import Path
 
 Command = Callable[..., Any]
 
@@ -92,8 +91,8 @@ def with_run(command: Command) -> Command:
 
 def before(context: click.Context, option: str) -> str | None:
     """The value of an option that was given before the command's name."""
-    found: str | None = context.find_root().params.get(option)
-    return found
+    value: str | None = context.find_root().params.get(option)
+    return value
 
 
 # --- what a person names ------------------------------------------------------------------------------------------
