@@ -1,15 +1,16 @@
-"""Has noisy candidates evaluated again: a would-be best before it is believed, and the leaders when a run ends."""
+"""Has noisy candidates evaluated again, a would-be best and the leaders at the end, and the best on the holdout."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 
-from evogit.core import StopReason
+from evogit.core import HOLDOUT, StopReason
 from evogit.engine.evaluations import Evaluations
 from evogit.history.context import RunContext
 from evogit.history.leaders import doubtful, field, to_repeat, undecided
 from evogit.history.paired_scores import PairedScores
+from evogit.selection.pareto import front, several
 
 AT_THE_END = 16
 """Evaluations with which the leaders are told apart at most, times the task's repeats; where no limit is given.
@@ -145,3 +146,27 @@ class Confirmation:
             self._show("leaders", f"evaluating {best[:7]} beside the seed")
             if not await self._beside(best, seed):
                 break
+
+
+# --- on the holdout -----------------------------------------------------------------------------------------------
+
+FRONT = 24
+"""Candidates of a front that are evaluated on the holdout at most, the best by the primary metric."""
+
+
+async def evaluate_on_holdout(context: RunContext, evaluations: Evaluations, hurry: asyncio.Event) -> None:
+    """Evaluate the seed and the best, or the whole front, on the holdout, if there is one and they were not yet.
+
+    Where scores are noisy, valid ones so many times more as a would-be best is repeated, unless `hurry` is set.
+    """
+    if HOLDOUT not in context.task.splits:
+        return
+    history = context.history
+    unbeaten = front(history)[:FRONT] if several(history) else []
+    for commit in filter(None, dict.fromkeys([history.seed, history.best, *unbeaten])):
+        for repeat in range(history.repeats + 1):
+            known = history.evaluation(commit, HOLDOUT)
+            if repeat and (hurry.is_set() or not (known and known.ok)):
+                break
+            if not history.judged(commit, HOLDOUT, repeat):
+                await evaluations.finish(commit, HOLDOUT, repeat)

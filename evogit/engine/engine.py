@@ -16,11 +16,10 @@ from evogit.breeding.candidate_writer import CandidateWriter
 from evogit.config.run_settings import Settings
 from evogit.core import Adopted, Decision, Entry, EvoGitError, FailedProposal, Stopped, StopReason, Tactic
 from evogit.engine.account import RunAccount
-from evogit.engine.confirmation import UNCONFIRMED, Confirmation
+from evogit.engine.confirmation import UNCONFIRMED, Confirmation, evaluate_on_holdout
 from evogit.engine.drafts import Drafts
 from evogit.engine.evaluations import EvaluationBackend, Evaluations, Result
 from evogit.engine.halts import Halts
-from evogit.engine.holdout import evaluate_on_holdout
 from evogit.engine.move_order import LOOK_AGAIN, AskingInOrder, FreeTurns, OrderedTurns, Turns, together
 from evogit.engine.people_commits import Adding, People
 from evogit.engine.profiles import Profiles

@@ -9,9 +9,8 @@ from msgspec import Struct
 
 from evogit.core import Evaluation, Evidence, RefusedError, TaskChanged
 from evogit.engine.comparability import changed_judge, ways_on
-from evogit.engine.confirmation import Confirmation
+from evogit.engine.confirmation import Confirmation, evaluate_on_holdout
 from evogit.engine.evaluations import Evaluations, Result
-from evogit.engine.holdout import evaluate_on_holdout
 from evogit.engine.projections import Projections
 from evogit.engine.run_key import inputs_of
 from evogit.evaluation.evaluator import Evaluator
