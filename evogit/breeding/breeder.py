@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from dataclasses import field as data_field
 from functools import cache
 from itertools import chain
 
@@ -12,7 +15,6 @@ from msgspec.structs import replace
 
 from evogit.agents import Advice, Agent, Background, Brief, FileContents, NoUsableChangeError, Proposal, Workshop
 from evogit.breeding.background import Backgrounds
-from evogit.breeding.claims import Board
 from evogit.breeding.credit import OperatorCredits, merits
 from evogit.breeding.crossings import Crossings, title
 from evogit.breeding.fingerprints import Fingerprints
@@ -29,6 +31,10 @@ from evogit.selection.conflict_settlers import Crossing
 from evogit.selection.merge_strategies import MODEL
 from evogit.selection.number_steps import NumberSteps
 from evogit.source.marks import END, START, keeps_marks
+from evogit.text import one_line
+
+MAX_PLAN_CHARS, MAX_PLANS = 200, 12
+"""The length of a plan, and how many plans of others an agent is shown, the latest ones."""
 
 DRAWN = 8
 """Proposals of a prolific agent that are drawn for a move until one is new."""
@@ -60,6 +66,51 @@ class Bred(Struct, frozen=True, kw_only=True):
 
 OpenWorkshop = Callable[[Callable[[Proposal], Bred]], Workshop]
 """Gives the agent of a move a place for drafts, of which that function makes trees if they could be candidates."""
+
+
+@dataclass(eq=False, slots=True)
+class Claim:
+    """The `agents.Claims` of one move, made by `who`."""
+
+    board: Board
+    who: str
+    plan: str = ""
+
+    def make(self, plan: str) -> None:
+        """Show a plan to the others, in place of an earlier one of this move."""
+        self.plan = one_line(plan, MAX_PLAN_CHARS)
+
+    def others(self) -> tuple[str, ...]:
+        """Return the plans of others, one line each, oldest first."""
+        return self.board.plans(but=self)
+
+
+@dataclass(slots=True)
+class Board:
+    """The claims of all moves that agents think about, so that others try something else; `silent` shows none.
+
+    They live in memory and end with the move: from then on the candidate's title, or the reason for none, is shown.
+    """
+
+    silent: bool = False
+    _claims: list[Claim] = data_field(default_factory=list)
+
+    @contextmanager
+    def claim(self, who: str) -> Iterator[Claim]:
+        """Hold the claim of a move."""
+        claim = Claim(self, who)
+        self._claims.append(claim)
+        try:
+            yield claim
+        finally:
+            self._claims.remove(claim)
+
+    def plans(self, but: Claim | None = None) -> tuple[str, ...]:
+        """Return all plans but one, each after its owner."""
+        if self.silent:
+            return ()
+        plans = [f"{claim.who}: {claim.plan}" for claim in self._claims if claim.plan and claim is not but]
+        return tuple(plans[-MAX_PLANS:])
 
 
 class Breeder:

@@ -33,7 +33,7 @@ WINDOW = 100
 MEMORY = 300
 """Latest evaluated candidates whose merges decide how often there is another one, and by which strategy."""
 
-OTHERS = 1
+OTHERS = 4
 """Other plans that are looked at if the most promising one makes nothing new; each look is a merge."""
 
 MAX_TREES = 10_000

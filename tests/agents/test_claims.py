@@ -11,8 +11,7 @@ import pytest
 from evogit.agents import NoUsableChangeError
 from evogit.agents.coder import Coder
 from evogit.agents.editor import Editor
-from evogit.breeding.breeder import Breeder
-from evogit.breeding.claims import Board
+from evogit.breeding.breeder import Board, Breeder
 from evogit.llm import Account, Question
 from tests.clock import PATIENCE
 
