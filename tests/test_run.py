@@ -146,7 +146,7 @@ def test_limits(tmp_path: Path, tiny: MakeTask) -> None:
     task = tiny()
     backend = InMemoryBackend(task, lambda asked: float(asked.number), pause=0.05)
     stopped, history = evolve(tmp_path / "a", task, proposals=7, backend=backend)
-    assert (stopped.reason, history.counts.proposals) == ("proposals", 7)
+    assert (stopped.reason, history.counts.charged) == ("proposals", 7)
     target = backend.asked[-1].number + 5.0
     stopped, history = evolve(tmp_path / "b", task, target=target, evaluations=400, backend=backend)
     assert stopped.reason == "target"
