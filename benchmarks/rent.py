@@ -310,13 +310,13 @@ def table(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> Iterator[str]
         others = {task: values for task, values in gains[name].items() if task not in variant.written_for}
         if not others:
             continue
-        means = [fmean(by_seed) for by_seed in zip(*others.values(), strict=False)]
-        low, high = paired_tests.interval(means, random.Random(name))
+        gain = fmean(map(fmean, others.values()))
+        low, high = paired_tests.interval([each for values in others.values() for each in values], random.Random(name))
         best = max(others, key=lambda task: fmean(others[task]))
         own = ", ".join(f"{task} {fmean(gains[name][task]):+.3f}" for task in variant.written_for if gains[name][task])
         extra = (fmean(cpus[f"default {variant.field}"]) - fmean(cpus[name])) * (-1 if variant.adds else 1)
         yield (
-            f"| {name} | {sum(map(len, gains[name].values()))} | {fmean(means):+.3f} ({low:+.3f}, {high:+.3f}) "
+            f"| {name} | {sum(map(len, gains[name].values()))} | {gain:+.3f} ({low:+.3f}, {high:+.3f}) "
             f"| {best} {fmean(others[best]):+.3f} | {corrected[f'{name} {best}']:.2f} | {extra:+.1f} "
             f"| {variant.lines(ROOT)} | {own} |"
         )
