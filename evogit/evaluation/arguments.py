@@ -42,16 +42,10 @@ class Charge(Struct, frozen=True):
 
 
 def charge(reply: CallReply, reading: Callable[[], float], writing: Callable[[], float]) -> Charge:
-    """What a call is charged.
+    """Return the charge of a call: transport of values is free, up to `ALLOWED` times our own CPU seconds for it.
 
-    Reading the arguments before any code of the candidate's could run is free. Otherwise it, and writing the value,
-    are as much as they take us, or a little more; what goes beyond that is the candidate's own. Where CPU can be
-    hidden, all wall clock of these parts counts that goes beyond.
-
-    Args:
-        reply: the call's, with its phases if the supervisor told them.
-        reading: seconds of CPU that it takes us to read such arguments; asked for only where it matters.
-        writing: the same, for the value.
+    Reading the arguments is free if no code of the candidate's could run before (`phases.clean`). Where CPU can be
+    hidden, all wall clock beyond the allowance counts. `reading` and `writing` measure ours for the same values.
     """
     phases = reply.phases
     if phases is None:
@@ -70,7 +64,6 @@ def charge(reply: CallReply, reading: Callable[[], float], writing: Callable[[],
 
 
 def _allowed(used: float, references: Sequence[Callable[[], float]]) -> float:
-    """Seconds of CPU of a part of a call that are taken for transport; what is enough is not made more."""
     allowed = AT_LEAST
     for reference in references:
         if used > allowed:
@@ -84,16 +77,8 @@ def reading(text: bytes) -> float:
 
 
 def writing(value: object, size: int) -> float:
-    """Seconds of CPU to write a value that was read from JSON, and to carry `size` bytes beside it.
-
-    What the text of the reply was is not asked: a program may have filled it up with spaces.
-    """
+    """Return the CPU seconds to write a value and carry `size` bytes; a reply may be padded with spaces."""
     return _seconds(lambda: json.dumps(value).encode()) + PER_BYTE * size
-
-
-def carrying(size: int) -> float:
-    """Seconds of CPU to carry bytes as they are."""
-    return PER_BYTE * size
 
 
 def _seconds(work: Callable[[], object]) -> float:
@@ -125,24 +110,16 @@ class Arguments(Struct, frozen=True):
                 texts.append(bytes(piece.content))
             else:
                 sizes += len(piece.content)
-        return sum(map(reading, texts)) + carrying(sizes)
+        return sum(map(reading, texts)) + PER_BYTE * sizes
 
 
 def put(value: Any) -> Put:
-    """Make a value ready to be sent.
-
-    Raises:
-        ValueError: when it is neither JSON nor binary.
-    """
+    """Make a value ready to be sent. Raises ValueError when it is neither JSON nor binary."""
     return Put(value, binary(value) or Piece(("json",), dump(value)))
 
 
 def arguments(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Arguments:
-    """Take arguments apart.
-
-    Raises:
-        ValueError: when one is neither JSON nor binary.
-    """
+    """Take arguments apart. Raises ValueError when one is neither JSON nor binary."""
     named: dict[Place, Any] = dict(enumerate(args))
     named.update(kwargs or {})
     held = {place: value.piece for place, value in named.items() if isinstance(value, Put)}
@@ -153,17 +130,8 @@ def arguments(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Argument
     return Arguments(dump({"args": positional, "kwargs": plain}), pieces, held)
 
 
-def restored(value: Any) -> Any:
-    """The value itself, of one that was put."""
-    return value.value if isinstance(value, Put) else value
-
-
 def binary(value: Any) -> Piece | None:
-    """A value that JSON cannot say as bytes: `bytes`, arrays of numpy, and whatever else is a buffer.
-
-    Raises:
-        ValueError: when it is an array of something other than numbers.
-    """
+    """Return bytes, arrays of numpy and buffers as bytes, None for others. Raises ValueError if not of numbers."""
     numpy = sys.modules.get("numpy")
     if isinstance(value, int | float | str | list | tuple | dict | None) or (
         numpy and isinstance(value, numpy.generic)

@@ -41,11 +41,7 @@ class Array(Struct, frozen=True):
     finite: bool = True
 
     def check(self, value: Any) -> Any:
-        """The value, if it is such an array.
-
-        Raises:
-            MisfitError: it is not.
-        """
+        """The value, if it is such an array. Raises MisfitError if it is not."""
         dtype, shape = _described(value)
         if dtype != self.dtype:
             raise MisfitError(f"expected an array of {self.dtype}, got {dtype}")
@@ -54,17 +50,17 @@ class Array(Struct, frozen=True):
             len(wanted) != len(shape) or any(each not in (None, size) for each, size in zip(wanted, shape, strict=True))
         ):
             raise MisfitError(f"expected an array of the shape {wanted}, got {tuple(shape)}")
-        if self.finite and dtype.startswith(("float", "complex")) and not _is_finite(value):
-            raise MisfitError("expected finite numbers, got NaN or infinity")
+        if self.finite and dtype.startswith(("float", "complex")):
+            numpy = sys.modules.get("numpy")
+            if not (
+                numpy.isfinite(value).all() if numpy else all(map(math.isfinite, value.cast("B").cast(value.format)))
+            ):
+                raise MisfitError("expected finite numbers, got NaN or infinity")
         return value
 
 
 def checked(value: Any, wanted: Any) -> Any:
-    """The value, if it is the array that is wanted, or bytes where these are; None wants anything.
-
-    Raises:
-        MisfitError: it is not.
-    """
+    """Return the value if it is what is wanted: an array, bytes, or for None anything. Raises MisfitError if not."""
     if isinstance(wanted, Array):
         return wanted.check(value)
     if wanted is bytes and not isinstance(value, bytes):
@@ -73,11 +69,7 @@ def checked(value: Any, wanted: Any) -> Any:
 
 
 def checked_items(value: Any, wanted: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The same of as many values in a list.
-
-    Raises:
-        MisfitError: one is not what is wanted, or there are more or fewer.
-    """
+    """Return the values of a list of that many. Raises MisfitError if one is not what is wanted."""
     if not isinstance(value, list) or len(value) != len(wanted):
         raise MisfitError(f"expected {len(wanted)} values, got {value!r:.80}")
     return tuple(map(checked, value, wanted))
@@ -163,11 +155,7 @@ def _number(kind: str, dtype: str) -> tuple[str, int]:
 
 
 def _described(value: Any) -> tuple[str, tuple[int, ...]]:
-    """The name of an array's type, such as `float64`, and its shape.
-
-    Raises:
-        MisfitError: it is no array.
-    """
+    """Return the name of an array's type, such as `float64`, and its shape. Raises MisfitError if it is no array."""
     numpy = sys.modules.get("numpy")
     if numpy and isinstance(value, numpy.ndarray):
         return value.dtype.name, value.shape
@@ -176,10 +164,3 @@ def _described(value: Any) -> tuple[str, tuple[int, ...]]:
     kind = _FORMATS.get(value.format, "")
     bits = "" if kind == "b" else str(8 * value.itemsize)
     return f"{_NAMES.get(kind, 'bytes')}{bits}", tuple(value.shape or ())
-
-
-def _is_finite(value: Any) -> bool:
-    numpy = sys.modules.get("numpy")
-    if numpy:
-        return bool(numpy.isfinite(value).all())
-    return all(map(math.isfinite, value.cast("B").cast(value.format)))

@@ -37,11 +37,7 @@ class CommandEvaluator:
     """The evaluator of a task that a command evaluates: its `evaluate` and `prepare`, as a Python file has them."""
 
     def __init__(self, task: Task, command: EvaluationCommand) -> None:
-        """Read the evaluator's folder, once for all candidates.
-
-        Raises:
-            ConfigError: when a link in it leads elsewhere.
-        """
+        """Read the evaluator's folder, once for all. Raises ConfigError when a link in it leads elsewhere."""
         self._task = task
         self._command = command
         own = task.evaluator_files().items()
@@ -51,11 +47,7 @@ class CommandEvaluator:
         self._ignored: tuple[str, ...] = task.ignored_failures
 
     def evaluate(self, program: Program, split: str) -> Iterator[Case]:
-        """Run the tests and the command, again where they fail and may be, and read every metric from what it did.
-
-        Raises:
-            CandidateFailedError: when it fails, breaks a limit, or says no number.
-        """
+        """Run the tests and the command, retried as allowed, and read every metric. Raises CandidateFailedError."""
         what, ran = self._tried(program, split)
         for _ in range(self._command.retry):
             if ran.code == 0:
@@ -70,11 +62,7 @@ class CommandEvaluator:
         yield case
 
     def validate(self, program: Program, split: str) -> Iterator[Case]:
-        """Yield cases that are all worth the same, until candidates are compared by pairs.
-
-        Raises:
-            CandidateFailedError: as `evaluate` does.
-        """
+        """Yield cases worth the same, for candidates compared by pairs. Raises as `evaluate` does."""
         for case in self.evaluate(program, split) if self._command.text else [Case("valid")]:
             yield Case(case.name, case.feedback, **{STRENGTH: 0.0})
 
@@ -87,11 +75,7 @@ class CommandEvaluator:
         return COMMAND, self._run(program, self._command.text, split, self._reports)
 
     def prepare(self, program: Program) -> None:
-        """Run the command that prepares the seed.
-
-        Raises:
-            CandidateFailedError: when it fails.
-        """
+        """Run the command that prepares the seed. Raises CandidateFailedError when it fails."""
         ran = self._run(program, self._command.prepare, "", ())
         if ran.code != 0:
             raise Invalid(f"evaluator.prepare {_ending(ran)}", _tail(ran))
@@ -148,11 +132,7 @@ class CommandEvaluator:
 
 @contextmanager
 def in_time(seconds: float) -> Iterator[None]:
-    """Break off what takes more CPU time, also in the middle of a regular expression; for the main thread.
-
-    Raises:
-        CandidateFailedError: it takes more.
-    """
+    """Raise CandidateFailedError after this CPU time, even inside a regular expression; for the main thread."""
 
     def late(*_: object) -> None:
         raise Invalid(f"its output cannot be read within {seconds:g} s of CPU time")
@@ -210,11 +190,7 @@ def _place(command: EvaluationCommand, path: str) -> str:
 
 
 def _source(name: str, read: MetricReader, ran: Ran, reports: Mapping[str, Report], output: Output) -> Source:
-    """One metric, and where it is from.
-
-    Raises:
-        ValueError: when there is no finite number, or it is that of a failure.
-    """
+    """Read one metric and its place. Raises ValueError when it is no finite number, or that of a failure."""
     match read.how:
         case "exit":
             return Source(float(ran.code == 0), "the exit code")
@@ -230,7 +206,6 @@ def _ending(ran: Ran) -> str:
 
 
 def _tail(ran: Ran, most: int = LAST_LINES) -> str:
-    """The last lines of each stream, `most` of them, for agents."""
     parts = []
     for stream, text in (("stdout", ran.stdout), ("stderr", ran.stderr)):
         if lines := shown_lines(text, most):

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Collection, Sequence
+from functools import cached_property
 from typing import Any
 
 from msgspec import Struct
@@ -104,15 +105,11 @@ class Output:
         ignored: Collection[str] = (),
         whole: bool = False,
     ) -> None:
-        """Take the output; with `whole` all places are found that a pattern matches, also where the last one counts.
-
-        `ignored` are signs of failure that do not count.
-        """
+        """Take the output; `whole`: find all places of a pattern. `ignored` signs of failure do not count."""
         self._command = command
         self._ignored = ignored
         self._streams = Stream.of("stdout", stdout), Stream.of("stderr", stderr)
         self._whole = whole
-        self._object: tuple[dict[str, Any], int, int] | None | bool = False
 
     @property
     def count(self) -> int:
@@ -120,19 +117,11 @@ class Output:
         return sum(len(stream.lines) for stream in self._streams)
 
     def read(self, metric: str, read: MetricReader) -> Source:
-        """Find the number of a metric that is printed.
-
-        Raises:
-            ValueError: there is none, it can be read in two ways, or a failure is told beside it.
-        """
+        """Find the number of a printed metric. Raises ValueError if it is missing, ambiguous, or beside a failure."""
         return self._matched(metric, read.what) if read.how == "regex" else self._named(metric, read.what or metric)
 
     def check_end(self, metric: str, taken: str = "") -> None:
-        """Refuse a number although it was printed, or measured, if the output ends with a crash.
-
-        Raises:
-            ValueError: naming it.
-        """
+        """Refuse a metric if the output ends with a crash, by a ValueError that names it."""
         ignored = self._ignored
         for stream in self._streams if not {ALL, "traceback"} & set(ignored) else ():
             if stream.name != taken and (crash := other_crash(stream.lines)):
@@ -161,7 +150,6 @@ class Output:
         raise ValueError(f"the command said nothing for {metric}: {why}")
 
     def _places(self, stream: Stream, pattern: re.Pattern[str], *, last_alone: bool) -> list[tuple[int, re.Match[str]]]:
-        """The matches of a pattern in the last lines, by line."""
         found = list[tuple[int, re.Match[str]]]()
         for at in range(len(stream.lines) - 1, max(-1, len(stream.lines) - 1 - MAX_LINES), -1):
             line = stream.lines[at]
@@ -184,18 +172,18 @@ class Output:
     @property
     def others(self) -> dict[str, float]:
         """The other numbers of the object that metrics are read from, the first ones."""
-        found = self._last_object()
-        named = {name: value for name, value in (found[0] if found else {}).items() if NAME.fullmatch(name)}
+        named = {
+            name: value for name, value in (self._object[0] if self._object else {}).items() if NAME.fullmatch(name)
+        }
         reads = self._command.reads
         numbers = {name: value for name, value in named.items() if name not in reads and isinstance(value, int | float)}
         kept = {name: value for name, value in numbers.items() if not isinstance(value, bool) and abs(value) < FAR}
         return dict(list(kept.items())[:MAX_OTHERS])
 
     def _named(self, metric: str, key: str) -> Source:
-        found = self._last_object()
-        if found is None:
+        if self._object is None:
             raise ValueError(f"the command said nothing for {metric}: no line of its stdout is a JSON object")
-        fields, first, last = found
+        fields, first, last = self._object
         value: object = fields
         told = ""
         for part in [key] if key in fields else key.split("."):
@@ -238,10 +226,9 @@ class Output:
             raise ValueError(f"expected a finite number for {metric}, the command said {number}")
         return number
 
-    def _last_object(self) -> tuple[dict[str, Any], int, int] | None:
-        if isinstance(self._object, bool):
-            self._object = _last_object(self._streams[0].lines)
-        return self._object
+    @cached_property
+    def _object(self) -> tuple[dict[str, Any], int, int] | None:
+        return _last_object(self._streams[0].lines)
 
 
 def _told(metric: str, failure: str) -> str:
@@ -263,11 +250,7 @@ def _last_object(lines: Sequence[str]) -> tuple[dict[str, Any], int, int] | None
 
 
 def _object_at(lines: Sequence[str], at: int) -> tuple[dict[str, Any], int, int] | None:
-    """The object that begins in a line; None where that is no JSON.
-
-    Raises:
-        ValueError: it is one that cannot be believed, such as one that has a key twice.
-    """
+    """Return the object that begins in a line, or None. Raises ValueError for one with a duplicate key or the like."""
     line = lines[at].strip()
     text = line if line.endswith("}") else "\n".join(lines[at:]).lstrip()
     try:

@@ -208,8 +208,7 @@ class Evaluator:
     ) -> str:
         """Identifies everything that an evaluation's result depends on (sha256, hex).
 
-        `base` is the id of the seed's files; it counts where these are compared with, prepared, or used by a command.
-        `place` is where it is evaluated, if not here.
+        `base` is the id of the seed's files, which count if the evaluator uses them; `place` is here by default.
         """
         task, environment, place = self.task, self.task.environment.described, place or self.place
         del environment["isolation"]  # how quickly a clean sandbox is at hand, not what is in it
@@ -252,10 +251,7 @@ class Evaluator:
     async def _measured(
         self, hearing: _Hearing, files: Files, split: str, repeat: int, drawn: Drawn
     ) -> tuple[Evaluation, Evidence]:
-        """Evaluate; what had too little of the machine's cores is tried again, later and alone.
-
-        What never had enough is `not-measured`, as neither its values nor its failure say anything of the candidate.
-        """
+        """Evaluate; if starved, repeat later and alone, and return `not-measured` if starved each time."""
         costs: list[Cost] = []
         for patience in (0.0, *LATER):
             await calm(patience)
@@ -273,11 +269,7 @@ class Evaluator:
         return Evaluation(status="not-measured", reason=reason, starved=True, cost=reduce(add, costs)), evidence
 
     def check_base(self, files: Files) -> None:
-        """Refuse files that cannot be evaluated.
-
-        Raises:
-            UsageError: the evaluator needs the seed, and the files have no base.
-        """
+        """Raise UsageError if the evaluator needs the seed, and the files have no base."""
         if (self.needs_seed or self.task.command) and not files.base:
             raise UsageError("this evaluator needs the seed's files; pass Files whose base is the seed")
 
@@ -296,11 +288,7 @@ class Evaluator:
         )
 
     async def run(self, files: Files, command: Sequence[str], *, wall: float) -> Completed:
-        """Run a command on these files as candidates are run, for `wall` seconds at most; waits for a free slot.
-
-        Raises:
-            SandboxError: when the sandbox itself fails.
-        """
+        """Run a command as candidates are run, for `wall` seconds. Raises SandboxError if the sandbox fails."""
         request = {"run": list(command), "wall": wall, "removed": files.removed, "based": files.base is not None}
         try:
             async with self._slot() as process:
@@ -348,7 +336,6 @@ class Evaluator:
             self._waited_until = now
 
     async def _end(self, process: EvaluatorProcess) -> None:
-        """Kill a process; the core of its candidates is free for those of the next one."""
         await process.kill()
         self._reserved += process.cores
 
@@ -369,7 +356,6 @@ class Evaluator:
         return process, hello
 
     def _tell(self, warning: str) -> None:
-        """Warn once of what every process warns of."""
         if warning not in self._told:
             self._told.add(warning)
             logger.warning("%s", warning)
@@ -387,10 +373,7 @@ class _Hearing:
     async def of(
         self, process: EvaluatorProcess, files: Files, split: str, repeat: int, drawn: Drawn, *, alone: bool
     ) -> tuple[Evaluation, Evidence]:
-        """Have a process evaluate these files, `alone` also among other runs of this user that do the same.
-
-        A process that dies is the evaluator's error, unless it was held.
-        """
+        """Evaluate in a process, `alone` also among this user's other runs; its death is an evaluator error."""
         asked = {"split": split, "repeat": repeat, "drawn": drawn, "alone": alone}
         request = {**asked, "removed": files.removed, "based": files.base is not None}
         try:

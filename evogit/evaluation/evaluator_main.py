@@ -131,7 +131,6 @@ def _receive(pipe: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
 
 
 def _claim_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Keep stdin and stdout for the engine alone: what the evaluator prints goes to stderr."""
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -186,7 +185,7 @@ def _fork_on_request(requests: socket.socket, engine: int) -> bool:
 
 
 def _fork(tellers: dict[int, int], _: int, prints: int, teller: int) -> bool:
-    """Whether this is the new process; elsewhere it is noted who will hear of its end, or told why there is none."""
+    """Return whether this is the new process; the parent notes where to report its end, or reports the error."""
     try:
         pid = os.fork()
     except OSError as error:
@@ -198,10 +197,7 @@ def _fork(tellers: dict[int, int], _: int, prints: int, teller: int) -> bool:
 
 
 def _end_of(engine: int) -> int:
-    """A descriptor that can be read once the engine is gone, however many have a copy of its end of the socket.
-
-    -1 where the kernel has none; the socket tells it then.
-    """
+    """Return a descriptor that is readable once the engine is gone; -1 without pidfd (the socket tells it)."""
     gone = -1
     with suppress(OSError, AttributeError):
         gone = os.pidfd_open(engine)
@@ -211,7 +207,6 @@ def _end_of(engine: int) -> int:
 
 
 def _tell_of_ends(tellers: dict[int, int]) -> None:
-    """Tell how each forked process ended that did."""
     for pid in [*tellers]:
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
@@ -222,7 +217,6 @@ def _tell_of_ends(tellers: dict[int, int]) -> None:
 
 
 def _become(environment: Mapping[str, str], pipe: int, prints: int, teller: int) -> None:
-    """Take on what a process that was started anew would have."""
     os.setsid()
     for number in (0, 1):
         os.dup2(pipe, number)

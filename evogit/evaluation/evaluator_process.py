@@ -62,13 +62,9 @@ class EvaluatorProcess:
     async def start(
         cls, task: Task, about: Mapping[str, Any], tell: Callable[[str], None]
     ) -> tuple[Self, Mapping[str, Any]]:
-        """Start one and hear what it has to say of itself.
+        """Start a process and return its first frame; `tell` takes warnings.
 
-        Args:
-            task: whose evaluator it runs.
-            about: the `provider` of its sandbox; the `cores` that an exclusive task may use, the one for the candidate
-                among them; folders no program may read (`private`).
-            tell: takes warnings.
+        `about` has the sandbox's `provider`, the `cores` that an exclusive task may use, and `private` folders.
         """
         request = {"task": described(task), "digest": task.evaluator_digest, **about}
         spawning = asyncio.ensure_future(cls._spawn(tell))
@@ -96,10 +92,7 @@ class EvaluatorProcess:
     async def ask(
         self, header: Mapping[str, Any], body: bytes = b"", base: BaseFiles | None = None
     ) -> AsyncIterator[tuple[dict[str, Any], bytes]]:
-        """Send one request, after its base if that is a new one; gives the frames that come back, cases first.
-
-        `busy` until the last frame is here.
-        """
+        """Send one request, after its base if that is new, and yield the replies; `busy` until the last one."""
         self.busy = True
         try:
             if base and base.id != self._held:
@@ -146,7 +139,6 @@ class EvaluatorProcess:
 
 
 def _last(prints: BinaryIO) -> str:
-    """The end of what was printed."""
     end = prints.seek(0, os.SEEK_END)
     prints.seek(max(0, end - LONGEST_LOG))
     return prints.read().decode(errors="replace")

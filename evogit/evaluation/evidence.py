@@ -58,12 +58,10 @@ def ends(content: bytes, most: int) -> bytes:
 
 
 def muted(evaluation: Evaluation, evidence: Evidence, metrics: Collection[str]) -> tuple[Evaluation, Evidence]:
-    """Return for agents: metrics, cases, the evaluator's own reason and feedback; the rest stays for people.
+    """Return what agents may read after a holdout was shown: metrics, cases, the evaluator's own reason and feedback.
 
-    For evaluations after a holdout was shown: what a candidate saw there may be in the machine still, and what a
-    program prints, raises or returns would carry it to whoever reads briefs.
-    Of an exception only a built-in name is told. Where a command evaluates, all that it says is the program's, also how
-    numbers are called: only those of the task's `metrics` are left.
+    What a program prints, raises or returns could carry what it saw there: only built-in names of exceptions are left,
+    and where a command evaluates only the numbers of the task's `metrics`.
     """
 
     def declared(numbers: Mapping[str, float]) -> dict[str, float]:

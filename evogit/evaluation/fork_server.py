@@ -34,11 +34,7 @@ TRIES = 2
 
 
 class Forked:
-    """A process that was forked: a connection to its stdin and stdout, and how it ends.
-
-    Attributes:
-        reader, writer: what it writes to stdout, and what goes to its stdin.
-    """
+    """A process that was forked: `reader` has its stdout, `writer` its stdin; and how it ended."""
 
     def __init__(self, pid: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, told: _Told) -> None:
         self.reader = reader
@@ -48,11 +44,7 @@ class Forked:
 
     @classmethod
     async def start(cls, environment: Mapping[str, str], prints: BinaryIO) -> Self:
-        """Fork one, in a session of its own at `/`; what it prints, and its stderr, goes to a file.
-
-        Raises:
-            ChildProcessError: none can be forked; why is in the message, or in the file.
-        """
+        """Fork one, in a session of its own at `/`, that prints to a file. Raises ChildProcessError with the reason."""
         why = ""
         for _ in range(TRIES):
             server = _servers.get(environment)
@@ -92,10 +84,9 @@ class Forked:
 
 
 class _Told(asyncio.Protocol):
-    """The reports about a process, a line each: its id (None if there is none), and in the end its exit code.
+    """The reports about a process: its id (None if there is none), and its exit code as `subprocess` has it.
 
-    The code is that of `subprocess`; SIGKILL if the server was killed, with all that it forked. Both are futures,
-    which the end of a loop does not cancel as it would a task.
+    SIGKILL if the server was killed, with all that it forked. Futures are not cancelled with the loop, as tasks are.
     """
 
     def __init__(self) -> None:
@@ -153,10 +144,7 @@ class _Server:
         return self.owner == os.getpid() and self._process.poll() is None
 
     def fork(self, environment: Mapping[str, str], prints: BinaryIO) -> tuple[socket.socket, socket.socket]:
-        """Ask for a process: what leads to its stdin and stdout, and what will tell of it.
-
-        There is no turn of a loop in between, in which we might be forked: their ends must be theirs alone.
-        """
+        """Ask for a process; return its stdin and stdout, and its reports. No turn of the loop, as we may fork."""
         (pipe, theirs), (told, teller) = socket.socketpair(), socket.socketpair()
         with theirs, teller, suppress(ConnectionError):
             for end in (theirs, teller):

@@ -18,10 +18,7 @@ BLOCK = 1024
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The secret that inputs are drawn with; `missing` says why it is not here, where it is somewhere else.
-
-    Without a secret everybody can make the same inputs.
-    """
+    """The secret that inputs are drawn with, empty if they are public; `missing` says why it is not on this machine."""
 
     secret: bytes = field(default=b"", repr=False)
     missing: str = ""
@@ -37,10 +34,7 @@ class Inputs:
         return committed(self.secret)
 
     def drawn(self, task: str, splits: Iterable[str], repeat: int) -> Drawn:
-        """Return the seeds of one evaluation: the same for all candidates, different for each repeat.
-
-        Only this leaves the engine, for evaluator processes and workers, and does not tell the secret.
-        """
+        """Return the seeds of one evaluation, equal for all candidates, new per repeat; they hide the secret."""
         if not self.secret:
             return {}
         return {split: hashlib.sha256(_place(task, split, repeat) + self.secret).hexdigest() for split in splits}
@@ -54,11 +48,7 @@ PUBLIC = Inputs()
 
 
 def generator(drawn: Drawn, task: str, split: str, repeat: int) -> random.Random:
-    """The generator that an evaluator gets for a split.
-
-    Raises:
-        KeyError: seeds were drawn, but not for this split.
-    """
+    """The generator that an evaluator gets for a split. Raises KeyError if seeds were drawn, but not for this split."""
     if drawn:
         return UnforeseeableRandom(bytes.fromhex(drawn[split]))
     return random.Random(hashlib.sha256(_place(task, split, repeat)).digest())
@@ -69,11 +59,7 @@ def _place(task: str, split: str, repeat: int) -> bytes:
 
 
 def of_person(environ: Mapping[str, str], *about: object) -> bytes:
-    """A secret that is the same whenever it is about the same, for one person on one machine.
-
-    Raises:
-        RepositoryError: the person's own secret can be neither read nor made.
-    """
+    """Derive a secret of this user on this machine. Raises RepositoryError if it can be neither read nor made."""
     own = kept(state_folder(environ) / "input-key")
     return hashlib.sha256(own + repr(about).encode()).digest()
 

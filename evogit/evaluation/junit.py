@@ -57,11 +57,7 @@ class Report:
         self._text: list[str] | None = None
 
     def share(self) -> float:
-        """Of the test cases that were not skipped, how many passed, from 0 to 1.
-
-        Raises:
-            ValueError: when there is no report, or no test case in it.
-        """
+        """Return the share of cases, not skipped, that passed. Raises ValueError if there are none, or no report."""
         if self._content is None:
             raise ValueError(f"the command wrote no JUnit report {self._name}")
         if len(self._content) > MOST_XML:

@@ -18,10 +18,7 @@ NAMING = ("model name", "CPU implementer", "CPU part", "uarch", "cpu")
 
 @cache
 def machine(*, with_gpus: bool = False) -> str:
-    """The processor's name, such as "x86_64 AMD EPYC 7B13"; the architecture alone where it has none.
-
-    `with_gpus`: also the model of the GPUs that times are measured on, and the version of their driver.
-    """
+    """The processor's name, such as "x86_64 AMD EPYC 7B13", if it has one; `with_gpus` their model and driver, too."""
     named: dict[str, str] = {}
     try:
         lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
@@ -41,10 +38,7 @@ def kind_of_machine(task: Task) -> str:
 
 
 def simultaneous(task: Task, jobs: int) -> int:
-    """Return how many of so many evaluations of a task this machine does at a time.
-
-    Those that measure time are one, on a core of its own; with GPUs one on each, if there are as many cores.
-    """
+    """Return the number of evaluations at a time: one if they measure time; one per GPU if there are enough cores."""
     wanted, known = task.environment, gpus()
     if not wanted.gpus:
         return 1 if wanted.exclusive else jobs

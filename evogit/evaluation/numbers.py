@@ -130,7 +130,10 @@ def read_match(
         start = first
     _check_cut(match, start, end, first, last, metric, numeric=numeric)
     if match.end() <= max(end, last) and (parts := _duration(line, start, end)):
-        return _seconds(parts, metric)
+        days, hours, minutes, seconds = (float((part or "0").replace(",", ".")) for part in parts.groups())
+        value = 86400 * days + 3600 * hours + 60 * minutes + seconds
+        value = _converted(value, Unit("time"), unit_of_metric(metric), "hours, minutes or seconds", metric, line)
+        return Reading(value, parts[0], *parts.span())
     spaced = SPACED.match(line, start)
     if spaced and spaced.end() <= last and numeric is False:
         end = spaced.end()
@@ -176,7 +179,6 @@ def _check_cut(
 
 
 def _check_apart(match: re.Match[str], start: int, end: int, metric: str) -> None:
-    """Refuse a number that is a part of a version, a range, a date, a power or the like."""
     line = match.string
     left = re.fullmatch(r"\d[-\u2013:]", line[max(0, start - 2) : start]) and match.start() >= start
     right = re.match(r"[-\u2013.×*:]\d|[A-Za-z]{1,3}\d", line[end : end + 4]) and match.end() <= end
@@ -205,7 +207,6 @@ def _check_behind(match: re.Match[str], start: int, end: int, metric: str) -> No
 
 
 def _measured(match: re.Match[str], start: int, end: int, last: int, metric: str, decimal: str, named: str) -> Reading:
-    """The number from `start` to `end` in the unit that is wanted."""
     line, wanted = match.string, unit_of_metric(metric)
     if named and (wanted is None or not wanted.stated):
         wanted = unit_of(named)
@@ -233,7 +234,6 @@ def _measured(match: re.Match[str], start: int, end: int, last: int, metric: str
 
 
 def _labelled(before: str, wanted: Unit) -> tuple[str, Unit | None]:
-    """The unit that the last word before a number is, if it measures what is wanted."""
     label = LABEL.search(before)
     unit = unit_of(label["unit"]) if label and label["unit"] not in AMBIGUOUS_APART else None
     return (label["unit"], unit) if label and unit and unit.kind == wanted.kind else ("", None)
@@ -271,7 +271,6 @@ def _converted(value: float, unit: Unit, wanted: Unit | None, name: str, metric:
 
 
 def _duration(line: str, start: int, end: int) -> re.Match[str] | None:
-    """The duration of several parts of which the number is one: hours, minutes and seconds."""
     if (parts := COMPOUND.match(line, start)) and len([each for each in parts.groups() if each]) > 1:
         return parts
     before = re.search(r"(?:\d+:){1,2}$", line[max(0, start - 12) : start])
@@ -279,19 +278,8 @@ def _duration(line: str, start: int, end: int) -> re.Match[str] | None:
     return clock if clock and clock.end() >= end else None
 
 
-def _seconds(parts: re.Match[str], metric: str) -> Reading:
-    days, hours, minutes, seconds = (float((each or "0").replace(",", ".")) for each in parts.groups())
-    value = 86400 * days + 3600 * hours + 60 * minutes + seconds
-    value = _converted(value, Unit("time"), unit_of_metric(metric), "hours, minutes or seconds", metric, parts.string)
-    return Reading(value, parts[0], *parts.span())
-
-
 def value_of(text: str, decimal: str = "") -> float | None:
-    """The value of a number that is written in digits, None where it is none; may be infinite.
-
-    Raises:
-        ValueError: a comma may be the decimal one or one of thousands.
-    """
+    """Return the value of digits, perhaps infinite, or None. Raises ValueError if a comma has two meanings."""
     if decimal != "," and PLAIN.fullmatch(text):
         return float(text)
     parts = re.fullmatch(r"([-+\u2212]?)(.*?)(?:[eEdD]([-+\u2212]?\d+))?", text.strip())
@@ -373,7 +361,6 @@ def _widened(text: str) -> tuple[re.Pattern[str], bool, str]:
 
 
 def _group(text: str) -> tuple[int, int]:
-    """Return the span of the inside of a pattern's first group; (0, 0) if there is none."""
     first, depth = 0, 0
     for piece in re.finditer(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?:\?(?!P<)[^)]?)?|\)", text, re.DOTALL):
         if piece[0] == "(" and not first:

@@ -34,13 +34,7 @@ Prepare = Callable[[Program], object]
 
 
 def layer(task: Task, prepare: Prepare, base: BaseFiles, sandbox: Sandbox) -> BaseFiles:
-    """The seed's files after `prepare`, from the user's cache if the same was prepared before.
-
-    Args:
-        task: whose evaluator it is.
-        prepare: its function, which is given the seed as a program.
-        base: the seed's files.
-        sandbox: where it runs; with a network if the task wants one for this.
+    """Return the seed's files after `prepare`, cached for the user; `sandbox` has a network if the task wants one.
 
     Raises:
         EvaluatorError: when `prepare` fails on the seed.

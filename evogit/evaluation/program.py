@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from evogit.config.values import seconds
 from evogit.core import Cost, EvoGitError, SandboxLostError, Status
-from evogit.evaluation.arguments import Arguments, Put, arguments, charge, put, restored, writing
+from evogit.evaluation.arguments import Arguments, Put, arguments, charge, put, writing
 from evogit.evaluation.binary_values import Array, checked, checked_items, read
 from evogit.sandbox import Breach, CallReply
 from evogit.sandbox.values import MisfitError, dump, parse
@@ -30,19 +30,6 @@ MOST_PRINTED = 64 * 1024
 """Bytes of stdout and of stderr that are kept of lives that began anew."""
 Check = Callable[[Any, bytes | None], Any]
 """What a value that was read, or its JSON text if it has one, stands for, if it fits a type; else a `MisfitError`."""
-
-PROFILE = """
-import cProfile, contextlib, functools, importlib, json, pstats, sys
-target, lines = sys.argv[1:]
-asked = json.load(sys.stdin)
-module, _, path = target.partition(":")
-profile = cProfile.Profile()
-with contextlib.redirect_stdout(sys.stderr):
-    function = functools.reduce(getattr, path.split("."), importlib.import_module(module))
-    profile.runcall(function, *asked["args"], **asked["kwargs"])
-pstats.Stats(profile).strip_dirs().sort_stats("tottime").print_stats(int(lines))
-"""
-"""For the candidate's Python: target and number of lines; the arguments are on stdin."""
 
 
 class Case:
@@ -124,13 +111,7 @@ class Program:
     def __init__(
         self, session: Session, another: Callable[[], Session] | None = None, *, total: float = math.inf
     ) -> None:
-        """Drive the candidate in a session.
-
-        Args:
-            session: the life that calls and commands are for.
-            another: opens a session on the same files, for `anew`.
-            total: seconds of wall clock of all requests together, after which none begins anew.
-        """
+        """Drive the candidate in a session; `another` opens one on the same files, until `total` seconds are used."""
         self._session = session
         self._another = another
         self._total = total
@@ -155,11 +136,7 @@ class Program:
         )
 
     def output(self) -> tuple[bytes, bytes]:
-        """Stdout and stderr of all lives, each of which is capped.
-
-        Raises:
-            SandboxLostError: when a sandbox was lost, even if whoever asked for something then hid it.
-        """
+        """Return the capped output of all lives. Raises SandboxLostError even if the evaluator hid a loss."""
         if self._loss:
             raise self._loss
         stdout, stderr = self._session.output()
@@ -167,13 +144,7 @@ class Program:
 
     @contextmanager
     def anew(self) -> Iterator[Program]:
-        """The same candidate in a session of its own, from its files alone, which ends with the block.
-
-        Nothing of this life is there: no memory, no process, no file that it wrote.
-
-        Raises:
-            CandidateFailedError: when all requests together took longer than `sandbox.total`.
-        """
+        """Yield the candidate in a fresh session. Raises CandidateFailedError after `sandbox.total` seconds."""
         if self._another is None:
             raise ValueError("prepare() has one session; call anew() in evaluate()")
         if self.cost.wall > self._total:
@@ -200,13 +171,7 @@ class Program:
         self._printed = kept[0], kept[1]
 
     def put(self, value: Any) -> Put:
-        """An input for several calls: given to any of them as an argument, it is sent once to each life that has it.
-
-        The candidate gets one object for all calls of a life: what a call changes in it stays changed.
-
-        Raises:
-            ValueError: when it is neither JSON nor binary.
-        """
+        """Make an input that is sent once to each life; changes in it stay. Raises ValueError if unsendable."""
         return put(value)
 
     def measure(
@@ -270,12 +235,7 @@ class Program:
     def stream(
         self, target: str, items: Iterable[Any], *, timeout: float | str | None = None, returns: Any = None
     ) -> Iterator[Called]:
-        """Call `target` once per item; the next item leaves only after the reply to the last one was taken.
-
-        Raises:
-            CandidateFailedError: as `call` does, at the item where it happens.
-            ValueError: when an item is not JSON.
-        """
+        """Call `target` once per item; an item leaves after the last reply was taken. Raises as `call` does."""
         fits = _check(returns)
         known = isinstance(items, list | tuple)
         texts = [dump(item) for item in items] if known else map(dump, items)
@@ -306,41 +266,8 @@ class Program:
             detail=done.detail,
         )
 
-    def profile(
-        self,
-        target: str,
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-        *,
-        lines: int = 20,
-        timeout: float | str | None = None,
-    ) -> str:
-        """Where one call of `module:function` spends its time, function by function, as a text for `Case.feedback`.
-
-        It is made in a process of its own by cProfile, which makes calls of small functions several times slower; so
-        measure nothing here. It is a hint for agents, which the candidate could forge. A missing profile
-        fails nothing: the text says why.
-
-        Raises:
-            ValueError: when the arguments are not JSON.
-        """
-        named = {name: restored(value) for name, value in (kwargs or {}).items()}
-        text = dump({"args": list(map(restored, args)), "kwargs": named})
-        starved = self._session.starved
-        ran = self.run(["python3", "-c", PROFILE, target, str(lines)], stdin=text, timeout=timeout)
-        self._session.starved = starved  # no score depends on it
-        if ran.code != 0:
-            why = ran.detail or ran.stderr.rstrip().rpartition("\n")[2] or f"exit code {ran.code}"
-            return f"no profile of {target}: {why}"
-        told = "\n".join(line for line in ran.stdout.splitlines() if line.strip())
-        return f"profile of one call of {target}:\n{told}"
-
     def start(self, argv: Sequence[str]) -> None:
-        """Run a command in the candidate's folder, such as a server, and leave it running until the evaluation ends.
-
-        Raises:
-            CandidateFailedError: when the candidate has broken a limit.
-        """
+        """Start a command, such as a server, that runs until the evaluation ends. Raises CandidateFailedError."""
         self._done(self._session.start(argv))
 
     def connect(self, port: int, *, timeout: float | str = 10.0) -> socket.socket:

@@ -20,11 +20,7 @@ _SETS: dict[str, type[set[Any] | frozenset[Any]]] = {"set": set, "frozenset": fr
 
 
 def check(returns: Any) -> Callable[[bytes], Any]:
-    """A check for a type: strict, so that True is not 1; JSON has no tuples, so that a list passes for one.
-
-    Raises:
-        PydanticUserError: pydantic cannot check such a type.
-    """
+    """Make a strict check of a type, in which True is not 1; a list passes for a tuple. Raises PydanticUserError."""
     plain = plain_schema(returns)
     validator = SchemaValidator(_hasty(plain), _STRICT) if plain else _any(returns)
 

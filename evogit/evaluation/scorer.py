@@ -63,11 +63,7 @@ ATTEMPTS = 5
 
 
 def load(task: Task) -> ModuleType:
-    """Import the module that defines `evaluate`, which can import those beside it.
-
-    Raises:
-        ConfigError: when it does not define it.
-    """
+    """Import the module that defines `evaluate`, or raise ConfigError; it can import modules of its folder."""
     sys.dont_write_bytecode = True  # the folder is the user's
     sys.path.insert(0, str(task.evaluator.parent))
     name = "evaluator_of_the_task"
@@ -82,11 +78,7 @@ def load(task: Task) -> ModuleType:
 
 
 def wanted(evaluate: Callable[..., object]) -> set[str]:
-    """Which of the parameters `seed` and `rng` the function takes, after `program` and `split`.
-
-    Raises:
-        ConfigError: when it takes something else.
-    """
+    """Return which of `seed` and `rng` follow `program` and `split`. Raises ConfigError for other parameters."""
     first, extra = (names := list(inspect.signature(evaluate).parameters))[:2], set(names[2:])
     if first != ["program", "split"] or extra - {"seed", "rng"}:
         raise ConfigError(f"expected evaluate(program, split) with seed and rng if needed, got ({', '.join(names)})")
@@ -94,11 +86,7 @@ def wanted(evaluate: Callable[..., object]) -> set[str]:
 
 
 def aggregate(metric: Metric, values: list[float]) -> float:
-    """One number from the values of all cases.
-
-    Raises:
-        EvaluatorError: for a geometric mean of values that are not positive, and for an overflow.
-    """
+    """Aggregate all cases. Raises EvaluatorError for an overflow, or a geometric mean of values below or at 0."""
     if metric.aggregate == "geometric" and min(values) <= 0:
         raise EvaluatorError(f"{metric.name}: a geometric mean needs positive values, got {min(values):g}")
     ways: dict[str, Callable[[list[float]], float]] = {
@@ -124,11 +112,7 @@ class Scorer:
         tell: Callable[[Mapping[str, Any]], None],
         private: Sequence[Path] = (),
     ) -> None:
-        """Load the evaluator; `tell` takes each case as it is known, and that all begins again.
-
-        Raises:
-            ConfigError: when the evaluator is not what this version expects.
-        """
+        """Load the evaluator, or raise ConfigError; `tell` takes each case, and that all begins again."""
         self.task = task
         self._sandbox = sandbox
         self._tell = tell
@@ -165,10 +149,9 @@ class Scorer:
         return self.needs_seed or self._prepare is not None or self._lay is not None
 
     def evaluate(self, split: str, repeat: int, files: Files, drawn: Drawn) -> tuple[Evaluation, Evidence]:
-        """Evaluate one candidate; its cases were told by then. When the sandbox is lost it starts over.
+        """Evaluate one candidate, again if the sandbox is lost; `drawn` are the seeds of `rng`.
 
-        It is `starved` if the wall clock ended a request that had to wait for a core, even one whose failure the
-        evaluator took in its stride. `drawn` are the seeds of `rng`.
+        It is `starved` if a request that waited for a core ran out of wall clock, even if the evaluator handled that.
 
         Raises:
             SandboxError: when the sandbox itself fails, or is lost again and again.
@@ -176,11 +159,7 @@ class Scorer:
         return self._kept(lambda: self._score(split, repeat, files, drawn))
 
     def run(self, files: Files, command: Sequence[str], wall: float) -> Completed:
-        """Run a command on these files, where candidates run, with what is prepared for them; this evaluates nothing.
-
-        Raises:
-            SandboxError: when the sandbox itself fails, or is lost again and again.
-        """
+        """Run a command on these files, prepared as candidates are. Raises SandboxError when the sandbox fails."""
         limits = self.task.limits
 
         def act() -> Completed:
@@ -195,7 +174,7 @@ class Scorer:
         return self._kept(act)
 
     def _kept(self, act: Callable[[], T]) -> T:
-        """What an act gives that begins again where the sandbox is lost under it."""
+        """Repeat an act whose sandbox is lost under it."""
         for _ in range(ATTEMPTS):
             try:
                 return act()
@@ -251,19 +230,13 @@ class Scorer:
         return replace(evaluation, stages=stages, cost=cost), Evidence(stdout=stdout, stderr=stderr, log=log)
 
     def laid(self, files: Files) -> Files:
-        """A candidate's files as the sandbox gets them: with hidden ones laid over them, on what was prepared.
-
-        Raises:
-            CandidateFailedError: they cannot be laid over these.
-            EvaluatorError: `prepare` fails.
-        """
+        """Lay hidden files over a candidate's, on what was prepared. Raises CandidateFailedError or EvaluatorError."""
         if SEED in self.task.ignored_failures:
             is_seed = isinstance(files, Files) and not files.removed and not entries_of(files.changed)[0]
             self._ignored = (*self.task.ignored_failures, ALL) if is_seed else self.task.ignored_failures
         return self._on_layer(self._lay(files) if self._lay else files)
 
     def _on_layer(self, files: Files) -> Files:
-        """The files on what `prepare` made of their base, if the task has one."""
         if not self._prepare:
             return files
         if not files.base:
@@ -302,7 +275,10 @@ class Scorer:
                 raise EvaluatorError(f'two cases are called "{case.name}"; give each its own name')
             names.add(case.name)
             title = case.name if shown else f"{split}: {case.name}"
-            told = {**_beside(case), **metrics} if shown else None
+            numbers = {name: value for name, value in case.beside.items() if isinstance(value, Real)}
+            short = {name: float(value) for name, value in numbers.items() if len(name) <= LONGEST_NAME}
+            finite = {name: value for name, value in short.items() if math.isfinite(value)}
+            told = {**finite, **metrics} if shown else None
             self._tell({"case": title, "metrics": told, "feedback": case.feedback})
             yield metrics
         if not names:
@@ -324,10 +300,9 @@ class Scorer:
 
 @contextmanager
 def within_own_limits(total: float) -> Iterator[None]:
-    """The context of one evaluation: `total` seconds of this process's CPU, and that much memory.
+    """Limit one evaluation to `total` seconds of this process's CPU, and its memory; the kernel ends the process.
 
-    Handlers of Python would wait for a call into C to end, which is where sets are made: so the kernel ends the
-    process, and the engine tells why.
+    A Python handler would wait for a call into C, such as one that makes a set, to end.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     mapped = int(Path("/proc/self/status").read_text().partition("\nVmData:")[2].split()[0]) << 10
@@ -368,13 +343,6 @@ def _iterate(cases: object) -> Iterator[Case]:
         if not isinstance(case, Case):
             raise EvaluatorError(f"expected evaluate() to yield Case(...), got {case!r:.80}")
         yield case
-
-
-def _beside(case: Case) -> dict[str, float]:
-    """Finite numbers beside the metrics, as many as anybody reads."""
-    numbers = {name: value for name, value in case.beside.items() if isinstance(value, Real)}
-    named = {name: value for name, value in numbers.items() if len(name) <= LONGEST_NAME}
-    return {name: float(value) for name, value in named.items() if math.isfinite(value)}
 
 
 def _number(case: str, name: str, value: object) -> float:

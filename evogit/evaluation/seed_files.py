@@ -23,23 +23,14 @@ LONGEST_POINTER = 1024
 
 
 def write_seed(repository: Repository, task: Task) -> str:
-    """The tree of a task's folder `seed`, written into a repository.
-
-    Raises:
-        ConfigError: when a symbolic link leads out of the seed.
-        UsageError: when the seed is a commit.
-    """
+    """Write the folder `seed` as a tree. Raises ConfigError if a link leads out of it, UsageError if it is a commit."""
     files = task.seed_files()
     contents: dict[str, bytes | None] = {path: content for path, (content, _) in files.items()}
     return repository.trees.write(None, contents, {path: mode for path, (_, mode) in files.items()})
 
 
 def seed_of(task: Task, scratch: Path) -> tuple[Repository, str]:
-    """Where the seed is, and its tree; one that is a folder is written to a repository in `scratch`.
-
-    Raises:
-        ConfigError: the task cannot be run on it.
-    """
+    """Return the seed's repository, created in `scratch` for a folder, and tree. Raises ConfigError if it is unfit."""
     if task.seed is None:
         repository = Repository.discover(task.folder)
         tree = repository.tree_of(repository.head())
@@ -54,10 +45,7 @@ def seed_of(task: Task, scratch: Path) -> tuple[Repository, str]:
 async def packed_seed(
     repository: Repository, tree: str, task: Task, wanted: Callable[[str], bool] | None = None
 ) -> BaseFiles:
-    """The seed's files that are evaluated, or `wanted`, as the base of candidates; beside the loop, as it takes long.
-
-    What differs in a candidate is only what `task.is_visible`: a command is given what is withheld as the seed has it.
-    """
+    """Pack the seed's judged (or `wanted`) files as the base of candidates, in a thread because it takes long."""
 
     def pack() -> BaseFiles:
         trees = Repository.open(repository.path).trees  # libgit2's handles are not for two threads
@@ -68,10 +56,7 @@ async def packed_seed(
 
 
 def check_tree(task: Task, repository: Repository, tree: str) -> list[str]:
-    """Refuse a tree that the task cannot be run on.
-
-    Returns:
-        What a person should know of it, one sentence each.
+    """Refuse a tree that the task cannot be run on; return notes for the user, one sentence each.
 
     Raises:
         ConfigError: when nothing in it is editable, it holds pointers of Git LFS, or is larger than a sandbox's disk.

@@ -50,12 +50,7 @@ class _Life:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def call(self, name: str, args: Any, kwargs: Any) -> Any:
-        """What a function returns.
-
-        Raises:
-            CandidateFailedError: as `program.call` does.
-            ValueError: when the arguments are not JSON.
-        """
+        """Call a function. Raises CandidateFailedError as `program.call` does, ValueError if arguments are not JSON."""
         try:
             with self.lock:
                 value = self.program.call(f"{self.module}:{name}", args, kwargs).value
@@ -72,14 +67,11 @@ _LIVES: dict[str, _Life] = {}
 
 @contextmanager
 def stand_in(program: Program, file: str) -> Iterator[str]:
-    """The path of a file that has the functions of the candidate's module `file`, as long as the block lasts.
-
-    Values cross as they do in `program.call`: as JSON, and arrays of numpy.
+    """Yield the path of a file that has the functions of the candidate's module `file`, as long as the block lasts.
 
     Raises:
-        CandidateFailedError: the candidate has no such file, it is no Python, or all calls of it failed, or there was
-            none, which evaluators tend to hide behind a score of 0.
-        ValueError: all calls failed as what they were given is no JSON.
+        CandidateFailedError: there is no such file, it is no Python, or no call succeeded (a score of 0 may hide that).
+        ValueError: all calls failed because their arguments are no JSON.
     """
     ran = program.run(["cat", file])
     if ran.code != 0:
@@ -97,26 +89,17 @@ def stand_in(program: Program, file: str) -> Iterator[str]:
             try:
                 yield str(place)
             finally:
-                _forget(str(place))
+                for name, module in list(sys.modules.items()):  # the next candidate's file has the same name
+                    if getattr(module, "__dict__", {}).get("__file__") == str(place):
+                        del sys.modules[name]
         if not life.succeeded:
             raise life.failure or Invalid(f"the evaluator called no function of {file}")
     finally:
         del _LIVES[token]
 
 
-def _forget(file: str) -> None:
-    """Drop what was imported of a file by a name: the next candidate's has the same one."""
-    for name, module in list(sys.modules.items()):
-        if getattr(module, "__dict__", {}).get("__file__") == file:
-            del sys.modules[name]
-
-
 def function(token: str, place: str, name: str) -> Callable[..., Any]:
-    """A function of the candidate's that runs in its sandbox; called from another process, through the socket `place`.
-
-    Raises:
-        AttributeError: it has none of that name.
-    """
+    """Return a function that runs in the candidate's sandbox, through the socket `place`. Raises AttributeError."""
     life = _LIVES.get(token)
     here = life is not None and life.process == os.getpid()
     names = life.functions if life else _asked(place, {})["functions"]
@@ -198,7 +181,6 @@ def _asked(place: str, request: Mapping[str, Any]) -> Any:
 
 
 def _encoded(value: Any) -> Any:
-    """A value as JSON can say it, with arrays and tuples told apart."""
     if hasattr(value, "dtype") and hasattr(value, "tobytes"):
         data = base64.b64encode(value.tobytes()).decode()
         return {"array": [value.dtype.str, list(value.shape), data]}

@@ -49,10 +49,7 @@ MAX_SHOWN_CHARS = 200
 
 
 def failure_in(fields: Mapping[str, Any], ignored: Collection[str] = (), metrics: Collection[str] = ()) -> str:
-    """The failure that the fields beside a number tell, such as `valid: false`; empty for none.
-
-    `metrics` are fields that are measured themselves.
-    """
+    """Return the failure that fields tell, such as `valid: false`, or ""; `metrics` are measured themselves."""
     found = ((name, value) for name, value in fields.items() if isinstance(name, str) and name not in metrics)
     told = (f"{name}: {_short(value)}" for name, value in found if _fails(_plain(name), value, ignored))
     return next(told, "")
@@ -91,10 +88,9 @@ def failure_around(
     ignored: Collection[str] = (),
     metrics: Collection[str] = (),
 ) -> str:
-    """The failure told in the line of a number, the one before it, or any after it; empty for none.
+    """Return the failure told in the lines of a number (`first` to `last`), the one before, or any after; "" for none.
 
-    The number is in the lines from `first` to `last`; `span` is what was matched of a single one, None for an object,
-    whose fields are not looked at here. Lines METRIC name=value belong together, wherever they are.
+    `span` is the number's match in a single line. Lines METRIC name=value belong together, wherever they are.
     """
     if ALL in ignored:
         return ""
@@ -115,7 +111,6 @@ def failure_around(
 
 
 def _pairs(matches: Iterable[re.Match[str]]) -> Iterator[tuple[str, Any]]:
-    """Fields as JSON or Python writes them."""
     for match in matches:
         text = match["value"].strip()
         value: Any = text.strip("\"'")

@@ -102,57 +102,6 @@ async def answers(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Eva
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-PROFILES = """\
-from evogit import Case
-
-def evaluate(program, split):
-    score = program.call("answer:answer", [3000]).value
-    said = program.profile("answer:answer", [3000], lines=3, timeout="60s")
-    again = program.call("answer:answer", [1]).value
-    yield Case("one", feedback=said, score=min(score, 1) + min(again, 1))
-"""
-
-SLOW = """\
-def slow(n):
-    print("noise")
-    return sum(n * n for _ in range(100 * n))
-
-def quick(n):
-    return n
-
-def answer(n):
-    return slow(n) + quick(n)
-"""
-
-
-# --- profiles ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("source", "said"),
-    [
-        (
-            SLOW,
-            r"profile of one call of answer:answer:\n +\d+ function calls in [\d.]+ seconds(?s:.*)answer.py:3\(<gen",
-        ),
-        ("import sys\n" + GOOD + "if 'cProfile' in sys.modules: raise OSError('not here')\n", "no profile .*not here"),
-        (
-            "import sys\n" + GOOD + "if 'cProfile' in sys.modules:\n    while True: pass\n",
-            "no profile .* (wall clock|CPU)",
-        ),
-    ],
-)
-async def test_a_profile_tells_where_the_time_goes_and_fails_nobody(tmp_path: Path, source: str, said: str) -> None:
-    async with open_evaluator(
-        tmp_path, PROFILES, toml=TOML.replace('"smoke", ', "").replace('gate.smoke = "score > 0"', "")
-    ) as evaluator:
-        evaluation, evidence = await judge(evaluator, source)
-    assert (evaluation.status, evaluation.metrics) == ("ok", {"score": 2.0}), evaluation.reason
-    assert re.match(said, evidence.feedback["one"]), evidence.feedback["one"]
-    assert "noise" not in evidence.feedback["one"]
-
-
 # --- candidates -------------------------------------------------------------------------------------------------
 
 

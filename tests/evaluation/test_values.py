@@ -92,7 +92,6 @@ def test_an_input_that_was_put_is_sent_once_to_each_life(program: Program) -> No
         assert life.call("c:grow", [rows], fresh=True).value == 3
     assert program.call("c:grow", kwargs={"x": rows}).value == 3
     assert memoryview(program.call("c:same", [program.put(array("h", [7]))]).value).tolist() == [7]
-    assert "function calls" in program.profile("c:grow", [rows])
 
 
 def test_what_is_neither_json_nor_binary_is_the_evaluators_mistake(program: Program) -> None:

@@ -100,23 +100,14 @@ class WorkerConnection:
             self.say({"alive": True})
 
     async def taken(self) -> None:
-        """Wait until the other side has taken most of what was sent.
-
-        Raises:
-            WorkerLostError: it is gone.
-        """
+        """Wait until the other side has taken most of what was sent. Raises WorkerLostError if it is gone."""
         try:
             await self._writer.drain()
         except OSError as error:
             raise WorkerLostError("the connection broke") from error
 
     async def hear(self) -> tuple[dict[str, Any], bytes]:
-        """The next frame.
-
-        Raises:
-            WorkerLostError: the other side is gone, or silent.
-            WorkerRefusedError: it is larger than allowed, or no frame.
-        """
+        """Receive a frame. Raises WorkerLostError on silence, WorkerRefusedError if it is too large or no frame."""
         header, body = PREFIX.unpack(await self._read(PREFIX.size))
         if header > self._header or body > self._body:
             raise WorkerRefusedError(f"it sent {header + body:,} bytes at once, more than is allowed")
@@ -157,11 +148,7 @@ def answer(number: int, evaluation: Evaluation, evidence: Evidence) -> tuple[dic
 
 
 def answered(header: Mapping[str, Any], body: bytes, metrics: Collection[str]) -> tuple[Evaluation, Evidence]:
-    """Return the evaluation that `answer` encoded, for a task with these metrics, checked by the rules of the journal.
-
-    Raises:
-        WorkerRefusedError: it is not.
-    """
+    """Decode what `answer` encoded, checked by the journal's rules. Raises WorkerRefusedError if it does not fit."""
     try:
         told, cut = header["evaluation"], _checked(header["stdout"], int)
         size = sum(len(part) + sum(map(len, part.values())) for part in (told["cases"], told["stages"]))

@@ -48,7 +48,13 @@ def main() -> None:
 async def _serve(requests: int, replies: int) -> None:
     async with _wire(requests, replies) as wire, asyncio.TaskGroup() as group:
         wire.say({"evogit": own_version()})
-        beating = group.create_task(_beat(wire))
+
+        async def beat() -> None:
+            while True:
+                await asyncio.sleep(BEAT)
+                wire.say_alive()
+
+        beating = group.create_task(beat())
         try:
             with held_folder(Path(tempfile.gettempdir()), FOLDER) as folder, contextlib.chdir(folder):
                 await _work(wire, folder)
@@ -89,14 +95,7 @@ async def _streams(
     return reader, asyncio.StreamWriter(giving, protocol, None, loop), taking
 
 
-async def _beat(wire: WorkerConnection) -> None:
-    while True:
-        await asyncio.sleep(BEAT)
-        wire.say_alive()
-
-
 async def _next(wire: WorkerConnection) -> tuple[dict[str, Any], bytes] | None:
-    """What the run says next, None when it is gone."""
     with contextlib.suppress(WorkerLostError):
         while True:
             header, body = await wire.hear()
@@ -125,11 +124,7 @@ async def _work(wire: WorkerConnection, folder: Path) -> None:
 
 
 def unpacked(header: Mapping[str, Any], body: bytes, folder: Path) -> Task:
-    """The task that a run sent, with its evaluator's files in this folder.
-
-    Raises:
-        EvaluatorError: it is not evaluated here as there.
-    """
+    """Write the evaluator's files and return the run's task. Raises EvaluatorError if its digest differs."""
     task, at = task_of(header["task"]), 0
     home = folder if task.command else folder / "evaluator"
     task = replace(task, folder=folder, evaluator=home / task.evaluator.name)
@@ -193,7 +188,6 @@ class _Desk:
             self._wire.say(*answer(number, *done))
 
     async def _base(self, name: str) -> BaseFiles:
-        """Return the base of that id, which is asked for once."""
         if name not in self._bases:
             self._bases[name] = asyncio.get_running_loop().create_future()
             self._wire.say({"need": name})

@@ -32,11 +32,7 @@ PATIENCE = 5.0
 
 
 def ray_command(address: str, task: Task) -> tuple[str, ...]:
-    """Return the command line for one worker, placed where there is room for one evaluation of the task.
-
-    Raises:
-        UsageError: Ray is not installed.
-    """
+    """Return the command line of a worker placed where the task has room. Raises UsageError without Ray."""
     if not find_spec("ray"):
         raise UsageError("--workers ray needs EvoGit's extra of that name: pip install 'evogit[ray]'")
     wanted, limits = task.environment, task.limits

@@ -115,11 +115,7 @@ class CommandLine:
 
     @classmethod
     async def open(cls, argv: Sequence[str]) -> CommandLine:
-        """Start the command.
-
-        Raises:
-            WorkerLostError: there is no such command.
-        """
+        """Start the command. Raises WorkerLostError if there is no such command."""
         try:
             return cls(await start_beside(argv, env=os.environ, cwd=None, stdin=PIPE, stdout=PIPE, stderr=PIPE))
         except OSError as error:
@@ -143,7 +139,6 @@ class CommandLine:
 
 
 async def _last_of(process: Process) -> str:
-    """The end of what a command says on stderr, however much it is."""
     assert process.stderr  # it is a pipe
     kept = b""
     while piece := await process.stderr.read(PIECE):
@@ -242,11 +237,7 @@ class RemoteWorker:
     async def evaluate(
         self, life: Life, tree: str, files: Files, split: str, repeat: int, drawn: Drawn, *, patience: float
     ) -> tuple[Evaluation, Evidence]:
-        """Have it evaluate a candidate, with the seeds that were `drawn` for its inputs.
-
-        Raises:
-            WorkerLostError: it is gone, and the answer with it, or did not answer within `patience` seconds.
-        """
+        """Evaluate with the `drawn` seeds. Raises WorkerLostError if it is gone, or silent for `patience` seconds."""
         if life.over:
             raise WorkerLostError("it ended")
         number, answer = next(self._numbers), asyncio.get_running_loop().create_future()
@@ -279,7 +270,6 @@ class RemoteWorker:
     # --- one life -------------------------------------------------------------------------------------------------
 
     async def _live(self) -> None:
-        """From its start to its end, which is an error."""
         line = await CommandLine.open(self._argv)
         self._life = None
         self._began, self._beats = time.monotonic(), 0
@@ -356,7 +346,6 @@ class RemoteWorker:
             raise WorkerRefusedError("it does not say what it offers") from error
 
     def _take(self, life: Life, header: dict[str, Any], body: bytes) -> None:
-        """What a worker says while it works."""
         if "alive" in header:
             self._beat(life.wire)
         elif "need" in header:
@@ -375,7 +364,6 @@ class RemoteWorker:
         wire.say_alive()
 
     def _give(self, life: Life, name: object) -> None:
-        """Send the base that it has not, once."""
         bases = (asked.files.base for asked in life.asked.values())
         base = next((each for each in bases if each and each.id == name), None)
         if base is None or base.id in life.given:

@@ -36,11 +36,9 @@ Seat = tuple[RemoteWorker, Life | None] | None
 class Team:
     """Evaluates on `jobs` places of this machine and on workers; an async context manager around an entered `local`.
 
-    A worker, its transport or its machine may die at any moment: what it had is evaluated elsewhere, and only what was
-    answered counts. Who takes many times as long as usual gets no more until it answers. `asked` is the sandbox that
-    the run asked for, which workers choose among their own. Where times are measured, all is evaluated on one kind of
-    machine: this one, or with no `jobs` that of the first worker. With `verify`, some of
-    what workers say is evaluated again here.
+    What a lost worker had is evaluated elsewhere. One that is late gets no more until it answers. `asked` is the run's
+    sandbox. Measured times come from one kind of machine: this one, or with no `jobs` that of the first worker. With
+    `verify`, some answers of workers are evaluated again here.
     """
 
     shares = False
@@ -91,7 +89,6 @@ class Team:
         """What was believed and is not any more, with the reason: to be evaluated again."""
 
     def _starts(self, specs: Iterable[WorkerSpec]) -> Iterator[tuple[str, Sequence[str], int | None]]:
-        """Yield each worker's name, the command that starts it, and the number of places asked of it."""
         for spec in specs:
             if spec.ray is None:
                 yield spec.name, spec.argv, spec.jobs
@@ -117,11 +114,7 @@ class Team:
         return self._local.key(tree, split, repeat, base=base, place=self._place)
 
     async def __aenter__(self) -> Self:
-        """Start the workers; with no places here wait for the first of them.
-
-        Raises:
-            EvaluatorError: all are left out, and there is no place here.
-        """
+        """Start the workers. Raises EvaluatorError if all are left out, and there is no place here."""
         self._keeping = [asyncio.create_task(self._keep(worker)) for worker in self._workers]
         if not self._jobs:
             try:
@@ -138,13 +131,7 @@ class Team:
         await asyncio.gather(*self._keeping, return_exceptions=True)
 
     async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
-        """Evaluate a candidate where there is a free place, and elsewhere if that goes away.
-
-        Raises:
-            EvaluatorError: there is no place, nor will be; or as an `Evaluator` does.
-            SandboxError: as an `Evaluator` does.
-            UsageError: as an `Evaluator` does.
-        """
+        """Evaluate at a free place, and elsewhere if that goes away. Raises EvaluatorError if there is none."""
         self._local.check_base(files)
         patience = 0.0
         for _ in range(LOSSES):
@@ -189,7 +176,7 @@ class Team:
         return believed
 
     def _take_back(self, worker: RemoteWorker, life: Life) -> None:
-        """Free a place of a worker, and all others of one that is not late any more."""
+        """Free a place of a worker, and those set aside while it was late."""
         for _ in range(1 + (0 if life.is_late else self._aside.pop(life, 0))):
             self._free.put_nowait((worker, life))
 
@@ -198,11 +185,7 @@ class Team:
         self._free.put_nowait((worker, None))  # so that evaluations that wait for it alone end
 
     async def _seat(self) -> tuple[RemoteWorker, Life] | None:
-        """A free place: of this life of a worker, or None: here.
-
-        Raises:
-            EvaluatorError: there is none, nor will be.
-        """
+        """Return a free place: a life of a worker, or None for here. Raises EvaluatorError if there will be none."""
         while True:
             seat = await self._free.get()
             if seat is None:
@@ -219,11 +202,7 @@ class Team:
                 raise EvaluatorError(f"no worker is left, and --jobs 0 evaluates nothing here: {why}")
 
     def _take_on(self, worker: RemoteWorker, life: Life) -> None:
-        """Have a worker that is ready work for us.
-
-        Raises:
-            WorkerRefusedError: what it offers is not what was asked for.
-        """
+        """Use a worker that is ready. Raises WorkerRefusedError if its offer is not what was asked for."""
         place = self._place_of(life)
         if place.provider not in (("docker", "bubblewrap") if self._asked == "auto" else (self._asked,)):
             raise WorkerRefusedError(f"it has the sandbox {place.provider!r}, and --sandbox is {self._asked}")
@@ -256,7 +235,6 @@ class Team:
 
 
 def _named_apart(specs: Sequence[WorkerSpec]) -> Iterator[WorkerSpec]:
-    """The same, where several have one name numbered."""
     names, numbers = Counter(spec.label for spec in specs), Counter[str]()
     for spec in specs:
         numbers[spec.label] += 1

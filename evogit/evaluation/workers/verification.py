@@ -91,8 +91,7 @@ class WorkerVerification:
     ) -> tuple[Result, str]:
         """Return the result to believe, and why the worker is to be left out; empty if it is not.
 
-        `again` evaluates the same here. What was found here is taken with its words; of anything else only the numbers
-        are for agents.
+        Results of `again`, made here, are taken with their words; of others agents get the numbers alone.
         """
         standing = self._standings.setdefault(worker, WorkerStanding())
         verify, fair = self._drawn(standing, asked, said[0]) if said[0].counts else (True, False)
@@ -104,7 +103,10 @@ class WorkerVerification:
         believed, why = self._weighed(worker, said, own)
         if not why and fair:  # a new best was chosen for its value
             why = self._leaning(worker, said[0], [evaluation for evaluation, _ in own])
-        self._note(believed[0])
+        if self._leads(believed[0]):
+            values, front = self._values(believed[0]), self._fronts.get(believed[0].split, [])
+            rest = [verified for verified in front if not all(map(ge, values, verified))]
+            self._fronts[believed[0].split] = [*rest, values]
         return believed, why
 
     async def _evaluated_here(self, said: Result, again: Callable[[], Awaitable[Result]]) -> list[Result]:
@@ -121,8 +123,7 @@ class WorkerVerification:
     def _drawn(self, standing: WorkerStanding, asked: Asked, evaluation: Evaluation) -> tuple[bool, bool]:
         """Return whether an answer is verified, and whether its values had no part in that choice.
 
-        Repeats are asked for what may be the best, which its mean decides. Names are words, too: an answer with one
-        that this machine has not found is verified.
+        Repeats decide about a best, so they are; so is an answer with names that this machine has not found.
         """
         by_chance = self.rng.random() < SHARE and self._busy < self.places
         first = standing.held < FIRST or asked[2] > 0
@@ -134,12 +135,6 @@ class WorkerVerification:
         values = self._values(evaluation)
         front = self._fronts.get(evaluation.split, ())
         return evaluation.ok and not any(all(map(ge, verified, values)) for verified in front)
-
-    def _note(self, evaluation: Evaluation) -> None:
-        if self._leads(evaluation):
-            values, front = self._values(evaluation), self._fronts.get(evaluation.split, [])
-            rest = [verified for verified in front if not all(map(ge, values, verified))]
-            self._fronts[evaluation.split] = [*rest, values]
 
     def _values(self, evaluation: Evaluation) -> tuple[float, ...]:
         metrics = (self.metric, *self.others)
@@ -155,7 +150,8 @@ class WorkerVerification:
             standing.held += 1
             return counted[0], ""
         standing.differed += 1
-        if standing.differed < CHANCES and not _is_certain(said[0], found):
+        certain = _is_exact(found) and "timeout" not in (said[0].status, found[0].status)  # no noise, no clock
+        if standing.differed < CHANCES and not certain:
             return counted[0], ""
         return counted[0], self._doubt(worker, f"it says {told(said[0])} where this machine finds {told(found[0])}")
 
@@ -193,7 +189,6 @@ def unheard(worker: str, said: Result) -> Result:
 
 
 def _names(evaluation: Evaluation) -> set[str]:
-    """All names that a worker may choose."""
     named = (evaluation.cases, evaluation.stages)
     return {name for each in named for case, numbers in each.items() for name in (case, *numbers)}
 
@@ -209,7 +204,6 @@ def same(said: Evaluation, own: Sequence[Evaluation]) -> bool:
 
 
 def _is_exact(evaluations: Sequence[Evaluation]) -> bool:
-    """Whether all say the same."""
     first = evaluations[0]
     return all(
         each.status == first.status
@@ -230,11 +224,6 @@ def _is_close(a: float, b: float) -> bool:
 
 def _is_near(value: float, found: Sequence[float]) -> bool:
     return _is_close(value, fmean(found)) or abs(value - fmean(found)) <= FAR * stdev(found)
-
-
-def _is_certain(said: Evaluation, own: Sequence[Evaluation]) -> bool:
-    """Whether no noise explains a difference: here it is always the same, and no clock ended it."""
-    return _is_exact(own) and "timeout" not in (said.status, own[0].status)
 
 
 def told(evaluation: Evaluation) -> str:
