@@ -63,11 +63,7 @@ class ToPropose(OpenQuestion):
 
     @property
     def text(self) -> str:
-        """The text of the only file that may change.
-
-        Raises:
-            UsageError: there are several.
-        """
+        """The text of the only file that may change. Raises UsageError if there are several."""
         return self.files[_only(self.brief)]
 
 
@@ -87,11 +83,7 @@ class AskingAgent(Agent):
         self._desk = desk
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
-        """Ask.
-
-        Raises:
-            NoUsableChangeError: the program told an exception.
-        """
+        """Ask. Raises NoUsableChangeError if the program told an exception."""
         said = await self._desk.answer(ToPropose(brief=brief, reads=lambda said: _proposal(brief, said)))
         if isinstance(said, Proposal):
             return said
@@ -99,11 +91,7 @@ class AskingAgent(Agent):
 
 
 def _proposal(brief: Brief, said: object) -> Proposal | BaseException:
-    """What a program told, as a proposal or why there is none.
-
-    Raises:
-        UsageError: it is neither.
-    """
+    """What a program told, as a proposal or why there is none. Raises UsageError if it is neither."""
     if isinstance(said, Proposal | BaseException):
         return said
     if isinstance(said, str):

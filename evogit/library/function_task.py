@@ -116,11 +116,7 @@ def function_task(
 
 
 def metrics_of(given: Metrics) -> tuple[Metric, ...]:
-    """The metrics, the first one primary.
-
-    Raises:
-        UsageError: there is none, or a direction is none.
-    """
+    """The metrics, the first one primary. Raises UsageError if there is none, or a direction is none."""
     names: Any = {given: "maximize"} if isinstance(given, str) else given
     if not isinstance(names, Mapping):
         names = dict.fromkeys(names, "maximize") if isinstance(names, Sequence) else {}

@@ -166,11 +166,7 @@ class Result:
 
     @property
     def best(self) -> CandidateView:
-        """The best candidate.
-
-        Raises:
-            NotFoundError: none is valid.
-        """
+        """The best candidate. Raises NotFoundError if none is valid."""
         return self["best"]
 
     @property

@@ -39,11 +39,7 @@ class Seed(Struct, frozen=True):
 
     @classmethod
     def of(cls, given: SeedLike) -> Seed:
-        """Read it.
-
-        Raises:
-            UsageError: it is none.
-        """
+        """Read it. Raises UsageError if it is none."""
         if isinstance(given, Mapping):
             files = {path: (content, FILE) for path, content in contents(given).items()}
             return cls("program", _checked(files, "the seed"), "", Path.cwd())
@@ -65,11 +61,7 @@ class Seed(Struct, frozen=True):
 
 
 def contents(given: Mapping[str, object]) -> dict[str, bytes]:
-    """A dict of files as bytes.
-
-    Raises:
-        UsageError: a path is none, or a content.
-    """
+    """A dict of files as bytes. Raises UsageError if a path is none, or a content."""
     for path in given:
         if not isinstance(path, str) or not is_safe_path(path):
             raise UsageError(f"expected relative paths with forward slashes in a dict of files, got {path!r}")

@@ -115,10 +115,9 @@ class Piece(Struct, frozen=True):
 
 
 class Phases(Struct, frozen=True, kw_only=True):
-    """CPU and wall clock, in seconds, of the parts of a call: until the arguments were there, the call, what followed.
+    """Seconds of CPU and wall clock of the parts of a call: until the arguments were there, the call, what followed.
 
-    `clean` says that until then nothing of the candidate's ran; otherwise it had `decode` and `encode` in its hands.
-    `counted`: the kernel counted the CPU of all processes together, so that none is missing.
+    `clean`: nothing of the candidate's ran before the call. `counted`: the kernel counted the CPU of all processes.
     """
 
     call: tuple[float, float]
@@ -129,13 +128,11 @@ class Phases(Struct, frozen=True, kw_only=True):
 
 
 class CallReply(Struct, frozen=True, kw_only=True):
-    """What came back from a call: `value` is the JSON text of the result, untrusted and not yet parsed.
+    """A reply to a call: `value` is the JSON text of the result, untrusted and not yet parsed.
 
     A `binary` one is of pieces, each after its length: places and forms as JSON, the value with nulls there, contents.
-    `phases` are the parts of `usage`.
-
-    Exactly one of three: a value (`failure` is empty); `failure == "crashed"`: the program raised, exited or was
-    killed; a `Breach`: it broke a limit. `detail` is one sentence (with the traceback's last lines when it raised).
+    `phases` are the parts of `usage`. `failure` is empty for a value, "crashed" if the program raised, exited or was
+    killed, or a `Breach`; `detail` is one sentence, with the traceback's last lines.
     """
 
     value: bytes = b""

@@ -54,11 +54,7 @@ class SupervisorAnswer(Struct, frozen=True, kw_only=True):
 
 
 def checked(header: dict[str, Any], body: bytes) -> SupervisorAnswer:
-    """Take an answer apart.
-
-    Raises:
-        ValueError: when anything in it is not as the protocol has it.
-    """
+    """Take an answer apart. Raises ValueError when anything in it is not as the protocol has it."""
     failure, detail = header.get("failure", ""), header.get("detail", "")
     if failure not in ("", "crashed", "invalid", *get_args(Breach)) or not isinstance(detail, str):
         raise ValueError(f"expected a known failure, got {failure!r}")
@@ -164,11 +160,7 @@ def _phases(parts: object) -> Phases | None:
 
 
 def listed(parts: Sequence[bytes]) -> Iterator[FolderEntry]:
-    """What is in a folder, from a list as JSON and the contents: the sizes in it must be those of the contents.
-
-    Raises:
-        ValueError: when that is not what is there.
-    """
+    """List a folder from JSON and contents. Raises ValueError when the listed sizes are not those of the contents."""
     if len(parts) != 2:
         raise ValueError(f"expected a list of files and their contents, got {len(parts)} parts")
     entries, total = values.parse(parts[0]), 0

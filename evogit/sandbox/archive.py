@@ -27,11 +27,7 @@ def pack(files: Mapping[str, bytes]) -> bytes:
 
 
 def archive_of(entries: Sequence[FolderEntry], contents: bytes) -> bytes:
-    """A tar archive of a list of entries, the inverse of `entries_of`.
-
-    Raises:
-        SandboxError: when a path would leave the folder.
-    """
+    """Write entries as a tar archive, the inverse of `entries_of`. Raises SandboxError if a path leaves the folder."""
     _check_entries(entries)
     archive, position = io.BytesIO(), 0
     with tarfile.open(fileobj=archive, mode="w") as tar:
@@ -52,11 +48,7 @@ def archive_of(entries: Sequence[FolderEntry], contents: bytes) -> bytes:
 
 
 def entries_of(archive: bytes) -> tuple[list[FolderEntry], bytes]:
-    """List an archive of regular files, folders and symbolic links.
-
-    Raises:
-        SandboxError: when it is not a tar archive, has other kinds of members, or one that would leave the folder.
-    """
+    """List files, folders and links of a tar archive. Raises SandboxError for other members, or paths that leave it."""
     entries: list[FolderEntry] = []
     contents: list[bytes] = []
     try:
@@ -79,11 +71,7 @@ def disk_of(archive: bytes) -> tuple[int, int]:
 
 
 def check_paths(paths: Sequence[str]) -> None:
-    """Refuse paths that are not inside the folder, or below one another, or twice the same.
-
-    Raises:
-        SandboxError: naming the first such path.
-    """
+    """Raise SandboxError for paths that are not inside the folder, below one another, or twice the same."""
     leaves = set(paths)
     if len(leaves) < len(paths):
         raise SandboxError("expected every file once, got two with the same path")
@@ -94,11 +82,7 @@ def check_paths(paths: Sequence[str]) -> None:
 
 
 def laid_over(archive: bytes, folder: str, files: Mapping[str, tuple[bytes, bool]]) -> bytes:
-    """The archive with these files, and no others, in a folder: path -> content, and whether it is executable.
-
-    Raises:
-        SandboxError: when something else is in the place of that folder.
-    """
+    """Replace a folder of the archive by these files: path -> content, executable. Raises SandboxError if no folder."""
     entries, contents = entries_of(archive)
     kept: list[FolderEntry] = []
     parts: list[bytes] = []
@@ -120,11 +104,7 @@ def covered(path: str, roots: Collection[str]) -> bool:
 
 
 def check_readonly(changed: Iterable[str], roots: Collection[str]) -> None:
-    """Refuse changes to what is read-only, to all that is below it, and to what is a folder above it.
-
-    Raises:
-        SandboxError: naming the first such path.
-    """
+    """Raise SandboxError for a change to what is read-only, to what is below it, or to a folder above it."""
     above = {str(parent) for root in roots for parent in PurePosixPath(root).parents}
     for path in changed:
         if path in above or covered(path, roots):
@@ -139,7 +119,7 @@ def _inside(path: str) -> PurePosixPath:
 
 
 def _check_entries(entries: Sequence[FolderEntry]) -> None:
-    """Folders may be above others."""
+    """Raise SandboxError for invalid paths; folders may be above others."""
     check_paths([path for path, kind, *_ in entries if kind != "folder"])
     for path, kind, *_ in entries:
         if kind == "folder":

@@ -48,14 +48,7 @@ class Bare:
     timing: Literal["counted", "sampled"] = "sampled"
 
     def __init__(self, wanted: Environment | None = None) -> None:
-        """Compile the supervisor, and warn.
-
-        Args:
-            wanted: what programs need; of what there is here, packages and a core of their own.
-
-        Raises:
-            SandboxError: when the interpreter does not work.
-        """
+        """Compile the supervisor, and warn. Raises SandboxError when the interpreter does not work."""
         logger.warning("sandbox none: candidates run without any isolation, with all rights of your account")
         self._python = prepare(*choose(privileged=False), content("sandbox"))
         self._supervisor = b"".join(self._python.modules[name][HEADER:] for name in NAMES)

@@ -8,9 +8,9 @@ import random
 import shutil
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
-from typing import IO, Literal
+from typing import Literal
 
 from evogit.content import PACKAGE, content
 from evogit.core import EvoGitError, SandboxError
@@ -70,11 +70,8 @@ class Bubblewrap:
     ) -> None:
         """Find bubblewrap and an interpreter, and compile the supervisor and the filter for this machine.
 
-        Args:
-            environment: what programs need.
-            rng: chooses the user ids of sandboxes when the engine is root; unpredictable by default.
-            private: folders of projects, which programs cannot read wherever they lie; default: where we are.
-            counted: whether workers get control groups where they can be had; else what they use is sampled.
+        `rng` chooses user ids of sandboxes for root. Programs cannot read `private` folders (default: where we are).
+        Usage is sampled unless `counted` by control groups.
 
         Raises:
             SandboxError: when one of them is missing, or a project cannot be kept apart from the system.
@@ -115,7 +112,12 @@ class Bubblewrap:
     def _spawn(self, start: WorkerStart) -> JailProcess:
         data = [*self._python.modules.values(), *ACCOUNTS.values()]
         with ExitStack() as stack, pinned(self._core) if self._core is not None else nullcontext():
-            fds = [stack.enter_context(_file_of(piece)).fileno() for piece in data]
+            fds = []
+            for piece in data:  # in memory: files on a disk took a tenth of a sandbox's start
+                file = stack.enter_context(os.fdopen(os.memfd_create("evogit"), "w+b"))
+                file.write(piece)
+                file.seek(0)
+                fds.append(file.fileno())
             group = self._group(start)
             opened = stack.enter_context(group.opened()) if group else {}
             command = [self._bwrap, *self._shared(), *_arguments(self._python, start, fds, self._hidden)]
@@ -129,11 +131,7 @@ class Bubblewrap:
             )
 
     def _group(self, start: WorkerStart) -> Group | None:
-        """A group for a worker, where there are any.
-
-        Raises:
-            SandboxError: when none can be made any more.
-        """
+        """A group for a worker, where there are any. Raises SandboxError when none can be made any more."""
         if not self._groups:
             return None
         limits = start.limits
@@ -145,10 +143,11 @@ class Bubblewrap:
             raise SandboxError(f"cannot make a control group for a sandbox any more: {error}") from error
 
     def _hidden_folders(self, private: Sequence[Path]) -> Sequence[Path]:
-        """What programs must not see of what they would have of the host."""
         roots = [Path(root) for root in ("/usr", *map(str, self._python.folders), *TOPS) if not Path(root).is_symlink()]
-        ours = [folder for folder in (PACKAGE, *map(_content, ("tasks", "sandbox"))) if folder]
-        own = [*ours, *map(Path, SOURCES), *persons(os.environ)]
+        own = [PACKAGE, *map(Path, SOURCES), *persons(os.environ)]
+        for name in ("tasks", "sandbox"):
+            with suppress(EvoGitError):
+                own.append(content(name))
         prefix = self._python.path.parent.parent
         return covered(roots, projects(private), own, prefix, privileged=self._privileged)
 
@@ -167,12 +166,10 @@ class Bubblewrap:
 
 
 def _arguments(python: Interpreter, start: WorkerStart, data: list[int], hidden: Sequence[Path]) -> Iterator[str]:
-    """Command line of bubblewrap; `data` are the descriptors of supervisor and accounts, in this order.
+    """Yield bubblewrap's command line; `data` are the descriptors of supervisor and accounts, in this order.
 
-    The supervisor keeps what it needs to make namespaces, in a user namespace of its own, and gives it up in each of
-    them. Not `--die-with-parent`: bubblewrap's inner half waits forever when its outer half ends while it sets the
-    jail up, so that a killed engine left a process behind in one of 30 cases. The supervisor ends when its pipe is
-    closed.
+    The supervisor makes namespaces in a user namespace of its own, and gives that right up in each. It ends when its
+    pipe is closed: with `--die-with-parent`, bubblewrap's inner half waits forever if its outer half ends during setup.
     """
     fds = map(str, data)
     yield from ("--new-session", "--as-pid-1")
@@ -212,20 +209,6 @@ def _system(python: Interpreter, hidden: Sequence[Path]) -> Iterator[str]:
     yield from ("--symlink", "/box/shm", "/dev/shm", "--symlink", "/proc/self/fd", "/dev/fd")
 
 
-def _content(name: str) -> Path | None:
-    try:
-        return content(name)
-    except EvoGitError:
-        return None
-
-
-def _file_of(data: bytes) -> IO[bytes]:
-    file = os.fdopen(os.memfd_create("evogit"), "w+b")  # in memory: files on a disk took a tenth of a sandbox's start
-    file.write(data)
-    file.seek(0)
-    return file
-
-
 def projects(places: Iterable[Path]) -> Iterator[Path]:
     """These folders, and the repositories that they lie in: the tops of their trees, and what Git keeps of them."""
     for place in {Path.resolve(each) for each in places}:
@@ -239,7 +222,6 @@ def projects(places: Iterable[Path]) -> Iterator[Path]:
 
 
 def _git_folders(marker: Path) -> Iterator[Path]:
-    """Where `.git` is a file, it names the folder, which lies in or beside the common one."""
     if marker.is_file():
         with marker.open(errors="replace") as file:
             named = file.read(MAX_POINTER_CHARS).partition("gitdir:")[2].strip()
@@ -262,14 +244,10 @@ def persons(environ: Mapping[str, str]) -> Iterator[Path]:
 def covered(
     roots: Iterable[Path], private: Iterable[Path], own: Iterable[Path], prefix: Path, *, privileged: bool
 ) -> list[Path]:
-    """Folders to be covered below the `roots` that sandboxes have of the host; none lies below another.
+    """Return the folders to cover below the `roots` that sandboxes see; none lies below another.
 
-    Args:
-        roots: what programs can read otherwise.
-        private: projects, which must be kept apart.
-        own: what is to be covered where it lies below a root, but may as well hold one, as a home may be `/`.
-        prefix: of the sandbox's interpreter.
-        privileged: whether programs are another user than ours, who cannot enter what is not open to all.
+    `private` are projects, which must be covered; `own` folders are covered only below a root, as a home may be `/`.
+    A `privileged` sandbox runs as another user, who cannot enter what is not open to all.
 
     Raises:
         SandboxError: a project holds what every program needs.
@@ -289,11 +267,6 @@ def covered(
         if any(each.is_relative_to(root) for root in roots)
         and os.path.isdir(each)  # noqa: PTH112 - what we may not look at is not there for programs either
         and not any(part.is_relative_to(each) for part in system)
-        and not (privileged and _closed(each))
+        and not (privileged and any(not os.stat(above).st_mode & 0o001 for above in each.parents))  # noqa: PTH116 - fast
     ]
     return [each for each in reached if not any(other in each.parents for other in reached)]
-
-
-def _closed(folder: Path) -> bool:
-    """Whether other users than its owner cannot get there."""
-    return any(not os.stat(above).st_mode & 0o001 for above in folder.parents)  # noqa: PTH116 - as fast as can be

@@ -20,11 +20,7 @@ Say = Callable[[str], None]
 
 
 def cache_folder() -> Path:
-    """EvoGit's folder in the user's cache; root's own home is closed to the users that sandboxes run as.
-
-    Raises:
-        SandboxError: another user made it or may write to it, so that its content is theirs.
-    """
+    """Return EvoGit's cache folder, closed to sandbox users. Raises SandboxError if another user may write to it."""
     home = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if home.is_absolute():
         folder = home / "evogit"

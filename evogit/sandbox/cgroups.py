@@ -54,9 +54,9 @@ LONGEST_REMOVAL = 0.2
 
 
 def room(limits: Limits, base: BaseFiles | None, *, preloads: bool) -> int:
-    """Bytes of memory that the kernel lets a worker have: wider than the limit, so that what goes beyond it is seen.
+    """Return the kernel's memory limit of a worker in bytes, above the task's limit, so that a breach is seen.
 
-    What is written counts too; the supervisor holds the base, and each session may have a copy of it on its disk.
+    It counts written files, the supervisor's base, and a copy of that per session.
     """
     files = len(base.archive) + disk_of(base.archive)[0] if base else 0
     return limits.memory + limits.memory // 4 + OVERHEAD + files + PRELOADED * preloads
@@ -68,18 +68,15 @@ class Group(Struct, frozen=True):
     version: int
     folders: Mapping[str, Path]
 
-    def _counted(self) -> Iterator[tuple[str, Path]]:
-        """The files that tell what it used, by the names that a container has them under."""
-        for controller, names in COUNTED[self.version].items():
-            for name in names:
-                shown = ROOT / controller / name if self.version == 1 else ROOT / name
-                yield str(shown), self.folders[controller] / name
-
     @contextlib.contextmanager
     def opened(self) -> Iterator[dict[str, int]]:
         """Descriptors for a supervisor, by name: files to read, and files by which it enters."""
+        counted = COUNTED[self.version]
         with contextlib.ExitStack() as stack:
-            files = [(name, stack.enter_context(file.open("rb"))) for name, file in self._counted()]
+            files = []
+            for controller, name in ((controller, name) for controller, names in counted.items() for name in names):
+                shown = ROOT / controller / name if self.version == 1 else ROOT / name  # its path in a container
+                files.append((str(shown), stack.enter_context((self.folders[controller] / name).open("rb"))))
             doors = [stack.enter_context((folder / "cgroup.procs").open("wb")) for folder in set(self.folders.values())]
             named = [*files, *((f"{ENTER}{number}", door) for number, door in enumerate(doors))]
             yield {name: file.fileno() for name, file in named}
@@ -106,11 +103,7 @@ class Groups(Struct, frozen=True):
     parents: Mapping[str, Path]
 
     def make(self, memory: int, tasks: int, cores: Iterable[int]) -> Group:
-        """A group with these limits: bytes, processes and threads, cores.
-
-        Raises:
-            OSError: the kernel refuses.
-        """
+        """A group with these limits: bytes, processes and threads, cores. Raises OSError if the kernel refuses."""
         name = f"evogit-{os.getpid()}-{next(NUMBERS)}"
         group = Group(self.version, {controller: parent / name for controller, parent in self.parents.items()})
         for folder in set(group.folders.values()):
@@ -190,7 +183,6 @@ def _unified(root: Path, own: str) -> Groups | None:
 
 
 def _alike(place: Path) -> dict[str, Path]:
-    """The same folder for each controller that groups below it have."""
     return dict.fromkeys((place / "cgroup.subtree_control").read_text().split(), place)
 
 

@@ -14,13 +14,7 @@ TOPOLOGY = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
 
 def exclusive_core() -> int:
-    """The core that exclusive sessions are pinned to: the last one that this process may use.
-
-    A provider asks when it is made, as its process keeps off that core afterwards.
-
-    Raises:
-        SandboxError: where there is only one core, or no way to choose one.
-    """
+    """Return the last core of this process, for exclusive sessions. Raises SandboxError if it is the only one."""
     if not hasattr(os, "sched_getaffinity"):
         raise SandboxError("exclusive = true needs Linux, where a process can be pinned to a core; leave it out here")
     cores = os.sched_getaffinity(0)
@@ -33,11 +27,7 @@ def exclusive_core() -> int:
 
 
 def exclusive_cores(number: int) -> list[int]:
-    """Cores for so many evaluations at a time, the last ones that this process may use; one is left for all else.
-
-    Raises:
-        SandboxError: as `exclusive_core` does.
-    """
+    """Return the last cores, one per evaluation, all but one at most. Raises SandboxError as `exclusive_core` does."""
     exclusive_core()
     cores = sorted(os.sched_getaffinity(0))
     return cores[-min(number, len(cores) - 1) :]
@@ -67,10 +57,7 @@ def pinned(core: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def turn(core: int | None = None, *, whole: bool = True) -> Iterator[None]:
-    """Wait until no other exclusive evaluation of this user runs on this machine, and let none begin meanwhile.
-
-    Without the `whole` machine only those count that are on the same `core`; what else one measures with, such as a
-    GPU, is lent to it.
+    """Wait for this user's other exclusive evaluations on this machine, or without `whole` those on the same `core`.
 
     Raises:
         SandboxError: when the lock cannot be taken.
@@ -97,7 +84,6 @@ def move_to(cores: Collection[int]) -> None:
 
 
 def _siblings(core: int) -> set[int]:
-    """The logical cores that share one physical core, this one included."""
     try:
         listed = Path(TOPOLOGY.format(core)).read_text()
     except OSError:

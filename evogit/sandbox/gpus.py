@@ -57,7 +57,6 @@ def _described(driver: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def _about(id: str, known: Sequence[tuple[str, str, str]]) -> tuple[str, str]:
-    """UUID and model of a GPU that is named by its number, or by its UUID or the beginning of it."""
     for minor, uuid, model in known:
         if id == minor or (not id.isdigit() and uuid.startswith(id)):
             return uuid, model
@@ -80,11 +79,7 @@ def kind(known: Sequence[Gpu], driver: Path = DRIVER) -> str:
 
 
 def asked_for(number: int, known: Sequence[Gpu]) -> list[Gpu]:
-    """The GPUs that evaluations take turns with: those that are known, else the first ones by their numbers.
-
-    Raises:
-        SandboxError: there are fewer than one evaluation needs.
-    """
+    """Return the GPUs to take turns with, else numbers. Raises SandboxError for fewer than one evaluation needs."""
     if not known and GIVEN not in os.environ:
         return [Gpu(str(each)) for each in range(number)]  # the daemon says whether it has them
     if len(known) < number:
@@ -104,10 +99,7 @@ def words(number: int) -> str:
 
 
 class Lender:
-    """Lends this process GPUs that no other process of this user has, for as long as somebody in it needs them.
-
-    One evaluation has several sessions, for the candidate and for what it is compared with: all have the same GPUs.
-    """
+    """Lends this process GPUs that no other process of this user has; all sessions of an evaluation share them."""
 
     def __init__(self) -> None:
         self._users = 0
@@ -116,11 +108,7 @@ class Lender:
 
     @contextmanager
     def lent(self, number: int, say: Callable[[str], None], *, equal: bool = False) -> Iterator[Sequence[str]]:
-        """The context in which this process has so many GPUs, by name; `equal`: of one model, as they measure time.
-
-        Raises:
-            SandboxError: there are fewer, or nothing tells who has which.
-        """
+        """Lend this many GPUs (`equal`: of one model). Raises SandboxError for fewer, or without a lock."""
         ids = self.take(number, say, equal=equal)
         try:
             yield ids
@@ -128,11 +116,7 @@ class Lender:
             self.give_back()
 
     def take(self, number: int, say: Callable[[str], None], *, equal: bool = False) -> tuple[str, ...]:
-        """Wait for so many GPUs, unless this process has them already; `give_back` belongs to it.
-
-        Raises:
-            SandboxError: there are fewer, or nothing tells who has which.
-        """
+        """Wait for this many GPUs, until `give_back`. Raises SandboxError for fewer, or without a lock."""
         if number and not self._lent:
             known = asked_for(number, gpus())
             self._lent = self._waited_for(number, alike(known) if equal else known, say)

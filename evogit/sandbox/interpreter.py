@@ -81,13 +81,7 @@ class Interpreter(Struct, frozen=True, kw_only=True):
 
 
 def choose(*, privileged: bool) -> tuple[Path, tuple[Path, ...]]:
-    """The engine's own base interpreter, else the system's: path, and the folders that it needs outside /usr.
-
-    `privileged` says that sandboxes run as another user than the engine's.
-
-    Raises:
-        SandboxError: when there is neither.
-    """
+    """Return the engine's base interpreter, else the system's, and its folders outside /usr. Raises SandboxError."""
     base = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
     prefix = Path(sys.base_prefix).resolve()
     folders = () if prefix.is_relative_to("/usr") else (prefix / "bin", prefix / "lib")
@@ -102,19 +96,12 @@ def choose(*, privileged: bool) -> tuple[Path, tuple[Path, ...]]:
 
 
 def environment(python: Path, box: str, programs: str = "") -> dict[str, str]:
-    """All environment variables of programs in the sandbox whose writable folder is `box`.
-
-    `programs` is a folder with the interpreter as `python`: its own may have none.
-    """
+    """Return the environment of programs; `box` is writable, the folder `programs` has the interpreter as `python`."""
     return {"PATH": f"{python.parent}:{programs}:/usr/bin:/bin", "HOME": f"{box}/home", "TMPDIR": f"{box}/tmp", **FIXED}
 
 
 def prepare(path: Path, folders: Iterable[Path], sources: Path) -> Interpreter:
-    """Compile the supervisor in the folder `sources` for an interpreter.
-
-    Raises:
-        SandboxError: when the interpreter does not work or is too old.
-    """
+    """Compile the supervisor in `sources` for an interpreter. Raises SandboxError if that is too old or broken."""
     texts = {file.stem: file.read_text() for file in sorted(sources.glob("jail_*.py"))}
     binary = path.resolve().stat()
     about = [str(path), binary.st_mtime_ns, binary.st_size, os.confstr("CS_GNU_LIBC_VERSION"), PROBE, texts]
@@ -146,7 +133,6 @@ def _probed(path: Path, texts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _open_to_all(path: Path) -> bool:
-    """Whether every user can read a path and go through every folder above it."""
     try:
         readable = path.stat().st_mode & stat.S_IROTH and all(p.stat().st_mode & stat.S_IXOTH for p in path.parents)
     except OSError:

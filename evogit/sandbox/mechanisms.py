@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
 from evogit.sandbox import CallReply, Limits
 from evogit.sandbox.archive import pack
+from evogit.sandbox.providers import Check
 from evogit.sandbox.session import Sandbox
-
-Check = tuple[str, bool, str]
-"""What was checked, whether it is well, and a sentence about it."""
 
 MIB = 1024**2
 ROOMY = Limits(wall=5.0, cpu=5.0, memory=1024 * MIB, processes=32, disk=64 * MIB)
@@ -81,12 +79,9 @@ def CPU():
 
 
 def mechanisms(sandbox: Sandbox) -> Iterator[Check]:
-    """What was tried, whether the sandbox held, and a sentence about it; takes about two seconds.
-
-    Raises:
-        SandboxError: when the sandbox cannot open a session.
-    """
-    yield _privileges(_value(_run(sandbox, "rights")))
+    """Yield each attack, whether the sandbox held, and a sentence; about two seconds. Raises SandboxError."""
+    rights = _value(_run(sandbox, "rights"))
+    yield _privileges(rights) if isinstance(rights, dict) else ("privileges", False, str(rights))
     allowed = _value(_run(sandbox, "allowed"))
     refused = "VSOCK, io_uring and System V shared memory are refused"
     yield "system calls", allowed == [], refused if allowed == [] else f"programs may use {_list(allowed)}"
@@ -100,9 +95,7 @@ def mechanisms(sandbox: Sandbox) -> Iterator[Check]:
         yield f"{name} limit", held, f"of {most}: " + (f"stopped a program ({told})" if held else told)
 
 
-def _privileges(rights: Any) -> Check:
-    if not isinstance(rights, dict):
-        return "privileges", False, str(rights)
+def _privileges(rights: Mapping[str, str]) -> Check:
     powerless = int(rights["CapEff"], 16) == 0 and rights["Uid"] != "0"
     final = rights["NoNewPrivs"] in ("1", "")
     told = f"user {rights['Uid']}, {'no capabilities' if powerless else 'capabilities ' + rights['CapEff']}"

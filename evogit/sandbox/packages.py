@@ -46,10 +46,7 @@ def refuse(event, about):
 sys.addaudithook(refuse)
 runpy.run_module("pip", run_name="__main__", alter_sys=True)
 """
-"""pip that builds nothing: `--only-binary` does not hold for dependencies of wheels that are addresses.
-
-It ends with the process that started it, whose id is the first argument.
-"""
+"""pip that builds nothing, also no dependency by address; it ends with the process whose id is the first argument."""
 SHOWN = 20
 """Last lines of a failed command's output that an error tells."""
 UNFINISHED = ".new-"
@@ -89,11 +86,7 @@ def host(python: tuple[int, int]) -> Platform:
 
 
 def requirements(environment: Environment) -> list[str]:
-    """The Python packages that an environment asks for.
-
-    Raises:
-        SandboxError: when one is a path, an address or an option.
-    """
+    """List an environment's Python packages. Raises SandboxError for a path, an address or an option."""
     found = sorted({name.strip() for name in environment.packages if not name.startswith(DEBIAN)})
     for requirement in found:
         if not REQUIREMENT.fullmatch(requirement):
@@ -149,9 +142,7 @@ def lease(folder: Path) -> IO[bytes]:
 
 
 def remove_folders(keep: Iterable[Environment]) -> Iterator[tuple[str, int]]:
-    """Remove folders that no environment needs and no process uses: name and size in bytes of each one removed.
-
-    What interrupted installations left behind goes too.
+    """Remove folders, and remains, that no environment needs and no process uses; yield names and sizes in bytes.
 
     Raises:
         SandboxError: when an environment asks for what is not a package.
@@ -195,7 +186,7 @@ def remove_unfinished(packages: Path) -> Iterator[tuple[str, int]]:
 
 @contextmanager
 def _unfinished(packages: Path) -> Iterator[Path]:
-    """Make a folder to install into, locked until it is removed at the end, however this process ends."""
+    """Make a folder to install into, locked, and removed at the end, however this process ends."""
     while True:
         folder = Path(tempfile.mkdtemp(dir=packages, prefix=UNFINISHED))
         with _lock(folder) as lock:
@@ -226,7 +217,6 @@ def _lock(folder: Path) -> Iterator[int | None]:
 
 
 def _size(folder: Path) -> int:
-    """Bytes of all files below a folder, which another process may change."""
     total = 0
     for path in folder.rglob("*"):
         with suppress(OSError):
@@ -283,11 +273,7 @@ class Progress:
                 self.say(f"{verb} {match[2]}, {gigabytes(int(size))} packed; {gigabytes(int(self._bytes))} so far")
 
     def check_room(self, folder: Path, wanted: Sequence[str]) -> None:
-        """Refuse to fill the disk.
-
-        Raises:
-            SandboxError: less is free than has to stay free.
-        """
+        """Refuse to fill the disk. Raises SandboxError if less is free than has to stay free."""
         if (free := shutil.disk_usage(folder).free) < self._free:
             raise SandboxError(
                 f"no room to install {', '.join(wanted)}: {gigabytes(free)} are free on the disk of {folder.parent}, "
@@ -317,7 +303,9 @@ def _install(wanted: Sequence[str], platform: Platform, link: Path, progress: Pr
         final = link.parent.parent / digest_of(folder)
         if platform.version == sys.version_info[:2]:
             _compile(folder)
-        _settle(folder)
+        for path in (*folder.rglob("*"), folder):  # equal times, and everyone may read
+            path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
+            os.utime(path, (0, 0))
         progress.end(folder, began)
         if not final.is_dir():
             folder.rename(final)
@@ -326,10 +314,9 @@ def _install(wanted: Sequence[str], platform: Platform, link: Path, progress: Pr
 
 
 def _pip(wanted: Sequence[str], platform: Platform, folder: Path, progress: Progress) -> None:
-    """Let pip, with the user's own configuration, choose and unpack wheels; it builds nothing.
+    """Have pip choose and unpack wheels into the folder, with the user's configuration; it builds nothing.
 
-    It does not begin in the folder: modules of what it has just unpacked there must not be its own. What it unpacks on
-    the way lies beside the folder, and goes with it.
+    It runs elsewhere, so that modules it has just unpacked are not its own.
     """
     command = [*python("-c", PIP, str(os.getpid()), "install"), "--disable-pip-version-check", "--no-input"]
     command += ["--progress-bar=off", "--no-color", "--target", str(folder), "--only-binary=:all:", "--no-compile"]
@@ -390,10 +377,3 @@ def _compile(folder: Path) -> None:
     command = [*python("-m", "compileall", isolated=True), "-qq", "--invalidation-mode", "unchecked-hash"]
     command += ["-x", f"^{re.escape(str(folder))}/(.*/)?tests/", "-s", str(folder), "-p", "/packages", str(folder)]
     run_child(command, seconds=None, env={})  # some packages carry files that do not compile
-
-
-def _settle(folder: Path) -> None:
-    """Give everything the same times and let everyone read it."""
-    for path in (*folder.rglob("*"), folder):
-        path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
-        os.utime(path, (0, 0))

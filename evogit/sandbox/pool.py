@@ -35,7 +35,6 @@ NO_NAMESPACES = ("No permissions to create new namespace", "setting up uid map",
 
 
 def _way_on(said: str) -> str:
-    """What to do about a sandbox that did not start and said this; empty where that is not known."""
     if not any(words in said for words in NO_NAMESPACES):
         return ""
     return (
@@ -67,15 +66,9 @@ class Pool:
         cpus: float = 0.0,
         gpus: Gpus = no_gpus,
     ) -> None:
-        """Start with none.
+        """Start with no workers: `spawn` starts a supervisor, which serves `sessions` and shares `cpus` cores (0: all).
 
-        Args:
-            spawn: starts a supervisor with the provider's isolation.
-            seccomp: the filter that the supervisor installs, as `seccomp.compile_filter` makes it.
-            sessions: how many one worker serves.
-            network: whether the provider gives workers the host's network.
-            cpus: the cores that a worker's processes share; 0 for all that they may run on.
-            gpus: lends GPUs to this process, until the context ends.
+        `seccomp` is a filter made by `compile_filter`; `network` is the host's, shared; `gpus` lends GPUs to a context.
         """
         self._spawn = spawn
         self._seccomp = seccomp
@@ -86,11 +79,7 @@ class Pool:
         self._idle: list[_Worker] = []
 
     def open(self, files: bytes | Files, limits: Limits, preload: Sequence[str] = (), *, seed: int = 0) -> Session:
-        """Start a session on an idle worker that fits, or on a new one.
-
-        Raises:
-            SandboxError: when there is none and none can be started, or when the files change what is read-only.
-        """
+        """Start a session on a worker. Raises SandboxError if none starts, or files change what is read-only."""
         wanted = files if isinstance(files, Files) else Files(files)
         entries, contents = entries_of(wanted.changed)
         if wanted.base and wanted.base.readonly:
@@ -117,7 +106,6 @@ class Pool:
             self._idle.pop().jail.kill()
 
     def _take(self, start: WorkerStart) -> _Worker | None:
-        """The idle worker that was used last, if it is clean; one that other candidates need not makes room."""
         while self._idle:
             worker = self._idle.pop()
             if worker.start == start and worker.served < self._sessions and worker.is_clean():
@@ -138,12 +126,7 @@ class _Worker:
     """A supervisor that was told what to start with."""
 
     def __init__(self, jail: Jail, start: WorkerStart, seccomp: bytes, network: bool, cpus: float) -> None:
-        """Start it.
-
-        Raises:
-            SandboxError: when it does not start.
-            SandboxLostError: when that is because it was taken away.
-        """
+        """Start a worker. Raises SandboxError if it does not start, SandboxLostError if it was taken away."""
         self.jail = jail
         self.start = start
         self.served = 0

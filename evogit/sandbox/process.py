@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from evogit.core import SandboxError
@@ -32,15 +32,9 @@ class JailProcess:
         cleanup: Callable[[], None] = lambda: None,
         ran_out: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Start it.
+        """Start the command as `user` (for root alone), or as who we are.
 
-        Args:
-            command: what to run, and its arguments.
-            environment: all of its environment.
-            user: who it runs as, which only root can choose; default: who we are.
-            pass_fds: descriptors that it inherits.
-            cleanup: called when it is gone, once.
-            ran_out: whether the kernel has ended something of it for lack of memory, where that is known.
+        `cleanup` is called once it is gone; `ran_out` returns whether the kernel ended something for lack of memory.
 
         Raises:
             SandboxError: it cannot be started.
@@ -96,23 +90,16 @@ class JailProcess:
         self._cleanup()
 
     def _end(self) -> None:
-        """Close its pipe, so that it kills everything below and ends; kill it when it does not."""
         assert self._process.stdin
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
         try:
             self._process.wait(PATIENCE)
         except TimeoutExpired:
-            for pid in _children(self._process.pid):  # in a session of their own
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            for stat in Path("/proc").glob("[0-9]*/stat"):  # children are in a session of their own
+                with contextlib.suppress(OSError):
+                    if int(stat.read_bytes().rpartition(b")")[2].split()[1]) == self._process.pid:
+                        os.kill(int(stat.parent.name), signal.SIGKILL)
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
-
-
-def _children(parent: int) -> Iterator[int]:
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            if int(stat.read_bytes().rpartition(b")")[2].split()[1]) == parent:
-                yield int(stat.parent.name)

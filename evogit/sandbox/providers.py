@@ -54,11 +54,10 @@ def provider(
     *,
     worked: bool = False,
 ) -> Sandbox:
-    """The provider of that name, for programs that need this environment (default: nothing special).
+    """Return the provider of that name, for programs that need this environment.
 
-    `private` are folders of projects that programs cannot read wherever they lie (default: where we are). What
-    `worked` before in this run is waited for while it is away.
-    `auto` is Docker where its daemon answers and the image is there or soon made, else bubblewrap, and never `none`.
+    Programs cannot read `private` folders (default: where we are). What `worked` before is waited for while it is away.
+    `auto` is Docker if its daemon answers and the image is there or soon made, else bubblewrap, and never `none`.
 
     Raises:
         SandboxError: when it does not work here, or cannot give what is needed; the message says what to do.
@@ -99,7 +98,12 @@ def self_check(name: str, environment: Environment | None = None) -> list[Check]
     except SandboxError as error:
         return [("sandbox", False, str(error))]
     try:
-        return [*_probe(sandbox), *_daemon(sandbox, environment or Environment())]
+        checks = list(_probe(sandbox))
+        if sandbox.name == "docker":
+            from evogit.sandbox.docker.daemon import describe
+
+            checks += describe(environment or Environment())
+        return checks
     except SandboxError as error:
         return [("sandbox", False, str(error))]
     finally:
@@ -116,7 +120,6 @@ def _docker(wanted: Environment, worked: bool = False) -> Sandbox:
 
 
 def _automatic(wanted: Environment, private: Sequence[Path] | None) -> Sandbox:
-    """Docker, else bubblewrap; each has to show that it works."""
     if wanted.links:
         return _shown(Bubblewrap(wanted, private=private))
     try:
@@ -165,7 +168,6 @@ def _only_docker(wanted: Environment) -> Iterator[str]:
 
 
 def _absent(packages: Sequence[str]) -> list[str]:
-    """Those Debian packages that this machine does not have, whose programs other providers lay into sandboxes."""
     if not packages:
         return []
     command = ["dpkg-query", "--show", "--showformat", "${binary:Package} ${db:Status-Status}\n", "--", *packages]
@@ -202,10 +204,3 @@ def _probe(sandbox: Sandbox) -> Iterator[Check]:
         counted = sandbox.timing == "counted"
         how = "counted by a cgroup of its own" if counted else "sampled every 10 ms (no cgroup of its own)"
         yield "limits", True, f"memory, CPU and processes are {how}"
-
-
-def _daemon(sandbox: Sandbox, wanted: Environment) -> Iterator[Check]:
-    if sandbox.name == "docker":
-        from evogit.sandbox.docker.daemon import describe
-
-        yield from describe(wanted)

@@ -33,9 +33,7 @@ GO_ON: Instruction = (LOAD, 0, 0, NUMBER)
 
 
 def compile_filter(profile: Path, machine: str | None = None, *, pinned: bool = False) -> bytes:
-    """The filter for this machine, or another one, as an array of `struct sock_filter`.
-
-    Where programs are `pinned` to a core they cannot go to another one.
+    """Return the filter as an array of `struct sock_filter`; `pinned` programs cannot change their core.
 
     Raises:
         SandboxError: on a machine for which the profile has no numbers.

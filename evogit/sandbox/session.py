@@ -57,19 +57,11 @@ class Jail(Protocol):
         ...
 
     def autopsy(self) -> tuple[str, str]:
-        """Why it is gone: the program's failure (`crashed`, `out-of-memory`) and a sentence.
-
-        Raises:
-            SandboxLostError: when the program had no part in it.
-        """
+        """Return how the program ended it: a failure, and a sentence. Raises SandboxLostError if it is not to blame."""
         ...
 
     def silence(self) -> str:
-        """Why it does not answer, as a sentence that blames the program.
-
-        Raises:
-            SandboxLostError: when the program had no part in it.
-        """
+        """Return a sentence that blames the program for no answer. Raises SandboxLostError if it is not to blame."""
         ...
 
 
@@ -84,13 +76,7 @@ class Session:
     def __init__(
         self, jail: Jail, limits: Limits, release: Callable[[bool], None], files: tuple[dict[str, Any], bytes]
     ) -> None:
-        """Open a session on a supervisor that has none.
-
-        Args:
-            jail: the supervisor.
-            limits: those that it was started with.
-            release: takes the jail back, and is told whether it still works.
-            files: the request `open` and its body.
+        """Open a session on a supervisor; `release` takes it back, and whether it works. `files` is `open`'s request.
 
         Raises:
             SandboxLostError: when the sandbox went away, and the program had no part in it.
@@ -146,7 +132,6 @@ class Session:
         return _called(answer, answer, value)
 
     def _hold(self, piece: Piece) -> CallReply | None:
-        """Send a value for this and later calls, unless it was sent; the failure, if there is one."""
         if id(piece) in self._held:
             return None
         number = len(self._held)
@@ -170,7 +155,7 @@ class Session:
                 return
 
     def _feed(self, target: str, items: Sequence[bytes], wall: float | None) -> Iterator[CallReply]:
-        """Batches that start small, so that the first replies come soon."""
+        """Yield replies by batches that start small, so that the first ones come soon."""
         first, most = 0, 8
         while first < len(items):
             batch: list[bytes] = []
@@ -233,11 +218,9 @@ class Session:
         return reply_of(self._ask({"do": "start", "argv": list(argv)}))
 
     def connect(self, port: int, *, patience: float) -> socket.socket | CallReply:
-        """A stream to a port of the loopback interface inside, which may take `patience` seconds to listen.
+        """Connect to a port of the loopback interface inside, within `patience` seconds; or return the failure.
 
-        Returns:
-            A connected socket of this process, whose bytes a thread carries to and fro, with the limit of a request
-            as its timeout; or the failure.
+        A thread carries the bytes of the socket, whose timeout is the limit of a request.
         """
         until, since = time.monotonic() + patience, self.usage
         while True:
@@ -256,7 +239,6 @@ class Session:
             time.sleep(POLL)
 
     def _carry(self, request: dict[str, Any], body: bytes) -> SupervisorAnswer:
-        """One step of a tunnel, in its thread; when it tells of a broken limit, that is the end of the session."""
         answer = self._ask(request, body)
         if answer.parts[0]:
             self._heard = self.usage
@@ -270,10 +252,10 @@ class Session:
         return reply_of(answer), archive_of(answer.entries, answer.parts[1]) if not answer.failure else b""
 
     def salvage(self, most: int, without: Sequence[str]) -> tuple[CallReply, Sequence[FolderEntry], bytes]:
-        """What can be had of the folder, also after a limit was broken, `most` bytes of it, but for folders `without`.
+        """End the session and return its folder, up to `most` bytes `without` some folders, also after a breach.
 
-        Entries, and their contents in a row. What is too large, cannot be read or is neither a file nor a link is of
-        the kind "other"; names that are not UTF-8 are left out. Ends what runs in the session.
+        Entries, and their contents in a row; what is too large, unreadable or no file or link is "other". Names that
+        are not UTF-8 are left out.
         """
         answer = self._folder(most, without=list(without), lenient=True)
         return reply_of(answer), answer.entries, b"" if answer.failure else answer.parts[1]
@@ -284,10 +266,7 @@ class Session:
         return self._ask(request, longest=STARTUP, most=most, fits=fits, after_end=lenient)
 
     def explain(self, patience: float) -> CallReply:
-        """Which limit a server broke that does not do its part; it has `patience` seconds to end after its stream.
-
-        With none it was silent for too long.
-        """
+        """Return the limit that a server broke; it has `patience` seconds to end (0: it was silent too long)."""
         if not patience:
             self._find_cause(self._heard, self.usage.wall - self._heard.wall)
         return reply_of(self._ask({"do": "explain", "wait": patience}))
@@ -297,11 +276,7 @@ class Session:
         return reply_of(self._ended) if self._ended else None
 
     def output(self) -> tuple[bytes, bytes]:
-        """Stdout and stderr of the session's call processes so far, capped, with the cut marked.
-
-        Raises:
-            SandboxLostError: when the sandbox was lost, even if whoever asked for something then hid it.
-        """
+        """Return the capped output of call processes. Raises SandboxLostError even if the evaluator hid a loss."""
         if self._loss:
             raise self._loss
         return bytes(self._stdout), bytes(self._stderr)
@@ -331,11 +306,10 @@ class Session:
         fits: Callable[[SupervisorAnswer], bool] = lambda answer: len(answer.parts) == 1,
         after_end: bool = False,
     ) -> SupervisorAnswer:
-        """Send a request and take its answer, waiting `longest` (default: `wall`) and a little more.
+        """Send a request and return its answer within `longest` seconds (default: `wall`) and a little more.
 
-        The answer must have the parts that the request asks for. `after_end` it is sent to a sandbox that is up even if
-        the session has ended. While a connection to a server is open, the time
-        between requests counts too: whoever waits for a server that is silent makes next to none.
+        The answer must have the parts of `fits`. `after_end` may follow the session's end. While a connection is
+        open, the time between requests counts.
 
         Raises:
             SandboxLostError: when the sandbox went away, and the program had no part in it.
@@ -366,7 +340,6 @@ class Session:
             return answer
 
     def _compare(self, answer: SupervisorAnswer, before: ResourceUsage, wall: float, cpu: float) -> None:
-        """Keep what came nearest to these limits, and find the cause of a broken limit on the wall clock."""
         for used in answer.usages:
             share = max(used.wall / wall, used.cpu / cpu)
             if share > self.largest.share:
@@ -377,7 +350,6 @@ class Session:
                 self._find_cause(NOTHING, self.usage.wall)
 
     def _find_cause(self, since: ResourceUsage, wall: float) -> None:
-        """Note that the machine is the cause that `wall` seconds ran out, where it gave too little of its cores."""
         waited, cpu = self.usage.waited - since.waited, self.usage.cpu - since.cpu
         if wall and waited >= STARVED * wall and wall - waited - cpu <= ASLEEP * wall:
             self.starved = f"{waited:.2g} of {wall:.2g} s of it waiting for a core that other programs had"
@@ -480,13 +452,9 @@ class Sandbox(Protocol):
         ...
 
     def open(self, files: bytes | Files, limits: Limits, preload: Sequence[str] = (), *, seed: int = 0) -> Session:
-        """Start a session on `files` (bytes: a whole tar archive).
+        """Start a session on `files` (bytes: a whole tar archive). Raises SandboxError when the provider cannot.
 
-        `preload` names modules imported beforehand. `seed` starts `random` anew in each process that answers calls,
-        and `numpy.random` where numpy was preloaded.
-
-        Raises:
-            SandboxError: when the provider itself cannot do it.
+        `preload` names modules imported beforehand. `seed` seeds `random`, and a preloaded `numpy.random`, per process.
         """
         ...
 

@@ -30,9 +30,8 @@ def parse(raw: bytes, *, depth: int = 64) -> Any:
     """Read a JSON text that may have been written to do harm.
 
     Raises:
-        ValueError: when it is no JSON, nested deeper than `depth`, has NaN, infinity, an overflowing number, an
-            integer of more than 4300 digits, thousands of integers with one hash, a lone surrogate or the same key
-            twice; the message is a sentence part.
+        ValueError: for no JSON, NaN, infinity, overflowing numbers, integers beyond 4300 digits, a lone surrogate,
+            thousands of integers with one hash, a repeated key, or nesting beyond `depth`; a sentence part.
     """
     containers = raw.count(b"[") + raw.count(b"{")
     if containers > CONTAINERS:
@@ -48,11 +47,7 @@ def parse(raw: bytes, *, depth: int = 64) -> Any:
 
 
 def check_hashes(values: Iterable[Hashable]) -> None:
-    """Refuse values of which so many have one hash that a set of them would take hours; takes as long as a list.
-
-    Raises:
-        MisfitError: there are such.
-    """
+    """Raise MisfitError for more than `ALIKE` values with one hash, of which a set would take hours."""
     found = list(values)
     if len(found) <= ALIKE:
         return
@@ -78,11 +73,7 @@ def _wide_integers(value: Any) -> Iterator[int]:
 
 
 def dump(value: Any) -> bytes:
-    """Write a value as JSON text.
-
-    Raises:
-        ValueError: when JSON cannot say it (NaN, infinity, a set, an object, a cycle).
-    """
+    """Write a value as JSON text. Raises ValueError when JSON cannot say it (NaN, a set, an object, a cycle)."""
     try:
         return json.dumps(value, allow_nan=False, ensure_ascii=True, separators=(",", ":")).encode()
     except (TypeError, ValueError, RecursionError) as error:
@@ -124,13 +115,9 @@ def _deeper(value: Any, depth: int) -> bool:
     """Whether containers are nested more than `depth` deep; iterative, so that the input cannot exhaust the stack."""
     level = [value] if isinstance(value, list | dict) else []
     for _ in range(depth):
-        level = [child for container in level for child in _children(container)]
+        children = (part.values() if isinstance(part, dict) else part for part in level)
+        level = [child for items in children for child in items if isinstance(child, list | dict)]
     return bool(level)
-
-
-def _children(container: list[Any] | dict[str, Any]) -> Iterator[Any]:
-    items = container.values() if isinstance(container, dict) else container
-    return (item for item in items if isinstance(item, list | dict))
 
 
 def _check_text(value: Any) -> None:

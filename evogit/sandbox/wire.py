@@ -34,12 +34,7 @@ class Wire:
             os.set_blocking(fd, False)
 
     def send(self, header: Mapping[str, Any], body: bytes, *, deadline: float) -> None:
-        """Send one frame; the deadline is in seconds of `time.monotonic`.
-
-        Raises:
-            TimeoutError: when the supervisor does not take it in time.
-            LostError: when the supervisor has ended.
-        """
+        """Send a frame until `deadline` (of `time.monotonic`). Raises TimeoutError, LostError once it has ended."""
         text = json.dumps(header).encode()
         self.send_bytes(FRAME.pack(len(text), len(body)) + text + body, deadline=deadline)
 
@@ -55,13 +50,7 @@ class Wire:
                 raise LostError("it does not take requests any more") from error
 
     def receive(self, most: int, *, deadline: float) -> tuple[dict[str, Any], bytes]:
-        """Take one frame with a body of at most `most` bytes.
-
-        Raises:
-            TimeoutError: when it has not come by the deadline.
-            LostError: when the supervisor has ended.
-            ValueError: when it is not a frame, too large or has no JSON object as its header.
-        """
+        """Take one frame with a body of at most `most` bytes. Raises as `send`, and ValueError for no frame."""
         header, body = FRAME.unpack(self._take(FRAME.size, deadline))
         if header > HEADER or body > most:
             raise ValueError(f"expected a frame of at most {HEADER} and {most} bytes, got {header} and {body}")
@@ -90,7 +79,6 @@ class Wire:
         return taken
 
     def _arrived(self, piece: bytes) -> None:
-        """Keep what was read."""
         self._come += piece
 
 

@@ -179,7 +179,7 @@ def test_leftovers_go_with_what_no_task_needs(cache: Path) -> None:
 
 
 def test_a_disk_is_not_filled(cache: Path) -> None:
-    with pytest.raises(SandboxError, match=r"no room to install tiny_wheel: .* free .*sandbox clean.*XDG_CACHE_HOME"):
+    with pytest.raises(SandboxError, match=r"no room to install tiny_wheel: .* free .*evogit clean.*XDG_CACHE_HOME"):
         packages_folder(TINY, HERE, free=1 << 60)
     assert [*(cache / "packages").glob(".new-*")] == []
 

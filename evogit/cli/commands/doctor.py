@@ -30,7 +30,7 @@ from evogit.sandbox import Environment
 
 if TYPE_CHECKING:
     from evogit.review import soundness
-    from evogit.sandbox.mechanisms import Check
+    from evogit.sandbox.providers import Check
 
 OLDEST_GIT = (2, 38)
 """The first Git with `merge-tree --write-tree`."""

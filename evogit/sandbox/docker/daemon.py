@@ -50,11 +50,7 @@ class AwayError(Exception):
 
 
 def connect(answer: float = ANSWER) -> docker.DockerClient:
-    """A client of the daemon, which has `answer` seconds to say something.
-
-    Raises:
-        SandboxError: when there is no daemon that we may use; the message says what to do.
-    """
+    """Connect; the daemon has `answer` seconds to reply. Raises SandboxError with what to do when it cannot be used."""
     path = address()
     knock(path, answer)
     try:
@@ -74,12 +70,7 @@ def connect(answer: float = ANSWER) -> docker.DockerClient:
 
 @contextlib.contextmanager
 def plainly(doing: str) -> Iterator[None]:
-    """Say in plain words why the daemon does not do something.
-
-    Raises:
-        SandboxError: when it refuses.
-        AwayError: when it does not answer.
-    """
+    """Turn the daemon's errors into a SandboxError with its meaning, or AwayError when it does not answer."""
     try:
         yield
     except ImageNotFound as error:
@@ -93,11 +84,7 @@ def plainly(doing: str) -> Iterator[None]:
 
 
 def patiently(act: Callable[[], T], patience: float) -> T:
-    """Do something with the daemon; when it is away, again, until it is there or `patience` seconds are over.
-
-    Raises:
-        SandboxError: when it refuses, or stays away.
-    """
+    """Repeat while the daemon is away, for `patience` seconds. Raises SandboxError when it refuses or stays away."""
     until, (pause, longest) = time.monotonic() + patience, PAUSES
     while True:
         try:
@@ -112,11 +99,7 @@ def patiently(act: Callable[[], T], patience: float) -> T:
 
 
 def connect_again(patience: float) -> docker.DockerClient:
-    """A client of a daemon that was there before and may be away for so many seconds, as when it is restarted.
-
-    Raises:
-        SandboxError: when it refuses, or stays away.
-    """
+    """Connect to a daemon that may be away, as when it restarts. Raises SandboxError when it refuses or stays away."""
 
     def attempt() -> docker.DockerClient:
         try:
@@ -128,12 +111,7 @@ def connect_again(patience: float) -> docker.DockerClient:
 
 
 def check_daemon(client: docker.DockerClient, environment: Environment) -> None:
-    """Look at what the daemon says of itself.
-
-    Raises:
-        SandboxError: when programs cannot be kept apart there, or not as the environment asks for.
-        AwayError: when it does not answer.
-    """
+    """Raise SandboxError if programs cannot be kept apart as the environment asks, AwayError without an answer."""
     with plainly("look at the Docker daemon"):
         about = client.api.info()
     if about["OSType"] != "linux":
@@ -152,11 +130,7 @@ def check_daemon(client: docker.DockerClient, environment: Environment) -> None:
 
 
 def describe(environment: Environment) -> Iterator[tuple[str, bool, str]]:
-    """What was checked of the daemon, whether it is well, and a sentence about it.
-
-    Raises:
-        SandboxError: when there is no daemon that we may use.
-    """
+    """Yield each check of the daemon: what, whether it is well, and a sentence. Raises SandboxError if unusable."""
     client = connect()
     about = client.api.info()
     yield "Docker", True, f"Engine {about['ServerVersion']}, API {client.api.api_version}"

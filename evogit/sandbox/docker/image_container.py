@@ -42,19 +42,14 @@ for command in commands:
     if code := subprocess.run(["/bin/sh", "-ec", command]).returncode:
         sys.exit("exit code %d" % code)
 """
-"""Run in the container that becomes the image: compiled files cannot be written there later.
+"""Run in the container that becomes the image, as its files are read-only later; prints errors with all else.
 
-It is told whether the library has been compiled, where packages are, and commands. Errors go where all else is
-printed: of two streams Docker does not tell what came first.
+Arguments: whether the library has been compiled, the packages' folder, commands.
 """
 
 
 def probe(client: docker.DockerClient, source: Any, name: str) -> tuple[Platform, str]:
-    """What wheels must fit the image's Python, and the folder that they belong into.
-
-    Raises:
-        SandboxError: when it has no Python, or too old a one.
-    """
+    """Return the Platform of the image's Python and its packages' folder. Raises SandboxError if it is too old."""
     expected = f"expected Python 3.11 or newer as python3 in the image {name}"
     try:
         with half_made(client, source, ["python3", "-I", "-c", PROBE]) as container:
@@ -70,10 +65,7 @@ def probe(client: docker.DockerClient, source: Any, name: str) -> tuple[Platform
 def half_made(
     client: docker.DockerClient, source: Any, command: Sequence[str], *, network: bool = False
 ) -> Iterator[Any]:
-    """A container of the image `source` that has not been started.
-
-    It is removed at the end; when we are killed, like workers by the next engine or `evogit clean`.
-    """
+    """Yield a container that is not started, and removed at the end (or by the next engine or `evogit clean`)."""
     container = client.containers.create(
         source.id,
         labels=labels(),
@@ -91,11 +83,7 @@ def half_made(
 
 
 def finish(container: Any, say: Say) -> None:
-    """Compile, and run the commands; their output is only told when one fails.
-
-    Raises:
-        SandboxError: with the last lines of the command that failed.
-    """
+    """Compile, and run the commands. Raises SandboxError with the last lines of the one that failed."""
     command, last = "compiling", deque[str](maxlen=SHOWN)
     for line in _output(container):
         last.append(line)
@@ -108,7 +96,7 @@ def finish(container: Any, say: Say) -> None:
 
 
 def _output(container: Any) -> Iterator[str]:
-    """Start it, and give what it prints line by line, until it ends."""
+    """Start the container, and yield the lines that it prints."""
     rest = b""
     container.start()
     for piece in container.logs(stream=True, follow=True):
@@ -142,17 +130,13 @@ def content_digest(container: Any) -> str:
     with tarfile.open(fileobj=cast(Any, _ByteReader(exported)), mode="r|") as tar:
         for member in tar:
             path = member.name.removeprefix("./")
-            if _stays(path):
+            compiled = path.endswith((".pyc", "/__pycache__"))
+            if not compiled and path not in MACHINE and not f"{path}/".startswith(PASSING):
                 about = (path, member.type.decode(), member.mode, member.uid, member.gid, member.linkname)
                 file = cast(Any, tar.extractfile(member) if member.isreg() else None)
                 entries.append(repr((about, hashlib.file_digest(file, "sha256").hexdigest() if file else "")))
     deque(exported, maxlen=0)  # the connection is free again once all is read
     return hashlib.sha256("\n".join(sorted(entries)).encode()).hexdigest()
-
-
-def _stays(path: str) -> bool:
-    compiled = path.endswith((".pyc", "/__pycache__"))
-    return not compiled and path not in MACHINE and not f"{path}/".startswith(PASSING)
 
 
 class _ByteReader:

@@ -45,10 +45,7 @@ SHOWN = 15
 
 
 class Image(Struct, frozen=True, kw_only=True):
-    """An image of this daemon.
-
-    `id` is Docker's and differs per build; `digest` (SHA-256) is the same for the same content, on any machine.
-    """
+    """An image of this daemon: `id` differs per build, `digest` (SHA-256) is the content's, equal on any machine."""
 
     id: str
     digest: str
@@ -56,11 +53,7 @@ class Image(Struct, frozen=True, kw_only=True):
 
 
 def find_image(client: docker.DockerClient, environment: Environment) -> Image | None:
-    """The image of an environment, None when it has to be built first.
-
-    Raises:
-        SandboxError: when the daemon does not answer.
-    """
+    """Return the image of an environment, None if it is not built. Raises SandboxError if the daemon is away."""
     with _plainly():
         source = _local(client, environment.image) if environment.image else None
         if environment.image and source is None:
@@ -71,9 +64,7 @@ def find_image(client: docker.DockerClient, environment: Environment) -> Image |
 
 
 def build_image(client: docker.DockerClient, environment: Environment, say: Say) -> Image:
-    """Make the image of an environment, or find it; `say` is told what takes time.
-
-    Another process that builds the same is waited for, unless it is here: with another daemon that takes long.
+    """Return the image of an environment, made under a lock if needed; `say` is sent what takes time.
 
     Raises:
         SandboxError: when the daemon does not answer, there is nothing to start from, it has no Python 3.11 or newer,
@@ -90,19 +81,15 @@ def build_image(client: docker.DockerClient, environment: Environment, say: Say)
 
 
 def remove_images(client: docker.DockerClient, keep: Iterable[Environment]) -> Iterator[str]:
-    """Remove the images made here that none of the environments needs; their names.
-
-    One that a container runs on stays.
-
-    Raises:
-        SandboxError: when the daemon does not answer.
-    """
+    """Remove our images that no environment needs, and no container uses; yield their names. Raises SandboxError."""
     with _plainly():
         needed = set()
         for environment in keep:
             source = _local(client, environment.image) if environment.image else None
             needed |= {f"{IMAGES}:{_key(environment, source)}", f"{BASES}:{_base_key()}"}
-        for name in sorted(set(_ours(client)) - needed):
+        listed = [(name, image) for name in (IMAGES, BASES) for image in client.images.list(name)]
+        ours = {tag for name, image in listed for tag in image.tags if tag.startswith(f"{name}:")}
+        for name in sorted(ours - needed):
             try:
                 client.images.remove(name)
             except APIError as error:
@@ -173,7 +160,7 @@ def _from_packages(client: docker.DockerClient, name: str, say: Say) -> Any:
 
 
 def _build(client: docker.DockerClient, environment: Environment, source: Any, name: str, say: Say) -> Image:
-    """With the lock held: add to the source, or to our own base, what the environment asks for."""
+    """Add to the source, or to our own base, what the environment asks for; the caller holds the lock."""
     source = source or _beginning(client, environment, say)
     platform, site = probe(client, source, environment.image or "that EvoGit made")
     repository, _, tag = name.partition(":")
@@ -215,12 +202,6 @@ def _described(image: Any, name: str, environment: Environment) -> Image:
     return Image(id=image.id, digest=digest, name=name)
 
 
-def _ours(client: docker.DockerClient) -> Iterator[str]:
-    for repository in (IMAGES, BASES):
-        for image in client.images.list(repository):
-            yield from (tag for tag in image.tags if tag.startswith(f"{repository}:"))
-
-
 def _local(client: docker.DockerClient, name: str) -> Any | None:
     try:
         return client.images.get(name)
@@ -233,7 +214,6 @@ def _local(client: docker.DockerClient, name: str) -> Any | None:
 
 
 def _as_it_is(environment: Environment) -> bool:
-    """Whether the task's own image is used without additions."""
     return bool(environment.image) and not environment.packages and not environment.setup
 
 
@@ -259,7 +239,6 @@ def _dockerfile() -> bytes:
 
 @contextmanager
 def _plainly() -> Iterator[None]:
-    """Tell what is wrong with the daemon, or with the folder for locks, as an error of the sandbox."""
     try:
         yield
     except (DockerException, OSError) as error:
@@ -267,11 +246,7 @@ def _plainly() -> Iterator[None]:
 
 
 def make_archive(archive: Path) -> None:
-    """Write a tar archive of a system with Python and its standard library.
-
-    Raises:
-        SandboxError: when mmdebstrap is missing or fails.
-    """
+    """Write a tar archive of a system with Python. Raises SandboxError when mmdebstrap is missing or fails."""
     if shutil.which("mmdebstrap") is None:
         raise SandboxError("mmdebstrap is not installed (Debian: apt-get install mmdebstrap debian-archive-keyring)")
     command = ["mmdebstrap", "--quiet", "--variant=minbase", "--dpkgopt=force-unsafe-io"]

@@ -7,8 +7,8 @@ import hashlib
 import json
 import logging
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -75,13 +75,9 @@ class Docker:
         *,
         worked: bool = False,
     ) -> None:
-        """Find the daemon and the image, which is built if it is not there, and remove what dead engines left.
+        """Find the daemon and the image, built if need be, and remove what dead engines left.
 
-        Args:
-            environment: what programs need.
-            say: is told what takes time.
-            patience: seconds that the daemon may be away between two sessions, as when it is restarted.
-            worked: whether it was there before, and may be away now.
+        A daemon that `worked` before may be away for `patience` seconds, also between sessions; `say` takes progress.
 
         Raises:
             SandboxError: when there is no daemon, or it cannot give what is asked for.
@@ -91,12 +87,14 @@ class Docker:
         self.timing: Literal["counted", "sampled"] = "sampled" if self._environment.runtime else "counted"
         self._client = connect_again(patience) if worked else connect()
         self._left_behind: list[str] = []
-        patiently(self._refuse_unfit, patience if worked else 0.0)
+        patiently(lambda: check_daemon(self._client, self._environment), patience if worked else 0.0)
+        patiently(lambda: clean(self._client), patience if worked else 0.0)
         self._image = build_image(self._client, self._environment, say)
         folder = content("sandbox")
         self._program = program(folder)
         self._filter = compile_filter(folder / "seccomp.json")
         self._core = exclusive_core() if self._environment.exclusive else None
+        number, exclusive = self._environment.gpus, self._environment.exclusive
         sessions = 1 if self._environment.isolation == "fresh" else MOST_SESSIONS
         self._pool = Pool(
             self._spawn,
@@ -104,13 +102,9 @@ class Docker:
             sessions,
             network=self._environment.network,
             cpus=self._environment.cpus,
-            gpus=self._gpus if self._environment.gpus else no_gpus,
+            gpus=partial(lender().lent, number, logger.warning, equal=exclusive) if number else no_gpus,
         )
         self.open = self._pool.open
-
-    def _gpus(self) -> AbstractContextManager[Sequence[str]]:
-        """Those of a session: what its evaluation has already, or others that are free."""
-        return lender().lent(self._environment.gpus, logger.warning, equal=self._environment.exclusive)
 
     def image(self) -> str:
         """A digest of what programs find inside: system, interpreter, libraries, supervisor."""
@@ -123,11 +117,6 @@ class Docker:
         for remove_some in (self._remove_left_behind, lambda: clean(self._client)):
             with contextlib.suppress(AwayError, SandboxError):  # the next engine tries again, and says what is wrong
                 remove_some()
-
-    def _refuse_unfit(self) -> None:
-        """Refuse a daemon that cannot do it, and remove what dead engines left there."""
-        check_daemon(self._client, self._environment)
-        clean(self._client)
 
     def _spawn(self, start: WorkerStart) -> DockerWorker:
         return patiently(lambda: self._start(start), self._patience)
@@ -168,16 +157,10 @@ def container_options(
     labels: Mapping[str, str],
     core: int | None,
 ) -> dict[str, Any]:
-    """The arguments of `create_container` for one worker.
+    """Return the arguments of `create_container` for one worker.
 
-    Args:
-        client: of the daemon.
-        start: what the worker is started with; the kernel's limits are wider than those in it, so that what goes
-            beyond them is seen, and told as what it is.
-        image: what it is made from; folders that it declares as volumes are empty and read-only.
-        wanted: the environment of the task.
-        labels: whose container it is.
-        core: the one core that it is pinned to.
+    The kernel's limits are wider than the task's, so that a breach is seen. Folders that the image declares as volumes
+    are empty and read-only.
     """
     volumes = sorted(client.api.inspect_image(image.id)["Config"].get("Volumes") or ())
     variables: dict[str, str | None] = {**environment(Path("python3"), BOX), "HOSTNAME": None}

@@ -18,11 +18,7 @@ class AbsentError(UnreachableError):
 
 
 def address() -> str:
-    """The path of the daemon's socket: from DOCKER_HOST, else the usual one that exists.
-
-    Raises:
-        SandboxError: when DOCKER_HOST names no socket of this machine.
-    """
+    """Return the socket from DOCKER_HOST, else the usual one. Raises SandboxError if it is not of this machine."""
     named = os.environ.get("DOCKER_HOST", "")
     if named and not named.startswith("unix://"):
         raise SandboxError(
@@ -41,12 +37,12 @@ def address() -> str:
 
 
 def knock(path: str, answer: float) -> None:
-    """Have a daemon say something, for which it has `answer` seconds.
+    """Wait `answer` seconds for a daemon's reply; the errors' messages say what to do.
 
     Raises:
         AbsentError: when none listens.
         UnreachableError: when it hangs.
-        SandboxError: when we may not use it. Each message says what to do.
+        SandboxError: when we may not use it.
     """
     with socket.socket(socket.AF_UNIX) as knocking:
         knocking.settimeout(answer)

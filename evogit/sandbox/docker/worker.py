@@ -76,10 +76,9 @@ class AttachedWire(Wire):
 
 
 class DockerWorker:
-    """Keeps the contract of `Jail`.
+    """Keeps the contract of `Jail`. Docker removes the container when its input ends, even if this process is killed.
 
-    The container ends when its input ends, even if this process is killed, and Docker removes it then. A request of
-    ours waits for that from before it is started, so that the daemon tells how it ended and cannot forget to.
+    A request that waits for that is sent before the start, so that the daemon reports how the container ended.
     """
 
     def __init__(
@@ -89,13 +88,9 @@ class DockerWorker:
         program: bytes,
         left_behind: Callable[[str], None],
     ) -> None:
-        """Create and start a container.
+        """Create and start a container that reads `program` first.
 
-        Args:
-            client: of the daemon.
-            options: all of the container's; by its name it is removed if the daemon goes away and tells no id of it.
-            program: what it reads first.
-            left_behind: is told the id of a container that could not be removed, as the daemon was away.
+        `left_behind` takes the name or id of a container that could not be removed, as the daemon was away.
 
         Raises:
             RequestException: when the daemon refuses, or does not answer.
@@ -111,7 +106,10 @@ class DockerWorker:
             self._id = client.api.create_container(**options)["Id"]
             removed = {"condition": "removed"}  # the answer begins at once, and ends when the container is removed
             self._ending = undo.enter_context(self._post("wait", removed))
-            self._stream = undo.enter_context(self._attach())
+            streams = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+            with self._post("attach", streams, {"Connection": "Upgrade", "Upgrade": "tcp"}) as response:
+                joined = socket.fromfd(response.raw.fileno(), socket.AF_UNIX, socket.SOCK_STREAM)
+            self._stream = undo.enter_context(joined)
             client.api.start(self._id)
             self._attached = AttachedWire(self._stream.fileno())
             self.wire: Wire = self._attached
@@ -180,7 +178,6 @@ class DockerWorker:
                 self._away = str(error)
 
     def _learn_killer(self) -> None:
-        """Take a container that the daemon killed for one that was stopped; learn whether it is another daemon."""
         try:
             with plainly("learn who killed a container"):
                 acts = self._acts()
@@ -193,7 +190,7 @@ class DockerWorker:
             self._away = "it does not know the container any more"
 
     def _acts(self) -> set[str]:
-        """What the daemon remembers of how the container ended: `kill`, where it did it itself, and `die`."""
+        """Return the daemon's events of the container's end: `kill` if it did that itself, and `die`."""
         api = self._client.api
         about = json.dumps({"container": [self._id], "event": ["kill", "die"]})
         period = {"since": "0", "until": f"{time.time():.9f}"}
@@ -202,12 +199,6 @@ class DockerWorker:
         )
         response.raise_for_status()
         return {json.loads(line)["Action"] for line in response.text.splitlines()}
-
-    def _attach(self) -> socket.socket:
-        """Our end of stdin, stdout and stderr: the connection becomes a stream of them."""
-        streams = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
-        with self._post("attach", streams, {"Connection": "Upgrade", "Upgrade": "tcp"}) as response:
-            return socket.fromfd(response.raw.fileno(), socket.AF_UNIX, socket.SOCK_STREAM)
 
     def _post(self, what: str, parameters: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
         api = self._client.api
@@ -243,12 +234,7 @@ def labels() -> dict[str, str]:
 
 
 def clean(client: docker.DockerClient) -> list[str]:
-    """Remove all containers of processes that are gone; the ids of those removed.
-
-    Raises:
-        SandboxError: when the daemon refuses to; the others are removed all the same.
-        AwayError: when it does not answer.
-    """
+    """Remove all containers of dead processes; return their ids. Raises SandboxError at the end, or AwayError."""
     with plainly("remove containers of dead engines"):
         found = client.api.containers(all=True, filters={"label": f"{MARK}=1"})
     machine = _machine()
@@ -274,7 +260,7 @@ def _is_orphan(labels: Mapping[str, str], machine: str) -> bool:
 
 
 def _machine() -> str:
-    """This boot, and the namespace in which process ids are meant."""
+    """Return this boot, and the namespace of its process ids."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
@@ -283,10 +269,7 @@ def _machine() -> str:
 
 
 def _born(pid: int) -> str:
-    """When a process was started, in whatever unit; empty when there is none, `unknown` when that is not told.
-
-    One that has ended is none, even where its parent never asks how: the first process of a container may be one.
-    """
+    """Return when a process was started: "" if there is none, or a zombie alone; `unknown` if that cannot be seen."""
     try:
         state, *about = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return "" if state in ENDED else about[18]
