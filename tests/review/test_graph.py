@@ -9,65 +9,26 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
-from evogit.core import (
-    Decision,
-    Entry,
-    Evaluated,
-    Evaluation,
-    NotFoundError,
-    Proposed,
-    RefusedError,
-    RunStarted,
-)
+from evogit.core import Decision, Entry, NotFoundError, RefusedError
 from evogit.history import History
-from evogit.history.context import StoredRun
 from evogit.history.state import standing
 from evogit.repository import Repository
 from evogit.review import agents, decide, effect, most_telling, open_run, resolve, rows
 from evogit.review.graph import Way, lanes, skeleton
-from evogit.testing import run_started
-
-
-def began(*names: str) -> RunStarted:
-    return run_started(agents=names, population="refs/heads/evogit/toy/")
-
-
-def born(number: int, parents: tuple[str, ...], inspirations: tuple[str, ...] = ()) -> Proposed:
-    commit = f"{number:040x}"
-    operator = ("seed", "mutation", "merge")[len(parents)]
-    return Proposed(
-        engine="e",
-        move=number,
-        candidate=commit,
-        tree=commit,
-        parents=parents,
-        agent="a1",
-        operator=operator,  # type: ignore[arg-type]
-        shown=inspirations,
-        inspirations=inspirations,
-    )
-
-
-def judged(commit: str, score: float) -> Evaluated:
-    return Evaluated(candidate=commit, evaluation=Evaluation(status="ok", metrics={"score": score}))
+from evogit.testing import RecordedHistory, RecordedRun, run_started
 
 
 def grown(seed: int, size: int) -> History:
     """A random phylogeny, every candidate evaluated."""
-    rng, history, known = random.Random(seed), History("toy"), list[str]()
-    events: list[object] = [began("a1")]
+    rng, run, known = random.Random(seed), RecordedHistory("toy", agents=("a1",)), list[str]()
     for number in range(size):
         parents = tuple(rng.sample(known, min(len(known), rng.choice([1, 1, 2]))))
         others = sorted(set(known) - set(parents))
-        inspirations = rng.sample(others, min(len(others), rng.choice([0, 0, 1, 2])))
-        event = born(number, parents, tuple(inspirations))
-        known.append(event.candidate)
-        events += [event, judged(event.candidate, rng.random())]
-    for seq, event in enumerate(events):
-        history.apply(Entry(id=f"{seq:040x}", host="h", seq=seq, time=seq, event=event))  # type: ignore[arg-type]
-    return history
+        shown = tuple(rng.sample(others, min(len(others), rng.choice([0, 0, 1, 2]))))
+        named = {"candidate": f"{number:040x}", "agent": "a1", "shown": shown, "inspirations": shown}
+        known.append(run.add(rng.random(), *parents, **named))
+    return run.history
 
 
 histories = st.builds(grown, st.integers(0, 10**6), st.integers(1, 40))
@@ -119,7 +80,8 @@ def test_looking_at_an_effect_changes_nothing() -> None:
 
 def test_revisions_are_names_agents_and_ids() -> None:
     history = grown(1, 12)
-    history.apply(Entry(id="x", host="h", seq=99, time=0, event=replace(began("a10", "a2", "b"), engine="f")))
+    later = run_started(engine="f", agents=("a10", "a2", "b"))
+    history.apply(Entry(id="x", host="h", seq=99, time=0, event=later))
     assert agents(history) == ["a1", "a2", "a10", "b"]
     assert resolve(history, "best").commit == history.best
     assert resolve(history, "a10").commit == resolve(history, "seed").commit == history.seed
@@ -128,12 +90,10 @@ def test_revisions_are_names_agents_and_ids() -> None:
 
 
 def test_a_decision_that_somebody_made_meanwhile_is_refused(tmp_path: Path) -> None:
-    repository = Repository.create(tmp_path / "repo")
-    run = StoredRun.open(repository, "toy")
-    seed, child = born(0, ()), born(1, (f"{0:040x}",))
-    for event in (began("a1"), seed, judged(seed.candidate, 1), child, judged(child.candidate, 2)):
-        run.journal.append(event)  # type: ignore[arg-type]
-    prune = Decision(kind="prune", by="me", candidates=(child.candidate,))
+    recorded = RecordedRun(tmp_path / "repo", "toy")
+    child = recorded.add(2.0, recorded.add(1.0))
+    run = open_run(recorded.repository)
+    prune = Decision(kind="prune", by="me", candidates=(child,))
     mine = open_run(Repository.open(tmp_path / "repo"))
     effect(mine.history, prune)
     entry = decide(run, prune)

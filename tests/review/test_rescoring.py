@@ -11,22 +11,14 @@ import pytest
 
 from evogit.config import load_task
 from evogit.config.run_settings import AgentSpec
-from evogit.core import (
-    Evaluated,
-    Evaluation,
-    Metric,
-    Operator,
-    Proposed,
-    RefusedError,
-    TaskChanged,
-)
+from evogit.core import Metric, RefusedError, TaskChanged
 from evogit.engine.comparability import changes
 from evogit.history import History
 from evogit.history.context import RunContext, StoredRun
 from evogit.repository import Repository
 from evogit.review.rescoring import plan, rescore
 from evogit.run import Run, Settings
-from evogit.testing import RecordedHistory
+from evogit.testing import RecordedHistory, RecordedRun
 from tests.conftest import write_task
 
 OLD = Metric(name="score", direction="maximize", primary=True)
@@ -261,41 +253,21 @@ def test_a_rescoring_that_was_cut_off_is_finished_by_the_next_run(world: World) 
 
 @pytest.mark.slow
 def test_candidates_that_changed_what_is_protected_now_are_invalid(world: World) -> None:
-    world.change("seed/program.py", "", "")
     world.change("task.toml", '["program.py", "extra/**"]', '["program.py"]')
-    known = world.open()
-    repository, journal, history = known.repository, known.journal, known.history
-    tree = repository.trees.write(repository.tree_of(history.seed or ""), {"extra/new.py": b"x = 1\n"})
-    commit = repository.commit(tree, (history.seed or "",), author="a1", time=0, title="more", trailers={})
-    known: dict[str, Any] = {"parents": (history.seed,), "agent": "a1", "operator": "mutation"}
-    journal.append(Proposed(engine="e", move=9, candidate=commit, tree=tree, **known))
-    journal.append(Evaluated(candidate=commit, evaluation=Evaluation(status="ok", metrics={"score": 0.0})))
-    after = world.rescore()
-    evaluation = after.evaluation(commit)
+    run = RecordedRun(world.path, "r")
+    commit = run.add_files({"extra/new.py": b"x = 1\n"}, run.history.seed or "", value=0.0)
+    evaluation = world.rescore().evaluation(commit)
     assert evaluation is not None
-    assert (evaluation.status, evaluation.reason) == (
-        "invalid",
-        "it changed extra/new.py, which is no longer editable",
-    )
+    assert evaluation.status == "invalid"
 
 
 @pytest.mark.slow
 def test_only_those_who_matter_are_judged_again_and_nobody_with_what_is_protected_now(world: World) -> None:
     world.change("task.toml", '["program.py", "extra/**"]', '["program.py"]')
-    known = world.open()
-    repository, journal, history = known.repository, known.journal, known.history
-    seed = history.seed or ""
-
-    def propose(files: dict[str, bytes], operator: Operator) -> str:
-        tree = repository.trees.write(repository.tree_of(seed), files)
-        commit = repository.commit(tree, (seed,), author="x", time=0, title="more", trailers={})
-        engine, agent = ("", "human") if operator == "human" else ("dead", "a1")
-        known: dict[str, Any] = {"parents": (seed,), "agent": agent, "operator": operator}
-        journal.append(Proposed(engine=engine, move=9, candidate=commit, tree=tree, **known))
-        return commit
-
-    left = propose({"extra/new.py": b"x = 1\n"}, "mutation")
-    added = propose({"program.py": b"x = 77\n"}, "human")
+    run = RecordedRun(world.path, "r")
+    seed = run.history.seed or ""
+    left = run.add_files({"extra/new.py": b"x = 1\n"}, seed, engine="dead")
+    added = run.add_files({"program.py": b"x = 77\n"}, seed, engine="", agent="human", operator="human")
     after = world.rescore()
     evaluation = after.evaluation(left)
     assert evaluation is not None
