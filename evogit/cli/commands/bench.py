@@ -232,6 +232,8 @@ def _draw(terminal: Terminal, by_task: Sequence[Findings], out: Path) -> bool:
     return True
 
 
+# --- progress ------------------------------------------------------------------------------------------------------
+
 SPEED_WINDOW_S = 3600.0
 """The past from which the remaining time is estimated: runs end seldom."""
 

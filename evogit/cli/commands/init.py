@@ -234,6 +234,8 @@ def _tell(
         sys.exit(1)
 
 
+# --- the first evaluation ------------------------------------------------------------------------------------------
+
 NEXT = {
     "run --agent editor@MODEL --evaluations 50": "let a model improve it",
     "show --brief": "what it will be told",

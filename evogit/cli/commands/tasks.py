@@ -1,4 +1,4 @@
-"""`evogit tasks`, `new`: the tasks that can be evolved."""
+"""`evogit tasks`, `new` and its old name `adopt`: the tasks that can be evolved."""
 
 from __future__ import annotations
 
