@@ -13,11 +13,6 @@ from tests.adopt.evaluating import evaluated, metrics, write
 
 from .conftest import Cli, Done
 
-REPORT = """\
-mean, spread = 5.25, 0.125
-print(f"  Time (mean ± σ):     {mean:6.3f} ms ±  {spread:6.3f} ms    [User: {mean / 2:.3f} ms, System: {1:.3f} ms]")
-print(f"  Range (min … max):   {4.5:6.3f} ms … {9:6.3f} ms    12 runs")
-"""
 TOML = """\
 name = "fit"
 goal = "Fit."
@@ -49,16 +44,6 @@ def checked(
     toml = TOML.format(read=read, direction=direction)
     write(folder, {"task.toml": toml, "seed/fit.py": FIT, ".evogit/bench.py": bench})
     return cli("check", "--json", folder)
-
-
-def test_a_report_of_several_times_is_read_by_its_mean_and_the_others_are_told(cli: Cli, tmp_path: Path) -> None:
-    write(tmp_path, {"report.py": REPORT})
-    done = cli("check", "--json", "report.py")
-    [source] = done.json["sources"]
-    assert (source["metric"], source["value"]) == ("milliseconds", 5.25)
-    assert source["text"].startswith("Time (mean")
-    assert [other for other in source["others"] if "Range (min" in other]
-    assert "Range (min" in cli("check", "report.py").out
 
 
 def test_all_matches_of_a_pattern_are_told_and_the_one_that_is_taken(cli: Cli, tmp_path: Path) -> None:

@@ -35,11 +35,11 @@ FILES = {
     "setup.cfg": "[install]\nprefix = /nowhere\n",
     "pyvenv.cfg": "home = /nowhere\n",
     "matplotlibrc": "text.usetex: True\n",
-    "value.txt": "1\n",
+    "value.py": "VALUE = 1\n",
 }
 
 INIT = (
-    *("init", "--yes", "--name", "mine", "--goal", "More", "--editable", "value.txt", "--command", "cat value.txt"),
+    *("init", "--yes", "--name", "mine", "--goal", "More", "--editable", "value.py", "--command", "cat value.py"),
     *("--read", "score=regex:([0-9.]+)", "--maximize", "score", "--packages", "tiny_wheel"),
 )
 
@@ -134,7 +134,8 @@ def test_looking_at_the_machine_runs_nothing_of_the_clone(clone: HostileClone) -
 @pytest.mark.slow
 def test_evaluating_runs_nothing_of_the_clone(clone: HostileClone) -> None:
     begin(clone)
-    for line in ("check", "audit", "verify best", "check --uncommitted", "rescore --dry-run", "minimize best"):
+    assert clone.evogit("audit", "--json", *BUBBLEWRAP).json["findings"], "each line that is printed counts"
+    for line in ("check", "verify best", "check --uncommitted", "rescore --dry-run", "minimize best"):
         clone.does(*line.split(), *BUBBLEWRAP)
     clone.does("shell", "best", *BUBBLEWRAP, "--", "true")
 
@@ -142,7 +143,7 @@ def test_evaluating_runs_nothing_of_the_clone(clone: HostileClone) -> None:
 @pytest.mark.slow
 def test_looking_at_a_run_and_deciding_run_nothing_of_the_clone(clone: HostileClone) -> None:
     begin(clone)
-    looking = """status;log;graph;show best;brief best;diff seed best;blame best value.txt;best;report;decisions;runs
+    looking = """status;log;graph;show best;brief best;diff seed best;blame best value.py;best;report;decisions;runs
         report --format markdown;export ../best.svg;export best ../out;land best --dry-run;fsck;gc"""
     deciding = """promote best -m good --yes;note best -m so --yes;guide more --yes;undo --yes;merge best seed --dry-run
         graft best seed --dry-run"""

@@ -17,8 +17,11 @@ from pathlib import Path
 import pytest
 
 from evogit.cli.watch import STOPPING
+from evogit.repository import Repository
+from evogit.review import open_run
 from tests.clock import PATIENCE
 from tests.conftest import TOML, write_task
+from tests.plain_git import git
 
 from .conftest import EVOGIT, Cli, Forked, Small, Story, environment
 
@@ -323,3 +326,94 @@ def test_the_demo_works_twice_and_ends_with_everything_promised(cli: Cli, tmp_pa
     assert cli("-C", "evogit-demo", "graph", "--name", "demo-2").code == 0
     found = cli("-C", "evogit-demo", "status", "--name", "demo", "--json").json
     assert found["gap_closed"] > 0
+
+
+# --- selectors ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("selector", "said"),
+    [
+        ("", "no selector ''; available:\n  elitist"),
+        ("weighted:\x1b[31m=3", "no option '\\x1b[31m'"),
+        ("map-elites:worst=0..1/5", 'did you mean "worst_error"?'),
+    ],
+)
+def test_a_wrong_selector_is_refused_before_anything_is_made(
+    cli: Cli, task: Path, tmp_path: Path, selector: str, said: str
+) -> None:
+    refused = cli("run", "sine", "--evaluations", "3", "--selector", selector)
+    assert refused.code == 2
+    assert said in refused.err
+    assert "\x1b" not in refused.err
+    assert not (tmp_path / "evogit-sine").exists()
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_with_the_selector_of_its_last_start(cli: Cli, task: Path, tmp_path: Path) -> None:
+    mine = "from evogit.selection.weighted import Weighted\nclass Mine(Weighted): pass\n"
+    (tmp_path / "mine.py").write_text(mine)
+    assert cli("run", "sine", "--evaluations", "1", "--selector", "mine.py:Mine").code == 0
+    assert cli("run", "sine", "--evaluations", "2", "--json").json["settings"]["selector"] == f"{tmp_path}/mine.py:Mine"
+    folder = ("-C", "evogit-sine")
+    assert "mine.py:Mine" in cli(*folder, "status").out
+    assert "mine.py:Mine" in cli(*folder, "report").out
+    (tmp_path / "mine.py").unlink()
+    gone = cli("run", "sine", "--evaluations", "3")
+    assert "the run's last start had this selector; name another with --selector" in gone.err
+    back = cli("run", "sine", "--evaluations", "3", "--selector", "elitist", "--json")
+    assert back.json["settings"]["selector"] == "elitist"
+    assert "selector" not in cli(*folder, "status").out
+
+
+# --- recordings of models ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_replay_makes_the_same_candidates_without_the_model(cli: Cli, tmp_path: Path) -> None:
+    cli("new", "sine")
+    replies = tmp_path / "replies.txt"
+    replies.write_text("".join(f"%%\nTITLE: t\n<<<<<<< WRITE program.py\nN = {n}\n>>>>>>> END\n" for n in range(4)))
+    command = ["run", "sine", "--model", f"script:{replies}", "--agents", "2", "--deterministic", "--proposals", "5"]
+    assert cli(*command, "-C", "recorded", "--record", "recording").code == 0
+    replies.unlink()
+    replayed = cli(*command, "-C", "replayed", "--replay", "recording")
+    assert replayed.code == 0, replayed.err
+    assert heads(tmp_path / "recorded") == heads(tmp_path / "replayed") != ""
+
+
+def heads(place: Path) -> str:
+    command = ["git", "-C", str(place), "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+# --- forks -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_fork_goes_on_in_its_own_way_and_repeats(cli: Cli, tmp_path: Path) -> None:
+    task, path = write_task(tmp_path / "tiny"), tmp_path / "r"
+    run = ("-C", path, "run", task, "--deterministic", "--sandbox", "none", "--agents", "2", "-j", "1")
+    assert cli(*run, "--name", "old", "--evaluations", "10").code == 0
+    before = git(path, "for-each-ref", "refs/evogit/old", "refs/heads/evogit/old")
+    fork = (*run, "--at", "old:@6", "--seed", "6", "--evaluations", "9", "--selector", "weighted")
+    refused = cli(*fork, "--name", "one", "--split", "smoke")
+    assert (refused.code, "evaluates on the split 'train'" in refused.err) == (4, True), refused.err
+    for name in ("one", "two"):
+        done = cli(*fork, "--name", name)
+        assert done.code == 0, done.err
+    histories = {name: open_run(Repository.open(path), name).history for name in ("old", "one", "two")}
+    ids = {name: [each.commit for each in history.phylogeny] for name, history in histories.items()}
+    assert ids["one"] == ids["two"] != ids["old"][:9]
+    assert ids["one"][:6] == ids["old"][:6]
+    assert histories["one"].counts.evaluated == 9
+    assert git(path, "for-each-ref", "refs/evogit/old", "refs/heads/evogit/old") == before
+    assert cli("-C", path, "status", "--name", "one", "--json").json["forked"]["run"] == "old"
+    assert "forked from old at" in cli("-C", path, "status", "--name", "one").out
+    for gone in ("old", "two"):
+        assert cli("-C", path, "clean", gone, "--all", "--yes").code == 0
+    git(path, "-c", "gc.reflogExpire=now", "gc", "-q", "--prune=now")
+    git(path, "fsck", "--strict")
+    more = cli(*run, "--name", "one", "--evaluations", "10")
+    assert more.code == 0, more.err
+    assert "10 evaluated" in cli("-C", path, "status").out

@@ -58,7 +58,14 @@ FOLDER = OutputPath(file_okay=False)
     metavar="NAME,...|NAME=SPEC",
     help=f"Methods to compare (default: {ALL}); or one of your own: a selector, --agent ..., or both.",
 )
-@click.option("--evaluations", type=click.IntRange(2), default=200, show_default=True, metavar="N", help="Of each run.")
+@click.option(
+    "--evaluations",
+    type=click.IntRange(2),
+    default=200,
+    show_default=True,
+    metavar="N",
+    help="Evaluations of each run.",
+)
 @click.option(
     "-n", "seeds", type=click.IntRange(1), default=10, show_default=True, metavar="K", help="Runs per method."
 )
@@ -72,7 +79,7 @@ FOLDER = OutputPath(file_okay=False)
     default=Path("evogit-bench"),
     show_default=True,
     metavar="DIR",
-    help="For the results.",
+    help="Folder for the results.",
 )
 @click.option("--proposals", type=int, metavar="N", help="Stop when agents that ask models made this many, in all.")
 @with_agents
@@ -224,6 +231,8 @@ def _draw(terminal: Terminal, by_task: Sequence[Findings], out: Path) -> bool:
         return False
     return True
 
+
+# --- progress ------------------------------------------------------------------------------------------------------
 
 SPEED_WINDOW_S = 3600.0
 """The past from which the remaining time is estimated: runs end seldom."""

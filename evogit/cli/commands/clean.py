@@ -43,7 +43,9 @@ Removed = tuple[str, str, int]
 
 @click.command()
 @click.argument("run", required=False)
-@click.option("--evidence", type=click.Choice(list(WISHES)), help="With RUN: whose evidence goes; default: failed.")
+@click.option(
+    "--evidence", type=click.Choice(list(WISHES)), help="Candidates of RUN whose evidence goes; default: failed."
+)
 @click.option("--all", "everything", is_flag=True, help="Remove RUN whole; without RUN also what the tasks here use.")
 @asks
 @name_option

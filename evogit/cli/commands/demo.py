@@ -32,7 +32,7 @@ GRACE = 1.5
 
 @click.command()
 @click.option("--seed", type=int, metavar="N", help="Random seed; default: the number of the demo.")
-@click.option("--minutes", type=float, default=1.0, show_default=True, metavar="M", help="How long.")
+@click.option("--minutes", type=float, default=1.0, show_default=True, metavar="M", help="Minutes that it evolves.")
 @sandbox_option
 @with_repo
 @with_terminal

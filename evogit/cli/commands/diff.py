@@ -1,4 +1,4 @@
-"""`evogit diff`: what changed between two candidates."""
+"""`evogit diff` and `blame`: what changed between two candidates, and which candidate brought each line."""
 
 from __future__ import annotations
 

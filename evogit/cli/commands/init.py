@@ -60,7 +60,7 @@ Agents   globs of paths, such as src/** lib/*.c
 @click.option("--editable", multiple=True, metavar="GLOB", help="Files that agents may edit, below DIR. Repeatable.")
 @click.option("--withheld", multiple=True, metavar="GLOB", help="Files that agents are not shown. Repeatable.")
 @click.option("--command", metavar="CMD", help="The shell command that is measured: in the sandbox, in DIR.")
-@click.option("--tests", metavar="CMD", help="What must exit with 0 before, and is not measured.")
+@click.option("--tests", metavar="CMD", help="Command that must exit with 0 before, and is not measured.")
 @click.option(
     "--read",
     "reads",
@@ -68,21 +68,21 @@ Agents   globs of paths, such as src/** lib/*.c
     metavar="METRIC=HOW",
     help="HOW a number is read: exit, junit:FILE, regex:PATTERN, json[:KEY], cpu, wall; repeatable.",
 )
-@click.option("--maximize", multiple=True, metavar="METRIC", help="Higher is better.")
-@click.option("--minimize", multiple=True, metavar="METRIC", help="Lower is better.")
+@click.option("--maximize", multiple=True, metavar="METRIC", help="Metric of which higher values are better.")
+@click.option("--minimize", multiple=True, metavar="METRIC", help="Metric of which lower values are better.")
 @click.option(
     "--repeats",
     type=click.IntRange(0, 1000),
     metavar="N",
-    help="Noise: how often a would-be best is evaluated again; default: 3 where HEAD's score does not repeat, else 0.",
+    help="How often a would-be best is evaluated again; default: 3 if HEAD's score does not repeat, else 0.",
 )
 @click.option(
     "--packages",
     multiple=True,
     metavar="REQUIREMENT",
-    help="What candidates can import beside what was found; repeatable.",
+    help="Package that candidates can import, too. Repeatable.",
 )
-@click.option("--prepare", metavar="CMD", help="Installs or builds, once, before candidates are evaluated.")
+@click.option("--prepare", metavar="CMD", help="Command that installs or builds once, before candidates are evaluated.")
 @click.option(
     "--timeout",
     default="5m",
@@ -233,6 +233,8 @@ def _tell(
     if judged.failed:
         sys.exit(1)
 
+
+# --- the first evaluation ------------------------------------------------------------------------------------------
 
 NEXT = {
     "run --agent editor@MODEL --evaluations 50": "let a model improve it",

@@ -36,7 +36,7 @@ MOST = 20
 @click.option("--winner", type=click.Choice(["a", "b", "tie"]), help="The better one of A and B.")
 @click.option("-m", "--reason", default="", metavar="WHY", help="Why it won.")
 @click.option("--list", "status", is_flag=True, help="List the ranking of candidates and judges; ask nothing.")
-@click.option("--task", type=TASK, help="The task's folder, where it is not found by itself.")
+@click.option("--task", type=TASK, help="The task's folder, if it cannot be found here.")
 @name_option
 @with_repo
 @with_terminal

@@ -45,7 +45,7 @@ KINDS = {
     show_default=True,
     help="Whose side wins a conflict: the better parent's, a random one, or by definitions of Python.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="For --strategy random.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed of --strategy random.")
 @reason_option
 @click.option("--dry-run", is_flag=True, help="Show the outcome, and make no candidate.")
 @with_run

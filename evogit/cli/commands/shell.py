@@ -110,6 +110,8 @@ def _talk(terminal: Terminal, session: Session) -> int:
     return code
 
 
+# --- the person's terminal and the shell inside --------------------------------------------------------------------
+
 HEAD = struct.Struct(">cH")
 """Of a frame, see sandbox/shell_server.py."""
 

@@ -34,7 +34,7 @@ MAX_BRIEF_TOKENS = 100_000
 @click.option("--file", "file", metavar="NAME", help="Print one piece of evidence, such as transcript.txt, whole.")
 @click.option("--brief", is_flag=True, help="Show what an agent would be sent to improve REV; no model is asked.")
 @click.option("--agent", type=click.Choice(["editor", "coder", "program"]), help="With --brief: the kind of agent.")
-@click.option("--task", type=TASK, help="With --brief: the task's folder, if it is not found by itself.")
+@click.option("--task", type=TASK, help="With --brief: the task's folder, if it cannot be found here.")
 @name_option
 @with_repo
 @with_terminal

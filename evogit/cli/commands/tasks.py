@@ -1,4 +1,4 @@
-"""`evogit tasks`, `new`: the tasks that can be evolved."""
+"""`evogit tasks`, `new` and its old name `adopt`: the tasks that can be evolved."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def tasks(terminal: Terminal) -> None:
 
 @click.command()
 @click.argument("name")
-@click.option("--at", metavar="DIR", type=click.Path(path_type=Path), help="Where; default: ./NAME.")
+@click.option("--at", metavar="DIR", type=click.Path(path_type=Path), help="Folder of the task; default: ./NAME.")
 @click.option(
     "--from", "source", metavar="PATH", type=click.Path(path_type=Path), help="Make it from a task of another system."
 )

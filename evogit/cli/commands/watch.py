@@ -221,6 +221,8 @@ def _read_keys(keyboard: int, seconds: float) -> list[str]:
     return [KEY_NAMES.get(key, key) for key in keys]
 
 
+# --- the screen ----------------------------------------------------------------------------------------------------
+
 MAX_LINE_CHARS = 4_000
 FAR = 1_000_000_000
 MARK_COLUMNS = 2

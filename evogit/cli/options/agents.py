@@ -55,7 +55,7 @@ def with_agents(command: Command) -> Command:
     @click.option(
         "--agents", type=int, metavar="N", help=f"How many mutators ({MUTATORS}), or editors with --model ({EDITORS})."
     )
-    @click.option("--model", metavar="NAME", help="What editors ask; alone, all agents are editors.")
+    @click.option("--model", metavar="NAME", help="Model that editors ask; without --agent, all agents are editors.")
     @click.option("--dollars", type=float, metavar="D", help="Stop when models have cost this much, in all.")
     @click.option("--tokens", type=int, metavar="N", help="Stop when models have read and written this many, in all.")
     @click.option("--yes", is_flag=True, help="Agree to what models cost and are sent, without being asked.")
