@@ -30,14 +30,6 @@ class ElitistOptions(Struct, frozen=True, kw_only=True):
     """Judged candidates after which that is 0."""
     p_explore: float = 0.02
     """Probability of a parent other than the best while the search goes well."""
-    p_explore_per_wait: float = 0.20
-    """What each wait beyond the first adds to it."""
-    p_explore_max: float = 0.6
-    """The most that it becomes."""
-    explore_records: int = 64
-    """Latest record holders among which such a parent is drawn, beside the living."""
-    wait_min: int = 20
-    """Evaluations without a better candidate that are never more than one wait."""
     p_donor: float = 0.25
     """Probability that an agent is shown a second candidate, where one has something that the best lacks."""
     boldness_max: float = 3.0
@@ -45,6 +37,17 @@ class ElitistOptions(Struct, frozen=True, kw_only=True):
 
 
 DEFAULT = ElitistOptions()
+
+P_EXPLORE_PER_WAIT = 0.20
+"""The addition to `p_explore` for each wait beyond the first."""
+
+P_EXPLORE_MAX = 0.6
+
+EXPLORED_RECORDS = 64
+"""The latest record holders among which such a parent is drawn, in addition to the living."""
+
+MIN_WAIT_EVALUATIONS = 20
+"""Evaluations without a better candidate that are never more than one wait."""
 
 
 class Elitist:
@@ -78,7 +81,7 @@ class Elitist:
         if self._options.merge and (planned := self._planner.move(history, best, agent, rng)):
             return planned
         options = self._options
-        waits = waited(history, options.wait_min)
+        waits = waited(history)
         parent = favoured(history, rng) or self._parent(history, best, waits, rng)
         boldness = rng.uniform(1.0, min(options.boldness_max, 1.0 + waits))
         donor = self._donor(history, best, rng) if self._options.merge and rng.random() < options.p_donor else None
@@ -99,15 +102,15 @@ class Elitist:
         if rng.random() < p_restart and (seed := _untouched(history, best)):
             tuned = self._numbers.tuned(history, seed) if self._numbers else seed
             return seed if tuned == best else tuned
-        if rng.random() > min(options.p_explore_max, options.p_explore + options.p_explore_per_wait * waits):
+        if rng.random() > min(P_EXPLORE_MAX, options.p_explore + P_EXPLORE_PER_WAIT * waits):
             return _latest(history, best)
         children = self._offspring.of(history)
-        known = dict.fromkeys([*history.records[-options.explore_records :], *history.living()])
+        known = dict.fromkeys([*history.records[-EXPLORED_RECORDS:], *history.living()])
         pool = [each for each in known if each not in history.pruned and history.fitness(each) is not None]
         return rng.choices(pool, [1 / (1 + children[each]) for each in pool])[0] if pool else best
 
 
-def waited(history: History, least: int = DEFAULT.wait_min) -> float:
+def waited(history: History, least: int = MIN_WAIT_EVALUATIONS) -> float:
     """How long there was no better candidate, in waits of usual length, of `least` evaluations, beyond the first."""
     usual = (len(history.judgements) - history.stagnant) / max(1, len(history.records))
     return max(0.0, history.stagnant / max(float(least), usual) - 1.0)

@@ -27,23 +27,25 @@ class FrugalOptions(Struct, frozen=True, kw_only=True):
     """After a plateau a model is asked what to try instead."""
     p_tactic: float = 0.5
     """Probability that a call carries a tactic while one is in force."""
-    p_begin: float = 0.2
-    """Probability that such a call begins at the best, and not at the best of what the tactic made."""
-    p_explore: float = 0.0
-    """Probability of a parent other than the best while the search goes well."""
-    p_explore_per_wait: float = 0.05
-    """What each wait adds to it."""
-    p_explore_max: float = 0.5
-    """The most that it becomes."""
     wait: int = 6
     """Evaluations without a better candidate that are a wait."""
-    others: int = 4
-    """Candidates of other lines among which such a parent is drawn."""
-    p_near: float = 0.5
-    """Share of all that was gained which such a parent has at least."""
 
 
 DEFAULT = FrugalOptions()
+
+P_BEGIN = 0.2
+"""Probability that a call with a tactic begins at the best, and not at the best candidate of the tactic."""
+
+P_EXPLORE_PER_WAIT = 0.05
+"""The addition to the probability of a parent other than the best, for each wait beyond the first."""
+
+P_EXPLORE_MAX = 0.5
+
+MAX_OTHERS = 4
+"""Candidates of other lines among which such a parent is drawn."""
+
+MIN_GAIN_SHARE = 0.5
+"""The least share of the best's gain over the seed that such a parent has."""
 
 SPARES = 12
 """Candidates, the fittest ones, on which a change is tried that was there already; each try is a merge."""
@@ -102,11 +104,11 @@ class Frugal:
     def _advised_parent(self, tactics: Tactics, best: str, rng: random.Random) -> str:
         """The best of what the tactic made, or, to begin once more, the best of all."""
         made = tactics.best_of(tactics.in_force)
-        return best if made is None or rng.random() < self._options.p_begin else made
+        return best if made is None or rng.random() < P_BEGIN else made
 
     def _parent(self, history: History, best: str, rng: random.Random) -> str:
-        options, waits = self._options, max(0.0, history.stagnant / self._options.wait - 1.0)
-        if rng.random() >= min(options.p_explore_max, options.p_explore + options.p_explore_per_wait * waits):
+        waits = max(0.0, history.stagnant / self._options.wait - 1.0)
+        if rng.random() >= min(P_EXPLORE_MAX, P_EXPLORE_PER_WAIT * waits):
             return history.latest_best or best
         others = self._others(history, best)
         children = self._offspring.of(history)
@@ -120,11 +122,11 @@ class Frugal:
         """The fittest candidates that the best does not descend from, nor they from it, as far as they are near."""
         graph = history.phylogeny
         kin = {history.seed or best, best, *graph.ancestors(best), *graph.descendants(best)}
-        return list(islice(self._near(history, best, kin), self._options.others))
+        return list(islice(self._near(history, best, kin), MAX_OTHERS))
 
     def _near(self, history: History, best: str, without: Collection[str]) -> Iterator[str]:
         """The candidates that lost little of what was gained, fittest first."""
-        most = (1 - self._options.p_near) * (history.gain(best, history.seed or best) or 0.0)
+        most = (1 - MIN_GAIN_SHARE) * (history.gain(best, history.seed or best) or 0.0)
         for _, _, commit in self._ranking.of(history):
             if (history.gain(best, commit) or 0.0) > most:
                 return

@@ -39,8 +39,12 @@ MAX_BOLDNESS = 100.0
 REMOVED = {"tournament": "weighted"}
 """Selectors that there were -> what is used instead."""
 
-REMOVED_OPTIONS = {("elitist", "graft"), ("islands", "of")}
-"""Options that there were; they are ignored."""
+REMOVED_OPTIONS = {
+    "elitist": {"graft", "p_explore_per_wait", "p_explore_max", "explore_records", "wait_min"},
+    "frugal": {"p_begin", "p_explore", "p_explore_per_wait", "p_explore_max", "others", "p_near"},
+    "islands": {"of"},
+}
+"""Options of earlier versions by selector; they are ignored."""
 
 
 class Kind(Struct, frozen=True):
@@ -176,8 +180,8 @@ def open_selector(text: str, traits: Traits | None = None, numbers: NumberSteps 
         raise UsageError(f"no selector {name!r}; {meant}\n{overview()}")
     try:
         options = _options(rest)
-        for option in [each for each in options if (name, each) in REMOVED_OPTIONS]:
-            logger.warning("the option %s of %s was removed; it is ignored", option, name)
+        for option in [each for each in options if each in REMOVED_OPTIONS.get(name, ())]:
+            logger.warning("the option %s of %s is fixed now; it is ignored", option, name)
             del options[option]
         return SELECTORS[name].make(options, traits, numbers)
     except UsageError as error:

@@ -70,7 +70,7 @@ def test_a_checkpoint_is_a_run_with_lineage_and_scores(tmp_path: Path) -> None:
     assert history.best == found[b"X = 3\n"].commit
     assert history.started
     assert history.started.judged == "inside"
-    with pytest.raises(RefusedError, match="there already; choose another one with --name, or remove it"):
+    with pytest.raises(RefusedError):
         bring_in(repository, task, "x", past)
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from evogit.selection import Move
-from evogit.selection.elitist import DEFAULT, Elitist, ElitistOptions
+from evogit.selection.elitist import DEFAULT, P_EXPLORE_MAX, Elitist, ElitistOptions
 
 from .born import Born
 
@@ -82,7 +82,7 @@ def test_the_longer_nothing_helps_the_more_others_breed_and_the_bolder_the_chang
     assert {move.boldness for move in first} == {1.0}
     assert 2 < max(move.boldness for move in then) <= DEFAULT.boldness_max
     assert share(soon, 2, first) == pytest.approx(AT_FIRST, abs=0.08)
-    assert share(later, 2, then) == pytest.approx(1 - DEFAULT.p_explore_max, abs=0.08)
+    assert share(later, 2, then) == pytest.approx(1 - P_EXPLORE_MAX, abs=0.08)
     assert share(later, 1, then) > 0.4, "it held the record once and has no children"
 
 

@@ -22,7 +22,7 @@ from .born import CREW, Lottery
 RUNS = [
     *("weighted:archive=10", "pareto", "pareto:over=metrics"),
     *("map-elites:size=0..500/10,changed=0..20/5", "islands:count=2,every=5,migrants=2"),
-    "elitist:random=yes,p_restart=0,p_explore_max=1.0,restart_horizon=50",
+    "elitist:random=yes,p_restart=0,p_explore=1.0,restart_horizon=50",
 ]
 
 WRONG = [
@@ -39,7 +39,7 @@ WRONG = [
     ("elitist:p_explor=1", "no option 'p_explor'; did you mean \"p_explore\"?"),
     ("elitist:p_donor=1.5", "expected p_donor=X, a number from 0 to 1, got p_donor=1.5"),
     ("elitist:boldness_max=nan", "expected boldness_max=X, a number from 1 to 100"),
-    ("elitist:wait_min=0", "a whole number from 1 to a million, got wait_min=0"),
+    ("elitist:restart_horizon=0", "a whole number from 1 to a million, got restart_horizon=0"),
     ("pareto:over=all", "expected over=metrics or over=cases, got over=all"),
     ("sequential:n=1", "sequential: no option 'n'; it has none"),
     ("map-elites", "expected what makes a kind: METRIC=LOW..HIGH/PARTS"),
