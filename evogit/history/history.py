@@ -108,7 +108,6 @@ class History(RunState):
         return alike and not scores.paired
 
     def _rescale(self, event: RunStarted) -> None:
-        """Compare values as the task says now."""
         scales = {each.name: each.scale for each in event.metrics}
         metrics = tuple(replace(each, scale=scales.get(each.name, "")) for each in self._first_start().metrics)
         self.started = replace(self._first_start(), metrics=metrics)
@@ -283,7 +282,6 @@ class History(RunState):
         self._consider(commit)
 
     def _corrected(self, event: Evaluated) -> None:
-        """Believe this, and not what was said before."""
         commit, split = event.candidate, event.evaluation.split
         before = self.evaluation(commit, split)
         self.scores.record(commit, event.evaluation)
@@ -297,7 +295,6 @@ class History(RunState):
         self._find_best()
 
     def _count(self, commit: str, evaluation: Evaluation) -> None:
-        """Count the first evaluation of a candidate."""
         if not self.phylogeny.is_trial(commit):
             self.judgements.append(commit)
         self.counts.evaluated += 1

@@ -80,7 +80,6 @@ def _cost(history: History, commit: str) -> Cost:
 
 
 def _alike(own: Cost, other: Cost) -> bool:
-    """Return whether both used as much CPU, or both as much wall clock, in the call that came nearest to a limit."""
     pairs = ((own.call_cpu, other.call_cpu), (own.call_wall, other.call_wall))
     return any(used and abs(used - beside) <= ALIKE * used for used, beside in pairs)
 

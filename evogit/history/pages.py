@@ -392,7 +392,6 @@ class _Objects:
         return found
 
     def _fill(self, objects: Column, name: str, values: Column) -> None:
-        """Set a field of all: by its slot, where there is one, without a step of Python for each."""
         slot = getattr(self._kind, name, None)
         setter = getattr(slot, "__set__", None) if isinstance(slot, types.MemberDescriptorType) else None
         calls = map(setter, objects, values) if setter else map(object.__setattr__, objects, repeat(name), values)

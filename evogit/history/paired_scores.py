@@ -137,7 +137,6 @@ class PairedScores(Scores):
         return list(map(mean, self._measured()))
 
     def _measured(self) -> list[list[float]]:
-        """The same by look and measurement."""
         return [[value - self._worth(reference) for reference, value in look] for look in self._looks]
 
     def _between(self, looks: Sequence[Sequence[float]]) -> float:

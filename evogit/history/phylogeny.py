@@ -106,7 +106,6 @@ class Phylogeny:
         return tuple([self._ids[child] for child in self._links().get(self._numbers[self[commit].commit], ())])
 
     def _links(self) -> Mapping[int, Sequence[int]]:
-        """The children of all that have any, once they are asked for."""
         known = self._children
         for number in range(self._linked, len(self._ids)):
             for parent in self._parents[number]:

@@ -138,7 +138,6 @@ class Scores:
 
     @staticmethod
     def _same(known: Mapping[tuple[str, int], Evaluation], split: str) -> list[Evaluation]:
-        """The evaluations of one candidate on one split, in the order of the repeats."""
         return [each for (where, _), each in sorted(known.items()) if where == split]
 
     def _learn(self, commit: str, evaluation: Evaluation) -> None:
@@ -432,7 +431,6 @@ def together(evaluations: Sequence[Evaluation], scale: Callable[[str], Scale] = 
 
 
 def _means(found: Sequence[Mapping[str, float]], scale: Callable[[str], Scale]) -> dict[str, float]:
-    """The mean of each value that all have."""
     names = [name for name in found[0] if all(name in each for each in found)] if found else []
     return {name: scale(name).mean([each[name] for each in found]) for name in names}
 

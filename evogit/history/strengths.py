@@ -89,7 +89,6 @@ class Strengths(Scores):
         return None if margin is None or strength is None else (strength - margin, strength + margin)
 
     def _exact(self, split: str | None, metric: str | None = None) -> bool:
-        """Strengths are never exact."""
         return False
 
     def difference(

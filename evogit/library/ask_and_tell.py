@@ -91,7 +91,7 @@ class AskingAgent(Agent):
 
 
 def _proposal(brief: Brief, said: object) -> Proposal | BaseException:
-    """What a program told, as a proposal or why there is none. Raises UsageError if it is neither."""
+    """Return a proposal or why there is none. Raises UsageError if it is neither."""
     if isinstance(said, Proposal | BaseException):
         return said
     if isinstance(said, str):

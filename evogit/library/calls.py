@@ -82,7 +82,6 @@ def _forked(function: Callable[[], object], writing: int) -> int:
 
 
 async def _line(reading: int) -> bytes:
-    """What is written to a pipe, until the end of a line or of the pipe."""
     loop, done, found = asyncio.get_running_loop(), asyncio.Event(), bytearray()
 
     def read() -> None:

@@ -202,7 +202,6 @@ def _task(given: SeedLike | Task, evaluate: Evaluate | str | None, **about: Any)
 
 
 def _is_task(given: object) -> bool:
-    """Whether a folder is a task's."""
     if not isinstance(given, str | Path) or "\n" in str(given):
         return False
     return any((Path(given) / file).is_file() for file in (TASK_FILE, REPOSITORY_FILE))
@@ -216,7 +215,6 @@ def _place(task: Task, given: str | Path | Repository | None) -> Path:
 
 
 def _repository(task: Task, given: str | Path | Repository | None) -> Repository:
-    """The repository that is there, or a new one."""
     if isinstance(given, Repository):
         return given
     place = _place(task, given)
@@ -333,7 +331,6 @@ def shown(run: Run) -> Run:
 
 
 def _as(original: Callable[P, object]) -> Callable[[Callable[..., Result]], Callable[P, Result]]:
-    """Give a function the arguments of another one, and what is said of them."""
 
     def decorate(function: Callable[..., Result]) -> Callable[P, Result]:
         shown = signature(original).replace(return_annotation="Result")

@@ -153,14 +153,12 @@ class FunctionBackend(EvaluationBackend):
         return _read(answer, place)
 
     async def _forked(self, path: Path, place: Path) -> Answer:
-        """What the function says in a process of its own."""
         try:
             return Answer(**await in_fork(lambda: asdict(_read(self._called(path), place))))
         except EndedError as error:
             return Answer(status="crashed", reason=str(error))
 
     def _called(self, path: Path) -> Answer | BaseException:
-        """What the function said or raised, called in its thread."""
         began = time.thread_time()
         try:
             answer = self._call(path)
@@ -180,7 +178,6 @@ class FunctionBackend(EvaluationBackend):
             raise _FunctionFailedError(error) from error
 
     async def _awaited(self, path: Path) -> Answer | BaseException:
-        """The same of a coroutine function, awaited in the engine's loop."""
         try:
             return await self._await(path)
         except _FunctionFailedError as failed:

@@ -73,7 +73,6 @@ def _ended(history: History) -> str:
 
 
 def _rows(history: History) -> Iterator[tuple[str, str, str, str]]:
-    """Name, the seed's and the best one's value, and the gain, by each metric and split."""
     scores, pair = history.scores, (history.seed or "", history.best or "")
     for split in dict.fromkeys((history.split, "holdout")) if history.started else ():
         for metric in history.started.metrics if history.started else ():
@@ -142,7 +141,6 @@ def curve_svg(curve: Sequence[tuple[int, float]], name: str) -> str:
 
 
 def _thinned(steps: list[tuple[int, float]]) -> list[tuple[int, float]]:
-    """No more than MAX_STEPS of them, the last one always."""
     stride = -(-len(steps) // MAX_STEPS)
     return [*steps[:-1:stride], steps[-1]]
 

@@ -123,7 +123,6 @@ class Population(Struct, frozen=True, kw_only=True):
 
 
 def _named(spec: AgentSpec, model: str, commands: Any) -> AgentSpec:
-    """Agents of a kind that there is, with the model that they ask."""
     check_kind(spec, (*PRESETS, *commands))
     program = define(spec.kind, commands)
     asks = program.metered if program else spec.asks

@@ -92,7 +92,6 @@ def _is_python(text: str) -> bool:
 
 
 def _name(stem: str) -> str:
-    """What can name a run."""
     plain = unicodedata.normalize("NFKD", stem).encode("ascii", "ignore").decode()
     return re.sub(r"[^a-zA-Z0-9]+", "_", plain).strip("_").lower()[:60] or "program"
 

@@ -116,7 +116,6 @@ class Live:
 
 
 def _start_over(queue: asyncio.Queue[bytes | None]) -> None:
-    """Forget what waits, and end the stream."""
     while not queue.empty():
         queue.get_nowait()
     queue.put_nowait(None)
@@ -303,7 +302,6 @@ def _no_run(name: str) -> NotFoundError:
 
 
 async def _asked(request: Request) -> Record:
-    """The body, which must be an object."""
     try:
         asked = json.loads(await request.body())
     except (ValueError, RecursionError, ClientDisconnect) as error:

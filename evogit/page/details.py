@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from sys import intern
 from typing import Any
 
@@ -119,14 +119,18 @@ def _metric_rows(history: History, candidate: Candidate) -> Iterator[Record]:
 def diff(repository: Repository, old: Candidate, new: Candidate) -> Record:
     """What changed between two candidates, file by file; of large files a sentence."""
     files = [
-        {"path": each.path, "status": each.status, "note": each.note, "hunks": [_hunk(*hunk) for hunk in each.hunks]}
+        {
+            "path": each.path,
+            "status": each.status,
+            "note": each.note,
+            "hunks": [
+                {"header": header, "lines": [[sign, text[:LONGEST_LINE]] for sign, text in lines]}
+                for header, lines in each.hunks
+            ],
+        }
         for each in repository.file_changes(old.commit, new.commit)
     ]
     return {"files": files}
-
-
-def _hunk(header: str, lines: Iterable[tuple[str, str]]) -> Record:
-    return {"header": header, "lines": [[sign, text[:LONGEST_LINE]] for sign, text in lines]}
 
 
 def evaluation(run: Run, candidate: Candidate) -> Record:
@@ -161,7 +165,6 @@ def _finite(values: Mapping[str, float]) -> dict[str, float | None]:
 
 
 def _readable(name: str, content: bytes) -> str:
-    """Feedback as `case: text`, anything else as it is."""
     feedback = read_feedback(content) if name == FEEDBACK else {}
     return "\n".join(f"{case}: {text}" for case, text in feedback.items()) or content.decode(errors="backslashreplace")
 

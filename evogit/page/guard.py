@@ -115,7 +115,7 @@ class Guard:
         return None
 
     def _entrance(self, scope: Scope) -> Response | None:
-        """Take the token for a cookie; also from another place, as the file that `--open` opens is one."""
+        """Take the token for a cookie, also from another place: the file that `--open` opens is one."""
         if scope["path"] != "/" or scope["method"] != "GET":
             return None
         told = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])

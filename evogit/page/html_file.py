@@ -103,7 +103,6 @@ class _Told:
         }
 
     def _ranked(self) -> Iterator[Candidate]:
-        """What matters first, then the latest."""
         history = self.run.history
         known = list(history.phylogeny)[::-1]
         shown = skeleton(history) if history.started else set()

@@ -159,7 +159,6 @@ class Columns:
         return [number(text) for text in texts]
 
     def _hosts(self, known: Sequence[Candidate]) -> list[int]:
-        """Nothing while all are of the first host, as of most runs."""
         numbers = self._numbers("hosts", (each.host for each in known))
         return numbers if any(numbers) else []
 
@@ -188,7 +187,6 @@ def _known(number: int) -> int | None:
 
 
 def _differences(totals: Iterable[int | None]) -> list[int | None]:
-    """Each total as the difference to the one before; None where there is none."""
     steps, last = list[int | None](), 0
     for total in totals:
         steps.append(None if total is None else total - last)
@@ -197,7 +195,6 @@ def _differences(totals: Iterable[int | None]) -> list[int | None]:
 
 
 def _sparse(known: Sequence[Candidate], of: Any) -> dict[int, Any]:
-    """Index -> value, of those that have one."""
     return {each.number: found for each in known if (found := of(each))}
 
 
