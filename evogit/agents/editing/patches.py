@@ -89,9 +89,9 @@ def _hunks(lines: Sequence[str], at: int, *, fenced: bool) -> tuple[list[list[st
         if line[:1] in ("+", "-", " "):
             hunks[-1].append(line)
         elif not line:
-            # blank lines within a hunk are context that lost its space
-            rest = next((lines[number] for number in range(at, len(lines)) if lines[number]), "")
-            goes_on = goes_on or rest[:1] in ("+", "-", " ") or bool(_HUNK.fullmatch(rest))
+            if not goes_on:  # blank lines within a hunk are context that lost its space; looked ahead for once
+                rest = next((lines[number] for number in range(at, len(lines)) if lines[number]), "")
+                goes_on = rest[:1] in ("+", "-", " ") or bool(_HUNK.fullmatch(rest))
             if not goes_on:
                 break
             hunks[-1].append(" ")
