@@ -11,9 +11,9 @@ import pytest
 
 from tests.conftest import Once
 
-BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "sandbox.py"
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "leaks.py"
 EVALUATIONS = 100
-"""Enough that what each leaves would show; `benchmarks/sandbox.py --leaks 1050` lets every worker be replaced, too."""
+"""Enough that what each leaves would show; `benchmarks/leaks.py 1050` lets every worker be replaced, too."""
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def counted(once: Once) -> dict[str, dict[str, dict[str, float]]]:
     """Provider -> point in time -> what was counted -> how much of it."""
 
     def count(folder: Path) -> None:
-        command = [sys.executable, BENCHMARK, "--leaks", str(EVALUATIONS), "--json", folder / "leaks.json"]
+        command = [sys.executable, BENCHMARK, str(EVALUATIONS), "--json", folder / "leaks.json"]
         subprocess.run(command, check=True)
 
     found: dict[str, dict[str, dict[str, float]]] = json.loads((once("leaks", count) / "leaks.json").read_text())
