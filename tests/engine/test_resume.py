@@ -67,7 +67,7 @@ POINTS = [
     ("Journal.append.Proposed", 4),
     ("Journal.append.Evaluated", 4),
     ("Journal.append.Adopted", 4),
-    ("Repository.move_branch.", 6),
+    ("Repository.move_branch.", 4),
     ("Repository.write_notes.", 1),
     ("Journal.append.Stopped", 1),
 ]
