@@ -374,6 +374,7 @@ def _task(table: TaskTable, name: str, folder: Path) -> Task:
         memory=box.memory,
         processes=box.pids,
         disk=box.disk,
+        output=box.output,
     )
     return Task(
         name=table.name,

@@ -200,6 +200,7 @@ class SandboxTable(_TaskTable):
     total: Duration | None = None
     pids: int = Field(default=64, gt=0)  # processes and threads at a time
     disk: Size = 256 * 1024**2  # everything that is written
+    output: Size = 1024**2  # stdout and stderr, each
     preload: list[Module] = []  # modules that are imported before the candidate's code
     image: str = ""  # the image that Docker starts from; default: EvoGit's own
     packages: list[Package] = []  # python requirements and, as "apt:NAME", Debian packages that programs find
@@ -288,7 +289,6 @@ FIXED = {
     "evaluator.requirements": "an import that fails names what to install",
     "evaluator.comparisons": "4",
     "evaluator.calibrate": "true",
-    "sandbox.output": '"1m"',
 }
 """Keys that earlier versions had, and what holds for all tasks now."""
 
