@@ -19,7 +19,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "fsck": ("doctor", "runs"),
     "sandbox build": ("doctor", "build"),
     "sandbox check": ("doctor", "sandbox"),
-    "sandbox clean": ("clean",),
+    "sandbox clean": ("clean", "--yes"),
     "sandbox": ("doctor",),
     "gc": ("clean", "--evidence", "failed"),
     "rm": ("clean", "--all"),
@@ -42,7 +42,10 @@ OPTIONS: dict[tuple[str, str], str] = {
 """A command as it is called now, and an old option of it -> the new option."""
 
 
-FIGURES = "`evogit export --figure lineage run.svg` draws figures, `evogit export run.html` writes the page"
+FIGURES = (
+    "`evogit export --figure lineage run.svg` draws figures, `evogit export run.html` writes the page, and "
+    "`evogit graph --json` and `evogit export run.csv` have the data"
+)
 
 RETIRED: dict[tuple[str, str], tuple[int, str]] = {
     ("audit", "--seconds"): (1, "an audit takes at most 50 s"),
@@ -65,12 +68,12 @@ RETIRED: dict[tuple[str, str], tuple[int, str]] = {
     ("judge", "--pair"): (0, "evogit judge A B --winner a|b|tie"),
     ("log", "--csv"): (0, "`evogit export run.csv` has all candidates"),
     ("run", "--grace"): (1, "a tenth of --minutes, 60 s at most"),
-    ("run", "--beyond"): (0, "without bound = true in the task a run goes on"),
+    ("run", "--beyond"): (0, "take `bound = true` out of the task for a run that goes on"),
     ("run", "--confirm"): (1, "repeats are made as needed"),
     ("run", "--fork-of"): (1, "--at RUN:ENTRY names the run"),
     ("run", "--log"): (1, "a run prints the events on stderr: 2>> FILE"),
     ("show", "--donor"): (1, "a brief of `show --brief` is of one candidate"),
-    ("show", "--context"): (1, "briefs have 100,000 tokens"),
+    ("show", "--context"): (1, "a brief is as long as its run makes it"),
     ("status", "--all-hosts"): (0, "hosts are listed if there are several"),
     ("stop", "--wait"): (0, "`evogit stop` waits until all have ended"),
 }
@@ -82,6 +85,7 @@ REFUSED = {
     ("init", "--excluded"),
     ("log", "--csv"),
     ("run", "--fork-of"),
+    ("run", "--log"),
 }
 """Retired options without which a command would do, or delete, something else than was asked for."""
 
@@ -92,6 +96,14 @@ def renamed_command(args: Sequence[str]) -> tuple[list[str], str]:
         old = " ".join(args[:words])
         if new := COMMANDS.get(old):
             shown = " ".join(word for word in new if word not in HIDDEN)
+            if old == "best" and "--json" in args:
+                shown = "show best --json"
+            elif old == "gc" and "--evidence" in args:
+                new, shown = ("clean",), "clean --evidence"
+            elif old == "rm":
+                shown = "clean RUN --all"
+                if "--name" not in args and all(word.startswith("-") for word in args[1:]):
+                    raise click.UsageError("expected the run to remove: `evogit clean RUN --all`")
             return [*new, *args[words:]], f"`evogit {old}` is now `evogit {shown}`; {UNTIL}"
     return list(args), ""
 
@@ -114,7 +126,7 @@ def renamed_options(command: str, args: Sequence[str]) -> tuple[list[str], list[
             if (command, name) in REFUSED:
                 raise click.UsageError(f"{name} is gone: {instead}")
             del words[: 0 if sign else values]
-            notes.append(f"{name} goes in the next release: {instead}")
+            notes.append(f"{name} is ignored now: {instead}")
         else:
             result.append(name + sign + value)
     return [*result, *words], notes

@@ -39,7 +39,7 @@ async def adopt(found: ForeignTask, folder: Path, provider: str, *, outside: boo
         if found.outside and lacks:
             why = f"the evaluator needs packages that are not here (pip install {' '.join(lacks)})"
         if not why and not outside:
-            why = "its evaluator would run outside the sandbox, with your rights; read it, then adopt with --outside"
+            why = "its evaluator would run outside the sandbox, with your rights; read it, then add --outside"
         kept = inside
         if not why:
             kept, why = await _tried(found, Path(scratch) / "outside" / found.name, provider, inside)

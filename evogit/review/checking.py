@@ -128,7 +128,7 @@ async def judge_seed(
                 logs = (evidence.log, *(later.log for _, later in found))
                 repeated = tuple(each for each, _ in found)
                 judged = SeedEvaluation(evaluation, evidence, evaluator.provider, evaluator.timing, repeated, logs)
-                if break_it and split == twice and not judged.failed:
+                if break_it and split == twice and not judged.failed and task.pairwise is None:
                     values = [each.metrics[task.primary.name] for each in (evaluation, *repeated)]
                     contents = repository.trees.files(tree, task.is_editable)
                     sentence = await unnoticed(task, evaluator, base, contents, split, values)

@@ -181,7 +181,7 @@ def open_selector(text: str, traits: Traits | None = None, numbers: NumberSteps 
     try:
         options = _options(rest)
         for option in [each for each in options if each in REMOVED_OPTIONS.get(name, ())]:
-            logger.warning("the option %s of %s is fixed now; it is ignored", option, name)
+            logger.warning("%s of the selector %s can no longer be set and is ignored", option, name)
             del options[option]
         return SELECTORS[name].make(options, traits, numbers)
     except UsageError as error:

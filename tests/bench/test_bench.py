@@ -176,8 +176,8 @@ def test_a_best_known_value_that_the_seed_beats_is_no_top(tiny: Tiny, tmp_path: 
 
 def test_something_is_compared_whatever_takes_part(tiny: Tiny, tmp_path: Path) -> None:
     task, good, bad = tiny(), [[-8.0, -2, 0, 0]], [[-8.0, -8, -8, -4]]
-    own = made_up(lambda: task, tmp_path, {"weighted": good, "tournament": bad})
-    assert {(each.method, each.against) for each in own.comparisons} == {("tournament", "weighted")}
+    own = made_up(lambda: task, tmp_path, {"weighted": good, "pareto": bad})
+    assert {(each.method, each.against) for each in own.comparisons} == {("pareto", "weighted")}
     first, second = (
         made_up(lambda: task, tmp_path, {"best-of-n": one, "sequential": other})
         for one, other in ((good, bad), (bad, good))

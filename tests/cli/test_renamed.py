@@ -7,7 +7,7 @@ import re
 import click
 import pytest
 
-from evogit.cli.renamed import COMMANDS, OPTIONS, REFUSED, RETIRED, renamed_options
+from evogit.cli.renamed import COMMANDS, OPTIONS, REFUSED, RETIRED, renamed_command, renamed_options
 from tests.cli.conftest import Cli, Small
 
 ARGUMENTS = {
@@ -65,3 +65,20 @@ def test_a_retired_option_is_taken_out_and_named(command: str, option: str) -> N
 def test_a_command_runs_in_spite_of_a_retired_option(cli: Cli, small: Small) -> None:
     done = cli("status", "--all-hosts", "--json", cwd=small.folder)
     assert (done.code, done.json["run"], done.err.split()[0]) == (0, "toy", "--all-hosts")
+
+
+def test_rm_without_a_run_removes_nothing() -> None:
+    with pytest.raises(click.UsageError):
+        renamed_command(["rm", "--yes"])
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        (["rm", "sine"], ["clean", "--all", "sine"]),
+        (["gc", "--evidence", "all-but-best"], ["clean", "--evidence", "all-but-best"]),
+        (["gc"], ["clean", "--evidence", "failed"]),
+    ],
+)
+def test_an_old_command_means_what_it_meant(typed: list[str], meant: list[str]) -> None:
+    assert renamed_command(typed)[0] == meant

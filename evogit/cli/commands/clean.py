@@ -80,7 +80,12 @@ def clean(
         raise UsageError(f"expected one run, got {run} and --name {name}")
     run = run or name
     if run is None and evidence is None:
-        _clean_sandboxes(terminal, everything, dry_run)
+        if dry_run:
+            raise UsageError("--dry-run is for RUN; what sandboxes left is made again if a task needs it")
+        if everything and not yes:
+            terminal.note("packages, prepared seeds and adopted tasks go, those that runs at work use included")
+            confirm(terminal)
+        _clean_sandboxes(terminal, everything)
     elif everything:
         if run is None or evidence is not None:
             raise UsageError("expected RUN without --evidence, to remove it with --all")
@@ -184,9 +189,7 @@ def _show_remains(terminal: Terminal, found: Remains) -> None:
 # --- sandboxes ----------------------------------------------------------------------------------------------------
 
 
-def _clean_sandboxes(terminal: Terminal, everything: bool, dry_run: bool) -> None:
-    if dry_run:
-        raise UsageError("--dry-run is for RUN; what sandboxes left is made again if a task needs it")
+def _clean_sandboxes(terminal: Terminal, everything: bool) -> None:
     keep = [] if everything else list(_environments_here())
     removed = [*_clean_docker(keep, terminal), *_clean_folders(keep, 0 if everything else UNUSED_S)]
     total = sum(freed for _, _, freed in removed)

@@ -35,9 +35,7 @@ FILE_ENDINGS = (*KINDS, "html", "csv")
 @click.option(
     "--figure",
     type=click.Choice(["best", "lineage"]),
-    default="best",
-    show_default=True,
-    help="For .svg, .png and .pdf: the best so far, or the candidates that led to the living ones.",
+    help="For .svg, .png and .pdf: the best so far (default), or the candidates that led to the living ones.",
 )
 @click.option("--redact", is_flag=True, help="For .html: leave out prompts, replies and output.")
 @name_option
@@ -49,7 +47,7 @@ def export(
     terminal: Terminal,
     words: Sequence[str],
     output: Path | None,
-    figure: Kind,
+    figure: Kind | None,
     redact: bool,
 ) -> None:
     """Write a candidate's files, or the run in the format that PATH ends in.
@@ -73,8 +71,10 @@ def export(
         repository = find_repository(repo)
         runs = words or [open_run(repository, name).history.run]
         places = [open_place(repo, run) for run in runs]
-        _write_file(terminal, output, figure_file(places, figure, ending))
+        _write_file(terminal, output, figure_file(places, figure or "best", ending))
         return
+    if figure:
+        raise UsageError(f"expected a figure that ends in {', '.join('.' + kind for kind in KINDS)}, got {output}")
     place = open_place(repo, name)
     if words[1:] or (ending and words):
         raise UsageError(f"expected one candidate or run, got {' '.join(words)}")

@@ -13,6 +13,7 @@ from evogit.adopt import find_task
 from evogit.cli.lines.view import first_line
 from evogit.cli.new_from import adopt_task, check_absent, draft, outside_option
 from evogit.cli.options.shared import sandbox_option, with_terminal
+from evogit.cli.renamed import UNTIL
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import number
 from evogit.config import gallery
@@ -117,6 +118,7 @@ def first_sentence(goal: str) -> str:
 @with_terminal
 def adopt(terminal: Terminal, path: Path, folder: Path, sandbox: str, outside: bool) -> None:
     """Write the task of another system at PATH to DIR: the old name of `evogit new NAME --from PATH`."""
-    terminal.note(f"evogit adopt is now: evogit new {folder.name} --from {path}", "yellow")
+    option = " --outside" if outside else ""
+    terminal.note(f"`evogit adopt` is now `evogit new {folder.name} --from {path}{option}`; {UNTIL}", "yellow")
     check_absent(folder, False)
     adopt_task(terminal, path, folder, sandbox, outside=outside)
