@@ -71,7 +71,7 @@ def test_clean_removes_what_was_prepared_long_ago(cli: Cli, tmp_path: Path) -> N
         os.utime(layers / f"{name * 64}.tar", (time.time() - day * 86400,) * 2)
     variables = {"DOCKER_HOST": NOWHERE, "XDG_CACHE_HOME": str(tmp_path / "cache")}
     assert cli("clean", **variables).out.split()[:2] == ["prepared", "a" * 16]
-    assert cli("clean", "--all", **variables).out.split()[:2] == ["prepared", "b" * 16]
+    assert cli("clean", "--all", "--yes", **variables).out.split()[:2] == ["prepared", "b" * 16]
     assert list(layers.iterdir()) == []
 
 
