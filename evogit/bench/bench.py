@@ -76,7 +76,7 @@ class Bench(Struct, frozen=True, kw_only=True):
         """How many files are there of runs that would come out otherwise today."""
         return sum(self.file(*order).exists() for order in self.missing(done))
 
-    def race(self, *, jobs: int, keep: bool) -> Generator[BenchRun, None, None]:
+    def race(self, *, jobs: int) -> Generator[BenchRun, None, None]:
         """Do the runs that are missing, and give each that is done; its file is written by then. Closing it ends all.
 
         Raises:
@@ -86,8 +86,8 @@ class Bench(Struct, frozen=True, kw_only=True):
         self.folder.mkdir(parents=True, exist_ok=True)
         missing = self.missing(self.done())
         methods = {method.name: method for method in self.methods}
-        with _scratch(self.folder / "repositories" if keep else None, self.bench_task.evaluations * jobs) as scratch:
-            place = Workspace(scratch=scratch, memory=self.memory, keep=keep)
+        with _scratch(self.bench_task.evaluations * jobs) as scratch:
+            place = Workspace(scratch=scratch, memory=self.memory)
             with closing(outcomes(self.bench_task, missing, place, jobs=jobs)) as found:
                 for outcome in found:
                     write(self.file(methods[outcome.method], outcome.seed), outcome)
@@ -95,12 +95,8 @@ class Bench(Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def _scratch(kept: Path | None, candidates: int) -> Iterator[Path]:
-    """The folder for the runs' repositories: one to keep, else one in memory unless TMPDIR says where."""
-    if kept:
-        kept.mkdir(parents=True, exist_ok=True)
-        yield kept
-        return
+def _scratch(candidates: int) -> Iterator[Path]:
+    """Yield a folder for the runs' repositories, in memory unless TMPDIR names another place."""
     roomy = RAM.is_dir() and os.access(RAM, os.W_OK) and shutil.disk_usage(RAM).free > candidates * ROOM
     parent = RAM if roomy and "TMPDIR" not in os.environ else Path(tempfile.gettempdir())
     _clear(parent)

@@ -121,12 +121,11 @@ def findings(bench: Bench, done: Mapping[Order, BenchRun]) -> Findings | None:
     if not seeds:
         return None
     metric = bench_task.task.primary
-    runs = {each.name: [done[each, seed].shown for seed in seeds] for each in bench.methods}
+    runs = {each.name: [done[each, seed].curve for seed in seeds] for each in bench.methods}
     shown = [curve for curves in runs.values() for curve in curves]
     seed_value = mean([curve[0] for curve in shown])
     pick = max if metric.direction == "maximize" else min
-    judged = bench_task.truth or bench_task.split
-    known = metric.best_known if judged == "train" else None  # of other cases another value is the best
+    known = metric.best_known if bench_task.split == "train" else None  # of other cases another value is the best
     if known is not None and metric.gain(known, seed_value) <= 0:
         known = None  # where the seed beats it there is no way from one to the other
     top = pick(value for curve in shown for value in curve) if known is None else known
@@ -143,7 +142,7 @@ def findings(bench: Bench, done: Mapping[Order, BenchRun]) -> Findings | None:
         task=bench_task.task.name,
         metric=metric.name,
         direction=metric.direction,
-        split=judged,
+        split=bench_task.split,
         evaluations=bench_task.evaluations,
         seeds=seeds,
         seed_value=seed_value,
@@ -185,7 +184,7 @@ def _result(
     bench_task = bench.bench_task
     reached = points(bench_task.evaluations)
     strategies = sorted({name for run in runs for name in run.merges})
-    at = {point: mean([run.shown[min(point, len(run.shown)) - 1] for run in runs]) for point in reached}
+    at = {point: mean([run.curve[min(point, len(run.curve)) - 1] for run in runs]) for point in reached}
     return MethodResult(
         method=method.name,
         selector=method.selector,

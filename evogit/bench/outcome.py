@@ -41,15 +41,13 @@ class Merges(Struct, frozen=True, kw_only=True):
 class BenchRun(Struct, frozen=True, kw_only=True):
     """One run of one method.
 
-    `curve` is the value of what was believed to be the best after each evaluation, the seed's first; `truth` the same
-    on another split, where that was asked for. `merges` is by `operator:strategy`. `depends` are the digests and
-    settings that make it comparable.
+    `curve` is the value of the believed best after each evaluation, the seed's first. `merges` is by
+    `operator:strategy`. `depends` are the digests and settings that make it comparable.
     """
 
     method: str
     seed: int
     curve: tuple[float, ...]
-    truth: tuple[float, ...] = ()
     reason: str = ""
     evaluated: int = 0
     failed: int = 0
@@ -63,11 +61,6 @@ class BenchRun(Struct, frozen=True, kw_only=True):
     tokens: int = 0
     seconds: float = 0.0
     depends: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def shown(self) -> tuple[float, ...]:
-        """The curve that methods are compared by."""
-        return self.truth or self.curve
 
 
 def sealed(content: str) -> str:

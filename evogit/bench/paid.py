@@ -44,11 +44,10 @@ class Paid:
     A run that is cut off stays in its repository and goes on there, so that no call is paid twice.
     """
 
-    def __init__(self, bench: Bench, allowance: BenchLimits, *, jobs: int, keep: bool) -> None:
+    def __init__(self, bench: Bench, allowance: BenchLimits, *, jobs: int) -> None:
         self._bench = bench
         self._allowance = allowance
         self._jobs = jobs
-        self._keep = keep
         self._lane: BenchRunner | None = None
         self._stopped = False
 
@@ -91,8 +90,7 @@ class Paid:
                     return
                 done[method, seed] = outcome
                 write(bench.file(method, seed), outcome)
-                if not self._keep:
-                    shutil.rmtree(folder)
+                shutil.rmtree(folder)
                 yield outcome
 
     def folder(self, order: Order) -> Path:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from evogit.bench.comparison import Findings
 from evogit.bench.methods import is_control
-from evogit.review.figures import COLOURS, band, new_figure, saved, whole_course
+from evogit.review.figures import COLOURS, new_figure, saved
+from evogit.stats.paired_tests import tail
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DASHES = ("-", "--", "-.", ":")
 """Controls are told apart by their dashes, too; other methods have a solid, thicker line."""
+
+RESAMPLES = 2000
+"""Bootstrap resamples of a band, whose ends are not read to three digits."""
 
 GAP = 0.048
 """Least distance between two labels, as a share of the height."""
@@ -34,7 +38,7 @@ def _draw(axes: Axes, findings: Findings) -> None:
     ends: dict[str, tuple[float, str]] = {}
     for i, (name, runs) in enumerate(findings.curves.items()):
         colour = COLOURS[i % len(COLOURS)]
-        mean, low, high = band([whole_course(run, findings.evaluations) for run in runs])
+        mean, low, high = _band(runs, findings.evaluations)
         x = range(1, findings.evaluations + 1)
         own = not is_control(name)
         axes.fill_between(x, low, high, color=colour, alpha=0.13, linewidth=0, step="post")
@@ -92,3 +96,18 @@ def _spread(heights: Mapping[str, float], gap: float) -> dict[str, float]:
             group = members + group
         groups.append((centre, group))
     return {name: centre + gap * (i - (len(group) - 1) / 2) for centre, group in groups for i, name in enumerate(group)}
+
+
+def _band(runs: Sequence[Sequence[float]], evaluations: int) -> tuple[list[float], list[float], list[float]]:
+    """Return the mean curve and its bootstrap percentile interval (Efron & Tibshirani, 1993), by evaluation.
+
+    A run that ended early stays where it ended.
+    """
+    import numpy as np
+
+    values = np.asarray([[*run[:evaluations], *[run[-1]] * (evaluations - len(run))] for run in runs])
+    picks = np.random.default_rng(0).integers(len(runs), size=(RESAMPLES, len(runs)))
+    weights = np.stack([(picks == i).sum(axis=1) for i in range(len(runs))], axis=1) / len(runs)
+    beyond = tail(len(runs))
+    low, high = np.quantile(weights @ values, (beyond, 1 - beyond), axis=0)
+    return values.mean(axis=0).tolist(), low.tolist(), high.tolist()

@@ -20,10 +20,9 @@ from evogit.bench.outcome import BenchRun, Merges, source_digest
 from evogit.config import Task
 from evogit.config.custom_classes import is_own
 from evogit.config.run_settings import AgentSpec
-from evogit.core import Entry, RefusedError, Stopped
-from evogit.engine.evaluations import EvaluationBackend, Evaluations
+from evogit.core import Entry, Stopped
+from evogit.engine.evaluations import EvaluationBackend
 from evogit.history import History
-from evogit.history.context import RunContext
 from evogit.repository import Repository
 from evogit.run import Run, Settings
 
@@ -35,19 +34,13 @@ COUNTED = ("evaluated", "failed", "proposals", "duplicates", "failed_proposals",
 
 
 class BenchTask(Struct, frozen=True, kw_only=True):
-    """What all runs on one task have in common.
-
-    `truth` names a split that record holders are evaluated on as well, uncounted; `count_repeats` says that
-    repeats of a noisy task use up `evaluations`. `source` identifies EvoGit as it was when the bench began.
-    """
+    """The part that all runs on one task share; `source` identifies EvoGit as it was when the bench began."""
 
     task: Task
     evaluations: int
     split: str = "train"
-    truth: str = ""
     agents: tuple[AgentSpec, ...] = Settings().population
     sandbox: str = "auto"
-    count_repeats: bool = True
     source: str = field(default_factory=source_digest)
 
     def settings(self, method: Method, seed: int) -> Settings:
@@ -60,7 +53,7 @@ class BenchTask(Struct, frozen=True, kw_only=True):
             seed=seed,
             deterministic=not self.task.environment.exclusive,  # measured times never come twice
             sandbox=self.sandbox,
-            count_repeats=self.count_repeats,
+            count_repeats=True,
             beyond=True,
             jobs=1,
         )
@@ -80,9 +73,9 @@ class BenchTask(Struct, frozen=True, kw_only=True):
             "agents": [f"{spec} {_own_digest(spec.kind)}".rstrip() for spec in agents],
             "evaluations": self.evaluations,
             "split": self.split,
-            "truth": self.truth,
+            "truth": "",  # records of runs name it
             "fingerprints": self.task.fingerprints,
-            "repeats": self.task.repeats and [self.task.repeats, self.count_repeats],
+            "repeats": self.task.repeats and [self.task.repeats, True],
             "sandbox": self.sandbox,
         }
 
@@ -161,18 +154,13 @@ class BenchRunner:
 
     async def _outcome(self, repository: Repository, stopped: Stopped, backend: EvaluationBackend) -> BenchRun:
         """Read the run from its beginning and note what was believed when; the caller knows whose it is."""
-        story = Story(count_repeats=self._bench_task.count_repeats)
-        journal = repository.journal(NAME, story.take)
+        story = Story()
+        repository.journal(NAME, story.take)
         history, counts = story.history, story.history.counts
-        truth: tuple[float, ...] = ()
-        if self._bench_task.truth:
-            context = RunContext(repository, history, journal, self._bench_task.task, stopped.engine)
-            truth = await self._truth(Evaluations(context, backend), history, [commit for commit, _ in story.best])
         return BenchRun(
             method="",
             seed=0,
             curve=tuple(value for _, value in story.best),
-            truth=truth,
             reason=stopped.reason,
             merges=merges(history),
             dollars=history.spent.dollars,
@@ -180,27 +168,11 @@ class BenchRunner:
             **{name: getattr(counts, name) for name in COUNTED},
         )
 
-    async def _truth(self, evaluations: Evaluations, history: History, best: Sequence[str]) -> tuple[float, ...]:
-        """The values of these candidates on the split of truth; one that fails there is worth what the seed is.
-
-        Raises:
-            RefusedError: the seed itself fails there.
-        """
-        split, seed, values = self._bench_task.truth, history.seed or "", dict[str, float]()
-        for commit in dict.fromkeys([seed, *best]):
-            result = await evaluations.evaluate(commit, split)
-            if result and result[0].ok:
-                values[commit] = result[0].metrics[history.metric.name]
-        if seed not in values:
-            raise RefusedError(f"the seed fails on the split {split!r}, so nothing can be measured on it")
-        return tuple(values.get(commit, values[seed]) for commit in best)
-
 
 class Story:
     """Follows a run's journal from its beginning; `best` is what was believed to be the best after each evaluation."""
 
-    def __init__(self, *, count_repeats: bool) -> None:
-        self._count_repeats = count_repeats
+    def __init__(self) -> None:
         self.history = History(NAME)
         self.best: list[tuple[str, float]] = []
 
@@ -212,7 +184,7 @@ class Story:
         if best is None or value is None:
             return
         counts = self.history.counts
-        fresh = counts.evaluated + counts.repeated * self._count_repeats - len(self.best)
+        fresh = counts.evaluated + counts.repeated - len(self.best)
         if fresh > 0:
             self.best += [(best, value)] * fresh
         else:

@@ -40,11 +40,10 @@ Order = tuple[Method, int]
 
 
 class Workspace(Struct, frozen=True, kw_only=True):
-    """Where runs are done: repositories below `scratch`, kept or not, and evaluations that are shared in `memory`."""
+    """The folders of a bench: repositories of runs below `scratch`, and shared evaluations in `memory`."""
 
     scratch: Path
     memory: Path
-    keep: bool
 
 
 def outcomes(
@@ -146,11 +145,8 @@ async def _work(connection: Connection, bench_task: BenchTask, place: Workspace)
         while order := connection.recv():
             method, seed = order
             folder = place.scratch / f"{method.file_name}-{seed}.git"
-            if folder.exists():  # kept by a bench before this one, whose run was another one or was cut off
-                shutil.rmtree(folder)
             connection.send(await runner.run(method, seed, folder))
-            if not place.keep:
-                shutil.rmtree(folder)
+            shutil.rmtree(folder)
 
 
 @contextmanager

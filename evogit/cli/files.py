@@ -36,7 +36,7 @@ def figure_file(places: Sequence[Place], figure: Kind, ending: str) -> bytes:
     from evogit.review.plots import PlottedRun, plot
 
     runs = [PlottedRun(place.repository, place.history.run) for place in places]
-    return plot(runs, figure, "evaluations", ending)
+    return plot(runs, figure, ending)
 
 
 def write_table(place: Place, chosen: Collection[str], file: TextIO) -> None:

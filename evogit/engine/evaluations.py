@@ -20,7 +20,6 @@ from evogit.core import (
     Evidence,
     Files,
     Judged,
-    RepositoryError,
 )
 from evogit.credentials import Redactor
 from evogit.engine.evaluation_index import EvaluationIndex
@@ -268,12 +267,7 @@ class Evaluations:
 
     def evidence(self, commit: str) -> Evidence:
         """What was kept of a candidate's evaluation; nothing where it is gone."""
-        tree = self._history.evidence.get(commit)
-        try:
-            kept = self._repository.trees.files(tree, lambda path: True) if tree else {}
-        except RepositoryError:
-            kept = {}
-        return evidence_of(kept)
+        return evidence_of(self._repository.trees.kept(self._history.evidence.get(commit)))
 
     @property
     def runs(self) -> bool:

@@ -28,7 +28,6 @@ from evogit.library.notebook import html, summary, told
 from evogit.repository import Repository, reason_in
 from evogit.repository.repository import Repository as _Repository
 from evogit.review import open_run, resolve, status_record
-from evogit.review.evidence_files import read as read_evidence
 from evogit.review.export import Exported, export
 from evogit.review.json_records import candidate_record
 from evogit.review.timeline import TimelinePoint, course, entries_of, table
@@ -307,8 +306,8 @@ class CandidateView:
     @property
     def evidence(self) -> dict[str, bytes]:
         """What is kept of how it was made and evaluated: file name -> content, such as `prompt.md` or `stderr`."""
-        made = read_evidence(self._repository, self._history.sessions.get(self.id))
-        return made | read_evidence(self._repository, self._history.evidence.get(self.id))
+        made = self._repository.trees.kept(self._history.sessions.get(self.id))
+        return made | self._repository.trees.kept(self._history.evidence.get(self.id))
 
     @property
     def decisions(self) -> list[Decision]:

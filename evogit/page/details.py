@@ -18,7 +18,7 @@ from evogit.page.payload import FollowedRun, Record
 from evogit.repository import Repository
 from evogit.repository.evidence import FEEDBACK, SESSION, is_prompt, read_feedback, session_facts
 from evogit.review.decisions import decision_record, said_of
-from evogit.review.evidence_files import gone, read
+from evogit.review.evidence_files import gone
 from evogit.review.forecast import Pace, forecast_record
 from evogit.review.json_records import candidate_record, finite
 from evogit.review.reporting import report_record
@@ -157,7 +157,7 @@ def evaluation(run: Run, candidate: Candidate) -> Record:
 def _kept(run: Run, tree: str | None) -> dict[str, bytes]:
     """The files of an evidence tree, or one that says why it is not here."""
     lost = gone(run.repository, run.history.run, tree)
-    return {"not here": lost.encode()} if lost else read(run.repository, tree)
+    return {"not here": lost.encode()} if lost else run.repository.trees.kept(tree)
 
 
 def _finite(values: Mapping[str, float]) -> dict[str, float | None]:

@@ -355,10 +355,8 @@ class Journal:
         empty when there are no files, or none any more.
         """
         if isinstance(evidence, str):
-            try:  # written again, the files are young, so that a sweep beside us leaves them (sweeping.py)
-                evidence = self._trees.files(evidence, lambda _: True) if evidence else {}
-            except RepositoryError:
-                evidence = {}
+            # written again, the files are young, and a sweep leaves them (sweeping.py)
+            evidence = self._trees.kept(evidence)
         redacted = {
             name: self._redacted(content.decode("latin-1")).encode("latin-1") for name, content in evidence.items()
         }

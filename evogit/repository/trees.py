@@ -114,6 +114,13 @@ class Trees:
             entry.path: self.blob(entry.blob) for entry in self.entries(tree) if entry.is_file and wanted(entry.path)
         }
 
+    def kept(self, tree: str | None) -> dict[str, bytes]:
+        """Return the files of an evidence tree; none if there is no tree, or it was removed."""
+        try:
+            return self.files(tree, lambda _: True) if tree else {}
+        except RepositoryError:
+            return {}
+
     def lazily(self, tree: str, wanted: Callable[[str], bool]) -> TreeFiles:
         """The same, each content read only when it is asked for."""
         regular = (entry for entry in self.entries(tree) if entry.is_file)

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from evogit.review.contributors import contributions
     from evogit.review.decisions import Effect, decide, effect
     from evogit.review.export import Exported
-    from evogit.review.graph import Cell, Row, SkeletonEdge, expanded, most_telling, rows
+    from evogit.review.graph import Cell, Row, SkeletonEdge, most_telling, rows
     from evogit.review.json_records import SCHEMA, candidate_record, graph_record, status_record
     from evogit.review.runs import agents, kinds, open_run, own_names, resolve
     from evogit.review.spending import (
@@ -30,7 +30,7 @@ __getattr__ = lazy_exports(
         "contributors": ["contributions"],
         "decisions": ["Effect", "decide", "effect"],
         "export": ["Exported"],
-        "graph": ["Cell", "Row", "SkeletonEdge", "expanded", "most_telling", "rows"],
+        "graph": ["Cell", "Row", "SkeletonEdge", "most_telling", "rows"],
         "json_records": ["SCHEMA", "candidate_record", "graph_record", "status_record"],
         "runs": ["agents", "kinds", "open_run", "own_names", "resolve"],
         "spending": ["EarlierStarts", "Use", "choices", "last_limits", "last_settings", "last_start"]

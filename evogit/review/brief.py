@@ -14,6 +14,8 @@ from evogit.history import History
 from evogit.history.context import screened
 from evogit.repository import Repository
 
+MAX_BRIEF_TOKENS = 100_000
+
 Reader = Literal["editor", "coder", "program"]
 
 WRITERS: dict[Reader, Callable[..., briefing.Written]] = {
@@ -29,10 +31,8 @@ def written_brief(
     task: Task,
     history: History,
     parent: Candidate,
-    donor: Candidate | None,
     *,
     reader: Reader,
-    context: int,
 ) -> briefing.Written:
     """What an agent would be told to improve `parent`. Raises RefusedError: the task has other metrics."""
     if (
@@ -44,9 +44,9 @@ def written_brief(
             f"expected the run {history.run} to measure {task.primary.name} as the task {task.name} does, but it does "
             "not; name the run's own task with --task"
         )
-    told = Breeder(repository, screened(task, repository, history), history).brief(parent, donor)
+    told = Breeder(repository, screened(task, repository, history), history).brief(parent, None)
     assert told.background is not None  # the breeder always gives one
-    return WRITERS[reader](told, told.background(), context)
+    return WRITERS[reader](told, told.background(), MAX_BRIEF_TOKENS)
 
 
 def beginning(repository: Repository, task: Task, run: str) -> History:

@@ -18,7 +18,6 @@ Wish = Literal["failed", "all-but-best"]
 
 WISHES: Sequence[str] = get_args(Wish)
 
-DAY = 86_400.0
 
 Owner = Literal["lineages", "other candidates", "failed candidates", "failed proposals", "advice and verdicts"]
 """What evidence is about, the first one that it fits, as equal evidence is one tree."""
@@ -63,16 +62,16 @@ class Collected(Struct, frozen=True, kw_only=True):
     held: int
 
 
-def plan(repository: Repository, run: str, wish: Wish, older_than: float, now: float) -> Plan:
-    """What would go of what this clone keeps that is so many days old. Raises RepositoryError: damage."""
+def plan(repository: Repository, run: str, wish: Wish) -> Plan:
+    """Return the evidence of this clone that would go and stay. Raises RepositoryError: something is damaged."""
     entries, history = list[Entry](), History(run)
     repository.journal(run, entries.append)
     history.extend(entries)
-    return _Choice(repository, history, entries, wish, now - older_than * DAY).plan()
+    return _Choice(repository, history, entries, wish).plan()
 
 
-def collect(repository: Repository, run: str, wish: Wish, older_than: float, now: float) -> Collected:
-    """Let it go and free its room. Killed at any moment, only evidence that was to go is lost; call it again then.
+def collect(repository: Repository, run: str, wish: Wish) -> Collected:
+    """Remove the evidence of `plan` and free its room. If it is killed, only evidence that was to go is lost.
 
     Raises:
         RefusedError: an engine is at work on some run of the repository.
@@ -83,10 +82,9 @@ def collect(repository: Repository, run: str, wish: Wish, older_than: float, now
     repository.check_links()
     with repository.engines(run).enter(join=False):
         before = repository.space()
-        made = plan(repository, run, wish, older_than, now)
+        made = plan(repository, run, wish)
         if made.gone:
-            since = f", older than {older_than:g} days" if older_than else ""
-            _let_go(repository, made, f"thinned: {len(made.gone):,} pieces of evidence ({wish}{since})")
+            _let_go(repository, made, f"thinned: {len(made.gone):,} pieces of evidence ({wish})")
         swept = repository.sweep({*made.gone, *made.given_up})
     return Collected(
         plan=made, before=before, after=repository.space(), removed=swept.removed, young=swept.young, held=swept.held
@@ -106,16 +104,13 @@ def _let_go(repository: Repository, made: Plan, why: str) -> None:
 
 
 class _Choice:
-    """What is chosen of one run; entries before `until` are old enough."""
+    """The choice of what goes of one run."""
 
-    def __init__(
-        self, repository: Repository, history: History, entries: Sequence[Entry], wish: Wish, until: float
-    ) -> None:
+    def __init__(self, repository: Repository, history: History, entries: Sequence[Entry], wish: Wish) -> None:
         self.repository = repository
         self.history = history
         self.entries = entries
         self.wish = wish
-        self.until = until
         self.lineages = lineages(history)
         self.counted = set[str]()
 
@@ -128,11 +123,7 @@ class _Choice:
         found = {tree: users for tree, users in named.items() if tree in kept}
         chosen: tuple[Owner, ...] = ("failed candidates", "failed proposals")
         chosen = chosen if self.wish == "failed" else (*chosen, "other candidates")
-        gone = [
-            tree
-            for tree, users in found.items()
-            if all(entry.time <= self.until and self._owner(entry) in chosen for entry in users)
-        ]
+        gone = [tree for tree, users in found.items() if all(self._owner(entry) in chosen for entry in users)]
         out = set(gone)
         staying = self._shares({tree: users for tree, users in found.items() if tree not in out})
         return Plan(

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from evogit.core import Entry, RepositoryError
+from evogit.core import Entry
 from evogit.repository import Repository
-
-
-def read(repository: Repository, tree: str | None) -> dict[str, bytes]:
-    """The files of an evidence tree; none where there is no tree, or it is gone."""
-    try:
-        return repository.trees.files(tree, lambda _: True) if tree else {}
-    except RepositoryError:
-        return {}
 
 
 def gone(repository: Repository, run: str, tree: str | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import IntFlag
 from itertools import zip_longest
@@ -57,11 +57,6 @@ def most_telling(history: History, shown: Collection[str], limit: int) -> set[st
     first = [commit for commit in landmarks(history) if commit in shown]
     young = sorted(shown, key=lambda commit: -history.phylogeny.numbers[commit])
     return set(list(dict.fromkeys([*first, *young]))[:limit])
-
-
-def expanded(history: History, shown: Iterable[str], commits: Iterable[str]) -> set[str]:
-    """What is shown when the dead ends below `commits` are unfolded."""
-    return set(shown) | history.phylogeny.descendants(*commits)
 
 
 def rows(history: History, shown: Collection[str]) -> list[Row]:

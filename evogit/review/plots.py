@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from evogit.core import UsageError
 from evogit.history import History
 from evogit.repository import Repository
-from evogit.review.figures import COLOURS, band, new_figure, saved, whole_course
+from evogit.review.figures import COLOURS, new_figure, saved
 from evogit.review.graph import skeleton
 from evogit.review.json_records import known_ends
-from evogit.review.timeline import TimelinePoint, course, entries_of
+from evogit.review.timeline import course, entries_of
 from evogit.text import one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Kind = Literal["best", "lineage"]
-
-Axis = Literal["evaluations", "seconds", "dollars"]
 
 MAX_LABEL_CHARS = 40
 """Of foreign text: names and titles, made harmless, as SVG may hold no control character."""
@@ -36,8 +34,8 @@ class PlottedRun:
         self.moments = [each for each in course(name, entries) if each.candidate]
 
 
-def plot(runs: Sequence[PlottedRun], what: Kind, axis: Axis, ending: str, *, mean: bool = False) -> bytes:
-    """A figure as a file with the `ending`; `mean` draws one curve of all runs with its 95 % interval.
+def plot(runs: Sequence[PlottedRun], what: Kind, ending: str) -> bytes:
+    """Return a figure as a file with the `ending`.
 
     Raises NotFoundError: matplotlib is not installed. Raises UsageError: the runs do not fit the figure.
     """
@@ -45,13 +43,11 @@ def plot(runs: Sequence[PlottedRun], what: Kind, axis: Axis, ending: str, *, mea
         raise UsageError(f"expected one run to draw {what} of, got {len(runs)}")
     if len({run.history.metric for run in runs}) > 1:
         raise UsageError("expected runs with one metric, got several: their scores cannot be compared")
-    if mean and axis != "evaluations":
-        raise UsageError(f"expected --against evaluations with --mean, got {axis}")
     with new_figure(8, 4.8) as figure:
         axes = figure.subplots()
         axes.set_axisbelow(True)
         if what == "best":
-            _best(axes, runs, axis, mean)
+            _best(axes, runs)
         else:
             _lineage(axes, runs[0])
         return saved(figure, ending)
@@ -60,31 +56,23 @@ def plot(runs: Sequence[PlottedRun], what: Kind, axis: Axis, ending: str, *, mea
 # --- the best so far ------------------------------------------------------------------------------------------------
 
 
-def _best(axes: Axes, runs: Sequence[PlottedRun], axis: Axis, mean: bool) -> None:
-    if mean:
-        _mean(axes, runs)
-    else:
-        for number, run in enumerate(runs):
-            _one(axes, run, axis, COLOURS[number % len(COLOURS)])
+def _best(axes: Axes, runs: Sequence[PlottedRun]) -> None:
+    for number, run in enumerate(runs):
+        _one(axes, run, COLOURS[number % len(COLOURS)])
     metric = runs[0].history.metric
     if metric.best_known is not None:
         axes.axhline(metric.best_known, color="#888888", linewidth=0.9, linestyle=":", label="best known")
-    axes.set_xlabel(axis)
+    axes.set_xlabel("evaluations")
     axes.set_ylabel(f"best {one_line(metric.name, MAX_LABEL_CHARS)} so far")
     axes.grid(axis="y", color="#dddddd", linewidth=0.7)
     axes.legend(frameon=False)
 
 
-def _one(axes: Axes, run: PlottedRun, axis: Axis, colour: str) -> None:
+def _one(axes: Axes, run: PlottedRun, colour: str) -> None:
     history = run.history
-    along: dict[Axis, Callable[[TimelinePoint], float | None]] = {
-        "evaluations": lambda moment: moment.evaluations,
-        "seconds": lambda moment: moment.elapsed / 1000,
-        "dollars": lambda moment: moment.dollars,
-    }
-    points = [(x, str(each.best)) for each in run.moments if each.best and (x := along[axis](each)) is not None]
+    points = [(moment.evaluations, str(moment.best)) for moment in run.moments if moment.best]
     if not points:
-        raise UsageError(f"expected known {axis} of the run {history.run}, got none: prices are not known")
+        raise UsageError(f"expected an evaluated candidate of the run {history.run}, got none")
     times = [at for at, _ in points]
     known = [history.fitness(best) for _, best in points]
     values = [float("nan") if value is None else value for value in known]
@@ -93,17 +81,6 @@ def _one(axes: Axes, run: PlottedRun, axis: Axis, colour: str) -> None:
     if any(pair and pair[0] != pair[1] for pair in around):
         low, high = zip(*[pair or (float("nan"),) * 2 for pair in around], strict=True)
         axes.fill_between(times, low, high, color=colour, alpha=0.15, linewidth=0, step="post")
-
-
-def _mean(axes: Axes, runs: Sequence[PlottedRun]) -> None:
-    curves = [[each.value for each in run.moments if each.value is not None] for run in runs]
-    if len(runs) < 2 or not all(curves):
-        raise UsageError(f"expected two or more evaluated runs for a mean, got {sum(map(bool, curves))}")
-    most = min(map(len, curves))
-    middle, low, high = band([whole_course(curve, most) for curve in curves])
-    x = range(1, most + 1)
-    axes.fill_between(x, low, high, color=COLOURS[0], alpha=0.15, linewidth=0, step="post")
-    axes.step(x, middle, color=COLOURS[0], where="post", label=f"mean of {len(runs)} runs, 95 % interval")
 
 
 # --- one run --------------------------------------------------------------------------------------------------------

@@ -108,7 +108,6 @@ class Choices(Struct, frozen=True, kw_only=True):
     goal: str
     editable: tuple[str, ...]
     withheld: tuple[str, ...] = ()
-    excluded: tuple[str, ...] = ()
     directory: str = ""
     tests: str = ""
     work: str = ""
@@ -119,11 +118,9 @@ class Choices(Struct, frozen=True, kw_only=True):
     python: bool = False
     timeout: str = "5m"
     memory: str = "1g"
-    disk: str = ""
     packages: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     repeats: int | None = None
-    retry: int = 0
 
 
 def files(choices: Choices) -> dict[str, str]:
@@ -182,8 +179,6 @@ def _toml(choices: Choices) -> Iterator[str]:
         yield f"withheld = {_texts(choices.withheld)} # what no agent is shown"
     else:
         yield '# withheld = ["tests/hidden/**"] # what no agent is shown'
-    if choices.excluded:
-        yield f"excluded = {_texts(choices.excluded)} # what stays in every commit, but goes nowhere else"
     for metric, direction in choices.directions.items():
         yield from ("", f"[metrics.{metric}]", f'direction = "{direction}"')
         if (kind := measure_of(metric)) and choices.reads.get(metric) not in ("cpu", "wall"):
@@ -209,8 +204,6 @@ def _by_command(choices: Choices) -> Iterator[str]:
     yield from ("[evaluator]", 'kind = "command"', f"command = {_text(choices.work)}")
     if choices.tests:
         yield f"tests = {_text(choices.tests)} # must exit with 0 before; not measured"
-    if choices.retry:
-        yield f"retry = {choices.retry} # how often all of it is run again where it fails"
     if choices.directory:
         yield f"directory = {_text(choices.directory)} # where it runs"
     if choices.prepare:
@@ -243,8 +236,6 @@ def _measures_time(choices: Choices) -> bool:
 def _sandbox(choices: Choices) -> Iterator[str]:
     yield "# what one candidate may use; of wall clock three times as much as of CPU"
     yield from ("[sandbox]", f"memory = {_text(choices.memory)}", f"cpu = {_text(choices.timeout)}", "pids = 256")
-    if choices.disk:
-        yield f"disk = {_text(choices.disk)}"
     if fetches(choices.prepare):
         yield "network = true # for prepare alone; candidates never have one"
     if choices.packages:

@@ -244,7 +244,6 @@ CHOICES = Choices(
     editable=("src/**",),
     tests="make test",
     work="./bench 'x' \"y\"",
-    retry=1,
     reads={"score": r"regex:score\s+(\d+)", "seconds": "cpu"},
     directions={"score": "maximize", "seconds": "minimize"},
     primary="seconds",
@@ -257,7 +256,7 @@ def test_what_is_written_means_what_was_chosen(tmp_path: Path) -> None:
     assert task.goal == CHOICES.goal
     assert task.primary.name == "seconds"
     assert task.command is not None
-    assert (task.command.tests, task.command.text, task.command.retry) == ("make test", CHOICES.work, 1)
+    assert (task.command.tests, task.command.text) == ("make test", CHOICES.work)
     assert task.command.reads["score"].what == r"score\s+(\d+)"
 
 

@@ -182,7 +182,7 @@ def _paid(terminal: Terminal, benches: Sequence[Bench], setup: AgentSetup, jobs:
             terminal, replace(setup, settings=whole), bench.bench_task.task, None, History(""), yes=yes
         ).agreed
     allowance = BenchLimits(models=setup.models, programs=setup.programs, limits=limits, agreed=agreed)
-    done = race_paid(terminal, bench, Paid(bench, allowance, jobs=jobs, keep=False))
+    done = race_paid(terminal, bench, Paid(bench, allowance, jobs=jobs))
     if missing := bench.missing(done):
         terminal.note(f"a limit is reached with {count(len(missing), 'run')} missing; a higher one goes on", "yellow")
     return findings(bench, done)
@@ -302,7 +302,7 @@ def race(terminal: Terminal, bench: Bench, jobs: int) -> dict[Order, BenchRun]:
     alone = bench.bench_task.task.environment.exclusive  # there is one core for candidates
     before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
-        with progress.shown(), closing(bench.race(jobs=1 if alone else jobs, keep=False)) as outcomes:
+        with progress.shown(), closing(bench.race(jobs=1 if alone else jobs)) as outcomes:
             for outcome in outcomes:
                 progress.take(outcome)
     finally:

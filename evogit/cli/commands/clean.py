@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -101,14 +100,14 @@ def clean(
 
 def _thin(terminal: Terminal, repository: Repository, run: str, wish: Wish, *, yes: bool) -> None:
     if not yes:
-        made, space = plan(repository, run, wish, 0.0, time.time()), repository.space()
+        made, space = plan(repository, run, wish), repository.space()
         if terminal.json:
             terminal.data({**_record(made), "before": space, "done": False})
             return
         terminal.show([*_lines(made), Text(f"  the repository's objects take {size(space)}", "dim")])
         terminal.note("nothing was changed; --yes does it", "dim")
         return
-    done = collect(repository, run, wish, 0.0, time.time())
+    done = collect(repository, run, wish)
     if terminal.json:
         about = {"before": done.before, "after": done.after, "removed": done.removed}
         terminal.data({**_record(done.plan), **about, "young": done.young, "held": done.held, "done": True})

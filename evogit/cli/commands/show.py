@@ -19,13 +19,11 @@ from evogit.history import History
 from evogit.history.readded_lines import Readded
 from evogit.repository import Repository
 from evogit.review import SCHEMA, candidate_record, open_run, resolve
-from evogit.review.evidence_files import gone, read, texts
+from evogit.review.evidence_files import gone, texts
 
 if TYPE_CHECKING:
     from evogit.config import Task
     from evogit.review.brief import Reader
-
-MAX_BRIEF_TOKENS = 100_000
 
 
 @click.command()
@@ -72,8 +70,8 @@ def _show_candidate(place: Place, terminal: Terminal, candidate: Candidate, file
     if file is None and not terminal.json:
         terminal.show(candidate_lines(place, View.of(history, terminal), candidate))
         return
-    judged = read(place.repository, history.evidence.get(commit))
-    session = read(place.repository, history.sessions.get(commit))
+    judged = place.repository.trees.kept(history.evidence.get(commit))
+    session = place.repository.trees.kept(history.sessions.get(commit))
     if file is not None:
         show_whole(terminal, {**judged, **session}, file, lost(place, commit))
         return
@@ -88,7 +86,7 @@ def _show_failed(place: Place, terminal: Terminal, move: int, file: str | None) 
     if failed is None:
         known = ", ".join(str(each.move) for each in list(place.history.failures)[-10:]) or "there is none"
         raise NotFoundError(f"expected the move of a failed proposal (the latest: {known}), got {move}")
-    session = read(place.repository, failed.evidence)
+    session = place.repository.trees.kept(failed.evidence)
     missing = gone(place.repository, place.history.run, failed.evidence)
     if file is not None:
         show_whole(terminal, session, file, missing)
@@ -118,7 +116,7 @@ def _show_brief(
     repository = find_repository(repo)
     found, history = _briefed(repository, repo, name, task)
     parent = resolve(history, rev or ("best" if history.best else "seed"))
-    written = written_brief(repository, found, history, parent, None, reader=agent, context=MAX_BRIEF_TOKENS)
+    written = written_brief(repository, found, history, parent, reader=agent)
     if terminal.json:
         parts = {"rules": written.rules, "sections": list(written.sections), "tokens": written.tokens}
         terminal.data({"schema": SCHEMA, "run": history.run, "commit": parent.commit, **parts})

@@ -24,7 +24,7 @@ from evogit.repository.evidence import (
 )
 from evogit.review import SCHEMA
 from evogit.review.decisions import said_of
-from evogit.review.evidence_files import gone, read, texts
+from evogit.review.evidence_files import gone, texts
 
 CASES = 12
 """Cases whose values are shown."""
@@ -33,8 +33,8 @@ CASES = 12
 def candidate_lines(place: Place, view: View, candidate: Candidate) -> list[Text]:
     """Parents, metrics, cost, what it changed, what the evaluator and the agent said."""
     history, commit = place.history, candidate.commit
-    judged = read(place.repository, history.evidence.get(commit))
-    session = read(place.repository, history.sessions.get(commit))
+    judged = place.repository.trees.kept(history.evidence.get(commit))
+    session = place.repository.trees.kept(history.sessions.get(commit))
     files, readded = changed_files(place, candidate), Readded(place.repository, history).by(candidate)
     name = Text.assemble(view.glyph(commit), " ", (commit, "cyan"), view.marks(commit))
     title = Text(f"  {first_line(candidate.title)}")
