@@ -31,9 +31,9 @@ Programs = tuple[tuple[str, str], ...]
 """Path and blob of each file of a program, in order."""
 NAMES = ("results.tsv", "autoresearch-results.tsv")
 COMMITS = ("commit", "commit_hash", "hash", "sha")
-"""What the column of commits is called."""
+"""Names of the column of commits."""
 SCORES = ("score", "metric", "metric_value", "value")
-"""What the column of scores is called, where it is not called as the task's metric is."""
+"""Names of the column of scores, if it does not have the metric's name."""
 FAILED = frozenset({"crash", "crashed", "error", "fail", "failed", "oom", "timeout"})
 DISCARDED = frozenset({"abort", "aborted", "discard", "discarded", "reject", "rejected", "revert", "reverted"})
 MAX_COLUMNS = 100

@@ -254,7 +254,7 @@ def name_of(folder: Path) -> str:
 READS_TEXT = re.compile(
     r"\.read_text\(|\.readlines?\(|\.read\(\)|getsource|open\(\s*program_path|ast\.parse|py_compile"
 )
-"""What an evaluator does that looks at the program's text: a stand-in has another one."""
+"""Signs of an evaluator that reads the program's text, which differs in a stand-in."""
 HEAD = '''\
 """Evaluates outside of the sandbox, where no candidate can reach it: written by `evogit new --from`.
 

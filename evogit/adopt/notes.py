@@ -18,7 +18,7 @@ GPU = re.compile(
     re.MULTILINE,
 )
 WITHOUT = re.compile(r"\bis_available\(|^[ \t]*except (ImportError|ModuleNotFoundError)", re.MULTILINE)
-"""What sources say that do without something where it is not there."""
+"""Words of a source that works without a missing module."""
 MODEL = re.compile(
     r"^[ \t]*(?:import|from)[ \t]{1,8}"
     r"(openai|anthropic|litellm|dspy|google\.(?:genai|generativeai)|ollama|shinka\.llm)\b|"
@@ -72,7 +72,7 @@ ADMITTED = re.compile(
     r"(?!(?:none|no|null|false|0|\d+(?:\.\d+)?|[\[{(][\])}])$)(?P<said>\S.*(?(block)(?:\n(?!\[|{\").+){0,9}))$",
     re.MULTILINE | re.IGNORECASE,
 )
-"""What stand-ins for other systems print of an artifact, or of a metric that is a text, which speaks of a failure."""
+"""Marks of an artifact or a text metric that reports a failure, as stand-ins print them."""
 TRACEBACK = re.compile(
     r"^(?:\w+:[ \t]+)?Traceback \(most recent call last\):\n(?:[ \t].*\n)+(?P<said>\w[\w.]*(?:: .*)?)$", re.MULTILINE
 )
@@ -80,7 +80,7 @@ TRACEBACK = re.compile(
 
 
 def told_needs(sources: Mapping[str, File], beside: Mapping[str, File]) -> Iterator[str]:
-    """What a person is told: of the sources that an evaluation runs, and of all files `beside` them."""
+    """Return notes about the sources that an evaluation runs, and all files `beside` them."""
     code = (path for path in sources if CODE.search(path))
     texts = {path: joined_lines(sources[path][0].decode(errors="replace")) for path in code}
     if found := _first({path: text for path, text in texts.items() if not WITHOUT.search(text)}, GPU):
@@ -100,7 +100,7 @@ def told_needs(sources: Mapping[str, File], beside: Mapping[str, File]) -> Itera
 
 
 def _first(texts: Mapping[str, str], pattern: re.Pattern[str]) -> str:
-    """What is found first, and where; empty where it is nowhere."""
+    """Return the first match and its place; empty if there is none."""
     matches = ((path, match) for path, text in texts.items() if (match := pattern.search(text)))
     return next((f"{next(filter(None, match.groups()))} in {path}" for path, match in matches), "")
 
@@ -140,7 +140,7 @@ def told_unheeded(config: Mapping[str, Any], system: str, known: Collection[str]
 
 
 def is_scored(task: Task) -> bool:
-    """Whether the score of a task is that of another system's evaluator, which may be that of a failure."""
+    """Return True if another system's evaluator scores the task, so that a score may be a failure's."""
     return task.folder.is_relative_to(kept_folder()) and task.primary.name == "combined_score"
 
 

@@ -70,7 +70,7 @@ SKYDISCOVER_THRESHOLDS = (0.3,)
 SKYDISCOVER_TIMEOUT = 360.0
 QUOTED = re.compile(r"[\"'`]([^\"'`\n]{1,200})[\"'`]")
 UP = re.compile(r"parent|\bdirname\(\s*(?:os\.path\.)?dirname\(|[\"']\.\.")
-"""How a source leaves its folder, as far as words tell."""
+"""Signs of a source that leaves its folder."""
 _PATH_CALLS = """
 open Path PurePath spec_from_file_location SourceFileLoader run_path run Popen check_output check_call call system
 import_module load_module load_program join dirname basename abspath realpath exists isfile copy copyfile copy2
@@ -85,7 +85,7 @@ VALUES = frozenset(_VALUES.split())
 """Names of parameters that hold what a program returns, or its text."""
 EXPECTED_CONTAINER = "initial_program.* with evaluator/evaluate.sh (SkyDiscover)"
 WORKDIR = "/benchmark"
-"""Where a container's programs lie, if it does not say."""
+"""The default working folder of a container."""
 
 
 def read_openevolve(place: Path) -> ForeignTask | None:

@@ -34,7 +34,7 @@ class OperatorCredit(Struct, frozen=True):
 
 
 class ModelCredit(Struct, frozen=True, kw_only=True):
-    """What the moves of a model, or of a kind of agents, brought of late; each counts less the longer ago it was."""
+    """The recent gains of a model or a kind of agents; older moves count less."""
 
     moves: float  # how many there were, so counted
     # what a move of it gained on average, from 0 to 1: the largest gain of all moves that asked models of late
@@ -63,7 +63,7 @@ class Relative(Struct, frozen=True, kw_only=True):
 
 
 class Background(Struct, frozen=True, kw_only=True):
-    """What is known about a parent and the run, for agents that read: gathered only when one asks for it."""
+    """Facts about a parent and its run, gathered when an agent asks for them."""
 
     task: str  # name of the task
     metrics: tuple[Metric, ...]  # all metrics, the primary one first
@@ -112,7 +112,7 @@ class Background(Struct, frozen=True, kw_only=True):
 
 
 class Workshop(Protocol):
-    """Where an agent tries drafts, checked as proposals; `evaluations` are left, `runs`: commands can be run."""
+    """A place to try drafts, checked as proposals are; `evaluations` are left, `runs`: commands can be run."""
 
     @property
     def evaluations(self) -> int:
@@ -141,7 +141,7 @@ class Workshop(Protocol):
 
 
 class Claims(Protocol):
-    """How agents that work for minutes tell each other what they try; not passed on in deterministic runs."""
+    """A board on which slow agents post what they try; absent in deterministic runs."""
 
     def make(self, plan: str) -> None:
         """Tell what is about to be tried, in a line; it takes the place of what was said before in this move."""

@@ -63,7 +63,7 @@ class Coder(ModelAgent):
 
 
 def write(brief: Brief, background: Background, context: int, turns: int = TURNS) -> briefing.Written:
-    """What a coder is told first, in half of what a question may have: the rest is for what it does."""
+    """Return the coder's first message, in half of the room of a question; the rest is for its calls."""
     left = brief.workshop.evaluations if brief.workshop else TRIALS
     return briefing.write(brief, background, context // 2, {"turns": str(turns), "evaluations": str(left)})
 

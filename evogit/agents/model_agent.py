@@ -131,7 +131,7 @@ def worth(kinds: Sequence[str], merits: Mapping[str, ModelCredit]) -> dict[str, 
 
 
 def _costs(known: Mapping[str, ModelCredit]) -> dict[str, float]:
-    """What a move of each takes: dollars, or tokens where a price is not known."""
+    """Return the cost of a move of each: dollars, or tokens if a price is unknown."""
     dollars = {model: merit.dollars for model, merit in known.items() if merit.dollars is not None}
     return dollars if len(dollars) == len(known) else {model: merit.tokens for model, merit in known.items()}
 

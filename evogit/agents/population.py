@@ -111,7 +111,7 @@ class OwnAgent(Agent):
             raise UsageError(f"expected {text} to be an agent with `async def propose(self, brief, rng)`")
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
-        """What the person's agent proposes, if it can be read; without a strategy its own name is one."""
+        """Return the proposal of the user's agent; its name is the strategy if it gives none."""
         try:
             proposal = await self._agent.propose(brief, rng)
         except LOST as error:
@@ -133,7 +133,7 @@ class OwnAgent(Agent):
         return NoUsableChangeError(f"the agent {self.kind} failed{self._place(error)}: {_said(error)}", failure(error))
 
     def _place(self, error: BaseException) -> str:
-        """Which line of the person's file failed, as far as one did."""
+        """Return the line of the user's file that failed, if any."""
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == self._file]
         return f", line {lines[-1]}" if lines else ""
 
@@ -143,7 +143,7 @@ def _said(error: BaseException) -> str:
 
 
 def _odd(proposal: object) -> str:
-    """What is wrong with a proposal, with what came; empty where it can be carried out."""
+    """Return the problem of a proposal; empty if it can be carried out."""
     if not isinstance(proposal, Proposal):
         return f"with its changes, got {proposal!r:.200}"
     is_changes = _is_mapping(proposal.changes, lambda content: isinstance(content, bytes | None))

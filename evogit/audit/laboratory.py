@@ -207,7 +207,7 @@ class Laboratory:
 
     @cached_property
     def timed(self) -> bool:
-        """Whether the score is made of times: the evaluator reads a clock, and no two of its scores agree.
+        """Return True if the score is made of times: the evaluator reads a clock, and no two scores agree.
 
         An evaluator that calls `measure` may call times equal that it cannot tell apart, so that scores do agree.
         """
@@ -220,7 +220,7 @@ class Laboratory:
 
     @property
     def floor(self) -> bool:
-        """Whether the seed scores nothing, so that an attack cannot be told from it."""
+        """Return True if the seed scores nothing, so that no attack can score less."""
         return self.seed.score is None or (self.task.primary.direction == "maximize" and self.seed.score == 0)
 
     def better(self, trial: WatchedEvaluation, than: WatchedEvaluation | None = None) -> bool:

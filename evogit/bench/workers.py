@@ -30,7 +30,7 @@ from evogit.evaluation.inputs import PUBLIC
 SAFE_PATH = "PYTHONSAFEPATH"
 
 HELD = frozenset({signal.SIGINT, signal.SIGHUP})
-"""What a terminal sends to all its processes: Ctrl-C and hanging up."""
+"""The signals that a terminal sends to all its processes."""
 
 PATIENCE = 10.0
 """Seconds for an idle worker to end by itself, and its evaluator with it."""

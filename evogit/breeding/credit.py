@@ -124,7 +124,7 @@ class OperatorCredits:
         self._gains = Counter[str]()
 
     def of(self, history: History) -> Mapping[str, OperatorCredit]:
-        """How often each way of changing code was tried and made a child that is fitter than its first parent.
+        """Count the tries of each way of changing code, and the children fitter than their first parent.
 
         A way is a part of a candidate's strategy, with its step and without: `perturb_number@0.01+swap_name` counts for
         three.

@@ -1,4 +1,4 @@
-"""What `evogit run` does on request beside evolving: commands for each new best and the end, an exit code."""
+"""The hooks of `evogit run`: a command for each new best, one for the end, and the exit code."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TAIL = 300
 
 
 class Hooks(Struct, frozen=True, kw_only=True):
-    """What was asked for with `--on-best`, `--on-end` and `--exit-code`."""
+    """The requests of `--on-best`, `--on-end` and `--exit-code`."""
 
     on_best: str | None = None
     on_end: str | None = None

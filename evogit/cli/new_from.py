@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evogit.llm.command_account import CommandAccount
 
 DOLLARS = 1.0
-"""What a model may cost that writes a task, if nothing else is said."""
+"""The default limit on the cost of a model that writes a task, in dollars."""
 
 outside_option = click.option(
     "--outside", is_flag=True, help="Run its evaluator outside the sandbox, with your rights: read it first."

@@ -30,11 +30,11 @@ _PATHS = re.compile(rf"(?:.*/)?(?:{FILES}|\.(?:{FOLDERS})(?:/.*)?|{_GITHUB})", r
 
 
 def instructs(path: str) -> bool:
-    """Whether a program may take the path for its instructions, settings or plugins, in any folder and spelling."""
+    """Return True if a program may read the path as its instructions, settings or plugins."""
     return bool(_PATHS.fullmatch("/".join(map(folded_name, path.split("/")))))
 
 
 def names_dots(path: str, globs: Iterable[str]) -> bool:
-    """Whether one of the globs names each dotted part of the path: tools read such files as settings."""
+    """Return True if one glob names each dotted part of the path: tools read such files as settings."""
     dotted = {part for part in path.split("/") if folded_name(part).startswith(".")}
     return not dotted or any(dotted <= set(glob.split("/")) for glob in globs)

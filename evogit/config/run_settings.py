@@ -142,7 +142,7 @@ class WorkerSpec(Struct, frozen=True):
 
 
 class RunLimits(Struct, frozen=True, kw_only=True):
-    """What ends a run (None: no limit); all but `minutes`, which are this engine's, count the run's whole history."""
+    """The limits of a run (None: no limit); all but `minutes`, which are this engine's, count its whole history."""
 
     evaluations: int | None = None
     proposals: int | None = None

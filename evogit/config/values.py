@@ -190,7 +190,7 @@ class EvaluationCommand(Struct, frozen=True, kw_only=True):
 
 
 class Pairwise(Struct, frozen=True):
-    """How candidates are compared, for tasks of kind "judge"."""
+    """The settings of comparisons, for tasks of kind "judge"."""
 
     criteria: str  # what makes one better than another, for models and people
     panel: tuple[str, ...] = ()  # models that compare, in turn; where there is none, people do

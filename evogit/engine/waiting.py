@@ -1,4 +1,4 @@
-"""Which agents wait before they ask a model: while others gain more for what they cost, and while it would be early."""
+"""The waits of agents before they ask a model: while others gain more for the money, and while it is too early."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PATIENCE_S = 300.0
 """Time without any result after which those who wait move all the same: the others may wait for an endpoint."""
 
 HEADROOM = 3.0
-"""How many times what is needed on average is made, since calls and evaluations vary in how long they take."""
+"""A factor on the average need, since calls and evaluations vary in duration."""
 
 WEIGHT = 0.1
 """Weight of the latest move in the average."""

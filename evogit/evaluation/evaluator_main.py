@@ -149,7 +149,7 @@ def main() -> None:
 
 
 def _fork_on_request(requests: socket.socket, engine: int) -> bool:
-    """Whether this is a forked process; the server itself ends here."""
+    """Return True in a forked process; the server itself ends here."""
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     wakes, woken = socket.socketpair()
     for end in (wakes, woken):

@@ -1,4 +1,4 @@
-"""How much of what was seen during an evaluation is kept, and what of it agents read after a holdout was shown."""
+"""The limits on kept evidence of an evaluation, and its redaction for agents after a holdout was shown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MARK = 64
 
 RAISED = re.compile(r"raised (\w+)")
 OURS = ("the value returned in call", "returned what JSON cannot say", "the candidate's server")
-"""How sentences of ours begin that quote the program behind a colon."""
+"""Beginnings of our sentences that quote the program after a colon."""
 
 
 def thinned(evidence: Evidence) -> Evidence:
@@ -40,7 +40,7 @@ def thinned(evidence: Evidence) -> Evidence:
 
 
 def shares(sizes: Sequence[int], room: int) -> list[int]:
-    """How much each of these may have of the room: what the small ones do not need is the large ones'."""
+    """Return the share of the room for each size: the large ones get what the small ones do not need."""
     found = [0] * len(sizes)
     for place, index in enumerate(sorted(range(len(sizes)), key=sizes.__getitem__)):
         found[index] = min(sizes[index], room // (len(sizes) - place))

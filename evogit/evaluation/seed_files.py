@@ -17,7 +17,7 @@ from evogit.text import one_line
 logger = logging.getLogger(__name__)
 
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-"""What a pointer begins with, of any version."""
+"""The beginning of a Git LFS pointer of any version."""
 LONGEST_POINTER = 1024
 """Bytes of a pointer of Git LFS, at most."""
 

@@ -225,7 +225,7 @@ class Attempts:
 
 
 class Moment(Struct, frozen=True):
-    """How a run stood when a candidate was first evaluated.
+    """The state of a run when a candidate was first evaluated.
 
     `proposals` are those that count against a limit, `elapsed` is in milliseconds since the run's first entry;
     `dollars` is None where a price is not known.
@@ -252,7 +252,7 @@ class Moments(Pages[str, Moment]):
 
 
 class Course(Struct):
-    """What only the order and the time of entries tell.
+    """Facts that depend on the order and the time of entries.
 
     Attributes:
         began: when the first entry was written, in milliseconds since the epoch.
@@ -292,7 +292,7 @@ class Course(Struct):
 
 
 Done = Proposed | Duplicate | FailedProposal
-"""What a move came to."""
+"""The result of a move."""
 
 
 @dataclass(slots=True)
@@ -303,7 +303,7 @@ class Effort:
     spent: dict[str, Spending] = field(default_factory=dict)
     done: Done | None = None
     lost: bool = False
-    """Whether the last call brought no reply."""
+    """True if the last call brought no reply."""
 
     @property
     def model(self) -> str:
@@ -347,13 +347,13 @@ class Authors:
         fold(self.efforts)
 
     def answered(self, event: Done) -> bool:
-        """Whether what a move came to is what its author said: not that of one whose model was not reached at last."""
+        """Return True if the result of a move is its author's: its last call reached the model."""
         effort = self.efforts.get((event.move, event.engine, event.agent))
         asked = isinstance(event, FailedProposal) and bool(event.evidence)
         return not effort.lost if effort else not asked
 
     def unanswered(self, event: Done) -> bool:
-        """Whether a move came to nothing since no model said anything in it, and none was paid."""
+        """Return True if a move failed because no model answered, and none was paid."""
         effort = self.efforts.get((event.move, event.engine, event.agent))
         if not isinstance(event, FailedProposal):
             return False

@@ -169,7 +169,7 @@ class Texts:
 
 
 class Known(Struct, frozen=True):
-    """What a decoder needs: the texts by number; the ids of all candidates, and all pages, by theirs."""
+    """The input of a decoder: texts, ids of all candidates, and pages, each by number."""
 
     texts: Column
     candidates: Sequence[str]
@@ -184,7 +184,7 @@ class Known(Struct, frozen=True):
 
 
 class Codec(Protocol):
-    """How values of one type are written."""
+    """The codec of one type."""
 
     def encode(self, values: Column, texts: Texts) -> Any:
         """Values as JSON."""
@@ -195,7 +195,7 @@ class Codec(Protocol):
 
 @cache
 def codec(kind: Any) -> Codec:
-    """How values of a type are written: a record or a dataclass, and what the fields of ours are made of."""
+    """Return the codec of a type: a record, a dataclass, or the type of one of their fields."""
     arguments, origin = get_args(kind), get_origin(kind)
     if is_dataclass(kind) or (isinstance(kind, type) and issubclass(kind, Struct)):
         return _Objects(cast(type, kind))
@@ -232,7 +232,7 @@ def _union(kinds: Sequence[Any]) -> Codec:
 
 
 class _Plain:
-    """What is JSON already; a column of one and the same as that one."""
+    """The codec of JSON values; a column of equal values is stored once."""
 
     def encode(self, values: Column, texts: Texts) -> Any:
         return values[:1] if len(values) > 1 and all(map(is_, values, repeat(values[0]))) else values

@@ -126,7 +126,7 @@ def _evaluated(said: object, primary: str, path: Path) -> Answer:
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """What a function said of a candidate; where `status` is not `ok`, `reason` says why and `trace` where."""
+    """The result of a function for a candidate; if `status` is not `ok`, `reason` and `trace` explain it."""
 
     status: Status = "ok"
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -198,7 +198,7 @@ def _number(told: Any) -> float | None:
 
 
 def answer_to(error: BaseException, place: Path) -> Answer:
-    """What a function raised; paths below `place`, where the candidate lay, are told from there."""
+    """Return the result for an exception; paths below `place`, the candidate's folder, become relative."""
     trace = "".join(traceback.format_exception(error)).replace(f"{place}/", "")
     if isinstance(error, CandidateFailedError):
         return Answer(status=error.status, reason=one_line(error.reason, LONGEST_REASON), trace=error.log)

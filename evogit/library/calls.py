@@ -106,7 +106,7 @@ class GivenUpError(BaseException):
 
 
 async def in_thread(function: Callable[[], T]) -> T:
-    """What a function returns, called in a thread of its own; when this is cancelled, the function is given up.
+    """Call a function in a thread of its own and return its result; if cancelled, abandon the function.
 
     `GivenUpError` is raised in it then. What runs in C, such as a sleep, goes on until it ends; the thread is a daemon
     and holds up nobody, not even the end of the program. The function must raise nothing else.

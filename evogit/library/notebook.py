@@ -181,11 +181,11 @@ class Progress:
         )
 
     def activity(self, agent: str, doing: str) -> None:
-        """What agents do is not told."""
+        """Ignore what agents do."""
 
 
 def stream_of_person() -> TextIO | None:
-    """Where a person sees what is printed while a run goes on: a terminal, or a notebook; None: nowhere."""
+    """Return the display of progress, a terminal or a notebook; None if there is none."""
     if "ipykernel" in sys.modules:
         return sys.stdout
     return sys.stderr if sys.stderr is not None and sys.stderr.isatty() else None

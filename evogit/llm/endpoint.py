@@ -162,7 +162,7 @@ FAULTS = (
 
 
 class Patience(Struct, frozen=True, kw_only=True):
-    """How long an endpoint may take, in seconds; `first_byte`: to say something, None: as long as `total`."""
+    """The time limits of an endpoint, in seconds; `first_byte`: until its first byte, None: as long as `total`."""
 
     first_byte: float | None = None
     total: float = 600.0

@@ -46,7 +46,7 @@ class ReaderProcess:
         return told, found
 
     async def reply(self, body: str, prompt: int) -> tuple[str, TokenUsage]:
-        """What `read_reply` says. Raises LostAttemptError: there is no usable reply."""
+        """Return the result of `read_reply`. Raises LostAttemptError: there is no usable reply."""
         if len(body) <= INLINE:
             return read_reply(body, prompt)
         try:

@@ -192,7 +192,7 @@ def piece_of(event: bytes) -> StreamPiece:
 
 
 UNREADABLE = StreamPiece(error=json.dumps("an event cannot be read"))
-"""What came instead of a part of the reply, without which the rest is of no use."""
+"""An error for an essential part of a reply that is missing or wrong."""
 
 _LOST = re.compile(rb"^data: *\{", re.MULTILINE)
 

@@ -56,7 +56,7 @@ MOST_WAITING = 100
 RELOAD = b"event: reload\ndata: {}\n\n"
 
 BEGIN = b"retry: 1000\n\n"
-"""How soon a browser comes back, in milliseconds."""
+"""The delay before a browser reconnects, in milliseconds."""
 
 
 class Live:
@@ -70,7 +70,7 @@ class Live:
 
     @property
     def watched(self) -> bool:
-        """Whether anybody listens."""
+        """True if a browser listens."""
         return bool(self._listeners)
 
     async def events(self, missed: list[Record] | None) -> AsyncIterator[bytes]:

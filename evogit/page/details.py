@@ -198,7 +198,7 @@ def report(run: Run) -> Record:
 
 
 def decisions(run: Run) -> Record:
-    """What people decided, the newest first, as `evogit log --decisions --json` tells it."""
+    """Return the users' decisions, the newest first, as `evogit log --decisions --json` does."""
     history = run.history
     valid = {entry.id for entry in standing(history.decisions)}
     return {"decisions": [decision_record(entry, entry.id in valid) for entry in history.decisions[::-1]]}

@@ -122,7 +122,7 @@ class Columns:
         }
 
     def row(self, candidate: Candidate) -> dict[str, Any]:
-        """What may have changed of a candidate since it was told."""
+        """Return the columns of a candidate that may have changed since it was sent."""
         history, commit = self.history, candidate.commit
         moment, known = history.course.moments.get(commit) or NEVER, standing(history, commit)
         return {

@@ -129,7 +129,7 @@ class Arrivals:
         return _Arrival(host, moves, proposals, len(news))
 
     def _vouched(self, host: str, tips: Mapping[str, str], here: str | None) -> Mapping[str, str]:
-        """What is taken in where signatures are asked for: a journal up to the last entry that is signed."""
+        """The part of a journal that counts if signatures are required: up to its last signed entry."""
         signed = self.signed(host, tips)
         if signed is None:  # then nobody has looked at it; our own goes on
             return {kind: tip for kind, tip in tips.items() if kind != "signed" or host == self.host}

@@ -65,7 +65,7 @@ class Branches:
         return str(found) if found else None
 
     def checked_out(self, ref: str) -> bool:
-        """Whether some worktree has the branch checked out, told without opening the repository anew."""
+        """Return True if a worktree has the branch checked out, without opening the repository again."""
         return self.worktree(ref) is not None
 
     def worktree(self, ref: str) -> Path | None:
@@ -116,7 +116,7 @@ class Branches:
         return str(written("a commit", self._repo, write))
 
     def person(self) -> pygit2.Signature:
-        """Who commits, with the time of now. Raises RefusedError: Git does not know the person."""
+        """Return the committer with the current time. Raises RefusedError: Git does not know the user."""
         try:
             return self._repo.default_signature
         except (KeyError, pygit2.GitError) as error:

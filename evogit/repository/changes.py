@@ -41,7 +41,7 @@ class ComparedFile(Struct, frozen=True):
 
     @property
     def status(self) -> str:
-        """What happened to the file: `modified`, `added`, `deleted`, `renamed` or another of Git's words."""
+        """The kind of change: `modified`, `added`, `deleted`, `renamed` or another of Git's words."""
         return self.delta.status.name.lower()
 
     @property

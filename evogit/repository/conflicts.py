@@ -163,7 +163,7 @@ def _merge_file(scratch: Path, versions: Sequence[bytes], *options: str) -> byte
 
 
 def ends_of(ours: bytes, theirs: bytes) -> dict[Side, bool]:
-    """Whose last line has an end."""
+    """Return, by side, whether its last line ends with a newline."""
     return {"ours": ours.endswith(b"\n"), "theirs": theirs.endswith(b"\n")}
 
 

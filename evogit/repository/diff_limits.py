@@ -99,12 +99,12 @@ MAX_RENAME_PAIRS = 10_000
 
 
 def merge_room(trees: Trees) -> Room:
-    """What may be merged line by line at once: two comparisons each."""
+    """The limits on files merged line by line at once: two comparisons each."""
     return Room(trees, MAX_MERGED_FILES, 2 * MOST_LINES)
 
 
 def is_quick(trees: Trees, base: str | None, ours: str, theirs: str) -> bool:
-    """Whether Git is soon through with a merge, whatever is in the files."""
+    """Return True if Git merges these sizes quickly, whatever the files contain."""
     mine, its = (_changes(trees, base, tree) for tree in (ours, theirs))
     room = merge_room(trees)
     for path in mine.keys() & its.keys():
@@ -115,7 +115,7 @@ def is_quick(trees: Trees, base: str | None, ours: str, theirs: str) -> bool:
 
 
 def _finds_renames(trees: Trees, changes: Iterable[Pair]) -> bool:
-    """Whether there are so few files that Git may take for renamed ones that it is quick about it."""
+    """Return True if few enough files may be renamed for Git to detect renames quickly."""
     gone = {_blob(old) for old, new in changes if new is None}
     fresh = {_blob(new) for old, new in changes if old is None}
     gone, fresh = gone - fresh, fresh - gone  # what is only moved is told by its id

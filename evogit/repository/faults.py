@@ -120,7 +120,7 @@ def check_bounds(repo: pygit2.Repository, tree: pygit2.Tree) -> None:
 
 
 def _extent(repo: pygit2.Repository, folder: pygit2.Oid, level: int) -> tuple[int, int] | None:
-    """How many files are below a folder, and how many folders in one another; None where it is too much."""
+    """Return the number of files below a folder and the depth of its folders; None if there are too many."""
     if folder not in _known and level <= DEEPEST:
         found = read_object(repo, folder)
         entries = _ENTRY.findall(found.read_raw()) if isinstance(found, pygit2.Tree) else []

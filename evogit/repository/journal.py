@@ -67,7 +67,7 @@ class Backlog:
 
 
 def _text(raw: bytes) -> str:
-    """What is stored as UTF-8, which all of ours is; a stranger may claim an encoding that nobody knows."""
+    """Return the message as UTF-8, as all of ours is; a stranger may claim an unknown encoding."""
     return raw.decode(errors="replace")
 
 

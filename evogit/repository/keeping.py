@@ -41,7 +41,7 @@ _IDS = re.compile(rb"^[0-9a-f]{40}$", re.MULTILINE)
 
 
 class Kept(Struct, frozen=True, kw_only=True):
-    """What chains of `keep` hold: evidence `trees`, `commits` with all that they come from, and the `chain` itself.
+    """The content of chains of `keep`: evidence `trees`, `commits` with their ancestors, and the `chain` itself.
 
     `wrong` says what could not be read, in sentences.
     """

@@ -32,7 +32,7 @@ _INERT = (
     (re.compile(r"\[\s*((?:skip|no)[ -]\w+|\w+[ -](?:skip|no))\s*\]", re.IGNORECASE), r"(\1)"),
     (re.compile(r"\*{3}\s*NO_CI\s*\*{3}", re.IGNORECASE), "(no ci)"),
 )
-"""What is looked for, and what takes its place: as readable, and nothing to a machine."""
+"""A pattern and its replacement, which is as readable but means nothing to a machine."""
 
 _MARKUP = (
     (re.compile(r"&(?=#|\w+;)"), "&amp;"),

@@ -162,7 +162,7 @@ def _subject(host: str, run: str) -> str:
 
 
 def _is_on(config: dict[str, str | None], name: str) -> bool:
-    """Whether a setting is on, as Git reads it. Raises ConfigError: it is neither on nor off."""
+    """Return True if a setting is on, as Git reads it. Raises ConfigError: it is neither on nor off."""
     if (key := name.lower()) not in config:
         return False
     value = config[key]

@@ -37,7 +37,7 @@ class Holdouts:
             ) from error
 
     def shown(self, task: str) -> bool:
-        """Whether one was, since this machine was started."""
+        """Return True if the task's holdout was shown since this machine was started."""
         with suppress(FileNotFoundError), self._marks.opened() as folder:
             return folder.holds(_mark(task))
         return False
@@ -59,7 +59,7 @@ class SnapshotFile(Struct, frozen=True):
 
     @property
     def path(self) -> Path:
-        """Where it lies."""
+        """The path of the file."""
         return self._folder.path / self.run
 
     @property
@@ -67,7 +67,7 @@ class SnapshotFile(Struct, frozen=True):
         return self.state.below("cache")
 
     def read(self) -> memoryview:
-        """What is there, which stays in the file until somebody looks at it; nothing where that cannot be read."""
+        """Return the content, which stays in the file until it is read; nothing if it is unreadable."""
         with suppress(*_UNUSABLE), self._folder.opened() as folder, os.fdopen(folder.open(self.run), "rb") as file:
             return memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))
         return memoryview(b"")
@@ -94,7 +94,7 @@ MAX_CONTACT_BYTES = 1 << 20
 
 
 class Contact(Struct, frozen=True):
-    """How a run stands with a server `remote`, named without a password: a file that can be deleted.
+    """The state of a run's exchange with the server `remote`, named without a password; it can be deleted.
 
     `prefix` is where it takes our refs, empty until known; `met` when all was exchanged last and `failing` since when
     it fails, in seconds since the epoch, 0 for never; `notes` what was left out last.
@@ -115,7 +115,7 @@ def contact_folder(state: StateFolder) -> StateFolder:
 
 
 def read_contact(state: StateFolder, run: str) -> Contact | None:
-    """How a run stands with its server; None where it has none, or nothing was noted."""
+    """Return the state of a run's exchange with its server; None if there is no server or no note."""
     try:
         with contact_folder(state).opened() as folder:
             found = msgspec.json.decode(folder.read(f"{run}.json", MAX_CONTACT_BYTES), type=Contact)

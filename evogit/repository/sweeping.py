@@ -39,7 +39,7 @@ HOLDING = ("--all", "--reflog", "--indexed-objects")
 
 
 class Swept(Struct, frozen=True, kw_only=True):
-    """How many objects were `removed`, how many not as they are too `young`, how many evidence trees are `held`."""
+    """The number of `removed` objects, of those too `young` to remove, and of evidence trees `held`."""
 
     removed: int
     young: int

@@ -334,12 +334,12 @@ class TreeFiles(Mapping[str, bytes]):
 
 
 def deltas(repo: pygit2.Repository, old: str, new: str) -> list[pygit2.DiffDelta]:
-    """What differs between two trees or commits. Raises UnfitChangeError: one of the paths is none that Git makes."""
+    """Return the changes between two trees or commits. Raises UnfitChangeError: Git makes no such path."""
     return deltas_of(found_tree(repo, old).diff_to_tree(found_tree(repo, new)))
 
 
 def deltas_of(diff: pygit2.Diff) -> list[pygit2.DiffDelta]:
-    """What is in a diff, every path checked first. Raises UnfitChangeError: one is none that Git makes."""
+    """Return the changes of a diff, all paths checked. Raises UnfitChangeError: Git makes no such path."""
     found = list(diff.deltas)
     for delta in found:
         check_read(os.fsdecode(delta.new_file.raw_path))

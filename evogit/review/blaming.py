@@ -77,7 +77,7 @@ def _brought(history: History, files: _Files, commit: str, amount: int) -> dict[
 
 
 _OF_IDS = re.compile(r"^(merge|graft|minimize) [0-9a-f]{7}\b")
-"""What EvoGit calls candidates that nobody wrote."""
+"""The labels of candidates that no author wrote."""
 
 
 class ContainedStep(Struct, frozen=True, kw_only=True):
@@ -134,7 +134,7 @@ def _bringers(repository: Repository, history: History, candidate: Candidate, pa
 def _removers(
     repository: Repository, history: History, candidate: Candidate, base: Candidate, others: Collection[str]
 ) -> set[str]:
-    """Who, of all but `others`, only took lines out that the base has and the candidate has not."""
+    """Return the authors, without `others`, that only removed lines of the base."""
     graph, found = history.phylogeny, set[str]()
     gone = repository.lines(base.tree, candidate.tree, lambda _: True).removed
     for commit in {candidate.commit, *graph.ancestors(candidate.commit)} - {*others} if gone else ():
@@ -165,7 +165,7 @@ def _described(repository: Repository, history: History, step: Candidate) -> Con
 
 
 def step_title(history: History, step: Candidate) -> str:
-    """What a step is, without ids: of a merge what it brought together."""
+    """Return the name of a step without ids; of a merge, its sides."""
     found = _OF_IDS.match(step.title)
     if not found or not step.parents:
         return clean_title(step.title)

@@ -34,7 +34,7 @@ def written_brief(
     *,
     reader: Reader,
 ) -> briefing.Written:
-    """What an agent would be told to improve `parent`. Raises RefusedError: the task has other metrics."""
+    """Return the brief for improving `parent`. Raises RefusedError: the task has other metrics."""
     if (
         history.started
         and not task.pairwise

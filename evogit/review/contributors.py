@@ -35,7 +35,7 @@ class Deed(Struct, frozen=True):
 _VALUE = re.compile(r"@[^+]*")
 
 COUNTS = ("proposals", "candidates", "valid", "improved", "records")
-"""What is counted of a group."""
+"""The counts of a group."""
 
 
 def _operators(operator: str, ways: str) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ class Effect(Struct, frozen=True, kw_only=True):
 
 
 def effect(history: History, decision: Decision) -> Effect:
-    """What `decision` would change if it were made now. Raises RefusedError: it cannot be made."""
+    """Return the effects of `decision` if it were made now. Raises RefusedError: it cannot be made."""
     if obstacle := _obstacle(history, decision):
         raise RefusedError(obstacle)
     after = history.after(decision)

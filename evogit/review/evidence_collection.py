@@ -34,7 +34,7 @@ class Share(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What would go and what would stay, by what it is about; all `candidates` and `entries` stay.
+    """The evidence that would go and stay, by subject; all `candidates` and `entries` stay.
 
     `lineages` counts the candidates that matter or lead to some; `gone` are ids of evidence trees, `given_up` those
     that this clone gave up before, as other hosts' lists may name anything; `thinned` counts those that are gone.

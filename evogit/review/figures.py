@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C564B")
-"""Colours that colour-blind people can distinguish (Okabe & Ito, 2008, without its yellow, which is too light for lines); the last
+"""Colours for colour-blind readers (Okabe & Ito, 2008, without its yellow, which is too light for lines); the last
 one is for an eighth method."""
 
 STYLE: Any = {

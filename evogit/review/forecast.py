@@ -1,4 +1,4 @@
-"""How fast a run goes, what it will come to, and what its agents do."""
+"""The pace of a run, its forecast, and what its agents do."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ SHORT = 7
 
 
 def doing(repository: Repository, history: History) -> dict[str, str] | None:
-    """What each agent of the engines at work does, in words; None where no engine is at work."""
+    """Return what each agent at work does, in words; None if no engine is at work."""
     alive = repository.engines(history.run).alive()
     if not alive:
         return None

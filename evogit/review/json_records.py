@@ -184,7 +184,7 @@ HOW = {
 
 
 def how_ended(stopped: Stopped | None) -> str:
-    """What ended a run; empty: it works, or that was not journalled."""
+    """Return what ended a run; empty if it is running, or no end was journalled."""
     return HOW.get(stopped.reason, f"reached: {stopped.reason}") if stopped else ""
 
 
@@ -296,6 +296,6 @@ def _record(repository: Repository, history: History, host: str, tip: str | None
 
 
 def contact_record(repository: Repository, run: str) -> Record | None:
-    """How the run stands with its Git server, as `evogit sync` and `run --remote` noted it here; None without one."""
+    """Return the state of the exchange with the Git server, as `sync` and `run --remote` noted it; None without one."""
     found = repository.contact(run)
     return to_builtins(found) if found else None

@@ -26,7 +26,7 @@ class Remains(Struct, frozen=True, kw_only=True):
 
 
 def remains(repository: Repository, run: str) -> Remains:
-    """What would be removed. Raises NotFoundError, RefusedError: there is no such run, or it is in use."""
+    """Return what would be removed. Raises NotFoundError, RefusedError: there is no such run, or it is in use."""
     check_run_name(run)
     found = _found(repository, run)
     if not found.refs:

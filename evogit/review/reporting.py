@@ -220,7 +220,7 @@ def first_sentence(goal: str) -> str:
 
 
 def merge_statistics(history: History) -> Record:
-    """What merges and grafts brought: by strategy, and of each step that was grafted, causes first.
+    """Return the gains of merges and grafts, by strategy and by grafted step, causes first.
 
     `gain` of a strategy is the mean over the better parent, that of a step the mean over the candidates that got it,
     both in the primary metric's unit, None if unknown. A step's `interval` is of Student's t at 95 %, None

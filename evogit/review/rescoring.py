@@ -33,7 +33,7 @@ class RescorePlan(Struct, frozen=True):
 
 
 def plan(context: RunContext) -> RescorePlan | None:
-    """What there is to do; None: nothing. Raises RefusedError: an engine works, or the seed is another one."""
+    """Return the work to do; None if there is none. Raises RefusedError: an engine works, or the seed differs."""
     history = context.history
     if history.seed is None:
         raise RefusedError(f"the run {history.run} has no seed yet; begin it with `evogit run`")

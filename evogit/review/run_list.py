@@ -116,7 +116,7 @@ class RunList:
 
 
 class RunOverview(Struct, frozen=True, kw_only=True):
-    """How a run stands, in one line: `engines` at work, and why its history is unknown (`trouble`).
+    """The state of a run in one line: `engines` at work, and why its history is unknown (`trouble`).
 
     `since` is when the first engine began, or the last entry was written, in seconds since 1970.
     """

@@ -90,7 +90,7 @@ def key_place(repository: Repository, history: History) -> Key:
 
 
 def origin_notes(run: StoredRun) -> list[str]:
-    """What a person must know before believing any score that is shown."""
+    """Return warnings that the user must see before believing any score."""
     notes = [
         f"left out what {one_line(host, HOST)} wrote (entries: {number}), as it is not sealed with the key of the run "
         f"{run.history.run}: evogit/keys/{run.history.run} of this clone's Git folder"

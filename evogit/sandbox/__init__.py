@@ -19,7 +19,7 @@ Breach = Literal["timeout", "out-of-memory", "output-limit", "process-limit", "d
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """What one session may use. Sizes are in bytes, times in seconds.
+    """The limits of one session. Sizes are in bytes, times in seconds.
 
     `wall` and `cpu` bound each request (a call, one streamed item, a run); CPU counts from the end of the previous
     request, so imports and start-up belong to the first. Once all requests together took `total` of wall clock, the

@@ -48,11 +48,11 @@ ACCOUNTS = {
 }
 
 SOURCES = ("/usr/src", "/usr/local/src")
-"""Where projects are put, which no program needs."""
+"""Folders of projects, which no program needs."""
 MAX_POINTER_CHARS = 8192
 """Of a `.git` file, which names a folder."""
 INDISPENSABLE = ("/usr/bin", "/usr/lib")
-"""What no program runs without."""
+"""Paths that every program needs."""
 
 
 class Bubblewrap:

@@ -60,7 +60,7 @@ def read(size):
     return data
 exec(compile(read(int.from_bytes(read(4), "big")), "supervisor", "exec"), {"__name__": "supervisor"})
 """
-"""What the sandbox's `python3 -c` runs, with the arguments of jail_main.py: it reads the rest from its input."""
+"""The program for the sandbox's `python3 -c`, with the arguments of jail_main.py; it reads the rest from its input."""
 LOADER = """
 import sys
 for name, text in sources.items():
@@ -141,7 +141,7 @@ def _open_to_all(path: Path) -> bool:
 
 
 def program(folder: Path) -> bytes:
-    """What a sandbox reads after `BOOTSTRAP` has started: the length (four bytes, big-endian) and the whole program."""
+    """Return the input of `BOOTSTRAP`: the length (four bytes, big-endian) and the whole program."""
     sources = {name: (folder / f"{name}.py").read_text() for name in NAMES}
     text = f"sources = {json.dumps(sources)}\n{LOADER}".encode()
     return len(text).to_bytes(4, "big") + text

@@ -92,7 +92,7 @@ def is_docker(name: str) -> bool:
 
 
 def self_check(name: str, environment: Environment | None = None) -> list[Check]:
-    """Whether a provider works here and holds what it promises, for `evogit doctor` and `evogit doctor sandbox`."""
+    """Check that a provider works here and keeps its promises, for `evogit doctor` and `evogit doctor sandbox`."""
     try:
         sandbox = provider(name, environment)
     except SandboxError as error:

@@ -39,7 +39,7 @@ class Move(Struct, frozen=True, kw_only=True):
 
     @property
     def asks(self) -> bool:
-        """Whether an agent has to make something of it: not for most merges, nor for a given change."""
+        """True if an agent has to act: not for most merges, nor for a given change."""
         return not self.change and (self.operator == "mutation" or self.strategy == "model")
 
 

@@ -43,7 +43,7 @@ INTERFERING = 0.5
 """The share of a gain that is expected in a case that the other side has changed as well."""
 
 PRIOR = {FITTER: 1.0, FUNCTION: 0.5, RANDOM: 0.25, MODEL: 0.75}
-"""How much a strategy is trusted before it was tried: of two merges so many helped."""
+"""The prior of a strategy before it was tried: of two merges so many helped."""
 
 Values = Mapping[str, float]
 

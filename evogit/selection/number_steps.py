@@ -1,4 +1,4 @@
-"""What a run learned of the numbers in its programs, and how far each of them should go next.
+"""The memory of a run about the numbers in its programs, and the next step of each.
 
 The rule is that of Rosenbrock (1960, "An automatic method for finding the greatest or least value of a function"): a
 step that helped is made again and longer, another one shorter and the other way. Ours: a step that changed no case at
@@ -55,7 +55,7 @@ REMEMBERED = 512
 """Pairs of trees that are not compared again, and trees that steps make."""
 
 Frame = frozenset[tuple[str, int, str]]
-"""What a candidate has that the seed has not, apart from numbers: paths, modes, digests of the content."""
+"""Return the difference of a candidate to the seed, apart from numbers: paths, modes, content digests."""
 
 
 class Step(NamedTuple):

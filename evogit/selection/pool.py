@@ -42,7 +42,7 @@ def _rank(history: History, commit: str) -> Ranked | None:
 
 
 class Offspring:
-    """How many children of each candidate were evaluated, under whatever task; those that wait are not counted.
+    """The number of evaluated children of each candidate, under any task; waiting ones are not counted.
 
     Whether a candidate that waits is known already depends on time, even in a deterministic run.
     """

@@ -10,7 +10,7 @@ from evogit.history import History
 from evogit.selection.pool import Drawing, Offspring, Ranked, Ranking
 
 PRESSURE = 10
-"""How steeply the weight rises with the score."""
+"""The steepness of the weight over the score."""
 
 
 class Weighted(Drawing):

@@ -19,7 +19,7 @@ DefinitionKind = Literal["function", "class", "constant"]
 Role = Literal["", "jump", "pass", "docstring"]  # why a statement is not edited like others
 
 Kind = Literal["number", "literal", "operator", "name", "call", "condition", "term", "binary"]
-"""What a site is: a `term` is an arithmetic expression, a `binary` one with two operands."""
+"""The kind of a site: a `term` is an arithmetic expression, a `binary` one has two operands."""
 
 
 class Definition(Struct, frozen=True):

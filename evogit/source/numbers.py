@@ -52,7 +52,7 @@ THOUSANDS = re.compile(rb"\d,\Z|\A,\d{3}(?!\d)")
 """The text around a part of a number with commas between thousands."""
 
 NEAR_BYTES = 16
-"""How much of the text around a number is looked at."""
+"""The length of the text before and after a number that is inspected."""
 
 MAX_STEP = 10.0
 """The longest step, as a multiple of the number; one nearer to zero than 1 counts as 1."""

@@ -174,7 +174,7 @@ Pair = tuple[str, str]
 
 
 def gain(fit: Fit, a: str, b: str) -> float:
-    """How much a verdict on this pair is worth: its information times what is not known of the difference.
+    """Return the value of a verdict on this pair: its information times the variance of the difference.
 
     For a small gain that is twice the expected information in nats, log(1 + p(1 - p) v) / 2 with a Gaussian posterior
     (D-optimal design; for paired comparisons Glickman & Jensen 2005).

@@ -151,7 +151,7 @@ def write_file(
 
 
 def repair(reason: str, hint: str, background: Background) -> str:
-    """What a model is told of a reply that could not be used. Raises ConfigError: the task's template is wrong."""
+    """Return the message about an unusable reply. Raises ConfigError: the task's template is wrong."""
     return _fill("repair.md", _template("repair.md", background), {"reason": reason, "hint": hint})
 
 

@@ -357,7 +357,7 @@ _REASONS = (
     r"(assert\b.*)",
     r"(.*\b(?:expected|error:)\s.*)",
 )
-"""What a line looks like that names a failed test, and one that says why it failed; the most telling kinds first."""
+"""Patterns of a line that names a failed test and of one with its reason, the most telling first."""
 
 
 def without_passing(text: str) -> str:
@@ -375,12 +375,12 @@ def without_passing(text: str) -> str:
 
 
 def telling(text: str) -> str:
-    """What says best in one line why something failed: the test and the assertion; empty where nothing does."""
+    """Return the line that best explains a failure, the test and its assertion; empty if there is none."""
     lines = [line.strip()[:LONGEST] for line in text[-MOST:].split("\n")]
     return ": ".join(filter(None, (_first(_TESTS, lines), _first(_REASONS, lines))))
 
 
 def _first(patterns: Iterable[str], lines: Sequence[str]) -> str:
-    """What the first pattern that any line has the shape of finds in the first such line."""
+    """Return the match of the first pattern that fits any line, in the first such line."""
     found = (found[1] for pattern in patterns for line in lines if (found := re.fullmatch(pattern, line)))
     return next(found, "")

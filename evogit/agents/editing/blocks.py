@@ -57,7 +57,7 @@ _PLAIN = re.compile(r"[\w.@+/-]+\.\w+")
 
 
 def is_prose(path: str) -> bool:
-    """Whether a file may hold prose, in which fences and ellipses stand for themselves."""
+    """Return True if a file may hold prose, in which fences and ellipses stand for themselves."""
     return path.lower().endswith(TEXTS)
 
 

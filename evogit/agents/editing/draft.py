@@ -214,7 +214,7 @@ def refuse_placeholders(path: str, old: Sequence[str], new: Sequence[str]) -> No
 
 
 def _is_placeholder(line: str, path: str) -> bool:
-    """Whether a line stands for others. `...` inside a Python function is a statement."""
+    """Return True if a line stands for others. `...` inside a Python function is a statement."""
     text = line[:300].strip()
     comment = _COMMENT.match(text)
     said = (text[comment.end() :] if comment else text).removesuffix("*/}").removesuffix("*/").removesuffix("-->")

@@ -108,7 +108,7 @@ class Reader:
         self.title = ""
 
     def openings(self) -> Iterator[Opening]:
-        """Where blocks begin, in order, each to be read before the next; the title is known at the end."""
+        """Yield the lines at which blocks begin, each to be read before the next; the title is known at the end."""
         while self._next < len(self._lines):
             if self._lines[self._next][:1] not in _BEGINNINGS:
                 self._prose(self._take())

@@ -32,7 +32,7 @@ BOLDEST = 10.0  # changes never become larger than so many times the usual ones
 
 
 class Mix(Struct, frozen=True, kw_only=True):
-    """How much each way of changing code is drawn."""
+    """The weights of the ways of changing code."""
 
     # how often a way was tried and paid in this run; without it all is as usual
     experience: Mapping[str, OperatorCredit] = field(default_factory=dict)

@@ -148,7 +148,7 @@ class _ProgramSession:
             raise session.end
 
     def proposal(self) -> Proposal:
-        """What was in the workspace at the end. Raises NoUsableChangeError: nothing that counts."""
+        """Return the files of the workspace at the end. Raises NoUsableChangeError: nothing that counts."""
         if self.draft:
             return self.draft
         last = self.evidence.get(SESSION_LOG, b"").decode(errors="replace").strip().rpartition("\n")[2]
@@ -200,7 +200,7 @@ class _ProgramSession:
         return ""
 
     def _read(self, found: Iterable[Member], message: str) -> Proposal:
-        """What the files of the workspace propose. Raises NoUsableChangeError: nothing that counts."""
+        """Return the proposal of the workspace's files. Raises NoUsableChangeError: nothing that counts."""
         returned = read_back(found, self.brief, self.background, [f"/{BRIEF}", *self.preset.junk])
         self.left_out = returned.left_out
         if not returned.changes:

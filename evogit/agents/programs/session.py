@@ -54,7 +54,7 @@ class Ports(Struct, frozen=True, kw_only=True):
 
 
 class Setup(Struct, frozen=True, kw_only=True):
-    """What a program finds when it starts."""
+    """The workspace that a program starts with."""
 
     argv: Sequence[str]  # the command; its folder is the workspace
     env: Mapping[str, str]  # environment variables beside those of every sandbox

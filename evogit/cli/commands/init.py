@@ -243,7 +243,7 @@ NEXT = {
     "check": "evaluate HEAD again",
 }
 AGAIN = {"check": "evaluate HEAD again"}
-"""What to type next -> what for."""
+"""Commands to type next -> their purpose."""
 LINES = 15
 """Last lines of what a failed command printed that are shown."""
 
@@ -265,12 +265,12 @@ def judge(task: Task, sandbox: str, terminal: Terminal) -> SeedEvaluation:
 
 
 def is_noisy(task: Task, judged: SeedEvaluation) -> bool:
-    """Whether the score that ranks candidates came out differently, though HEAD was valid each time."""
+    """Return True if the ranking score differed between valid evaluations of HEAD."""
     return not judged.failed and judged.spread(task.primary.name) is not None
 
 
 def repeats_for(task: Task, judged: SeedEvaluation) -> int:
-    """How often what seems best is to be evaluated again: never if scores repeat, less often if that takes long."""
+    """Return the repeats of a would-be best: none if scores repeat, fewer if evaluations take long."""
     noisy = task.repeats or is_noisy(task, judged)
     return (SLOW_REPEATS if judged.slow else REPEATS) if noisy else 0
 
@@ -321,7 +321,7 @@ def _measured(task: Task, judged: SeedEvaluation) -> Iterator[Text]:
 
 
 def _repeated(task: Task, judged: SeedEvaluation) -> Iterator[Text]:
-    """What came of evaluating HEAD again."""
+    """Return the lines about the second evaluation of HEAD."""
     from evogit.review.checking import flaky
     from evogit.review.provable import told_provable
 

@@ -269,7 +269,7 @@ def _lineage(view: View, steps: list[dict[str, Any]]) -> Section:
 
 
 def _crossings(view: View, record: dict[str, Any]) -> Iterator[Section]:
-    """What each strategy of merges brought, and what each grafted step did on other candidates."""
+    """Print the gains of each strategy of merges, and of each grafted step."""
 
     def gain(value: float | None) -> str:
         return "-" if value is None else change(value, view.places)

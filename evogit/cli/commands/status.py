@@ -151,7 +151,7 @@ def _headline(view: View) -> list[Text]:
 
 
 def _state(place: Place) -> list[Text]:
-    """Whether engines are at work, their room and workers; or why they stopped."""
+    """Return lines about the engines at work, their room and workers; or why they stopped."""
     engines, lines = place.repository.engines(place.history.run), outage_lines(place.history)
     alive, stopped = engines.alive(), place.history.stopped
     if alive:

@@ -16,7 +16,7 @@ from evogit.repository import clean
 from evogit.review import SCHEMA, decide
 
 PATIENCE_S = ALL + 10.0
-"""How long the engines are waited for: what is under way, and what they write in the end."""
+"""The wait for the engines: for work under way, and for what they write in the end."""
 
 LOOK_EVERY_S = 0.1
 

@@ -46,7 +46,7 @@ MAX_CPU_SHARE = 0.2
 """Of one core, for drawing: a run with many candidates is drawn less often."""
 
 EXIT_CODE_WAIT_S = 10.0
-"""How long the exit code of an ended run is waited for, while its process prints its summary."""
+"""The wait for the exit code of an ended run, whose process still prints its summary."""
 
 ESCAPE_WAIT_S = 0.05
 """After an escape: over ssh the rest of a key may arrive late."""

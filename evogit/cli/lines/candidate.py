@@ -191,7 +191,7 @@ def judged_lines(files: Mapping[str, bytes], command: ShowFile) -> Iterator[Text
 
 
 def missing_lines(lost: str) -> Iterator[Text]:
-    """That there was more; nothing where there was not."""
+    """Yield a line about evidence that is not here, if there is any."""
     if lost:
         yield Text("")
         yield Text(f"  {lost}", "dim")

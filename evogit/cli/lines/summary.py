@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Done(Struct, frozen=True):
-    """How a run went: `evaluated` candidates in `seconds` by this engine."""
+    """Return the summary of a run: `evaluated` candidates in `seconds` by this engine."""
 
     run: Run
     stopped: Stopped
@@ -109,7 +109,7 @@ def judge_commands(place: Place) -> tuple[str, ...]:
 
 
 def count_words(history: History) -> list[str]:
-    """What was done so far, in a few words each, which add up.
+    """Return counts of the work so far, which add up.
 
     What is evaluated or pending is the seed, the candidates among the proposals, and what people and `minimize` added.
     """

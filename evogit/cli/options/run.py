@@ -1,4 +1,4 @@
-"""What `evogit run` starts from and uses: a task, its run, a selector, workers, and other hosts."""
+"""The options of `evogit run` for its task, run, selector, workers and other hosts."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def with_remote(command: Command) -> Command:
 
 
 def address(name: str) -> str:
-    """What a person named as a server; a folder of this machine is the same wherever git is started."""
+    """Return the server as the user named it; a folder of this machine as an absolute path."""
     is_folder = ("/" in name or name.endswith(".git")) and Path(name).is_dir()
     return str(Path(name).absolute()) if is_folder else name
 
@@ -182,7 +182,7 @@ class RunTarget(Struct, frozen=True):
 
     @property
     def private(self) -> list[Path]:
-        """What no program may read: the task with its evaluator, and the repository."""
+        """Return the paths that no program may read: the task with its evaluator, and the repository."""
         known = [self.repository.path, self.repository.common] if self.repository else []
         return [self.task.folder, *known, *([Path(self.repo)] if self.repo else [])]
 

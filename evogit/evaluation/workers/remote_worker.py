@@ -73,7 +73,7 @@ class _Asked:
     until: float
     answer: asyncio.Future[tuple[Evaluation, Evidence]]
     late: bool = False
-    """Whether the engine stopped waiting because it took too long."""
+    """True if the engine gave up waiting."""
 
 
 class Offer(Struct, frozen=True):

@@ -86,7 +86,7 @@ class Team:
         self.inputs = local.inputs
         self.runner = local
         self.doubted: dict[Asked, str] = verify.doubted if verify else {}
-        """What was believed and is not any more, with the reason: to be evaluated again."""
+        """Return the answers that are no longer believed, with the reason, to be evaluated again."""
 
     def _starts(self, specs: Iterable[WorkerSpec]) -> Iterator[tuple[str, Sequence[str], int | None]]:
         for spec in specs:

@@ -73,7 +73,7 @@ class Meter:
 
     @property
     def told(self) -> TokenUsage | None:
-        """What the endpoint counted for all of the call, None if it did not, or not so much as it must have been."""
+        """Return the endpoint's count for the call; None if there is none, or it is below the possible minimum."""
         said = self._said
         if said is None or not self._last or not said.prompt or (self.bytes and not said.completion):
             return None
@@ -81,7 +81,7 @@ class Meter:
 
     @property
     def so_far(self) -> TokenUsage:
-        """What a call that goes on or was broken off comes to, about."""
+        """Estimate the usage of a call that is open or was broken off."""
         said = self._said or TokenUsage()
         completion = max(-(-self.bytes // 4), said.completion)
         if not said.prompt:

@@ -52,7 +52,7 @@ class Said(Struct, frozen=True):
 
 
 class Told(Struct, frozen=True, kw_only=True):
-    """What the engine has to know of a reply or an event of it."""
+    """The facts of a reply, or of an event of it, that the engine needs."""
 
     usage: TokenUsage | None = None  # what it says it cost, if it does
     last: bool = False  # whether that is the usage of all of the reply

@@ -22,7 +22,7 @@ LONGEST_READING = 20.0
 
 
 class UnreadableError(Exception):
-    """What was sent cannot be read, with HTTP's status where it is a request, and the reason."""
+    """An unreadable message, with the reason, and HTTP's status if it is a request."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -42,7 +42,7 @@ Facts = dict[str, Any]
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """What the engine has to know of a request; `content` is what is sent, but for what depends on what is left."""
+    """The facts of a request that the engine needs; `content` is sent but for the fields that depend on the limits."""
 
     model: str  # by which name the program asks for it
     prompt: int  # more tokens than which it cannot have

@@ -39,7 +39,7 @@ INCLUDED = ("python3", "python-is-python3")
 LEFT_OUT = ("doc", "man", "info", "locale")
 """Folders of /usr/share that no program needs."""
 COPIED = ("etc/resolv.conf", "etc/hostname")
-"""What mmdebstrap takes from this machine."""
+"""Files of this machine that mmdebstrap uses."""
 SHOWN = 15
 """Last lines of its output that an error tells."""
 

@@ -47,7 +47,7 @@ BOX = "/tmp"
 """The one writable folder, a tmpfs."""
 COMMAND = ("python3", "-s", "-P", "-S", "-B", "-c", BOOTSTRAP, "users", BOX)
 CAPABILITIES = ("SETUID", "SETGID", "KILL")
-"""What the supervisor needs to be one user after the other, and to end what they leave."""
+"""The capabilities that the supervisor needs to change users and to end what they leave."""
 SLACK = 1 << 20
 """Bytes of disk above the limit, so that a full disk shows as more than the limit."""
 NOTHING = "ro,noexec,nosuid,nodev,mode=0555,size=4096,nr_inodes=1"
@@ -57,7 +57,7 @@ FILES = 65_536
 UNCONNECTED = {"net.ipv4.tcp_max_tw_buckets": "0"}
 """Of the kernel: or a connection of a session would outlive it by a minute."""
 CERTIFICATES = Path("/etc/ssl")
-"""Where the machine has those of its registries and proxies, which an image cannot know."""
+"""The certificates of this machine's registries and proxies, which an image cannot know."""
 LIKELY_VICTIM = 500
 """Of 1000: when the machine has no memory left, workers go before the engine. Programs are at 1000."""
 

@@ -251,7 +251,7 @@ def clean(client: docker.DockerClient) -> list[str]:
 
 
 def _is_orphan(labels: Mapping[str, str], machine: str) -> bool:
-    """Whether its process is gone: of this boot and this view of processes; those of an earlier boot all are."""
+    """Return True if its process is gone, in this boot and PID namespace; those of an earlier boot all are."""
     theirs, ours = labels.get(MACHINE, ""), machine
     pid, born = labels.get(PROCESS, ""), labels.get(BORN, "")
     if not pid.isdecimal() or theirs.partition(" ")[0] != ours.partition(" ")[0]:
