@@ -165,7 +165,7 @@ class RunEnd:
             try:
                 ended = process.wait(timeout=PATIENCE)
             except TimeoutExpired:
-                self._terminal.note(f"--on-end has not ended after {PATIENCE:g} s, and goes on", "yellow")
+                self._terminal.note(f"--on-end is still running after {PATIENCE:g} s", "yellow")
                 return
             if ended:
                 self._terminal.note(Text(complaint("--on-end", ended, output), "yellow"))

@@ -68,7 +68,7 @@ RETIRED: dict[tuple[str, str], tuple[int, str]] = {
     ("judge", "--pair"): (0, "evogit judge A B --winner a|b|tie"),
     ("log", "--csv"): (0, "`evogit export run.csv` has all candidates"),
     ("run", "--grace"): (1, "a tenth of --minutes, 60 s at most"),
-    ("run", "--beyond"): (0, "take `bound = true` out of the task for a run that goes on"),
+    ("run", "--beyond"): (0, "remove `bound = true` from the task, and the run continues at its bound"),
     ("run", "--confirm"): (1, "repeats are made as needed"),
     ("run", "--fork-of"): (1, "--at RUN:ENTRY names the run"),
     ("run", "--log"): (1, "a run prints the events on stderr: 2>> FILE"),

@@ -135,7 +135,7 @@ class Engines:
         if others:
             raise RefusedError(
                 f"another engine ({', '.join(others)}) works on this run in this repository; follow it with `evogit "
-                "watch`, stop it with `evogit stop`, or work beside it with --join"
+                "watch`, stop it with `evogit stop`, or work alongside it with --join"
             )
 
     @contextmanager

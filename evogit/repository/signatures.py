@@ -114,7 +114,9 @@ class Signatures:
         done = await person_git(*self._where, *command, seconds=LONGEST)
         good, _, who = done.stdout.decode(errors="replace").partition("\n")
         by = one_line(who.strip(), 100) if not done.code and good == "G" else ""
-        return Signature(str(found.parent_ids[-1]), by) if by else f"its journal is signed by nobody of {self._allowed}"
+        return (
+            Signature(str(found.parent_ids[-1]), by) if by else f"no one listed in {self._allowed} signed its journal"
+        )
 
     def signed(self, host: str, tips: Mapping[str, str], here: str | None) -> Signature:
         """The signature of a host's journal that came, after the one `here`. Raises RepositoryError: none counts."""

@@ -274,7 +274,7 @@ class BenchProgress:
         finally:
             left = len(self._bench.missing(self.done))
             if made := len(self.done) - self._before:
-                rest = f", {left:,} left; the same command goes on" if left else ""
+                rest = f", {left:,} left; the same command continues" if left else ""
                 self._note(f"{count(made, 'run')} in {clock(time.monotonic() - self._began)}{rest}", "dim")
 
     def take(self, outcome: BenchRun) -> None:

@@ -1,4 +1,4 @@
-"""`evogit clean`: frees room: what sandboxes left, evidence that nobody will miss, or a whole run."""
+"""`evogit clean`: frees room: what sandboxes left, evidence that does not count, or a whole run."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def clean(
     With RUN: shows what evidence would go and what would stay; with --yes, lets it go. Candidates and journals never
     go. Nor does the evidence of what counts, and of what that was bred from: the seed, the best and former ones, the
     agents' individuals, what you brought, promoted or decided about. `failed`: of candidates and proposals that failed.
-    `all-but-best`: of all the rest. Agents of a run that goes on are told less then. No engine may be at work.
+    `all-but-best`: of all the rest. Agents of a run that continues see less then. No engine may be at work.
 
     With RUN --all: its candidates, journals, branches and notes go; what you merged of it stays. Git collects the
     objects in its own time, or with `git gc --prune=now`. Copies on other hosts stay there. Evidence and runs cannot be

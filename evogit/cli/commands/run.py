@@ -165,7 +165,7 @@ def _ready(terminal: Terminal, target: RunTarget, settings: Settings, *, anew: b
 
 
 def _end(terminal: Terminal, done: Done, end: RunEnd, hooks: Hooks) -> None:
-    """Say what came of it. Raise SystemExit if a person broke it off."""
+    """Print how the run ended. Raise SystemExit if the user interrupted it."""
     end.reason = done.stopped.reason
     place = Place.of(done.run.context)
     if terminal.json:

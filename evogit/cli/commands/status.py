@@ -236,7 +236,7 @@ def server_lines(place: Place) -> list[Text]:
     lines = [Text(f"server {name}: {met}", "dim")]
     if contact.failing:
         tries = count(contact.tries, "attempt")
-        said = f"in vain for {age(now - contact.failing)}, {tries}: {first_line(contact.why)}"
+        said = f"without success for {age(now - contact.failing)}, {tries}: {first_line(contact.why)}"
         lines = [Text(f"server {name}: {met}, {said}", "yellow")]
     return [*lines, *(Text(f"  {first_line(note)}", "yellow") for note in contact.notes)]
 

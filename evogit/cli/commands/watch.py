@@ -1,4 +1,4 @@
-"""`evogit watch`: a run on the screen, as it goes on; without a terminal, a line per event until it ends."""
+"""`evogit watch`: a run on the screen, live; without a terminal, a line per event until it ends."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ KEY_NAMES = {
 
 @click.command()
 @click.argument("run", required=False)
-@click.option("--once", is_flag=True, help="Print one frame and end, even if the run goes on.")
+@click.option("--once", is_flag=True, help="Print one frame and end, even if the run continues.")
 @name_option
 @with_repo
 @with_terminal
@@ -98,7 +98,7 @@ def watch(repo: str | None, name: str | None, terminal: Terminal, run: str | Non
     elif over:
         terminal.show(ending(place, terminal))
     else:
-        terminal.note(f"{place.history.run} goes on; `{place.hint('watch')}` follows it again")
+        terminal.note(f"{place.history.run} continues; `{place.hint('watch')}` follows it again")
     sys.exit(INTERRUPTED if interrupted else _exit_code(place) if over else 0)
 
 

@@ -27,6 +27,6 @@ def worker() -> None:
         if family in (socket.AF_INET, socket.AF_INET6):
             raise RefusedError(
                 "expected the pipes of a command line of yours, such as ssh's, got a connection from the network: "
-                "whoever connects would run code with your rights"
+                "anyone who connects would run code with your rights"
             )
     main()

@@ -90,7 +90,7 @@ def meet(terminal: Terminal, target: RunTarget, server: Server, read: Callable[[
             raise RefusedError(
                 f"expected to reach the server before a run begins, as others may have begun it: {error}"
             ) from error
-        terminal.note(f"{escape(str(error))}; the run goes on alone until the server is back", "yellow")
+        terminal.note(f"{escape(str(error))}; the run continues alone until the server is back", "yellow")
     return read()
 
 
