@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from pathlib import Path, PurePosixPath
 from string import Template
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from evogit.agents.briefs.bodies import files_text
 from evogit.agents.editing.blocks import EditError
 from evogit.agents.editing.draft import Draft
 from evogit.agents.editing.reply import parse
@@ -34,7 +35,6 @@ from evogit.llm import (
     RefusingModelError,
     SpendingLimitError,
     UnknownModelError,
-    estimate_tokens,
 )
 from evogit.llm.command_account import CommandAccount
 from evogit.repository.paths import UnfitChangeError, check_path
@@ -167,22 +167,6 @@ def _changed_line(diff: str) -> str:
     return f"{name[1]}:{int(hunk[1]) + hunk[2].count(chr(10))}" if name and hunk else ""
 
 
-def _shown(files: Mapping[str, bytes], room: int) -> str:
-    """Return the files as text, each under its name, as far as they fit into so many tokens."""
-    parts = list[str]()
-    for path, data in files.items():
-        try:
-            text = cut(data.decode(), room)
-        except UnicodeDecodeError:
-            text = ""
-        part = f"File {one_line(path, 300)}:\n{fence(escaped(text)) if text else '(no text)'}"
-        room -= estimate_tokens(part)
-        if room < 0 and parts:
-            return "\n\n".join([*parts, f"And {len(files) - len(parts)} more files."])
-        parts.append(part)
-    return "\n\n".join(parts)
-
-
 def _score(trial: WatchedEvaluation, lab: Laboratory) -> str:
     metric = lab.task.primary.name
     value = trial.evaluation.metrics.get(metric)
@@ -270,7 +254,7 @@ class _Attacker:
             f"## Goal\n\n{cut(lab.task.goal, self._room)}",
             f"To {lab.task.primary.direction}: {lab.task.primary.name}. judged: {lab.task.judged}.",
             f"## task.toml\n\n{fence(escaped(keys))}" if keys else "",
-            *("## Files", _shown(self._files.evaluator, self._room), _shown(self._files.seed, self._room)),
+            *("## Files", files_text(self._files.evaluator, self._room), files_text(self._files.seed, self._room)),
             f"## The seed, evaluated on {lab.split}\n\n{dict(seed.metrics)}\n\n{fence(escaped(cases))}",
             f"## Feedback\n\n{fence(escaped(feedback))}" if feedback.strip() else "",
             f"## Known already\n\n{hits}. Look for others." if hits else "",
@@ -327,8 +311,8 @@ class _Attacker:
         question = _filled(
             "referee.md",
             goal=cut(lab.task.goal, room),
-            evaluator=_shown(self._files.evaluator, room),
-            seed=_shown(self._files.seed, room),
+            evaluator=files_text(self._files.evaluator, room),
+            seed=files_text(self._files.seed, room),
             before=_score(seed, lab),
             after=_score(trial, lab),
             candidate=fence(escaped(cut(proposed.candidate.diff(lab.files), room))),

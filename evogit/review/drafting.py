@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from evogit.adopt.foreign_task import PLAIN, File, write_files
 from evogit.adopt.sources import files_below
+from evogit.agents.briefs.bodies import files_text
 from evogit.agents.editing.blocks import EditError
 from evogit.agents.editing.draft import Draft
 from evogit.agents.editing.reply import parse
@@ -23,9 +24,9 @@ from evogit.config import load_task
 from evogit.contained import file_at, has_file
 from evogit.core import ConfigError, RefusedError
 from evogit.credentials import Redactor, secret_files
-from evogit.llm import Account, Message, Model, Question, estimate_tokens
+from evogit.llm import Account, Message, Model, Question
 from evogit.repository.paths import UnfitChangeError, check_path
-from evogit.text import cut, escaped, fence, one_line
+from evogit.text import cut, one_line
 
 ROUNDS = 3
 """Questions in which the model may correct what is wrong with its task."""
@@ -74,8 +75,14 @@ class ShownFiles(Struct, frozen=True):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Path -> bytes of what may be sent."""
+        """The bytes of what may be sent, by the names of the user's files."""
         return {path: len(data) for path, (data, _) in {**self.beside, **self.seed}.items()}
+
+    @property
+    def shown(self) -> dict[str, bytes]:
+        """The contents that may be sent, by their paths in the task."""
+        seed = {f"{SEED}{path}": file for path, file in self.seed.items()}
+        return {path: data for path, (data, _) in {**self.beside, **seed}.items()}
 
 
 def shown_files(path: Path) -> ShownFiles:
@@ -101,7 +108,8 @@ async def draft_task(files: ShownFiles, name: str, model: Model, account: Accoun
     """
     redactor = Redactor({path: data for path, (data, _) in files.secret.items()})
     rules = RULES.format(name=name, seed=SEED, evaluator=EVALUATOR)
-    messages = [Message("system", rules), Message("user", redactor.text(_described(files, model)))]
+    shown = files_text(files.shown, min(MAX_SHOWN_TOKENS, model.context // 2))
+    messages = [Message("system", rules), Message("user", redactor.text(shown))]
     problem = ""
     for attempt in range(ROUNDS):
         reply = await model.ask(Question(messages=tuple(messages), move=1, attempt=attempt), account)
@@ -114,24 +122,6 @@ async def draft_task(files: ShownFiles, name: str, model: Model, account: Accoun
             Message("user", f"That is not a task yet: {problem}\n\nAnswer with all blocks again, corrected."),
         ]
     raise RefusedError(f"{model.name} wrote no task that can be used, {ROUNDS} times; the last problem: {problem}")
-
-
-def _described(files: ShownFiles, model: Model) -> str:
-    """Return the shown files as text, as far as there is room."""
-    room = min(MAX_SHOWN_TOKENS, model.context // 2)
-    parts = []
-    for path, (data, _) in [*files.beside.items(), *((f"{SEED}{path}", file) for path, file in files.seed.items())]:
-        try:
-            text = cut(data.decode(), room)
-        except UnicodeDecodeError:
-            text = ""
-        part = f"File {one_line(path, 300)}:\n{fence(escaped(text)) if text else '(no text)'}"
-        room -= estimate_tokens(part)
-        if room < 0:
-            parts.append("There are more files, for which there is no room.")
-            break
-        parts.append(part)
-    return "\n\n".join(parts)
 
 
 def _task_files(reply: str, files: ShownFiles, name: str) -> dict[str, File]:

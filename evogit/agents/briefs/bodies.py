@@ -106,6 +106,22 @@ def part_of(path: str, text: str, mentions: Mentions, tokens: int, fill: float, 
     return "\n\n".join(told)
 
 
+def files_text(files: Mapping[str, bytes], tokens: int) -> str:
+    """Return whole files for a model, each after its name, the first ones that fit into so many tokens."""
+    parts = list[str]()
+    for path, data in files.items():
+        try:
+            text = cut(data.decode(), tokens)
+        except UnicodeDecodeError:
+            text = ""
+        part = f"File {one_line(path, LONGEST_PATH)}:\n{fence(escaped(text)) if text else '(no text)'}"
+        tokens -= estimate_tokens(part)
+        if tokens < 0 and parts:
+            return "\n\n".join([*parts, f"And {len(files) - len(parts)} more files."])
+        parts.append(part)
+    return "\n\n".join(parts)
+
+
 def map_of(path: str, text: str, tokens: int) -> str:
     """A file as a map alone; empty where it defines nothing."""
     told = _map(outline(text), frozenset(), tokens)
