@@ -233,18 +233,18 @@ def failure_signs(names: Sequence[str]) -> tuple[str, ...]:
 def without_fixed(table: dict[str, Any], fixed: Mapping[str, str], file: Path) -> dict[str, Any]:
     """Return a table without `fixed` keys (dotted, `*` for any name -> what holds instead); warn of each."""
     for key, instead in fixed.items():
-        table = _without(table, key.split("."), f"{file}: {key} is fixed now ({instead}); remove it")
+        table = _without(table, key.split("."), f"{file}: ", f" is fixed now ({instead}); remove it")
     return table
 
 
-def _without(table: Any, path: Sequence[str], warning: str) -> Any:
+def _without(table: Any, path: Sequence[str], before: str, after: str) -> Any:
     if not isinstance(table, dict):
         return table
     names = [name for name in table if path[0] in ("*", name)]
     if path[1:]:
-        return {**table, **{name: _without(table[name], path[1:], warning) for name in names}}
-    if names:
-        _warn(warning)
+        return {**table, **{name: _without(table[name], path[1:], f"{before}{name}.", after) for name in names}}
+    for name in names:
+        _warn(f"{before}{name}{after}")
     return {name: value for name, value in table.items() if name not in names}
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from msgspec import Struct, to_builtins
 
 from evogit.adopt.notes import admitted, is_scored
-from evogit.agents.mutation.mutator import is_edited
+from evogit.agents.mutation.mutator import check_edited
 from evogit.breeding.fingerprints import UNCHANGED
 from evogit.config.run_settings import Settings
 from evogit.core import Adopted, EvoGitError, Proposed, RefusedError, RunStarted, UsageError
@@ -21,7 +21,6 @@ from evogit.engine.evaluations import EvaluationBackend, Evaluations
 from evogit.evaluation.seed_files import check_tree, write_seed
 from evogit.history import History
 from evogit.history.context import RunContext
-from evogit.repository.paths import named as named_paths
 from evogit.repository.run_keys import commitment
 from evogit.text import one_line
 
@@ -191,11 +190,7 @@ class Start(Struct, frozen=True):
         if not self.mutates:
             return
         paths = [entry.path for entry in trees.whole(tree) if entry.is_file and task.is_editable(entry.path)]
-        if not any(map(is_edited, paths)):
-            raise UsageError(
-                "expected an editable Python module, because agents without a model edit no other language; got "
-                f"{named_paths(paths)}: use --model MODEL"
-            )
+        check_edited(paths)
 
     def settle(self, names: Sequence[str], evaluations: Evaluations) -> None:
         """Give every agent without an individual the seed, once that is evaluated.

@@ -173,7 +173,8 @@ def open_selector(text: str, traits: Traits | None = None, numbers: NumberSteps 
     if is_own(text) and name not in SELECTORS:
         return Own(text)
     if name in REMOVED:
-        logger.warning("the selector %s was removed; %s is used instead", name, REMOVED[name])
+        if traits is not None:  # a run begins; without traits the text is only checked
+            logger.warning("the selector %s was removed; %s is used instead", name, REMOVED[name])
         name, rest = REMOVED[name], ""
     if name not in SELECTORS:
         meant = nearest(name, SELECTORS).partition("known:")[0] or "available:"
@@ -181,7 +182,8 @@ def open_selector(text: str, traits: Traits | None = None, numbers: NumberSteps 
     try:
         options = _options(rest)
         for option in [each for each in options if each in REMOVED_OPTIONS.get(name, ())]:
-            logger.warning("%s of the selector %s can no longer be set and is ignored", option, name)
+            if traits is not None:
+                logger.warning("%s of the selector %s can no longer be set and is ignored", option, name)
             del options[option]
         return SELECTORS[name].make(options, traits, numbers)
     except UsageError as error:

@@ -417,3 +417,10 @@ def test_a_fork_goes_on_in_its_own_way_and_repeats(cli: Cli, tmp_path: Path) -> 
     more = cli(*run, "--name", "one", "--evaluations", "10")
     assert more.code == 0, more.err
     assert "10 evaluated" in cli("-C", path, "status").out
+
+
+def test_a_run_that_mutators_cannot_make_leaves_no_repository(cli: Cli, tmp_path: Path) -> None:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    assert cli("run", "tsp_cpp", "--evaluations", "3", cwd=folder).code == 2
+    assert list(folder.iterdir()) == []

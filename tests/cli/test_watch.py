@@ -224,7 +224,9 @@ def test_an_idle_screen_is_not_drawn_again_and_no_color_is_heeded(watch: Watch, 
 def test_without_a_terminal_the_end_of_the_run_is_printed_and_once_prints_a_frame(small: Small, cli: Cli) -> None:
     followed = cli("watch", cwd=small.folder)
     assert (followed.code, small.merge[:7] in followed.out) == (0, True)
-    assert cli("watch", "--json", cwd=small.folder).json["run"] == "toy"
+    told = cli("watch", "--json", cwd=small.folder).json
+    assert (told["run"], told["doing"]) == ("toy", None)
+    assert "forecast" in told
     once = cli("watch", "toy", "--once", cwd=small.folder)
     assert once.code == 0
     assert "\x1b" not in once.out

@@ -6,7 +6,7 @@ It is the default and the baseline. The work is done by the pure function `mutat
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -15,6 +15,8 @@ from evogit.agents.mutation import operators as typed
 from evogit.agents.mutation.mix import USUAL, Mix
 from evogit.agents.mutation.operators import Edit, apply
 from evogit.agents.mutation.tuning import TUNING, numbers, tune
+from evogit.core import UsageError
+from evogit.repository.paths import named as named_paths
 from evogit.source import MAX_SOURCE_BYTES
 from evogit.source.collector import parse
 from evogit.source.definitions import compiles
@@ -75,6 +77,15 @@ class Mutator(Agent):
 def is_edited(path: str) -> bool:
     """Return whether the mutator edits files of this name: Python modules."""
     return path.endswith((".py", ".pyw", ".pyi"))
+
+
+def check_edited(paths: Sequence[str]) -> None:
+    """Raise UsageError if the mutator edits none of the editable paths."""
+    if not any(map(is_edited, paths)):
+        raise UsageError(
+            "expected an editable Python module, because agents without a model edit no other language; got "
+            f"{named_paths(paths)}: use --model MODEL"
+        )
 
 
 def _drawn(files: FileContents, rng: random.Random) -> FileContents:

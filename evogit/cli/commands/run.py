@@ -8,6 +8,7 @@ from functools import partial
 import click
 from msgspec.structs import replace
 
+from evogit.agents.mutation.mutator import check_edited
 from evogit.cli.background_process import detach
 from evogit.cli.consent import check_programs, confirm_costs, prepare
 from evogit.cli.foreground import evolve
@@ -144,20 +145,23 @@ def _trusted(target: RunTarget, settings: Settings, asked: AgentOptions, selecto
 
 
 def _ready(terminal: Terminal, target: RunTarget, settings: Settings, *, anew: bool, durable: bool) -> Repository:
-    """The repository of the run, made where there is none; warnings are said."""
-    repository = place_to_run(target.task, target.repo, target.name)
+    """Return the repository of the run, created if there is none, and print warnings."""
+    task = target.task
+    if task.seed and not target.history.started and any(spec.kind == "mutator" for spec in settings.population):
+        check_edited([path for path in task.seed_files() if task.is_editable(path)])
+    repository = place_to_run(task, target.repo, target.name)
     if anew:
         _clear(terminal, repository, target.history)
     if durable:
         repository.survive_power_loss()
-    if target.task.seed is None and repository.dirty():
+    if task.seed is None and repository.dirty():
         about = "uncommitted edits are not in the seed, which is the commit at HEAD when the run begins"
         terminal.note(about, "yellow")
-    if target.task.environment.exclusive:
+    if task.environment.exclusive:
         terminal.note(
             "exclusive = true: candidates are evaluated one at a time, on a core that the rest of EvoGit leaves"
         )
-    metric = target.history.metric if target.history.started else target.task.primary
+    metric = target.history.metric if target.history.started else task.primary
     over_metrics, most = OVER_METRICS(settings.selector), bound(metric, settings.split)
     if most is not None and not over_metrics:
         terminal.note(f"the run ends when {metric.name} reaches {most:.10g}, the best possible value")

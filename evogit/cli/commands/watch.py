@@ -15,6 +15,7 @@ import tty
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import accumulate
+from typing import Any
 
 import click
 from msgspec.structs import replace
@@ -94,7 +95,7 @@ def watch(repo: str | None, name: str | None, terminal: Terminal, run: str | Non
         interrupted = True
     over = not place.repository.engines(place.history.run).alive()
     if terminal.json:
-        terminal.data(status_record(place.repository, place.history))
+        terminal.data(_record(place, _now(place)))
     elif over:
         terminal.show(ending(place, terminal))
     else:
@@ -106,14 +107,18 @@ def _once(place: Place, terminal: Terminal) -> None:
     """Print one frame, or the state of the run, its agents and its forecast as JSON."""
     now = _now(place)
     if terminal.json:
-        forecast = forecast_record(place, Pace(place.history), now.time)
-        record = status_record(place.repository, place.history)
-        terminal.data({**record, "doing": now.agents, "forecast": forecast})
+        terminal.data(_record(place, now))
         return
     size = shutil.get_terminal_size((80, 24))
     browser = Browser(place, last_settings(place.history))
     browser.read(StillView(place.history, terminal.glyphs, now.time, size.columns))
     terminal.print(browser.draw(now, size.columns, size.lines))
+
+
+def _record(place: Place, now: Now) -> dict[str, Any]:
+    """Return the state of the run with its agents and its forecast, which are null if no engine is at work."""
+    forecast = forecast_record(place, Pace(place.history), now.time)
+    return {**status_record(place.repository, place.history), "doing": now.agents, "forecast": forecast}
 
 
 def _now(place: Place) -> Now:
