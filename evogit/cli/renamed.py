@@ -62,6 +62,9 @@ RETIRED: dict[tuple[str, str], tuple[int, str]] = {
     ("graph", "--colour"): (1, FIGURES),
     ("graph", "--dark"): (0, FIGURES),
     ("graph", "--format"): (1, FIGURES),
+    ("graph", "--output"): (1, FIGURES),
+    ("graph", "-o"): (1, FIGURES),
+    ("graph", "--redact"): (0, FIGURES),
     ("init", "--excluded"): (1, "write excluded in evogit.toml"),
     ("init", "--retry"): (1, "write retry in evogit.toml"),
     ("init", "--disk"): (1, "write disk in evogit.toml"),
@@ -82,6 +85,9 @@ RETIRED: dict[tuple[str, str], tuple[int, str]] = {
 REFUSED = {
     ("clean", "--older-than"),
     ("graph", "--format"),
+    ("graph", "--output"),
+    ("graph", "-o"),
+    ("graph", "--redact"),
     ("init", "--excluded"),
     ("log", "--csv"),
     ("run", "--fork-of"),
@@ -99,7 +105,7 @@ def renamed_command(args: Sequence[str]) -> tuple[list[str], str]:
             if old == "best" and "--json" in args:
                 shown = "show best --json"
             elif old == "gc" and "--evidence" in args:
-                new, shown = ("clean",), "clean --evidence"
+                new, shown = ("clean",), "clean --evidence failed|all-but-best"
             elif old == "rm":
                 shown = "clean RUN --all"
                 if "--name" not in args and all(word.startswith("-") for word in args[1:]):
