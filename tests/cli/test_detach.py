@@ -111,7 +111,7 @@ def test_an_interrupted_follower_leaves_the_run_and_a_killed_run_ends_it(cli: Cl
         follower = following(tmp_path)
         if end == "follower":
             follower.send_signal(signal.SIGINT)
-            assert "sine goes on" in follower.communicate(timeout=PATIENCE)[1]
+            assert "evogit-sine watch`" in follower.communicate(timeout=PATIENCE)[1]
             assert follower.returncode == 130
         else:
             os.kill(pid, signal.SIGKILL)
