@@ -85,7 +85,8 @@ def packages(files: Mapping[str, File], *, listed: bool = True) -> tuple[str, ..
 
 def requirements(files: Mapping[str, File], evaluator: str) -> tuple[str, ...]:
     """Return the names of the packages that an evaluator imports, by itself or through what lies beside it."""
-    used = {path: file for path, file in files.items() if path in reached(files, {evaluator})}
+    paths = reached(files, {evaluator})
+    used = {path: file for path, file in files.items() if path in paths}
     modules = imported(used) - _local(files) - STAND_INS
     return tuple(sorted(PACKAGES.get(module, module) for module in modules))
 

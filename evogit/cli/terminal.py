@@ -240,7 +240,8 @@ def padded(rows: Sequence[Sequence[Styled]], align: str) -> list[str]:
     columns = []
     for cells, side in zip(zip(*rows, strict=True), align, strict=False):
         lengths = [len(text) if text.isascii() else cell_len(text) for text, _ in cells]
-        pads = [" " * (max(lengths) - length) for length in lengths]
+        width = max(lengths)
+        pads = [" " * (width - length) for length in lengths]
         texts = [text for text, _ in cells]
         columns.append(map(add, *((pads, texts) if side == "r" else (texts, pads))))
     return ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]

@@ -60,9 +60,7 @@ def log(place: Place, terminal: Terminal, limit: int | None, failed: bool, agent
     own = own_names(history)
     rows = [_row(view, candidate, own) for candidate in listed]
     if terminal.plain:
-        for start, candidate in zip(padded(rows, ALIGN), listed, strict=True):  # there may be a hundred thousand
-            title = "".join(text for text, _ in view.title_styled(candidate))
-            terminal.write([f"{start}  {title}{view.marks_styled(candidate.commit)[0]}"])
+        terminal.write(_line(view, *pair) for pair in zip(padded(rows, ALIGN), listed, strict=True))
     else:
         lines = table(([Text(*cell) for cell in row] for row in rows), ALIGN)
         terminal.show(
@@ -70,6 +68,11 @@ def log(place: Place, terminal: Terminal, limit: int | None, failed: bool, agent
         )
     if history.started and history.started.judged == "inside":
         terminal.note("judged: inside", "dim")
+
+
+def _line(view: View, start: str, candidate: Candidate) -> str:
+    title = "".join(text for text, _ in view.title_styled(candidate))
+    return f"{start}  {title}{view.marks_styled(candidate.commit)[0]}"
 
 
 def _list_decisions(history: History, terminal: Terminal, limit: int | None) -> None:
