@@ -72,7 +72,8 @@ class Planner:
         self._strategies = strategies
         self._trees = lru_cache(MAX_TREES)(self._merge)
         self._outcomes = Lessons(outcome)
-        self._improved = Lessons(improved)
+        self._improved = Lessons(improved, pooled=True)
+        self._apart = Lessons(self._is_apart, self._merged_from, pooled=True)
         self._bases = MergeBases()
         self._merged: dict[str, str | None] = {}
         """Merge -> what its parents have in common."""
@@ -157,18 +158,23 @@ class Planner:
         """Return what came of the latest merges and grafts."""
         known = self._outcomes.of(history, history.judgements[-MEMORY:])
         latest = {commit: each for commit, each in known.items() if each}
-        return Successes.of([*latest.values()], [self._is_apart(history, commit) for commit in latest])
+        return Successes.of([*latest.values()], [*self._apart.of(history, [*latest]).values()])
 
     def _is_apart(self, history: History, commit: str) -> bool | None:
         """Return whether the sides of a merge or graft had changed other cases; None of one by pieces."""
-        graph, (onto, other) = history.phylogeny, history.phylogeny[commit].parents
-        if graph[commit].strategy == PIECES:
+        if history.phylogeny[commit].strategy == PIECES:
             return None
+        before = self._merged_from(history, commit)
+        return bool(before) and _changed_apart(*_values(history, *history.phylogeny[commit].parents, *before))
+
+    def _merged_from(self, history: History, commit: str) -> tuple[str, ...]:
+        """Return the candidate from which the sides of a merge or graft had changed, if there is one."""
         if commit not in self._merged:
+            graph, (onto, other) = history.phylogeny, history.phylogeny[commit].parents
             graft = graph[commit].operator == "graft"
             self._merged[commit] = graph[other].parents[0] if graft else graph.merge_base(onto, other)
         before = self._merged[commit]
-        return before is not None and _changed_apart(*_values(history, onto, other, before))
+        return (before,) if before else ()
 
 
 def is_for(history: History, agent: str, commit: str) -> bool:

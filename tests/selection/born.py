@@ -26,9 +26,14 @@ METRICS = (Metric(name="m", direction="maximize", primary=True), Metric(name="n"
 class Born(RecordedHistory):
     """A history; candidates are named by their numbers, the seed is 0."""
 
-    def __init__(self, agents: Sequence[str] = ("a1",), metrics: Sequence[Metric] = METRICS) -> None:
+    def __init__(self, agents: Sequence[str] = ("a1",), metrics: Sequence[Metric] = METRICS, repeats: int = 0) -> None:
         super().__init__(
-            metrics=tuple(metrics), evaluator="v1", agents=tuple(agents), population="refs/heads/evogit/r/", editable=()
+            metrics=tuple(metrics),
+            evaluator="v1",
+            agents=tuple(agents),
+            population="refs/heads/evogit/r/",
+            editable=(),
+            repeats=repeats,
         )
         self.ids = list[str]()
         self.metrics = tuple(metrics)

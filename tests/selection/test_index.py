@@ -123,9 +123,9 @@ def by_definition(history: History) -> list[Any]:
     return [ranked, children, leaders, fronts, elites]
 
 
-def lived(events: list[tuple[Any, ...]], asked: Any) -> Born:
+def lived(events: list[tuple[Any, ...]], asked: Any, repeats: int = 0) -> Born:
     """A history to which these things happen, about which somebody asks now and then."""
-    born = Born(AGENTS[:3])
+    born = Born(AGENTS[:3], repeats=repeats)
     born.born(1.0, agent="seed", cases={"c1": 1.0})
     for event in events:
         happen(born, event)
@@ -162,11 +162,13 @@ def choices(selector: Selector, history: History) -> list[object]:
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(EVENTS, max_size=40))
-def test_choices_depend_on_the_history_alone_whatever_was_asked_before(events: list[tuple[Any, ...]]) -> None:
+@given(st.lists(EVENTS, max_size=40), st.sampled_from([0, 4]))
+def test_choices_depend_on_the_history_alone_whatever_was_asked_before(
+    events: list[tuple[Any, ...]], repeats: int
+) -> None:
     elsewhere = lived([], lambda history: None).history
     followed: list[Selector] = [make() for make in SELECTORS.values()]
-    history = lived(events, lambda history: [choices(each, history) for each in followed]).history
+    history = lived(events, lambda history: [choices(each, history) for each in followed], repeats).history
     for selector in followed[::2]:
         choices(selector, elsewhere)
     for followed_one, name in zip(followed, SELECTORS, strict=True):
@@ -175,7 +177,7 @@ def test_choices_depend_on_the_history_alone_whatever_was_asked_before(events: l
 
 @pytest.mark.slow
 @settings(max_examples=50, deadline=None)
-@given(st.lists(EVENTS, max_size=120))
-def test_both_hold_for_longer_histories(events: list[tuple[Any, ...]]) -> None:
+@given(st.lists(EVENTS, max_size=120), st.sampled_from([0, 4]))
+def test_both_hold_for_longer_histories(events: list[tuple[Any, ...]], repeats: int) -> None:
     test_an_index_that_followed_equals_recomputation.hypothesis.inner_test(events)  # type: ignore[attr-defined]
-    test_choices_depend_on_the_history_alone_whatever_was_asked_before.hypothesis.inner_test(events)  # type: ignore
+    test_choices_depend_on_the_history_alone_whatever_was_asked_before.hypothesis.inner_test(events, repeats)  # type: ignore
