@@ -400,6 +400,24 @@ class RunStarted(Struct, frozen=True, kw_only=True):
         return self.parts.get("evaluator") == self.provider
 
 
+class Measured(Struct, frozen=True, kw_only=True):
+    """A step as the session that made it measured it, alternating with its parent and the seed: never a score.
+
+    Attributes:
+        pairs: how often each was measured.
+        parent: the primary metric as a ratio to the parent's, the geometric mean of the pairs.
+        margin: half of the 95 % interval of the logarithm of that ratio (Student's t of the pairs).
+        seed: the same ratio to the seed's.
+        seconds: wall clock of the measurement.
+    """
+
+    pairs: Whole
+    parent: Finite
+    margin: Finite
+    seed: Finite
+    seconds: Finite = 0.0
+
+
 class Proposed(Struct, frozen=True, kw_only=True):
     """A new candidate commit awaits its evaluation. `move` numbers the agents' attempts; the seed is move 0.
 
@@ -429,6 +447,8 @@ class Proposed(Struct, frozen=True, kw_only=True):
     """The candidate that the agent changed, where the change was put on another one; empty where it was not."""
     tactic: Id = ""
     """The entry of the tactic that its agent's brief had; empty where it had none."""
+    measured: Measured | None = None
+    """How the session that made it measured it; None where none did."""
     evidence: Id = ""
     """Id of the evidence tree; empty where there is none."""
 
@@ -558,6 +578,29 @@ class Tactic(Struct, frozen=True, kw_only=True):
     evidence: Id = ""
 
 
+class SessionEnded(Struct, frozen=True, kw_only=True):
+    """A session of several steps ended: what its agent notes for the next one, which may be another agent's.
+
+    Attributes:
+        candidate: the last step that it kept, or the candidate that it began from.
+        kept: how many steps it kept.
+        measured: how many drafts it measured.
+        text: what was tried and what is left, in the agent's words.
+        evidence: id of the evidence tree of the session.
+    """
+
+    event: Literal["session"] = "session"
+    engine: str
+    move: Whole
+    agent: str
+    model: str = ""
+    candidate: Id
+    kept: Whole = 0
+    measured: Whole = 0
+    text: str = ""
+    evidence: Id = ""
+
+
 class Compared(Struct, frozen=True, kw_only=True):
     """A model or a person said which of two candidates is better, `swapped` if `b` was shown first.
 
@@ -663,6 +706,7 @@ Event = (
     | Spent
     | Adopted
     | Tactic
+    | SessionEnded
     | Compared
     | TaskChanged
     | Decision

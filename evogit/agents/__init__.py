@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from msgspec import Struct, field
 
-from evogit.core import Candidate, Evaluation, Evidence, EvoGitError, Metric
+from evogit.core import Candidate, Evaluation, Evidence, EvoGitError, Measured, Metric
 from evogit.history.standing import Comparison, Standing
 from evogit.llm import Account
 from evogit.sandbox import Completed, Limits
@@ -84,6 +84,7 @@ class Background(Struct, frozen=True, kw_only=True):
     seed_metrics: Mapping[str, float] = field(default_factory=dict)  # of the seed and of the best candidate
     best_metrics: Mapping[str, float] = field(default_factory=dict)
     guidance: tuple[str, ...] = ()  # what people said, oldest first
+    notes: tuple[str, ...] = ()  # what earlier sessions noted at their ends, oldest first; foreign text
     tactic: str = ""  # what a model advised after nothing had helped for a while; empty where this brief has none
     lineage: tuple[Relative, ...] = ()  # the parent's ancestors, the seed first, the parent last
     siblings: tuple[Relative, ...] = ()  # what else was bred from the parent, oldest first
@@ -111,8 +112,27 @@ class Background(Struct, frozen=True, kw_only=True):
     bundle: Callable[[], bytes] = bytes
 
 
+class Measurement(Struct, frozen=True, kw_only=True):
+    """A draft beside its parent and the seed, alternating: a hint for its agent, never a score.
+
+    Attributes:
+        evaluation: of the draft's first run, with the tests.
+        evidence: of the same.
+        values: the primary metric of `seed`, `parent` and `draft`, a value for each pair; empty for an invalid draft.
+        measured: the ratios; None where they have none, as a value is 0 or below.
+    """
+
+    evaluation: Evaluation
+    evidence: Evidence
+    values: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    measured: Measured | None = None
+
+
 class Workshop(Protocol):
-    """A place to try drafts, checked as proposals are; `evaluations` are left, `runs`: commands can be run."""
+    """A place to try drafts, checked as proposals are; `evaluations` are left, `runs`: commands can be run.
+
+    `measures` and `keeps` say whether `measure` and `keep` can be used; `kept` are the ids of steps that were.
+    """
 
     @property
     def evaluations(self) -> int:
@@ -135,9 +155,57 @@ class Workshop(Protocol):
         """
         ...
 
+    @property
+    def measures(self) -> bool:
+        """Whether `measure` can be used."""
+        ...
+
+    @property
+    def keeps(self) -> bool:
+        """Whether `keep` can be used."""
+        ...
+
+    @property
+    def kept(self) -> Sequence[str]:
+        """Ids of the steps that were kept, oldest first."""
+        ...
+
+    async def profile(self, draft: Proposal) -> str:
+        """Return where the draft spends its time, by the task's `profile` command; empty if it has none."""
+        ...
+
+    async def measure(self, draft: Proposal, pairs: int) -> Measurement:
+        """Run the tests, then measure draft, parent and seed in turns; it uses up no evaluation.
+
+        Raises NoUsableChangeError: no candidate could be like this, or nothing can be measured.
+        """
+        ...
+
+    def keep(self, draft: Proposal) -> str:
+        """Make the draft a candidate, the parent of what follows, evaluated while the session goes on; return its id.
+
+        Raises NoUsableChangeError: no candidate could be like this, it was proposed before, or no evaluation is left.
+        """
+        ...
+
+    def judgements(self) -> Sequence[tuple[str, Evaluation]]:
+        """Return the evaluations of kept steps that ended since the last call, by id."""
+        ...
+
+    def close(self, ended: SessionNotes) -> None:
+        """Journal the notes of a session that comes to its end."""
+        ...
+
     async def evaluate(self, draft: Proposal) -> tuple[Evaluation, Evidence]:
         """Evaluate a draft, which uses up one of `evaluations`. Raises NoUsableChangeError: the draft is not valid."""
         ...
+
+
+class SessionNotes(Struct, frozen=True, kw_only=True):
+    """The notes that a session leaves for the next one, in its agent's words, and the model that wrote them."""
+
+    text: str
+    model: str = ""
 
 
 class Claims(Protocol):

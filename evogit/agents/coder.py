@@ -1,7 +1,8 @@
-"""The agent with tools: it looks around, tries its draft in the sandbox, has it evaluated, and proposes it at the end.
+"""The agent with tools: it looks around, profiles, edits, measures, keeps what gains, and goes on while it does.
 
 Its tools are blocks of plain text, so that every endpoint, script and recording serves. Messages are only ever
-appended, so that prompt caches hit. Whatever ends a session, a draft that changes something is proposed.
+appended, so that prompt caches hit. Whatever ends a session, a draft that changes something is proposed, and its notes
+are there for the next one.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 import random
 import re
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from msgspec import Struct
 
-from evogit.agents import Background, Brief, NoUsableChangeError, Proposal
+from evogit.agents import Background, Brief, NoUsableChangeError, Proposal, SessionNotes
 from evogit.agents.briefs import briefing
 from evogit.agents.briefs.digest import listed
 from evogit.agents.editing.blocks import EditError
@@ -29,6 +31,11 @@ from evogit.text import cut, one_line
 TRIALS = 3  # evaluations in a session, beside that of what is proposed
 KEPT = 200_000  # tokens of a session that are kept as evidence
 MOST_HEARD = 12  # plans of others that a session is told of beside those in its brief
+MIN_TURNS_FOR_NOTES = 5  # replies from which on a session that is broken off is asked for its notes
+MAX_NOTES_TOKENS = 600
+
+ASK_FOR_NOTES = """The session ends now: {why}. Write no blocks. For whoever goes on from here, in at most 200 words:
+what you tried and what came of it, with numbers; what you would try next, the best first; what is not worth a try."""
 
 ANSWER_SHARE, REPLY_SHARE = 0.1, 0.125
 """Share of what a question may have that an answer takes at most, and a reply where it is shown again."""
@@ -38,8 +45,8 @@ class CoderBounds(Struct, frozen=True, kw_only=True):
     """What one session may take: replies, tokens read and written in all, seconds, replies of no use in a row."""
 
     turns: int = TURNS
-    tokens: int = 1_000_000
-    seconds: float = 1800.0
+    tokens: int = 4_000_000
+    seconds: float = 3600.0
     useless: int = 4
 
 
@@ -69,7 +76,11 @@ def write(brief: Brief, background: Background, context: int, turns: int = TURNS
 
 
 class _EndedError(Exception):
-    """The session is over; the message says why."""
+    """The session is over; the message says why, `speaks` whether its model can still be asked for its notes."""
+
+    def __init__(self, why: str, *, speaks: bool = False) -> None:
+        super().__init__(why)
+        self.speaks = speaks
 
 
 @dataclass(slots=True)
@@ -96,7 +107,7 @@ class _Session:
         try:
             await self._converse(tools)
         except _EndedError as ended:
-            self._say(Message("user", f"The session ended: {ended}."))
+            await self._ask_for_notes(ended)
             try:
                 return tools.proposal()
             except EditError as error:
@@ -107,23 +118,43 @@ class _Session:
         deadline, useless = time.monotonic() + self.bounds.seconds, 0
         for turn in range(self.bounds.turns):
             if time.monotonic() > deadline:
-                raise _EndedError(f"the session took more than {self.bounds.seconds:g} s")
+                raise _EndedError(f"the session took more than {self.bounds.seconds:g} s", speaks=True)
             reply = await self._ask(turn)
             answer = await self._answered(tools, reply, deadline)
             useless = 0 if answer.done else useless + 1
             text = f"{answer.text}\n\n{tools.state} Turns left: {self.bounds.turns - turn - 1}."
             news = self._news(reply)
+            if judgements := tools.judgements():
+                news += f"\n\n{judgements}"
             self._say(Message("user", text + news, answer.measured or bool(news)))
             if tools.finished:
-                return
+                return self._note(reason_of(reply))
             if useless >= self.bounds.useless:
                 raise _EndedError(f"{useless} replies in a row were unusable; the last one: {answer.text}")
-        raise _EndedError(f"the session took {self.bounds.turns} turns")
+        raise _EndedError(f"the session took {self.bounds.turns} turns", speaks=True)
+
+    async def _ask_for_notes(self, ended: _EndedError) -> None:
+        """Ask a session that is broken off for its notes, unless it has hardly begun or cannot be asked."""
+        replies = sum(message.role == "assistant" for message in self.messages)
+        if not (ended.speaks and self.brief.workshop and replies >= MIN_TURNS_FOR_NOTES):
+            self._say(Message("user", f"The session ended: {ended}."))
+            return
+        self._say(Message("user", ASK_FOR_NOTES.format(why=ended)))
+        with suppress(ModelError, RunEndsError, SpendingLimitError):
+            question = Question(messages=tuple(self.messages), move=self.brief.move, attempt=replies)
+            reply = await self.model.ask(question, self.account)
+            self._say(Message("assistant", cut(reply, MAX_NOTES_TOKENS)))
+            self._note(reply)
+
+    def _note(self, text: str) -> None:
+        if text.strip() and self.brief.workshop:
+            self.brief.workshop.close(SessionNotes(text=cut(text.strip(), MAX_NOTES_TOKENS), model=self.model.name))
 
     async def _ask(self, turn: int) -> str:
         size = sum(estimate_tokens(message.content) for message in self.messages)
-        if size > self.model.context:
-            raise _EndedError(f"the conversation has more than the {self.model.context:,} tokens of a question")
+        if size > self.model.context - MAX_NOTES_TOKENS:
+            full = f"the conversation has more than the {self.model.context:,} tokens of a question"
+            raise _EndedError(full, speaks=True)
         question = Question(messages=tuple(self.messages), move=self.brief.move, attempt=turn)
         try:
             reply = await self.model.ask(question, self.account)

@@ -31,6 +31,9 @@ CLOSE = 3
 BEST, ELSEWHERE = 2, 3
 """Siblings, the best ones, whose diffs are shown, and failures of other lines that are told of."""
 
+NOTES = 2
+"""Sessions of the parent's line, and of others, whose notes are told: the latest ones."""
+
 LOOKED_AT = 200
 """Candidates, the latest ones, among which these are looked for."""
 
@@ -132,6 +135,7 @@ class Backgrounds:
             seed_metrics=self._metrics(history.seed),
             best_metrics=self._metrics(history.best),
             guidance=tuple(history.guidance),
+            notes=self._notes(parent, latest),
             lineage=lineage,
             siblings=self._siblings(parent, inspirations, known),
             failures=self._failures(parent, latest),
@@ -150,6 +154,17 @@ class Backgrounds:
             agents=len(history.started.agents) if history.started else 1,
             templates=task.templates,
             bundle=self._bundle(parent, lineage, donor, inspirations),
+        )
+
+    def _notes(self, parent: Candidate, known: int) -> tuple[str, ...]:
+        """Return the latest notes of the parent's line and of others, oldest first; of moves up to `known`."""
+        graph = self._history.phylogeny
+        ends = [end for end in self._history.notes if end.text and end.candidate in graph and end.move <= known]
+        own = [end for end in ends if end.candidate == parent.commit or graph.is_ancestor(end.candidate, parent.commit)]
+        chosen = own[-NOTES:] + [end for end in ends if end not in own][-NOTES:]
+        return tuple(
+            f"{end.agent}, which kept {end.kept} steps up to {end.candidate[:7]}: {end.text}"
+            for end in sorted(chosen, key=lambda end: end.move)
         )
 
     def _entries(self, tree: str) -> dict[str, tuple[int, str]]:

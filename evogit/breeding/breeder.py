@@ -20,7 +20,7 @@ from evogit.breeding.crossings import Crossings, title
 from evogit.breeding.fingerprints import Fingerprints
 from evogit.breeding.inspirations import Inspirations
 from evogit.config import Task
-from evogit.core import Candidate, Operator, UsageError
+from evogit.core import Candidate, Measured, Operator, UsageError
 from evogit.credentials import tokens
 from evogit.history import History
 from evogit.llm import Account
@@ -61,6 +61,8 @@ class Bred(Struct, frozen=True, kw_only=True):
     """The candidate that the agent changed, where the change was put on a later one."""
     tactic: str = ""
     """The entry of the tactic that the brief had."""
+    measured: Measured | None = None
+    """How the session that made it measured it."""
     evidence: Mapping[str, bytes] = field(default_factory=dict)
 
 
@@ -206,7 +208,7 @@ class Breeder:
             return self._drawn(agent, brief, rng)
         with self._claims.claim(f"{agent.kind} at work on {move.parents[0][:7]}") as claim:
             bred = made(await agent.propose(replace(brief, claims=claim), rng))
-        return self._placed(bred, move, number)
+        return bred if brief.workshop and brief.workshop.kept else self._placed(bred, move, number)
 
     async def advise(
         self, agent: Agent, move: Move, rng: random.Random, *, number: int = 0, account: Account | None = None

@@ -103,6 +103,7 @@ class CandidateWriter(Struct, frozen=True, kw_only=True):
             inspirations=bred.inspirations,
             rebased_from=bred.rebased_from,
             tactic=bred.tactic,
+            measured=bred.measured,
             evidence=evidence,
         )
         taken = self.context.journal.append(proposed, unless=lambda: self._is_in_vain(bred, does) or self.full())

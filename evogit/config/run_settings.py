@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from evogit.core import UsageError
 
-TURNS = 20  # replies in a session of a coder, at most
+TURNS = 100  # replies in a session of a coder, at most
 
 CALLS = {"editor": 2, "coder": TURNS}
 """Kinds of agents that ask a model, and calls for a proposal, at most: an editor's reply may have to be mended."""

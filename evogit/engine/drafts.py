@@ -1,18 +1,26 @@
-"""What an agent tries in one move: every draft that was evaluated becomes a candidate of its own when the move ends."""
+"""The drafts of an agent in one move: those that were evaluated, and steps that it kept, become candidates."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import math
+import statistics
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from evogit.agents import Agent, NoUsableChangeError, Proposal
+from evogit.agents import Agent, Measurement, NoUsableChangeError, Proposal, SessionNotes
 from evogit.breeding.breeder import Bred
-from evogit.core import Evaluation, Evidence, FailedProposal
+from evogit.core import Evaluation, Evidence, FailedProposal, Measured
 from evogit.engine.evaluations import Evaluations, Result
+from evogit.engine.profiles import Profiles
 from evogit.engine.quota import Quota
+from evogit.history import History
 from evogit.sandbox import Completed
+from evogit.stats.estimates import LEVEL, student
 
 Outcome = tuple[Bred | FailedProposal, Result | None]
 """What is to be journalled of a move, and its evaluation where that is known already."""
@@ -22,24 +30,47 @@ Outcome = tuple[Bred | FailedProposal, Result | None]
 class Drafts:
     """The drafts of one move; `left` of the `granted` evaluations that were counted for it beforehand.
 
-    Nothing is journalled before the move proposes, so that deterministic runs stay so, and an engine that is killed
-    loses no more than what was in flight.
+    Steps that are kept are journalled and evaluated at once by `keep_step`, so that others can build on them, and an
+    engine that is killed loses nothing of them; where it is None, as in deterministic runs, steps are not kept apart.
+    Drafts that were evaluated are journalled when the move proposes.
     """
 
     evaluations: Evaluations
+    history: History
+    profiles: Profiles
     granted: int
     left: int
+    keep_step: Callable[[Drafts, Bred], str] | None = None
+    steps: list[Bred] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    judging: list[asyncio.Task[None]] = field(default_factory=list)
+    judged: list[tuple[str, Evaluation]] = field(default_factory=list)
+    measured: dict[str, Measured] = field(default_factory=dict)
+    measurements: int = 0
+    notes: SessionNotes | None = None
     _evaluated: dict[str, tuple[Bred, Evaluation, Evidence]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, agent: Agent, evaluations: Evaluations, quota: Quota) -> Drafts:
+    def of(
+        cls,
+        agent: Agent,
+        evaluations: Evaluations,
+        history: History,
+        profiles: Profiles,
+        quota: Quota,
+        keep_step: Callable[[Drafts, Bred], str] | None,
+    ) -> Drafts:
         """Those of the move that was reserved last, as many as the agent wants and every limit has room for."""
         granted = quota.more(agent.trials) if agent.trials else 0
-        return cls(evaluations, granted, granted)
+        return cls(evaluations, history, profiles, granted, granted, keep_step)
 
     def workshop(self, make: Callable[[Proposal], Bred]) -> MoveWorkshop:
-        """Where the agent tries drafts, of which `make` makes trees if they could be candidates."""
+        """Open the place where the agent tries drafts, of which `make` makes trees if they could be candidates."""
         return MoveWorkshop(self, make)
+
+    def after_steps(self, bred: Bred) -> Bred:
+        """Return a draft as the child of the last step that was kept."""
+        return replace(bred, parents=(self.kept[-1], *bred.parents[1:])) if self.kept else bred
 
     async def evaluate(self, bred: Bred) -> tuple[Evaluation, Evidence]:
         """Have a draft evaluated; one that was evaluated in this move before is not again, and costs nothing.
@@ -57,17 +88,76 @@ class Drafts:
             self._evaluated[bred.tree] = bred, evaluation, evidence
         return evaluation, evidence
 
-    def with_last(self, last: Bred | FailedProposal) -> list[Outcome]:
-        """All that came of the move, in order; `last` is its end.
+    async def measure(self, bred: Bred, pairs: int) -> Measurement:
+        """Run the tests once, then measure the draft, its parent and the seed in turns, `pairs` times each.
 
-        Where that is a draft that was evaluated, or nothing usable after others were, it adds nothing.
+        Raises:
+            NoUsableChangeError: there is nothing to compare, or one of them cannot be measured.
         """
-        if isinstance(last, Bred) and last.tree in self._evaluated:
-            self._evaluated[last.tree] = last, *self._evaluated[last.tree][1:]
-        tried: list[Outcome] = [(bred, (said, seen)) for bred, said, seen in self._evaluated.values()]
-        if tried and (isinstance(last, FailedProposal) or last.tree in self._evaluated):
+        began, graph = time.monotonic(), self.history.phylogeny
+        trees = {"draft": bred.tree, "parent": graph[bred.parents[0]].tree, "seed": graph[self.history.seed or ""].tree}
+        if trees["draft"] == trees["parent"]:
+            raise NoUsableChangeError("the draft does not differ from its parent")
+        self.measurements += 1
+        evaluation, evidence = await self.evaluations.measure(bred.tree, tests=True)
+        if not evaluation.ok:
+            return Measurement(evaluation=evaluation, evidence=evidence)
+        name = self.history.metric.name
+        values: dict[str, list[float]] = {tree: [] for tree in trees.values()}
+        values[bred.tree].append(evaluation.metrics[name])
+        order = list(values)
+        for pair in range(pairs):
+            for tree in order if pair % 2 == 0 else order[::-1]:  # a drift favours none
+                if len(values[tree]) <= pair:
+                    once, _ = await self.evaluations.measure(tree, tests=False)
+                    if not once.ok:
+                        raise NoUsableChangeError(f"nothing can be measured now: {once.reason or once.status}")
+                    values[tree].append(once.metrics[name])
+        by_name = {label: values[tree] for label, tree in trees.items()}
+        measured = compared(by_name, time.monotonic() - began)
+        if measured:
+            self.measured[bred.tree] = measured
+        return Measurement(evaluation=evaluation, evidence=evidence, values=by_name, measured=measured)
+
+    def with_last(self, last: Bred | FailedProposal) -> list[Outcome]:
+        """Return all that is still to be journalled of the move, in order; `last` is its end.
+
+        Where that is a draft that was evaluated or kept, or nothing usable after others were, it adds nothing.
+        """
+        if isinstance(last, Bred):
+            last = replace(self.after_steps(last), measured=self.measured.get(last.tree))
+            if last.tree in self._evaluated:
+                self._evaluated[last.tree] = last, *self._evaluated[last.tree][1:]
+        made = {step.tree for step in self.steps}
+        tried: list[Outcome] = [
+            (bred, (evaluation, evidence))
+            for bred, evaluation, evidence in self._evaluated.values()
+            if bred.tree not in made
+        ]
+        if (tried or made) and (isinstance(last, FailedProposal) or last.tree in {*self._evaluated, *made}):
             return tried
         return [*tried, (last, None)]
+
+
+def compared(values: dict[str, list[float]], seconds: float) -> Measured | None:
+    """Return the ratios of a draft to its parent and the seed; None unless all values are positive.
+
+    They are geometric means of the pairs' ratios; the margin is half of the 95 % interval by Student's t.
+    """
+    if min(map(min, values.values())) <= 0:
+        return None
+    logs = {name: [math.log(value) for value in row] for name, row in values.items()}
+    steps = [draft - parent for draft, parent in zip(logs["draft"], logs["parent"], strict=True)]
+    gains = [draft - seed for draft, seed in zip(logs["draft"], logs["seed"], strict=True)]
+    pairs = len(steps)
+    margin = student(LEVEL, pairs - 1) * statistics.stdev(steps) / math.sqrt(pairs) if pairs > 1 else 0.0
+    return Measured(
+        pairs=pairs,
+        parent=math.exp(statistics.fmean(steps)),
+        margin=margin,
+        seed=math.exp(statistics.fmean(gains)),
+        seconds=round(seconds, 1),
+    )
 
 
 class MoveWorkshop(Struct, frozen=True):
@@ -86,6 +176,21 @@ class MoveWorkshop(Struct, frozen=True):
         """Whether commands can be run."""
         return self.drafts.evaluations.runs
 
+    @property
+    def measures(self) -> bool:
+        """Whether drafts can be measured beside their parents."""
+        return self.drafts.evaluations.backend.measures
+
+    @property
+    def keeps(self) -> bool:
+        """Whether steps can be kept."""
+        return self.drafts.keep_step is not None
+
+    @property
+    def kept(self) -> Sequence[str]:
+        """The steps that were kept."""
+        return self.drafts.kept
+
     def check(self, draft: Proposal) -> None:
         """Refuse what no candidate could be."""
         self.make(draft)
@@ -94,6 +199,36 @@ class MoveWorkshop(Struct, frozen=True):
         """Run a shell command on what agents may see of the draft."""
         return await self.drafts.evaluations.run(self.make(draft).tree, ["sh", "-c", command], wall=wall)
 
+    async def profile(self, draft: Proposal) -> str:
+        """Return where the draft spends its time."""
+        return await self.drafts.profiles.of(self.make(draft).tree)
+
     async def evaluate(self, draft: Proposal) -> tuple[Evaluation, Evidence]:
         """Have the draft evaluated."""
-        return await self.drafts.evaluate(self.make(draft))
+        return await self.drafts.evaluate(self.drafts.after_steps(self.make(draft)))
+
+    async def measure(self, draft: Proposal, pairs: int) -> Measurement:
+        """Measure the draft beside the last step that was kept, and the seed."""
+        return await self.drafts.measure(self.drafts.after_steps(self.make(draft)), pairs)
+
+    def keep(self, draft: Proposal) -> str:
+        """Make the draft a candidate, which is evaluated while the session goes on."""
+        drafts = self.drafts
+        assert drafts.keep_step  # whoever keeps looks at `keeps`
+        bred = drafts.after_steps(self.make(draft))
+        if len(bred.parents) > 1:
+            raise NoUsableChangeError("a merge is one step, which is proposed at the end")
+        bred = replace(bred, measured=drafts.measured.get(bred.tree))
+        commit = drafts.keep_step(drafts, bred)
+        drafts.steps.append(bred)
+        drafts.kept.append(commit)
+        return commit
+
+    def judgements(self) -> Sequence[tuple[str, Evaluation]]:
+        """Return what became known of kept steps since the last call."""
+        new, self.drafts.judged[:] = list(self.drafts.judged), []
+        return new
+
+    def close(self, ended: SessionNotes) -> None:
+        """Hold the notes until the move ends."""
+        self.drafts.notes = ended

@@ -9,12 +9,22 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple, Protocol, TypeVar
 
-from evogit.agents import Advice, Agent, NoUsableChangeError
+from evogit.agents import Advice, Agent, NoUsableChangeError, SessionNotes
 from evogit.agents.population import Models, no_models
 from evogit.breeding.breeder import Bred, Breeder
 from evogit.breeding.candidate_writer import CandidateWriter
 from evogit.config.run_settings import Settings
-from evogit.core import Adopted, Decision, Entry, EvoGitError, FailedProposal, Stopped, StopReason, Tactic
+from evogit.core import (
+    Adopted,
+    Decision,
+    Entry,
+    EvoGitError,
+    FailedProposal,
+    SessionEnded,
+    Stopped,
+    StopReason,
+    Tactic,
+)
 from evogit.engine.account import RunAccount
 from evogit.engine.confirmation import UNCONFIRMED, Confirmation, evaluate_on_holdout
 from evogit.engine.drafts import Drafts
@@ -287,8 +297,16 @@ class Engine:
         move = self._selector.next_move(history, name, rng)
         if move.advise:
             return await self._advise(number, name, agent, move, rng)
-        drafts, before = Drafts.of(agent, self._evaluations, self._quota), self._evaluations.ended
-        made = drafts.with_last(await self._breed(number, name, agent, move, rng, drafts))
+        before, keep = self._evaluations.ended, None if self._settings.deterministic else self._keeper(number, name)
+        drafts = Drafts.of(agent, self._evaluations, history, self._profiles, self._quota, keep)
+        try:
+            made = drafts.with_last(await self._breed(number, name, agent, move, rng, drafts))
+            await asyncio.gather(*drafts.judging)
+        finally:
+            for judging in drafts.judging:
+                judging.cancel()
+        if drafts.kept or drafts.notes:
+            self._end_session(number, name, move, drafts)
         async with self._turns.proposing(number):
             children = [self._writer.propose(number, name, bred) for bred, _ in made]
             self._quota.proposed(len(made))
@@ -297,15 +315,62 @@ class Engine:
         results = [known or await self._evaluate(name, child) for child, (_, known) in zip(children, made, strict=True)]
         async with self._turns.applying(number):
             for child, result in zip(children, results, strict=True):
-                if child and result:
-                    await self._evaluations.settle(child, result)
-                    if await self._confirmation.settle():
-                        self._adopt(name, child)
+                await self._settle(name, child, result)
             self._packer.grown(len(history.phylogeny))
             self._quota.release(
-                name, new_tree=any(children), more=drafts.granted, unused=drafts.granted + 1 - len(made)
+                name,
+                new_tree=any(children) or bool(drafts.kept),
+                more=drafts.granted,
+                unused=drafts.granted + 1 - len(made),
             )
-        return made[-1][0].reason if isinstance(made[-1][0], FailedProposal) else ""
+        return made[-1][0].reason if made and isinstance(made[-1][0], FailedProposal) else ""
+
+    async def _settle(self, name: str, child: str | None, result: Result | None) -> None:
+        """Take in a child's evaluation, and adopt it if it is worth it."""
+        if child and result:
+            await self._evaluations.settle(child, result)
+            if await self._confirmation.settle():
+                self._adopt(name, child)
+
+    def _keeper(self, number: int, name: str) -> Callable[[Drafts, Bred], str]:
+        """Return the function that makes a step of a session a candidate, and has it evaluated meanwhile."""
+
+        async def judge(drafts: Drafts, child: str) -> None:
+            try:
+                result = await self._evaluations.evaluate(child)
+                await self._settle(name, child, result)
+            finally:
+                self._quota.settled()
+            if result:
+                drafts.judged.append((child, result[0]))
+
+        def keep(drafts: Drafts, bred: Bred) -> str:
+            if not self._quota.more(1):
+                raise NoUsableChangeError("no evaluation of the run is left for another step")
+            child = self._writer.propose(number, name, bred)
+            self._quota.proposed()
+            if child is None:
+                self._quota.settled()
+                raise NoUsableChangeError("the same was proposed before, or its parent was pruned")
+            drafts.judging.append(asyncio.create_task(judge(drafts, child)))
+            return child
+
+        return keep
+
+    def _end_session(self, number: int, name: str, move: Move, drafts: Drafts) -> None:
+        notes = drafts.notes or SessionNotes(text="")
+        self._journal.append(
+            SessionEnded(
+                engine=self._context.engine,
+                move=number,
+                agent=name,
+                model=notes.model,
+                candidate=drafts.kept[-1] if drafts.kept else move.parents[0],
+                kept=len(drafts.kept),
+                measured=drafts.measurements,
+                text=notes.text,
+            )
+        )
 
     async def _advise(self, number: int, name: str, agent: Agent, move: Move, rng: random.Random) -> str:
         """Have an agent say what to try, and journal it; says why where it did not."""

@@ -53,6 +53,11 @@ class EvaluationBackend(Protocol):
         return None
 
     @property
+    def measures(self) -> bool:
+        """Whether `measure` can be used: where a command of the task measures, on this machine."""
+        return False
+
+    @property
     def inputs(self) -> str:
         """The hash of a secret that inputs are drawn with, which evaluations depend on; empty without one."""
         return ""
@@ -89,6 +94,10 @@ class EvaluationBackend(Protocol):
     async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
         """Evaluate the tree with these `files`, changes to the seed, which is their base."""
         ...
+
+    async def measure(self, files: Files, *, split: str, tests: bool) -> tuple[Evaluation, Evidence]:
+        """Evaluate once for a measurement that is no score, without the tests unless wanted."""
+        raise EvaluatorError(f"{type(self).__name__} has nothing to measure with")  # callers look at `measures`
 
 
 class Runner(Protocol):
@@ -223,6 +232,15 @@ class Evaluations:
         finally:
             self._under_way -= 1
             self.ended += 1
+        return self._shown(evaluation, evidence, split)
+
+    async def measure(self, tree: str, *, tests: bool) -> tuple[Evaluation, Evidence]:
+        """Measure a tree once on the run's split; nothing is journalled, and nothing that is kept has credentials."""
+        split = self._history.split
+        evaluation, evidence = await self.backend.measure(await self._files(tree), split=split, tests=tests)
+        return self._shown(evaluation, evidence, split)
+
+    def _shown(self, evaluation: Evaluation, evidence: Evidence, split: str) -> tuple[Evaluation, Evidence]:
         evaluation, evidence = self._redacted(evaluation), redacted(evidence, self._redactor)
         if split == self._history.split and self._holdout_spoke:
             return muted(evaluation, evidence, self._task.metric_names)

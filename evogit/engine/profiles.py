@@ -32,18 +32,23 @@ class Profiles:
 
     async def take(self, parent: Candidate) -> None:
         """Have it known what the command says of a candidate."""
-        if not self._command or not self._evaluations.runs:
-            return
-        async with self._one:
-            if parent.tree not in self._known:
-                self._known[parent.tree] = await self._run(parent)
+        await self.of(parent.tree)
 
-    async def _run(self, parent: Candidate) -> str:
+    async def of(self, tree: str) -> str:
+        """Return what the command says of a tree; empty where there is no command, or it failed."""
+        if not self._command or not self._evaluations.runs:
+            return ""
+        async with self._one:
+            if tree not in self._known:
+                self._known[tree] = await self._run(tree)
+            return self._known[tree]
+
+    async def _run(self, tree: str) -> str:
         script = 'cd -- "$1" && exec sh -c "$2"'
         argv = ["sh", "-c", script, "sh", self._directory or ".", self._command]
-        done = await self._evaluations.run(parent.tree, argv, wall=self._wall)
+        done = await self._evaluations.run(tree, argv, wall=self._wall)
         if done.code != 0:
-            logger.warning("profile failed on %s: %s", parent.commit[:7], done.detail or f"exit code {done.code}")
+            logger.warning("profile failed on %s: %s", tree[:7], done.detail or f"exit code {done.code}")
             return ""
         text = (done.stdout or done.stderr).decode(errors="replace")
         return "\n".join(text.splitlines()[-LAST_LINES:])[-LONGEST_TEXT:]

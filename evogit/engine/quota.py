@@ -131,6 +131,10 @@ class Quota:
         """So many proposals of a move, usable or not, are journalled."""
         self._thinking -= count
 
+    def settled(self) -> None:
+        """A step that was kept in the middle of a move is evaluated: the history counts it from now on."""
+        self._in_flight -= 1
+
     def release(self, agent: str, *, new_tree: bool, more: int = 0, unused: int = 0) -> None:
         """The result of an agent's move is applied, of which `more` was counted and of that `unused` not proposed."""
         self._moves -= 1

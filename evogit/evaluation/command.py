@@ -44,6 +44,8 @@ class CommandEvaluator:
         self._own = {f"{command.folder}/{path}": (data, mode == 0o100755) for path, (data, mode) in own}
         self._reports = [read.what for read in command.reads.values() if read.how == "junit"]
         self._laid: dict[str, BaseFiles] = {}
+        self.skips_tests = False
+        """True while only the command is to run, as the same files passed the tests."""
         self._ignored: tuple[str, ...] = task.ignored_failures
 
     def evaluate(self, program: Program, split: str) -> Iterator[Case]:
@@ -68,7 +70,7 @@ class CommandEvaluator:
 
     def _tried(self, program: Program, split: str) -> tuple[str, Ran]:
         """How the command ended, or the tests before it where they fail; and which of the two it is."""
-        if self._command.tests:
+        if self._command.tests and not self.skips_tests:
             ran = self._run(program, self._command.tests, split, ())
             if ran.code != 0:
                 return TESTS, ran

@@ -193,6 +193,11 @@ class Evaluator:
             await asyncio.gather(*(process.stop() for process in processes if process))
 
     @property
+    def measures(self) -> bool:
+        """Whether `measure` can be used: a command of the task measures, and no pairs are judged."""
+        return self.task.command is not None and self.judged != "pairs"
+
+    @property
     def place(self) -> EvaluationPlace:
         """Where it evaluates."""
         kind = kind_of_machine(self.task) if self.task.environment.exclusive else ""
@@ -247,6 +252,19 @@ class Evaluator:
         if self.judged == "pairs":  # all that is known is whether it is valid
             evaluation = replace(evaluation, metrics={}, cases={})
         return self.labelled(evaluation, tree, files, split, repeat, self.place), thinned(evidence)
+
+    async def measure(self, files: Files, *, split: str, tests: bool) -> tuple[Evaluation, Evidence]:
+        """Evaluate once for a measurement that is no score: without a key, and without the tests unless wanted.
+
+        Raises what `evaluate` does.
+        """
+        self.check_base(files)
+        async with self._slot() as process:
+            hearing = _Hearing(self.task.limits.total)
+            evaluation, evidence = await hearing.of(
+                process, files, split, 0, self.drawn(split, 0), alone=False, skip_tests=not tests
+            )
+        return evaluation, thinned(evidence)
 
     async def _measured(
         self, hearing: _Hearing, files: Files, split: str, repeat: int, drawn: Drawn
@@ -371,10 +389,18 @@ class _Hearing:
     losses: list[str] = field(default_factory=list)
 
     async def of(
-        self, process: EvaluatorProcess, files: Files, split: str, repeat: int, drawn: Drawn, *, alone: bool
+        self,
+        process: EvaluatorProcess,
+        files: Files,
+        split: str,
+        repeat: int,
+        drawn: Drawn,
+        *,
+        alone: bool,
+        skip_tests: bool = False,
     ) -> tuple[Evaluation, Evidence]:
         """Evaluate in a process, `alone` also among this user's other runs; its death is an evaluator error."""
-        asked = {"split": split, "repeat": repeat, "drawn": drawn, "alone": alone}
+        asked = {"split": split, "repeat": repeat, "drawn": drawn, "alone": alone, "skip_tests": skip_tests}
         request = {**asked, "removed": files.removed, "based": files.base is not None}
         try:
             async for header, body in process.ask(request, files.changed, files.base):

@@ -112,7 +112,8 @@ def _answer(scorer: Scorer, core: int | None, request: Mapping[str, Any], files:
                     stack.enter_context(turn())
             if "run" in request:
                 return completed_frame(scorer.run(files, request["run"], request["wall"]))
-            return evaluation_frame(*scorer.evaluate(request["split"], request["repeat"], files, request["drawn"]))
+            how = request["split"], request["repeat"], files, request["drawn"]
+            return evaluation_frame(*scorer.evaluate(*how, skip_tests=request["skip_tests"]))
     except SandboxError as error:
         return _failure(error)
 

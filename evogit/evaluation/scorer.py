@@ -120,8 +120,9 @@ class Scorer:
         self._evaluate: Callable[..., object]
         self._prepare: Callable[..., object] | None = None
         self._lay: Callable[[Files], Files] | None = None
+        self._command: CommandEvaluator | None = None
         if task.command:
-            evaluator = CommandEvaluator(task, task.command)
+            self._command = evaluator = CommandEvaluator(task, task.command)
             self._evaluate = evaluator.validate if task.pairwise else evaluator.evaluate
             self._prepare = evaluator.prepare if task.command.prepare else None
             self._lay = evaluator.lay
@@ -148,7 +149,9 @@ class Scorer:
         """Whether evaluations depend on the seed in any way."""
         return self.needs_seed or self._prepare is not None or self._lay is not None
 
-    def evaluate(self, split: str, repeat: int, files: Files, drawn: Drawn) -> tuple[Evaluation, Evidence]:
+    def evaluate(
+        self, split: str, repeat: int, files: Files, drawn: Drawn, *, skip_tests: bool = False
+    ) -> tuple[Evaluation, Evidence]:
         """Evaluate one candidate, again if the sandbox is lost; `drawn` are the seeds of `rng`.
 
         It is `starved` if a request that waited for a core ran out of wall clock, even if the evaluator handled that.
@@ -156,6 +159,8 @@ class Scorer:
         Raises:
             SandboxError: when the sandbox itself fails, or is lost again and again.
         """
+        if self._command:
+            self._command.skips_tests = skip_tests
         return self._kept(lambda: self._score(split, repeat, files, drawn))
 
     def run(self, files: Files, command: Sequence[str], wall: float) -> Completed:

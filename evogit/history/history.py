@@ -26,6 +26,7 @@ from evogit.core import (
     Proposed,
     Reserved,
     RunStarted,
+    SessionEnded,
     Spent,
     Stopped,
     Tactic,
@@ -130,6 +131,8 @@ class History(RunState):
         if event.fingerprint:
             self.fingerprints.setdefault(event.fingerprint, event.candidate)
         self._waiting[event.candidate] = candidate
+        if event.measured:
+            self.measured[event.candidate] = event.measured
         if event.evidence:
             self.sessions[event.candidate] = event.evidence
         if event.shown:
@@ -179,6 +182,10 @@ class History(RunState):
         self.tactics[entry.id] = event
         self.moves = max(self.moves, event.move + 1)
         self.counts.tactics += 1
+
+    def _session(self, event: SessionEnded, entry: Entry) -> None:
+        self.notes.append(event)
+        self.moves = max(self.moves, event.move + 1)
 
     def _spent(self, event: Spent, entry: Entry) -> None:
         self.reserved.pop(event.reserved, None)
@@ -406,6 +413,7 @@ RULES: dict[type, Callable[[History, Any, Entry], None]] = {
     Reserved: History._reserved,
     Spent: History._spent,
     Tactic: History._tactic,
+    SessionEnded: History._session,
     Compared: History._compared,
     TaskChanged: History._task_changed,
     Adopted: History._adopted,

@@ -16,10 +16,12 @@ from evogit.core import (
     Evaluation,
     FailedProposal,
     Forked,
+    Measured,
     Metric,
     NotFoundError,
     Reserved,
     RunStarted,
+    SessionEnded,
     Stopped,
     Tactic,
 )
@@ -68,6 +70,7 @@ class RunState:
         rebased: id -> candidates whose agents changed it, put on later ones; written_on: the other
             way round.
         tactics: the tactics that models gave, by entry; advised: id -> the one that its agent's brief had.
+        notes: the ends of sessions, oldest first; measured: id -> how the session that made it measured it.
         authors: whose moves came to what.
         judgements: ids in the order in which they were first evaluated on the run's split, under whatever task; without
             trials of `evogit minimize`, which are nearly the same many times over.
@@ -110,6 +113,8 @@ class RunState:
     rebased: dict[str, list[str]] = field(default_factory=dict, init=False)
     written_on: dict[str, str] = field(default_factory=dict, init=False)
     tactics: dict[str, Tactic] = field(default_factory=dict, init=False)
+    notes: list[SessionEnded] = field(default_factory=list, init=False)
+    measured: dict[str, Measured] = field(default_factory=dict, init=False)
     advised: dict[str, str] = field(default_factory=dict, init=False)
     authors: Authors = field(default_factory=Authors, init=False)
     span: tuple[int, int] = field(default=(0, 0), init=False)

@@ -107,9 +107,9 @@ async def test_a_session_becomes_a_tree_with_its_title_model_and_transcript(lab:
     assert "main.py 10\n" in first
     assert "main.py, lines 1-1 of 1:\n```\nVALUE = 1\n```" in first
     assert "main.py:1: VALUE = 1" in first
-    assert "The draft changes nothing yet. Turns left: 19." in first
+    assert "The draft changes nothing yet. Turns left: 99." in first
     assert "Edited main.py." in second
-    assert "The draft changes main.py. Turns left: 18." in second
+    assert "The draft changes main.py. Turns left: 98." in second
     assert set(bred.evidence) == {"prompt.md", "transcript.md"}
     assert bred.evidence["transcript.md"].decode().count("# assistant") == 3
     rules = model.asked[0].messages[0].content

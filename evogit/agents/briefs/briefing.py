@@ -65,7 +65,15 @@ Files that you may change can also be added by WRITE (one that begins with #! be
 SHARES = {"instructions": 0.06, "feedback": 0.1, "log": 0.06, "output": 0.04}
 """Placeholder -> the most that it takes of the tokens. Goal and guidance are never cut; code gets the rest."""
 
-PAST_SHARES = {"inspirations": 0.35, "lineage": 0.4, "failures": 0.1, "others": 0.2, "elsewhere": 0.2, "siblings": 0.9}
+PAST_SHARES = {
+    "notes": 0.4,
+    "inspirations": 0.35,
+    "lineage": 0.4,
+    "failures": 0.1,
+    "others": 0.2,
+    "elsewhere": 0.2,
+    "siblings": 0.9,
+}
 """Placeholder -> the most that it takes of what is left for the past, one after the other."""
 
 NO_PAST = dict.fromkeys((*PAST_SHARES, "used"), "")  # what must not decide how much is told of the past
@@ -188,6 +196,9 @@ def _values(brief: Brief, background: Background, tokens: int) -> dict[str, str]
 def _past(background: Background, tokens: int) -> dict[str, str]:
     """What the placeholders of the past stand for; what one of them leaves the next ones may have."""
     tellers: dict[str, Callable[[int], str]] = {
+        "notes": lambda room: "\n\n".join(
+            fence(cut(plain(note), room // len(background.notes))) for note in background.notes
+        ),
         "inspirations": lambda room: digest.inspirations(background, room),
         "lineage": lambda room: digest.lineage(background, room),
         "failures": lambda room: digest.listed(background.failures, room),

@@ -7,7 +7,7 @@ Beside the blocks that change files there are lines that begin with a marker and
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -18,7 +18,12 @@ from evogit.llm import estimate_tokens
 from evogit.text import cut, escaped, fence, one_line
 
 MOST_CALLS = 20  # blocks of one reply
-ASKING = ("LIST", "READ", "GREP", "RUN", "EVALUATE", "FINISH")  # kinds of blocks that ask for something
+ASKING = ("LIST", "READ", "GREP", "RUN", "PROFILE", "MEASURE", "KEEP", "REVERT", "EVALUATE", "FINISH")
+"""Kinds of blocks that ask for something."""
+
+PAIRS, MAX_PAIRS = 3, 12
+"""Pairs of a measurement, where the model names no number, and at most."""
+
 LONGEST_COMMAND = 20_000  # characters of a command
 
 _RANGE = r"L?\d{1,9}(?:-L?\d{0,9})?"
@@ -55,6 +60,26 @@ class RunCommand(Struct, frozen=True):
     command: str
 
 
+class Profile(Struct, frozen=True):
+    """The draft is to be profiled."""
+
+
+class Measure(Struct, frozen=True):
+    """The draft is to be measured beside its parent and the seed, so many times each."""
+
+    pairs: int
+
+
+class Keep(Struct, frozen=True):
+    """The draft is to become a step of its own, with this title."""
+
+    title: str
+
+
+class Revert(Struct, frozen=True):
+    """The draft is to be as the last step that was kept."""
+
+
 class Evaluate(Struct, frozen=True):
     """The draft is to be evaluated."""
 
@@ -71,7 +96,7 @@ class Edits(Struct, frozen=True):
     blocks: tuple[Block, ...]
 
 
-Call = List | ReadLines | Grep | RunCommand | Evaluate | Finish | Edits
+Call = List | ReadLines | Grep | RunCommand | Profile | Measure | Keep | Revert | Evaluate | Finish | Edits
 
 
 class ToolCalls(Struct, frozen=True):
@@ -114,7 +139,14 @@ def _calls(reader: Reader, opening: Opening) -> Sequence[Call]:
         if not name:
             raise EditError("a GREP block names no text", "Write the text behind GREP, on the same line.")
         return [Grep(name)]
-    return [Evaluate() if kind == "EVALUATE" else Finish(one_line(name.removeprefix("TITLE:").strip("*_ \t")))]
+    if kind == "MEASURE":
+        count = re.match(r"\d{1,6}", name)
+        return [Measure(min(max(int(count[0]), 2), MAX_PAIRS) if count else PAIRS)]
+    if kind in ("KEEP", "FINISH"):
+        title = one_line(name.removeprefix("TITLE:").strip("*_ \t"))
+        return [Keep(title) if kind == "KEEP" else Finish(title)]
+    bare: Mapping[str, Call] = {"PROFILE": Profile(), "REVERT": Revert(), "EVALUATE": Evaluate()}
+    return [bare[kind]]
 
 
 def _run(reader: Reader, opening: Opening) -> RunCommand:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
+import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -15,7 +17,7 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evogit.agents import Background, Brief, NoUsableChangeError, Proposal, Workshop
+from evogit.agents import Background, Brief, Measurement, NoUsableChangeError, Proposal, Workshop
 from evogit.agents.briefs import digest
 from evogit.agents.briefs.excerpt import listing
 from evogit.agents.editing.blocks import EditError
@@ -25,8 +27,12 @@ from evogit.agents.editing.calls import (
     Evaluate,
     Finish,
     Grep,
+    Keep,
     List,
+    Measure,
+    Profile,
     ReadLines,
+    Revert,
     RunCommand,
     ToolCalls,
     read,
@@ -66,9 +72,12 @@ class ToolSession:
     reason: str = ""
     finished: bool = False
     draft: Draft = field(init=False)
+    kept: Draft = field(init=False)
+    """The draft as it was when its last step was kept, or at the beginning."""
 
     def __post_init__(self) -> None:
         self.draft = Draft(self.brief.files, self.background.refusal)
+        self.kept = self.draft.twin()
 
     async def answer(self, asked: ToolCalls, deadline: float) -> ToolResults:
         """Do what a reply asks for, call by call; after the `deadline` (of `time.monotonic`) nothing is run.
@@ -83,7 +92,7 @@ class ToolSession:
                 await asyncio.sleep(0)
                 parts.append(await self._do(call, max(room, self.room // 20), deadline - time.monotonic()))
                 done += 1
-                measured |= isinstance(call, RunCommand | Evaluate)
+                measured |= isinstance(call, RunCommand | Evaluate | Measure | Profile)
             except (EditError, NoUsableChangeError) as error:
                 hint = f"\n{error.hint}" if isinstance(error, EditError) and error.hint else ""
                 name = "The edit" if isinstance(call, Edits) else type(call).__name__.upper()
@@ -111,13 +120,21 @@ class ToolSession:
 
     @property
     def state(self) -> str:
-        """What the draft changes, in a sentence."""
-        paths = sorted(self.draft.changes)
+        """Return what the draft changes since the last step that was kept, in a sentence."""
+        now, kept = self.draft.changes, self.kept.changes
+        paths = sorted(path for path in now | kept if now.get(path, ...) != kept.get(path, ...))
         named = ", ".join(one_line(path, 100) for path in paths[:10]) + (" and more" if paths[10:] else "")
-        return f"The draft changes {named}." if paths else "The draft changes nothing yet."
+        steps = len(self.brief.workshop.kept) if self.brief.workshop else 0
+        since = f" since step {steps}" if steps else ""
+        return f"The draft changes {named}{since}." if paths else f"The draft changes nothing{since or ' yet'}."
+
+    def judgements(self) -> str:
+        """Return how the kept steps did whose evaluations ended since the last call, a line each."""
+        workshop = self.brief.workshop
+        return "\n".join(judgement(self.background, *each) for each in (workshop.judgements() if workshop else ()))
 
     async def _do(self, call: Call, room: int, seconds: float) -> str:
-        if isinstance(call, RunCommand | Evaluate):
+        if isinstance(call, RunCommand | Evaluate | Measure | Profile):
             self.account.check()
             if seconds <= 0:
                 raise EditError("your time is over", "FINISH now.")
@@ -142,6 +159,18 @@ class ToolSession:
                 return f"{about}:\n{fence(cut(chr(10).join(shown), room))}"
             case RunCommand():
                 return await self._run(call, room, seconds)
+            case Profile():
+                profile = await self._workshop().profile(self._tried())
+                if not profile:
+                    raise EditError("there is no profile: the task has no such command, or it failed")
+                return f"Where the time of the draft goes:\n{fence(cut(profile, room))}"
+            case Measure():
+                return await self._measure(call.pairs, room)
+            case Keep():
+                return self._keep(call.title)
+            case Revert():
+                self.draft = self.kept.twin()
+                return "The draft is as the last step that was kept, or as the candidate that you began with."
             case Evaluate():
                 return await self._evaluate(room)
             case Finish():
@@ -156,8 +185,7 @@ class ToolSession:
         workshop = self._workshop()
         if not workshop.runs:
             raise EditError("no commands can be run here")
-        draft = self.proposal() if self.draft.changes else Proposal(changes={}, title="")  # the parent itself
-        done = await workshop.run(draft, call.command, wall=min(max(seconds, 1.0), LONGEST_RUN))
+        done = await workshop.run(self._tried(), call.command, wall=min(max(seconds, 1.0), LONGEST_RUN))
         if done.code is not None:
             how = f"with exit code {done.code}"
         else:
@@ -168,6 +196,29 @@ class ToolSession:
         texts = {name: text for name, text in outputs.items() if text.strip()}
         lines += [f"{name}:\n{digest.output(text, room // len(texts))}" for name, text in texts.items()]
         return "\n".join(lines if texts else [*lines, "It printed nothing."])
+
+    def _tried(self) -> Proposal:
+        """Return the draft; where it changes nothing, the parent itself."""
+        return self.proposal() if self.draft.changes else Proposal(changes={}, title="")
+
+    async def _measure(self, pairs: int, room: int) -> str:
+        workshop = self._workshop()
+        if not workshop.measures:
+            raise EditError("nothing can be measured side by side here", "EVALUATE instead.")
+        measurement = await workshop.measure(self._tried(), pairs)
+        return measurement_text(self.background, measurement, len(workshop.kept), room)
+
+    def _keep(self, title: str) -> str:
+        workshop = self._workshop()
+        self.title = title or self.title
+        proposal = self.proposal()
+        if not workshop.keeps:
+            workshop.check(proposal)
+            self.kept = self.draft.twin()
+            return "Kept: REVERT goes back to it. All that is in the draft at the end is proposed as one change."
+        commit = workshop.keep(proposal)
+        self.kept, self.title, self.reason = self.draft.twin(), "", ""
+        return f"Kept as step {len(workshop.kept)}, candidate {commit[:7]}, which is evaluated while you go on."
 
     async def _evaluate(self, room: int) -> str:
         workshop = self._workshop()
@@ -219,6 +270,37 @@ class ToolSession:
             for number, line in enumerate((lines_of(content) or "").split("\n"), 1):
                 if text in line:
                     yield f"{one_line(path, 300)}:{number}: {escaped(line[:300])}"
+
+
+def judgement(background: Background, commit: str, evaluation: Evaluation) -> str:
+    """Return how the evaluation of a kept step ended, in a line."""
+    if not evaluation.ok:
+        return f"Your step {commit[:7]} is not valid ({one_line(evaluation.reason, 500)}): mend it, or take it back."
+    name = background.metrics[0].name
+    return f"Your step {commit[:7]} was evaluated: valid, {name} {evaluation.metrics.get(name, math.nan):.6g}."
+
+
+def measurement_text(background: Background, measurement: Measurement, steps: int, room: int) -> str:
+    """Return what a measurement says: values, ratios with their intervals, and whether the draft is better."""
+    if not measurement.values:
+        return judged(background, measurement.evaluation, measurement.evidence, room)
+    metric, parent = background.metrics[0], f"step {steps}" if steps else "the candidate you began with"
+    names = {"seed": "seed", "parent": parent, "draft": "draft"}
+    lines = [f"The draft passes the tests. {metric.name}, measured in turns:"]
+    lines += [
+        f"- {names[side]}: {statistics.median(row):.5g} ({', '.join(f'{value:.4g}' for value in row)})"
+        for side, row in measurement.values.items()
+        if side != "seed" or row != measurement.values["parent"]
+    ]
+    if not (measured := measurement.measured):
+        return "\n".join(lines)
+    low, high = (measured.parent * math.exp(side * measured.margin) for side in (-1, 1))
+    better = high < 1 if metric.sign < 0 else low > 1
+    worse = low > 1 if metric.sign < 0 else high < 1
+    verdict = "better" if better else "worse" if worse else "within the noise; more pairs tell more"
+    lines.append(f"Draft / {parent}: {measured.parent:.3f} ({low:.3f} to {high:.3f}, 95 %): {verdict}.")
+    lines.append(f"Draft / seed: {measured.seed:.3f}. It took {measured.seconds:.1f} s.")
+    return "\n".join(lines)
 
 
 def judged(background: Background, evaluation: Evaluation, evidence: Evidence, room: int) -> str:

@@ -19,6 +19,7 @@ from evogit.core import (
     Proposed,
     Reserved,
     RunStarted,
+    SessionEnded,
     Spent,
     Stopped,
     Tactic,
@@ -58,6 +59,9 @@ def event_line(view: View, event: Event) -> Text:
             return _line("asked", f"{first_line(event.agent)}: {first_line(event.model)}, {tokens}{failure}")
         case Tactic():
             return _line("tactic", f"{first_line(event.agent)}: {first_line(event.text or event.failure)}")
+        case SessionEnded():
+            steps = f"{event.kept} kept of {event.measured} measured"
+            return _line("session", f"{first_line(event.agent)}: {steps}. {first_line(event.text)}".rstrip())
         case Compared():
             return _line("verdict", _verdict(event))
         case TaskChanged():

@@ -43,6 +43,7 @@ class Team:
 
     shares = False
     looks_again = True
+    measures = False  # sides of a pair must be on one machine
 
     def __init__(
         self,
@@ -159,6 +160,10 @@ class Team:
             return await self._local.evaluate(tree, files, split=split, repeat=repeat)
         failed = Evaluation(status="evaluator-error", reason=lost)
         return self._local.labelled(failed, tree, files, split, repeat, self._place or self._local.place), Evidence()
+
+    async def measure(self, files: Files, *, split: str, tests: bool) -> tuple[Evaluation, Evidence]:
+        """Raise EvaluatorError: callers look at `measures`."""
+        raise EvaluatorError("remote workers evaluate, and measure nothing side by side")
 
     async def _believed(
         self, worker: RemoteWorker, said: Result, tree: str, files: Files, split: str, repeat: int
