@@ -447,6 +447,8 @@ class Proposed(Struct, frozen=True, kw_only=True):
     """The candidate that the agent changed, where the change was put on another one; empty where it was not."""
     tactic: Id = ""
     """The entry of the tactic that its agent's brief had; empty where it had none."""
+    kept: bool = False
+    """Whether it is one of several steps of a session, which counts as one proposal."""
     measured: Measured | None = None
     """How the session that made it measured it; None where none did."""
     evidence: Id = ""

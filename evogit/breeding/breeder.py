@@ -61,6 +61,8 @@ class Bred(Struct, frozen=True, kw_only=True):
     """The candidate that the agent changed, where the change was put on a later one."""
     tactic: str = ""
     """The entry of the tactic that the brief had."""
+    kept: bool = False
+    """Whether it is one of several steps of a session."""
     measured: Measured | None = None
     """How the session that made it measured it."""
     evidence: Mapping[str, bytes] = field(default_factory=dict)

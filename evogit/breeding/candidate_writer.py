@@ -103,6 +103,7 @@ class CandidateWriter(Struct, frozen=True, kw_only=True):
             inspirations=bred.inspirations,
             rebased_from=bred.rebased_from,
             tactic=bred.tactic,
+            kept=bred.kept,
             measured=bred.measured,
             evidence=evidence,
         )

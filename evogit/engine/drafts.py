@@ -125,7 +125,7 @@ class Drafts:
         Where that is a draft that was evaluated or kept, or nothing usable after others were, it adds nothing.
         """
         if isinstance(last, Bred):
-            last = replace(self.after_steps(last), measured=self.measured.get(last.tree))
+            last = replace(self.after_steps(last), kept=bool(self.kept), measured=self.measured.get(last.tree))
             if last.tree in self._evaluated:
                 self._evaluated[last.tree] = last, *self._evaluated[last.tree][1:]
         made = {step.tree for step in self.steps}
@@ -218,7 +218,7 @@ class MoveWorkshop(Struct, frozen=True):
         bred = drafts.after_steps(self.make(draft))
         if len(bred.parents) > 1:
             raise NoUsableChangeError("a merge is one step, which is proposed at the end")
-        bred = replace(bred, measured=drafts.measured.get(bred.tree))
+        bred = replace(bred, kept=True, measured=drafts.measured.get(bred.tree))
         commit = drafts.keep_step(drafts, bred)
         drafts.steps.append(bred)
         drafts.kept.append(commit)

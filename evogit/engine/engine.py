@@ -305,11 +305,11 @@ class Engine:
         finally:
             for judging in drafts.judging:
                 judging.cancel()
-        if drafts.kept or drafts.notes:
-            self._end_session(number, name, move, drafts)
         async with self._turns.proposing(number):
             children = [self._writer.propose(number, name, bred) for bred, _ in made]
             self._quota.proposed(len(made))
+            if drafts.kept or drafts.notes:
+                self._end_session(number, name, move, drafts)
         if move.asks:
             self._ahead.learn(self._evaluations.ended - before)
         results = [known or await self._evaluate(name, child) for child, (_, known) in zip(children, made, strict=True)]
@@ -345,10 +345,12 @@ class Engine:
                 drafts.judged.append((child, result[0]))
 
         def keep(drafts: Drafts, bred: Bred) -> str:
-            if not self._quota.more(1):
+            if not self._quota.step(reserved=drafts.left > 0):
                 raise NoUsableChangeError("no evaluation of the run is left for another step")
+            if drafts.left:
+                drafts.left -= 1
+                drafts.granted -= 1
             child = self._writer.propose(number, name, bred)
-            self._quota.proposed()
             if child is None:
                 self._quota.settled()
                 raise NoUsableChangeError("the same was proposed before, or its parent was pruned")

@@ -131,6 +131,21 @@ class Quota:
         """So many proposals of a move, usable or not, are journalled."""
         self._thinking -= count
 
+    def step(self, *, reserved: bool) -> bool:
+        """Count an evaluation for a step of a session: of those `reserved` for its move, or one more if there is room.
+
+        It is no proposal of its own.
+        """
+        if reserved:
+            self._thinking -= 1
+            return True
+        limit = self._limits.evaluations
+        foreign = sum(each.engine != self._engine for each in self._history.pending.values())
+        if limit is not None and self._used + self._in_flight + foreign >= limit:
+            return False
+        self._in_flight += 1
+        return True
+
     def settled(self) -> None:
         """A step that was kept in the middle of a move is evaluated: the history counts it from now on."""
         self._in_flight -= 1

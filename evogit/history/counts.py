@@ -52,6 +52,9 @@ class Counts:
     """Failed proposals of moves in which no model said anything, and none was paid."""
     tactics: int = 0
     """How often a model was asked for a tactic."""
+    steps: int = 0
+    """Candidates that are steps of sessions, each of which counts as one proposal, in `sessions`."""
+    sessions: int = 0
     proposed: int = 0
     repeated: int = 0
     """Evaluations of candidates that were evaluated before; `repeated_seconds` is what they took, wall clock."""
@@ -70,9 +73,9 @@ class Counts:
     def charged(self) -> int:
         """The attempts that count against a limit on proposals: all but those that asked none and the unanswered.
 
-        Questions for tactics count, too.
+        Questions for tactics count, too, and a session of several steps once.
         """
-        return self.proposals - self.unasked - self.unanswered + self.tactics
+        return self.proposals - self.unasked - self.unanswered + self.tactics - self.steps + self.sessions
 
     @property
     def unusable(self) -> int:
@@ -86,6 +89,7 @@ class Counts:
         self.unasked += bool(event.engine) and event.strategy in free
         match event:
             case Proposed():
+                self.steps += event.kept
                 self.proposed += event.operator != "seed" and event.agent != HUMAN and not event.trial
             case Duplicate():
                 self.duplicates += 1
@@ -302,6 +306,8 @@ class Effort:
     move: int
     spent: dict[str, Spending] = field(default_factory=dict)
     done: Done | None = None
+    last: str = ""
+    """The candidate that it made; of several steps the last one."""
     lost: bool = False
     """True if the last call brought no reply."""
 
@@ -365,6 +371,8 @@ class Authors:
         """A move came to something."""
         key = (event.move, event.engine, event.agent)
         effort = self.efforts.get(key)
+        if effort and isinstance(event, Proposed):
+            effort.last = event.candidate
         if effort and effort.done is None:
             effort.done = event
             self.efforts[key] = effort

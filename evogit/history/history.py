@@ -185,6 +185,7 @@ class History(RunState):
 
     def _session(self, event: SessionEnded, entry: Entry) -> None:
         self.notes.append(event)
+        self.counts.sessions += event.kept > 0
         self.moves = max(self.moves, event.move + 1)
 
     def _spent(self, event: Spent, entry: Entry) -> None:

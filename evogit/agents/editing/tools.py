@@ -92,6 +92,8 @@ class ToolSession:
                 await asyncio.sleep(0)
                 parts.append(await self._do(call, max(room, self.room // 20), deadline - time.monotonic()))
                 done += 1
+                if self.finished:
+                    break
                 measured |= isinstance(call, RunCommand | Evaluate | Measure | Profile)
             except (EditError, NoUsableChangeError) as error:
                 hint = f"\n{error.hint}" if isinstance(error, EditError) and error.hint else ""

@@ -1,0 +1,160 @@
+"""Sessions of several steps: measured beside parent and seed, kept as candidates, with notes for the next session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evogit.config import Task
+from evogit.core import Evaluated, Proposed, SessionEnded
+from tests.agents.test_coder import coders, story
+
+SPINNING = """\
+name = "tiny"
+goal = "Fewer steps."
+editable = ["program.py"]
+[metrics.steps]
+direction = "minimize"
+[evaluator]
+kind = "command"
+command = "python3 program.py"
+tests = "grep -q right program.py && echo >> ran.txt"
+profile = "echo hot: loop; wc -l program.py"
+[evaluator.read]
+steps = "json"
+"""
+
+
+def edit(steps: int, *more: str, note: str = "right") -> str:
+    body = f"# {note}\nprint('{{\"steps\": {steps}}}')\n"
+    return f"<<<<<<< WRITE program.py\n{body}>>>>>>> END\n" + "".join(f"<<<<<<< {line}\n" for line in more)
+
+
+async def evolved(
+    tmp_path: Path, tiny: Callable[..., Task], *replies: str, **options: Any
+) -> tuple[Any, list[Any], Any]:
+    options.setdefault("deterministic", False)
+    task = tiny(toml=SPINNING, program="# right\nprint('{\"steps\": 100}')\n")
+    engine = coders(tmp_path, task, "one", "%%\n".join(replies), **options)
+    await engine.evolve()
+    history, events = story(engine)
+    return history, events, engine.repository
+
+
+def transcript(repository: Any, history: Any, events: list[Any]) -> str:
+    """The talk as the evidence of the last proposal that has one."""
+    kept = [event.evidence for event in events if isinstance(event, Proposed) and event.evidence]
+    return str(repository.trees.files(kept[-1], lambda path: True)["transcript.md"].decode())
+
+
+@pytest.mark.slow
+async def test_steps_that_a_session_keeps_are_candidates_one_after_the_other(
+    tmp_path: Path, tiny: Callable[..., Task]
+) -> None:
+    history, events, repository = await evolved(
+        tmp_path,
+        tiny,
+        "<<<<<<< PROFILE\n" + edit(80, "MEASURE", "KEEP drop twenty"),
+        edit(90, "MEASURE", "REVERT") + edit(60, "MEASURE 2", "KEEP drop twenty more"),
+        edit(50, "FINISH drop ten"),
+        evaluations=9,
+        proposals=1,
+    )
+    proposed = [event for event in events if isinstance(event, Proposed)][1:4]
+    assert [event.title for event in proposed] == ["drop twenty", "drop twenty more", "drop ten"]
+    assert [event.parents[0] for event in proposed] == [history.seed, *(event.candidate for event in proposed[:2])]
+    assert {event.move for event in proposed} == {1}
+    assert [history.fitness(event.candidate) for event in proposed] == [80, 60, 50]
+    assert [(event.measured.parent, event.measured.seed, event.measured.pairs) for event in proposed[:2]] == [
+        (pytest.approx(0.8), pytest.approx(0.8), 3),
+        (pytest.approx(0.75), pytest.approx(0.6), 2),
+    ]
+    assert proposed[2].measured is None
+    talk = transcript(repository, history, events)
+    assert "hot: loop" in talk
+    assert "Draft / step 1: 1.125 (1.125 to 1.125, 95 %): worse." in talk
+
+
+@pytest.mark.slow
+async def test_what_a_session_measures_is_no_evaluation_and_tests_fail_in_it(
+    tmp_path: Path, tiny: Callable[..., Task]
+) -> None:
+    history, events, repository = await evolved(
+        tmp_path,
+        tiny,
+        edit(1, "MEASURE", note="wrong") + edit(70, "MEASURE", "MEASURE", "FINISH thirty less"),
+        evaluations=2,
+    )
+    assert [event.evaluation.metrics for event in events if isinstance(event, Evaluated)] == [
+        {"steps": 100},
+        {"steps": 70},
+    ]
+    assert "the tests ended with exit code 1" in transcript(repository, history, events)
+
+
+@pytest.mark.slow
+async def test_a_step_that_fails_when_it_is_evaluated_is_told_while_the_session_goes_on(
+    tmp_path: Path, tiny: Callable[..., Task]
+) -> None:
+    wait = "<<<<<<< RUN sleep 1\n"
+    history, events, repository = await evolved(
+        tmp_path,
+        tiny,
+        edit(10, "KEEP too good", note="wrong"),
+        wait,
+        wait,
+        edit(60, "FINISH mended"),
+        evaluations=9,
+        proposals=1,
+    )
+    first, second = [event for event in events if isinstance(event, Proposed)][1:3]
+    assert history.fitness(first.candidate) is None
+    assert (second.parents, history.fitness(second.candidate)) == ((first.candidate,), 60)
+    assert f"{first.candidate[:7]} is not valid" in transcript(repository, history, events)
+
+
+@pytest.mark.slow
+async def test_the_next_session_begins_with_the_notes_of_the_last(tmp_path: Path, tiny: Callable[..., Task]) -> None:
+    history, events, repository = await evolved(
+        tmp_path,
+        tiny,
+        edit(80, "KEEP drop twenty"),
+        "Tried loops, 20 less. Next: unroll the rest.\n<<<<<<< FINISH\n" + edit(70, "FINISH drop ten"),
+        evaluations=9,
+        proposals=2,
+    )
+    ended = next(event for event in events if isinstance(event, SessionEnded))
+    steps = [event for event in events if isinstance(event, Proposed)][1:]
+    assert (ended.candidate, ended.kept, ended.text) == (
+        steps[0].candidate,
+        1,
+        "Tried loops, 20 less. Next: unroll the rest.",
+    )
+    assert len(steps) == 2, "a session that ends as it kept its last step proposes nothing more"
+    prompt = repository.trees.files(steps[1].evidence, lambda path: True)["prompt.md"].decode()
+    assert "unroll the rest" in prompt
+
+
+@pytest.mark.slow
+async def test_no_more_steps_are_kept_than_the_run_has_evaluations(tmp_path: Path, tiny: Callable[..., Task]) -> None:
+    history, _, _ = await evolved(
+        tmp_path, tiny, *(edit(steps, f"KEEP {steps}") for steps in (90, 80, 70, 60)), evaluations=3
+    )
+    assert history.counts.evaluated == 3
+
+
+@pytest.mark.slow
+async def test_a_deterministic_run_proposes_all_steps_as_one(tmp_path: Path, tiny: Callable[..., Task]) -> None:
+    _, events, _ = await evolved(
+        tmp_path,
+        tiny,
+        edit(90, "KEEP ten"),
+        edit(95, "REVERT", "FINISH ten"),
+        evaluations=2,
+        proposals=1,
+        deterministic=True,
+    )
+    assert [event.title for event in events if isinstance(event, Proposed)][1:] == ["ten"]
