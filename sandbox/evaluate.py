@@ -1,6 +1,12 @@
-"""Have the files of the workspace evaluated as they are now, by the engine.
+"""Have the engine look at the files of the workspace as they are now.
 
-Usage: evaluate. It takes as long as an evaluation takes. Exit code 0: valid; 1: not valid; 2: not evaluated.
+Usage:
+  measure [PAIRS]   run the tests, then measure the files in turns with the last step and the seed; costs no evaluation
+  keep TITLE        make the files a step of its own, a candidate on which you and others build
+  profile           say where their time goes
+  evaluate          evaluate them as candidates are; it takes as long as an evaluation takes
+
+Exit code 0: done, and the files are valid; 1: they are not valid; 2: nothing was done.
 """
 
 import json
@@ -65,12 +71,13 @@ def asked(port, files):
 
 
 def main():
-    """Arguments: the port, the workspace, names of folders to leave out, and the caller's, of which there are none."""
-    port, workspace, without, *rest = sys.argv[1:]
-    if rest:
+    """Arguments: what is wanted, the port, the workspace, names of folders to leave out, and the caller's."""
+    name, port, workspace, without, *rest = sys.argv[1:]
+    if rest[:1] in (["-h"], ["--help"]) or (rest and name in ("evaluate", "profile")) or (not rest and name == "keep"):
         print(__doc__)
-        sys.exit(0 if rest[0] in ("-h", "--help") else 2)
-    files = packed(workspace, without.split())
+        sys.exit(0 if rest[:1] in (["-h"], ["--help"]) else 2)
+    wanted = " ".join([name, *rest]).replace("\n", " ").encode(errors="replace") + b"\n"
+    files = wanted + packed(workspace, without.split())
     try:
         said = asked(int(port), files)
     except OSError:

@@ -23,7 +23,9 @@ MOST_CHANNELS = 64
 AS_IT_IS = "* -text -eol -filter -ident -working-tree-encoding\n"
 """Attributes with which Git checks out the bytes that are there: what came of others would come back as changes."""
 GIT = ("git", "-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false")
-EVALUATE = """#!/bin/sh\nexec python3 {tools}/evaluate.py {port} {workspace} "{without}" "$@"\n"""
+TOOL = """#!/bin/sh\nexec python3 {tools}/evaluate.py {name} {port} {workspace} "{without}" "$@"\n"""
+TOOLS = ("evaluate", "measure", "keep", "profile")
+"""Commands that a program has beside those of its sandbox; the engine answers them."""
 REMADE = ("__pycache__", "node_modules")
 """Folders that are left out of evaluations, as they can be large, unless the candidate has any of that name."""
 
@@ -162,8 +164,9 @@ def furnish(setup, bundle, port):
         git(*command)
     (tools / "bundle").unlink()
     without = " ".join([".git", *(name for name in REMADE if not any(workspace.rglob(name)))])
-    write(tools / "evaluate", EVALUATE.format(tools=tools, port=port, workspace=workspace, without=without))
-    (tools / "evaluate").chmod(0o755)
+    for name in TOOLS:
+        write(tools / name, TOOL.format(tools=tools, name=name, port=port, workspace=workspace, without=without))
+        (tools / name).chmod(0o755)
     write(workspace / ".git/info/exclude", "".join(f"{line}\n" for line in setup["exclude"]))
     for path, content in setup["workspace"].items():
         write(workspace / path, content)

@@ -225,7 +225,10 @@ class MoveWorkshop(Struct, frozen=True):
         return commit
 
     def judgements(self) -> Sequence[tuple[str, Evaluation]]:
-        """Return what became known of kept steps since the last call."""
+        """Return what became known of kept steps since the last call; raise what ended an evaluation."""
+        for judging in self.drafts.judging:
+            if judging.done() and not judging.cancelled():
+                judging.result()
         new, self.drafts.judged[:] = list(self.drafts.judged), []
         return new
 

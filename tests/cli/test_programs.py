@@ -152,6 +152,27 @@ for number in range(4):
     assert lines == ["C = 10.0", "C = 11.0", "C = 13.0"]
 
 
+@pytest.mark.slow
+def test_steps_that_a_program_keeps_are_candidates_and_its_notes_reach_the_next_session(bench: Bench) -> None:
+    script = """
+sh("grep -c 'unroll the loops' EVOGIT.md")
+for value in (10, 12):
+    sh(f"sed -i 's/^C = .*/C = {value}.0/' program.py; measure; keep go to {value}; keep; echo exit $?")
+open("EVOGIT-NOTES.md", "w").write("Next: unroll the loops.")
+"""
+    done = bench.run(script, "--evaluations", "9", "--proposals", "2", "--selector", "elitist:numbers=no")
+    assert done.code == 0, done.err
+    steps = sorted(bench.candidates(), key=lambda candidate: candidate["number"])
+    assert [step["title"] for step in steps] == ["go to 10", "go to 12"]
+    assert steps[1]["parents"] == [steps[0]["commit"]]
+    assert {step["move"] for step in steps} == {1}
+    said = bench.said("grep -c")
+    assert "run `evaluate` instead" in said
+    assert "exit 2" in said
+    assert "EVOGIT-NOTES.md" not in bench.git("ls-tree", "-r", "--name-only", steps[1]["commit"]).decode()
+    assert "unroll the loops" in bench.everything()
+
+
 HARM = {
     "git": "sh('rm -rf .git')",
     "rebase": "sh('git checkout -q --orphan x; git commit -qam x; git rebase -q --root; git branch -D work')",

@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from evogit.agents import Agent, Background, Brief, NoUsableChangeError, Proposal
+from evogit.agents import Agent, Background, Brief, NoUsableChangeError, Proposal, SessionNotes
 from evogit.agents.briefs import briefing
 from evogit.agents.briefs.ancestry import START
 from evogit.agents.model_agent import SessionAllowance, choose
@@ -30,11 +30,14 @@ from evogit.llm.gateway.gateway import Gateway, GatewaySession
 from evogit.repository.evidence import PROMPT, SESSION, TRANSCRIPT, kept_text, numbered
 from evogit.sandbox import Limits
 from evogit.sandbox.session import Sandbox
-from evogit.text import one_line
+from evogit.text import cut, one_line
 
 SESSION_LOG = numbered(TRANSCRIPT, suffix=".txt")
 
-BRIEF = "EVOGIT.md"  # the file of the workspace with the brief
+BRIEF, NOTES = "EVOGIT.md", "EVOGIT-NOTES.md"
+"""Files of the workspace: the brief, and what a program notes for the next session."""
+
+MAX_NOTES_TOKENS, MAX_NOTES_BYTES = 600, 20_000
 LAST_WORDS = 5.0  # seconds to hear of the end of a program that was ended
 LOOK = 0.5  # seconds between two looks at whether the run goes on
 MOST_CORES = 64  # of a session's processes; their CPU is not what is scarce
@@ -102,6 +105,7 @@ class _ProgramSession:
     metered: bool
     evidence: dict[str, bytes] = field(default_factory=dict)
     draft: Proposal | None = None  # what was in the workspace at the end
+    notes: str = ""  # what the program notes for the next session
     left_out: Sequence[str] = ()
     shown: tuple[str, ...] = ()  # candidates of which the brief or the workspace shows code or a diff
     end: End = field(default_factory=End)
@@ -140,6 +144,8 @@ class _ProgramSession:
             except (NoUsableChangeError, RepositoryError, SandboxError) as error:
                 self.why = f"{self.why}; {error}" if self.why else str(error)
         self._note(reviews, time.monotonic() - began)
+        if self.notes and self.brief.workshop:
+            self.brief.workshop.close(SessionNotes(text=self.notes, model=self.model))
         if session and isinstance(session.end, SpendingLimitError) and session.end.limit:
             account.exhaust(session.end.limit)
         if reviews.failure:
@@ -177,7 +183,7 @@ class _ProgramSession:
             home={path: filled(text) for path, text in preset.files.items()},
             workspace={BRIEF: told},
             branch=START,
-            exclude=[f"/{BRIEF}", *preset.junk],
+            exclude=[f"/{BRIEF}", f"/{NOTES}", *preset.junk],
         )
 
     async def _until_over(self, container: Container, session: GatewaySession | None, account: Account) -> str:
@@ -201,7 +207,13 @@ class _ProgramSession:
 
     def _read(self, found: Iterable[Member], message: str) -> Proposal:
         """Return the proposal of the workspace's files. Raises NoUsableChangeError: nothing that counts."""
-        returned = read_back(found, self.brief, self.background, [f"/{BRIEF}", *self.preset.junk])
+        entries = list(found)
+        for entry in entries:
+            if entry.path == NOTES and entry.kind == "file":
+                self.notes = cut(
+                    bytes(entry.content[:MAX_NOTES_BYTES]).decode(errors="replace").strip(), MAX_NOTES_TOKENS
+                )
+        returned = read_back(entries, self.brief, self.background, [f"/{BRIEF}", f"/{NOTES}", *self.preset.junk])
         self.left_out = returned.left_out
         if not returned.changes:
             left_out = f"; left out: {self.left_out[0]}" if self.left_out else ""
