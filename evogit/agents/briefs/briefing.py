@@ -254,6 +254,12 @@ def direction(brief: Brief, background: Background) -> str:
     """Return where an agent with company looks first: the next direction that no other one claims; "" for conflicts."""
     if background.agents <= 1 or brief.conflicts or not brief.move:
         return ""
+    if "profile" in background.feedback:
+        number = (brief.move - 1) % background.agents + 1
+        return (
+            f"{background.agents} agents divide the work by where the time goes. Of the places that the profile names, "
+            f"files apart, begin with number {number} by its share, unless another one's plan names it already."
+        )
     taken = "\n".join(brief.claims.others()) if brief.claims else ""
     first = brief.move % len(DIRECTIONS)
     places = DIRECTIONS[first:] + DIRECTIONS[:first]

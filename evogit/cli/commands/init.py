@@ -237,7 +237,7 @@ def _tell(
 # --- the first evaluation ------------------------------------------------------------------------------------------
 
 NEXT = {
-    "run --agent editor@MODEL --evaluations 50": "let a model improve it",
+    "run --model MODEL --evaluations 50": "let agents read, profile, measure and improve it",
     "show --brief": "what it will be told",
     "audit": "how its score could be had without earning it",
     "check": "evaluate HEAD again",

@@ -25,7 +25,7 @@ from evogit.llm import Model
 from evogit.llm.registry import OpenModels, open_models
 from evogit.review import EarlierStarts, used
 
-MUTATORS, EDITORS = min(max(2, os.cpu_count() or 1), 8), 4
+MUTATORS, EDITORS, CODERS = min(max(2, os.cpu_count() or 1), 8), 4, 2
 """Agents of a run when no number is given. Mutators need no time to think and only wait for evaluations: with more than
 are evaluated at a time each learns of the others' results later; models take longer than most evaluations."""
 
@@ -53,9 +53,14 @@ def with_agents(command: Command) -> Command:
         "--agent", multiple=True, metavar="KIND[@MODEL][:N]", help="Agents of a kind, or FILE.py:Name; can be repeated."
     )
     @click.option(
-        "--agents", type=int, metavar="N", help=f"How many mutators ({MUTATORS}), or editors with --model ({EDITORS})."
+        "--agents",
+        type=int,
+        metavar="N",
+        help=f"How many mutators ({MUTATORS}); with --model editors ({EDITORS}), or coders of a repository ({CODERS}).",
     )
-    @click.option("--model", metavar="NAME", help="Model that editors ask; without --agent, all agents are editors.")
+    @click.option(
+        "--model", metavar="NAME", help="Model that agents ask; without --agent, editors, or coders of a repository."
+    )
     @click.option("--dollars", type=float, metavar="D", help="Stop when models have cost this much, in all.")
     @click.option("--tokens", type=int, metavar="N", help="Stop when models have read and written this many, in all.")
     @click.option("--yes", is_flag=True, help="Agree to what models cost and are sent, without being asked.")
@@ -118,15 +123,16 @@ def resolve_agents(
     before: EarlierStarts | None = None,
     panel: Sequence[str] = (),
     private: Sequence[Path] = (),
+    asking_kind: str = "editor",
 ) -> AgentSetup:
     """Find the agents and open their models and those of the `panel` that judges, before anything is written.
 
-    Agents and limits that are not asked for are those `before`. Coding programs cannot read `private` folders. Raise
-    ConfigError if the user's settings are wrong; CredentialError if a key cannot be had; UsageError if what was asked
-    for makes no sense together.
+    Agents and limits that are not asked for are those `before`; with a model alone they are of the `asking_kind`.
+    Coding programs cannot read `private` folders. Raise ConfigError if the user's settings are wrong; CredentialError
+    if a key cannot be had; UsageError if what was asked for makes no sense together.
     """
     user, before = load_user_settings(os.environ), before or EarlierStarts()
-    specs = population(asked, before, user, panel)
+    specs = population(asked, before, user, panel, asking_kind)
     models = open_models(user, record=asked.record, replay=asked.replay)
     programs = Programs(models, user.commands, settings.sandbox, private)
     if employed := [spec for spec in specs if programs.find(spec.kind)]:
@@ -156,10 +162,14 @@ def resolve_agents(
 
 
 def population(
-    asked: AgentOptions, earlier: EarlierStarts, user: UserSettings, panel: Sequence[str] = ()
+    asked: AgentOptions,
+    earlier: EarlierStarts,
+    user: UserSettings,
+    panel: Sequence[str] = (),
+    asking_kind: str = "editor",
 ) -> tuple[AgentSpec, ...]:
     """Return the agents asked for, else those of before, else of the settings. Raise ConfigError or UsageError."""
-    specs = asked.agent or _by_number(asked) or _as_before(earlier.last) or _by_settings(user)
+    specs = asked.agent or _by_number(asked, asking_kind) or _as_before(earlier.last) or _by_settings(user)
     if asked.model and not any(_asks(spec, user) and not spec.model for spec in asked.agent or [AgentSpec("editor")]):
         raise UsageError(f"--model {asked.model} is for agents that name no model, and every agent given names one")
     before = not asked.agent and specs == _as_before(earlier.last)
@@ -207,11 +217,12 @@ def _check_programs(asked: AgentOptions, settings: Settings, specs: Sequence[Age
         )
 
 
-def _by_number(asked: AgentOptions) -> tuple[AgentSpec, ...]:
+def _by_number(asked: AgentOptions, kind: str) -> tuple[AgentSpec, ...]:
     if asked.agents is not None and asked.agents < 1:
         raise UsageError(f"expected --agents above 0, got {asked.agents}")
     if asked.model:
-        return (AgentSpec("editor", asked.model, EDITORS if asked.agents is None else asked.agents),)
+        usual = EDITORS if kind == "editor" else CODERS
+        return (AgentSpec(kind, asked.model, usual if asked.agents is None else asked.agents),)
     return (AgentSpec("mutator", count=asked.agents),) if asked.agents is not None else ()
 
 
