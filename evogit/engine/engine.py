@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple, Protocol, TypeVar
 
-from evogit.agents import Advice, Agent, NoUsableChangeError, SessionNotes
+from evogit.agents import Advice, Agent, NoUsableChangeError
 from evogit.agents.population import Models, no_models
 from evogit.breeding.breeder import Bred, Breeder
 from evogit.breeding.candidate_writer import CandidateWriter
@@ -20,7 +20,6 @@ from evogit.core import (
     Entry,
     EvoGitError,
     FailedProposal,
-    SessionEnded,
     Stopped,
     StopReason,
     Tactic,
@@ -36,6 +35,7 @@ from evogit.engine.profiles import Profiles
 from evogit.engine.projections import Projections
 from evogit.engine.quota import Quota
 from evogit.engine.start import Start, generator
+from evogit.engine.steps import Steps
 from evogit.engine.stop_request import HURRIED, LEFT, StopRequest
 from evogit.engine.waiting import AskingAhead, KindShares
 from evogit.history.context import RunContext
@@ -131,6 +131,8 @@ class Engine:
         self._halts = Halts(context.journal, context.engine, context.repository.common)
         exact, full = settings.deterministic, self._quota.full
         self._writer = CandidateWriter(context=context, deterministic=exact, full=full, fingerprint=breeder.fingerprint)
+        parts = selector, breeder, self._evaluations, self._quota, self._writer
+        self._steps = Steps(context, settings.seed, *parts, self._settle)
         self._again = ""
         self._began = context.history.seq, time.time()
         self._turns = self._begin_turns(asking)
@@ -297,7 +299,8 @@ class Engine:
         move = self._selector.next_move(history, name, rng)
         if move.advise:
             return await self._advise(number, name, agent, move, rng)
-        before, keep = self._evaluations.ended, None if self._settings.deterministic else self._keeper(number, name)
+        keep = None if self._settings.deterministic else self._steps.keeper(number, name, agent)
+        before = self._evaluations.ended
         drafts = Drafts.of(agent, self._evaluations, history, self._profiles, self._quota, keep)
         try:
             made = drafts.with_last(await self._breed(number, name, agent, move, rng, drafts))
@@ -309,7 +312,7 @@ class Engine:
             children = [self._writer.propose(number, name, bred) for bred, _ in made]
             self._quota.proposed(len(made))
             if drafts.kept or drafts.notes:
-                self._end_session(number, name, move, drafts)
+                self._steps.end(number, name, move, drafts)
         if move.asks:
             self._ahead.learn(self._evaluations.ended - before)
         results = [known or await self._evaluate(name, child) for child, (_, known) in zip(children, made, strict=True)]
@@ -331,48 +334,6 @@ class Engine:
             await self._evaluations.settle(child, result)
             if await self._confirmation.settle():
                 self._adopt(name, child)
-
-    def _keeper(self, number: int, name: str) -> Callable[[Drafts, Bred], str]:
-        """Return the function that makes a step of a session a candidate, and has it evaluated meanwhile."""
-
-        async def judge(drafts: Drafts, child: str) -> None:
-            try:
-                result = await self._evaluations.evaluate(child)
-                await self._settle(name, child, result)
-            finally:
-                self._quota.settled()
-            if result:
-                drafts.judged.append((child, result[0]))
-
-        def keep(drafts: Drafts, bred: Bred) -> str:
-            if not self._quota.step(reserved=drafts.left > 0):
-                raise NoUsableChangeError("no evaluation of the run is left for another step")
-            if drafts.left:
-                drafts.left -= 1
-                drafts.granted -= 1
-            child = self._writer.propose(number, name, bred)
-            if child is None:
-                self._quota.settled()
-                raise NoUsableChangeError("the same was proposed before, or its parent was pruned")
-            drafts.judging.append(asyncio.create_task(judge(drafts, child)))
-            return child
-
-        return keep
-
-    def _end_session(self, number: int, name: str, move: Move, drafts: Drafts) -> None:
-        notes = drafts.notes or SessionNotes(text="")
-        self._journal.append(
-            SessionEnded(
-                engine=self._context.engine,
-                move=number,
-                agent=name,
-                model=notes.model,
-                candidate=drafts.kept[-1] if drafts.kept else move.parents[0],
-                kept=len(drafts.kept),
-                measured=drafts.measurements,
-                text=notes.text,
-            )
-        )
 
     async def _advise(self, number: int, name: str, agent: Agent, move: Move, rng: random.Random) -> str:
         """Have an agent say what to try, and journal it; says why where it did not."""

@@ -88,6 +88,10 @@ class Elitist:
         donor = None if donor == parent else donor
         return Move(operator="mutation", parents=(parent,), donor=donor, boldness=boldness, tuning=True)
 
+    def crossing(self, history: History, agent: str, rng: random.Random) -> Move | None:
+        """Return a merge that is worthwhile while an agent goes on with its session."""
+        return self._paid.crossing(history, agent, rng)
+
     def adopts(self, history: History, agent: str, child: str) -> bool:
         """Valid, not pruned, and no worse than what the agent has, beyond noise."""
         return child not in history.pruned and history.no_worse(child, history.head(agent))

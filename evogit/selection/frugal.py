@@ -91,6 +91,12 @@ class Frugal:
         rebase = parent in (best, history.latest_best)
         return Move(operator="mutation", parents=(parent,), tactic=tactic, rebase=rebase, spares=spares)
 
+    def crossing(self, history: History, agent: str, rng: random.Random) -> Move | None:
+        """Return a merge without a model's help that is worthwhile while an agent goes on with its session."""
+        if not self._options.merge or history.best is None:
+            return None
+        return self._planner.move(history, history.best, agent, rng, by_model=False)
+
     def adopts(self, history: History, agent: str, child: str) -> bool:
         """Valid, not pruned, and no worse than what the agent has, beyond noise."""
         return child not in history.pruned and history.no_worse(child, history.head(agent))

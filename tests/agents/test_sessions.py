@@ -9,8 +9,12 @@ from typing import Any
 import pytest
 
 from evogit.config import Task
+from evogit.config.run_settings import AgentSpec, Settings
 from evogit.core import Evaluated, Proposed, SessionEnded
-from tests.agents.test_coder import coders, story
+from evogit.llm import Account, Question
+from evogit.repository import Repository
+from tests.agents.conftest import Parrot
+from tests.agents.test_coder import Engine, coders, story
 
 SPINNING = """\
 name = "tiny"
@@ -158,3 +162,37 @@ async def test_a_deterministic_run_proposes_all_steps_as_one(tmp_path: Path, tin
         deterministic=True,
     )
     assert [event.title for event in events if isinstance(event, Proposed)][1:] == ["ten"]
+
+
+TWO_FILES = SPINNING.replace('editable = ["program.py"]', 'editable = ["program.py", "other.py"]').replace(
+    'command = "python3 program.py"', 'command = "cat program.py other.py | python3"'
+)
+
+
+@pytest.mark.slow
+async def test_steps_of_two_sessions_on_different_files_are_merged_while_both_go_on(
+    tmp_path: Path, tiny: Callable[..., Task]
+) -> None:
+    """The score is the sum of a number in each of two files, and each of two coders halves one of them."""
+    task = tiny(toml=TWO_FILES, program="# right\na = 100\n")
+    (tmp_path / "tasks/tiny/seed/other.py").write_text("b = 100\nprint('{\"steps\": %d}' % (a + b))\n")
+    wait, end = "<<<<<<< RUN sleep 1\n", "Done.\n<<<<<<< FINISH\n"
+    mine = "<<<<<<< WRITE program.py\n# right\na = 50\n>>>>>>> END\n<<<<<<< KEEP halve a\n"
+    other = "<<<<<<< SEARCH other.py\nb = 100\n=======\nb = 60\n>>>>>>> REPLACE\n<<<<<<< KEEP cut b\n"
+    talks = {1: [mine, *[wait] * 4, end], 2: [wait, other, *[wait] * 4, end]}
+
+    class ByMove(Parrot):
+        async def ask(self, question: Question, account: Account) -> str:
+            return talks[question.move][question.attempt]
+
+    settings = Settings(
+        population=(AgentSpec("coder", "m", 2),), sandbox="bubblewrap", jobs=1, evaluations=9, proposals=2
+    )
+    model = ByMove()
+    engine = Engine(Repository.create(tmp_path / "one"), task, "r", settings, None, models=lambda _: model)
+    await engine.evolve()
+    history, events = story(engine)
+    merges = [event for event in events if isinstance(event, Proposed) and event.operator == "merge"]
+    assert [history.fitness(event.candidate) for event in merges] == [110]
+    assert merges[0].move in (1, 2)
+    assert history.best == merges[0].candidate

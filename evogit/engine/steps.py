@@ -1,0 +1,98 @@
+"""The steps of sessions: candidates at once, merged with what other agents found meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evogit.agents import Agent, NoUsableChangeError, SessionNotes
+from evogit.breeding.breeder import Bred, Breeder
+from evogit.breeding.candidate_writer import CandidateWriter
+from evogit.core import SessionEnded
+from evogit.engine.drafts import Drafts
+from evogit.engine.evaluations import Evaluations, Result
+from evogit.engine.quota import Quota
+from evogit.engine.start import generator
+from evogit.history.context import RunContext
+from evogit.selection import Move, Selector
+
+
+class Steps(Struct, frozen=True):
+    """Takes in the steps that sessions keep; `settle` takes in the evaluation of a candidate by an agent."""
+
+    context: RunContext
+    seed: int
+    selector: Selector
+    breeder: Breeder
+    evaluations: Evaluations
+    quota: Quota
+    writer: CandidateWriter
+    settle: Callable[[str, str, Result | None], Awaitable[None]]
+
+    def keeper(self, number: int, name: str, agent: Agent) -> Callable[[Drafts, Bred], str]:
+        """Return the function that makes a draft of the move a candidate, and has it evaluated in the background."""
+
+        async def judge(drafts: Drafts, child: str) -> None:
+            result = await self._evaluate(name, child)
+            if result:
+                drafts.judged.append((child, result[0]))
+                await self._merge(number, name, agent, child)
+
+        def keep(drafts: Drafts, bred: Bred) -> str:
+            if not self.quota.step(reserved=drafts.left > 0):
+                raise NoUsableChangeError("no evaluation of the run is left for another step")
+            if drafts.left:
+                drafts.left -= 1
+                drafts.granted -= 1
+            child = self.writer.propose(number, name, bred)
+            if child is None:
+                self.quota.settled()
+                raise NoUsableChangeError("the same was proposed before, or its parent was pruned")
+            drafts.judging.append(asyncio.create_task(judge(drafts, child)))
+            return child
+
+        return keep
+
+    def end(self, number: int, name: str, move: Move, drafts: Drafts) -> None:
+        """Journal the end of a session, with its notes."""
+        notes = drafts.notes or SessionNotes(text="")
+        self.context.journal.append(
+            SessionEnded(
+                engine=self.context.engine,
+                move=number,
+                agent=name,
+                model=notes.model,
+                candidate=drafts.kept[-1] if drafts.kept else move.parents[0],
+                kept=len(drafts.kept),
+                measured=drafts.measurements,
+                text=notes.text,
+            )
+        )
+
+    async def _evaluate(self, name: str, child: str) -> Result | None:
+        try:
+            result = await self.evaluations.evaluate(child)
+            await self.settle(name, child, result)
+        finally:
+            self.quota.settled()
+        return result
+
+    async def _merge(self, number: int, name: str, agent: Agent, child: str) -> None:
+        """Merge what sessions kept on different lines, if the selector plans such a merge and an evaluation is left."""
+        plan = getattr(self.selector, "crossing", None)  # selectors that plan no merges have none
+        rng = generator(self.seed, number, f"{name} {child}")
+        move = plan(self.context.history, name, rng) if plan else None
+        if move is None or not self.quota.step(reserved=False):
+            return
+        merged = None
+        with suppress(NoUsableChangeError):
+            bred = await self.breeder.breed(agent, move, rng, number=number)
+            merged = self.writer.propose(number, name, replace(bred, kept=True))
+        if merged:
+            await self._evaluate(name, merged)
+        else:
+            self.quota.settled()
