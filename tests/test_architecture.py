@@ -77,6 +77,7 @@ STARTERS: dict[str, tuple[set[str], str]] = {
     "evogit/cli/commands/serve.py": ({"webbrowser"}, "the browser of a user who typed --open"),
     "evogit/evaluation/evaluator_main.py": ({"os.fork"}, "the evaluator processes"),
     "evogit/library/calls.py": ({"os.fork"}, "calls a function in a fork"),
+    "evogit/scaffold/profiler.py": ({"subprocess"}, JAIL),
     "evogit/sandbox/interpreter.py": ({"sys.executable"}, "finds the Python of sandboxes"),
     "evogit/subprocesses.py": ({"subprocess", "create_subprocess_exec", "sys.executable"}, "the one place"),
     "sandbox/foreign/evaluate_container.py": ({"subprocess"}, JAIL),

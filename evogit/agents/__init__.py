@@ -80,6 +80,7 @@ class Background(Struct, frozen=True, kw_only=True):
     evaluation: Evaluation | None = None  # the parent's; None while there is none
     feedback: Mapping[str, str] = field(default_factory=dict)  # case -> what the evaluator said of it
     log: str = ""  # what it said of the whole
+    profile: str = ""  # where the parent's time goes, the most expensive functions first; foreign text
     output: str = ""  # the end of what a parent that failed wrote to standard error
     seed_metrics: Mapping[str, float] = field(default_factory=dict)  # of the seed and of the best candidate
     best_metrics: Mapping[str, float] = field(default_factory=dict)

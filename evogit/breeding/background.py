@@ -69,10 +69,6 @@ OWN_PYTHON = ("bubblewrap", "none")
 """Providers whose programs run with the engine's interpreter."""
 
 
-PROFILE = "profile"
-"""How the profile of a parent is named among what was said of its cases."""
-
-
 class Backgrounds:
     """Gathers backgrounds for one run; what it learned of a path or a file holds for all candidates."""
 
@@ -96,10 +92,6 @@ class Backgrounds:
     def _redactor(self) -> Redactor:
         """For the evidence of earlier versions, which has all that programs printed."""
         return redactor(self._task, self._repository, self._history)
-
-    def _profile(self, parent: Candidate) -> dict[str, str]:
-        text = self._profiles.get(parent.tree)
-        return {PROFILE: text} if text else {}
 
     def of(
         self, parent: Candidate, donor: Candidate | None = None, known: int | None = None, plans: Sequence[str] = ()
@@ -129,7 +121,8 @@ class Backgrounds:
             programs=frozenset(path for path, entry in files.entries.items() if entry.mode == EXECUTABLE),
             entries=self._entries(parent.tree),
             evaluation=evaluation,
-            feedback=read_feedback(evidence.get(FEEDBACK, b"")) | self._verdicts(parent) | self._profile(parent),
+            feedback=read_feedback(evidence.get(FEEDBACK, b"")) | self._verdicts(parent),
+            profile=self._profiles.get(parent.tree, ""),
             log=evidence.get(LOG, b"").decode(errors="replace"),
             output="" if evaluation is None or evaluation.ok else _tail(evidence.get(STDERR, b"")),
             seed_metrics=self._metrics(history.seed),

@@ -116,7 +116,7 @@ class Engine:
         self._packer = Packer(context.repository.pack, len(context.history.phylogeny))
         self._account = RunAccount(context, settings.dollars, settings.tokens, stopping.silent, show=self._show)
         self._evaluations = Evaluations(context, backend, settings.evaluations, self._panel(models), elsewhere)
-        self._profiles = Profiles(context.task, self._evaluations, breeder.profiles)
+        self._profiles = Profiles(context.task, context.repository, self._evaluations, breeder.profiles)
         self._quota = Quota(context.history, context.engine, len(agents), settings)
         self._shares = KindShares(context, settings)
         self._ahead = AskingAhead(self._evaluations, self._quota, settings)

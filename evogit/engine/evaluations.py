@@ -103,8 +103,8 @@ class EvaluationBackend(Protocol):
 class Runner(Protocol):
     """Runs commands where candidates run."""
 
-    async def run(self, files: Files, command: Sequence[str], *, wall: float) -> Completed:
-        """Run a command on these files where candidates run, for `wall` seconds at most."""
+    async def run(self, files: Files, command: Sequence[str], *, wall: float, laid: bool = False) -> Completed:
+        """Run a command on these files where candidates run, for `wall` seconds at most; see `Evaluator.run`."""
         ...
 
 
@@ -292,10 +292,14 @@ class Evaluations:
         """Whether commands can be run, and what they print be told."""
         return self.backend.runner is not None and not self._holdout_spoke
 
-    async def run(self, tree: str, command: Sequence[str], *, wall: float) -> Completed:
-        """Run a command on what agents may see of a tree, for `wall` seconds at most, as candidates are run."""
+    async def run(self, tree: str, command: Sequence[str], *, wall: float, laid: bool = False) -> Completed:
+        """Run a command on what agents may see of a tree, for `wall` seconds at most, as candidates are run.
+
+        `laid`: on all that evaluations have; the caller keeps what it quotes of withheld files from agents.
+        """
         assert self.backend.runner  # whoever asks looks at `runs`
-        done = await self.backend.runner.run(await self._files(tree, shown=True), command, wall=wall)
+        files = await self._files(tree, shown=not laid)
+        done = await self.backend.runner.run(files, command, wall=wall, laid=laid)
         if self._holdout_spoke:
             return replace(done, stdout=b"", stderr=b"", files={})
         return replace(done, stdout=self._redactor.data(done.stdout), stderr=self._redactor.data(done.stderr))

@@ -1,54 +1,127 @@
-"""Where the time goes in a parent, for the briefs of agents that read: what the task's `profile` command prints."""
+"""Where the time goes in a candidate, for briefs: what the task's `profile` command prints.
+
+It runs on all that evaluations see, the evaluator's files too; what its output quotes of withheld files is left out.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import re
+from collections.abc import Mapping
+from typing import Protocol
+
+from msgspec import Struct
 
 from evogit.config import Task
 from evogit.core import Candidate
 from evogit.engine.evaluations import Evaluations
+from evogit.repository import Repository
+from evogit.sandbox import Completed
+from evogit.sandbox.cache import recall, remember
+from evogit.text import plain
 
 logger = logging.getLogger(__name__)
 
-LONGEST = 300.0
-"""Seconds of wall clock that it may take at most, whatever the task's limit."""
+MAX_WALL_S = 300.0
+"""The wall clock that the command may take, whatever the task's limit."""
+MAX_LINES, MAX_CHARS = 60, 4_000
+"""How much of its output agents are shown."""
+MIN_QUOTE_CHARS = 12
+"""Lines of withheld files that are shorter, such as a brace, are not looked for."""
 
-LAST_LINES, LONGEST_TEXT = 60, 4_000
-"""How much of its output agents are shown: lines, characters."""
+
+class Profile(Struct, frozen=True):
+    """What a profile command printed, for agents, or why it failed and its last words, for the user."""
+
+    text: str = ""
+    failure: str = ""
+    output: str = ""
+
+
+class Run(Protocol):
+    """Runs a command on all that evaluations see."""
+
+    async def __call__(self, command: list[str], *, wall: float) -> Completed:
+        """Run it for so many seconds at most."""
+        ...
+
+
+async def profile(task: Task, repository: Repository, tree: str, run: Run) -> Profile:
+    """Run the task's profile command on a tree, by `run`."""
+    command = task.command
+    if command is None or not command.profile:
+        return Profile()
+    argv = ["sh", "-c", 'cd -- "$1" && exec sh -c "$2"', "sh", command.directory or ".", command.profile]
+    done = await run(argv, wall=min(task.limits.wall, MAX_WALL_S))
+    hidden = dict(task.evaluator_secrets())
+    hidden |= repository.trees.files(tree, lambda path: task.is_judged(path) and not task.is_visible(path))
+    text = await asyncio.to_thread(_without_quotes, plain((done.stdout or b"").decode(errors="replace")), hidden)
+    if done.code == 0 and text.strip():
+        return Profile("\n".join(text.splitlines()[-MAX_LINES:])[:MAX_CHARS])
+    why = done.detail or (f"exit code {done.code}" if done.code else "it printed nothing")
+    output = (done.stderr + done.stdout).decode(errors="replace")
+    return Profile(failure=why, output="\n".join(output.splitlines()[-MAX_LINES:]))
+
+
+def _without_quotes(text: str, hidden: Mapping[str, bytes]) -> str:
+    """The lines of a text that neither name one of the hidden files nor hold a line of it."""
+    lines = {line.strip() for data in hidden.values() for line in data.decode(errors="replace").splitlines()}
+    quotes = [re.escape(line) for line in lines if len(line) >= MIN_QUOTE_CHARS and line in text]
+    names = [rf"(?<![\w.-]){re.escape(path)}(?![\w-])" for path in hidden if path in text]
+    quoted = re.compile("|".join((*quotes, *names)) or r"(?!)")
+    return "\n".join(line for line in text.split("\n") if not quoted.search(line))
+
+
+def keep_profile(task: Task, tree: str, text: str) -> None:
+    """Remember the profile of the seed for runs and briefs of this folder."""
+    remember(_slot(task), _key(task, tree), {"text": text, "folders": {}})
+
+
+def kept_profile(task: Task, tree: str) -> str:
+    """Return the remembered profile of a tree, or ""."""
+    return str((recall(_slot(task), _key(task, tree)) or {}).get("text", "")) if task.command else ""
+
+
+def _slot(task: Task) -> str:
+    return f"profile of {task.folder.resolve()}"
+
+
+def _key(task: Task, tree: str) -> str:
+    return json.dumps([tree, task.evaluator_digest, task.command.profile if task.command else ""])
 
 
 class Profiles:
-    """Runs the command once for each parent, on what agents may see of it; one that fails says nothing."""
+    """Runs the command once for each parent; one that fails is a warning, and no profile."""
 
-    def __init__(self, task: Task, evaluations: Evaluations, known: dict[str, str]) -> None:
-        """`known`: tree -> text, for whoever writes briefs."""
-        self._command = task.command.profile if task.command else ""
-        self._directory = task.command.directory if task.command else ""
-        self._wall = min(task.limits.wall, LONGEST)
+    def __init__(self, task: Task, repository: Repository, evaluations: Evaluations, cache: dict[str, str]) -> None:
+        """`cache`: tree -> text, for whoever writes briefs."""
+        self._task = task
+        self._repository = repository
         self._evaluations = evaluations
-        self._known = known
+        self._cache = cache
         self._one = asyncio.Lock()
 
     async def take(self, parent: Candidate) -> None:
-        """Have it known what the command says of a candidate."""
+        """Put a candidate's profile into the cache."""
         await self.of(parent.tree)
 
     async def of(self, tree: str) -> str:
-        """Return what the command says of a tree; empty where there is no command, or it failed."""
-        if not self._command or not self._evaluations.runs:
+        """Return the profile of a tree; "" if there is no command, or it failed."""
+        if not (self._task.command and self._task.command.profile and self._evaluations.runs):
             return ""
         async with self._one:
-            if tree not in self._known:
-                self._known[tree] = await self._run(tree)
-            return self._known[tree]
+            if tree not in self._cache:
+                self._cache[tree] = kept_profile(self._task, tree) or await self._taken(tree)
+            return self._cache[tree]
 
-    async def _run(self, tree: str) -> str:
-        script = 'cd -- "$1" && exec sh -c "$2"'
-        argv = ["sh", "-c", script, "sh", self._directory or ".", self._command]
-        done = await self._evaluations.run(tree, argv, wall=self._wall)
-        if done.code != 0:
-            logger.warning("profile failed on %s: %s", tree[:7], done.detail or f"exit code {done.code}")
-            return ""
-        text = (done.stdout or done.stderr).decode(errors="replace")
-        return "\n".join(text.splitlines()[-LAST_LINES:])[-LONGEST_TEXT:]
+    async def _taken(self, tree: str) -> str:
+        async def run(command: list[str], *, wall: float) -> Completed:
+            return await self._evaluations.run(tree, command, wall=wall, laid=True)
+
+        result = await profile(self._task, self._repository, tree, run)
+        if result.failure:
+            last = next(reversed(result.output.split("\n")), "")
+            logger.warning("profile failed on %s: %s: %s", tree[:7], result.failure, last[:300])
+        return result.text

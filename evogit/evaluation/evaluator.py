@@ -305,9 +305,13 @@ class Evaluator:
             judged=self.judged,
         )
 
-    async def run(self, files: Files, command: Sequence[str], *, wall: float) -> Completed:
-        """Run a command as candidates are run, for `wall` seconds. Raises SandboxError if the sandbox fails."""
-        request = {"run": list(command), "wall": wall, "removed": files.removed, "based": files.base is not None}
+    async def run(self, files: Files, command: Sequence[str], *, wall: float, laid: bool = False) -> Completed:
+        """Run a command as candidates are run, for `wall` seconds. Raises SandboxError if the sandbox fails.
+
+        `laid`: it has all files that evaluations have, those of the evaluator too, so its output may quote them.
+        """
+        request = {"run": list(command), "wall": wall, "laid": laid}
+        request |= {"removed": files.removed, "based": files.base is not None}
         try:
             async with self._slot() as process:
                 *_, (header, body) = [each async for each in process.ask(request, files.changed, files.base)]

@@ -111,7 +111,7 @@ def _answer(scorer: Scorer, core: int | None, request: Mapping[str, Any], files:
                 with suppress(SandboxError):  # without the lock it is a little less alone
                     stack.enter_context(turn())
             if "run" in request:
-                return completed_frame(scorer.run(files, request["run"], request["wall"]))
+                return completed_frame(scorer.run(files, request["run"], request["wall"], request["laid"]))
             how = request["split"], request["repeat"], files, request["drawn"]
             return evaluation_frame(*scorer.evaluate(*how, skip_tests=request["skip_tests"]))
     except SandboxError as error:

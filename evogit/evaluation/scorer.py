@@ -163,17 +163,20 @@ class Scorer:
             self._command.skips_tests = skip_tests
         return self._kept(lambda: self._score(split, repeat, files, drawn))
 
-    def run(self, files: Files, command: Sequence[str], wall: float) -> Completed:
-        """Run a command on these files, prepared as candidates are. Raises SandboxError when the sandbox fails."""
+    def run(self, files: Files, command: Sequence[str], wall: float, laid: bool = False) -> Completed:
+        """Run a command on these files, prepared as candidates are. Raises SandboxError when the sandbox fails.
+
+        `laid`: with the evaluator's files laid over them, as evaluations have them.
+        """
         limits = self.task.limits
 
         def act() -> Completed:
             try:
-                laid = self._on_layer(files)
-            except EvaluatorError as error:
+                ready = self.laid(files) if laid else self._on_layer(files)
+            except (ConfigError, EvaluatorError, CandidateFailedError) as error:
                 message = str(error).encode(errors="replace")
                 return Completed(code=126, signal=None, stdout=b"", stderr=message, breach=None, usage=NOTHING)
-            with self._sandbox.open(laid, limits, self.task.preload) as session:
+            with self._sandbox.open(ready, limits, self.task.preload) as session:
                 return session.run(command, wall=min(wall, limits.wall))
 
         return self._kept(act)

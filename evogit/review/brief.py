@@ -10,6 +10,7 @@ from evogit.agents.briefs import briefing
 from evogit.breeding.breeder import Breeder
 from evogit.config import Task
 from evogit.core import Candidate, Entry, Event, Proposed, RefusedError, RunStarted
+from evogit.engine.profiles import kept_profile
 from evogit.history import History
 from evogit.history.context import screened
 from evogit.repository import Repository
@@ -44,7 +45,9 @@ def written_brief(
             f"expected the run {history.run} to measure {task.primary.name} as the task {task.name} does, but it does "
             "not; name the run's own task with --task"
         )
-    told = Breeder(repository, screened(task, repository, history), history).brief(parent, None)
+    breeder = Breeder(repository, screened(task, repository, history), history)
+    breeder.profiles[parent.tree] = kept_profile(task, parent.tree)
+    told = breeder.brief(parent, None)
     assert told.background is not None  # the breeder always gives one
     return WRITERS[reader](told, told.background(), MAX_BRIEF_TOKENS)
 

@@ -22,6 +22,7 @@ from evogit.agents.briefs.digest import under_load
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.config.values import REPEATS, measure_of
 from evogit.core import Evaluation, Evidence, Files
+from evogit.engine.profiles import Profile, keep_profile, profile
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import PUBLIC
 from evogit.evaluation.seed_files import packed_seed, seed_of
@@ -67,6 +68,7 @@ class SeedEvaluation(Struct, frozen=True):
     again: tuple[Evaluation, ...] = ()
     logs: tuple[str, ...] = ()
     blind: str = ""
+    profile: Profile = Profile()
 
     @property
     def slow(self) -> bool:
@@ -133,6 +135,10 @@ async def judge_seed(
                     contents = repository.trees.files(tree, task.is_editable)
                     sentence = await unnoticed(task, evaluator, base, contents, split, values)
                     judged = replace(judged, blind=sentence)
+                if look and evaluation.ok:
+                    run = partial(evaluator.run, files, laid=True)
+                    judged = replace(judged, profile=await profile(task, repository, tree, run))
+                    keep_profile(task, tree, judged.profile.text)
                 yield judged
 
 
@@ -170,6 +176,8 @@ def problems(task: Task, judged: Sequence[SeedEvaluation]) -> list[str]:
     found = [f"{each.split}: {_failure(each)}: {each.reason}" for each in evaluations if not each.ok]
     for each in judged:
         found += [*_unsteady(task, each), *_admitted(task, each)]
+        if each.profile.failure:
+            found.append(unprofiled(task, each))
         if each.evaluation.ok and each.evaluation.split == "train":
             found += _wrong_baselines(task, each)
     return found
@@ -268,6 +276,14 @@ def flaky(task: Task, judged: SeedEvaluation) -> str:
     remedy = f"fix that, or {more} in [evaluator] of {_file(task)}, so that what fails is run again"
     alone = "" if task.environment.exclusive else f". Tests that measure time need a core of their own: {EXCLUSIVE}"
     return f"{said}; {remedy}{alone}"
+
+
+def unprofiled(task: Task, judged: SeedEvaluation) -> str:
+    """What is wrong with a profile command that fails, and what to do: sentences."""
+    return (
+        f"no profile ({judged.profile.failure}), so agents do not see where the time goes: correct `profile` in "
+        f"[evaluator] of {_file(task)}, which runs as `command` does, or remove it"
+    )
 
 
 EXCLUSIVE = "exclusive = true in [sandbox]"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 import shlex
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +21,11 @@ from evogit.core import ConfigError, Direction, RefusedError
 FOLDER = ".evogit"
 RATIOS = re.compile(r"(^|_)(speed_?up|ratio)(_|$)")
 """Metrics whose noise grows with their value, though they do not depend on the machine's pace."""
+
+PROFILER = "profiler.py"
+"""The script that profiles commands, in the evaluator's folder; this package has its original."""
+PROFILED = re.compile(r"\b(python3?|pytest|node|npm|npx|go test)\b")
+"""Commands that need no perf for a profile."""
 
 FETCHES = re.compile(r"\b(npm|npx|yarn|pnpm|uv|poetry|cargo|go|mvn|curl|wget|git|fetch|download|install|deps)\b")
 """Commands that seem to need a network."""
@@ -121,11 +128,22 @@ class Choices(Struct, frozen=True, kw_only=True):
     packages: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     repeats: int | None = None
+    profiles: bool = True  # False: the command that profiles failed
+
+    @property
+    def profile(self) -> str:
+        """The command that profiles the one that is measured, where time is measured and a profiler is known."""
+        if not _measures_time(self) or not (PROFILED.search(self.work) or shutil.which("perf")):
+            return ""
+        helper = posixpath.relpath(f"{FOLDER}/{PROFILER}", self.directory or ".")
+        return f"python3 {helper} {shlex.quote(self.work)}"
 
 
 def files(choices: Choices) -> dict[str, str]:
     """Path from the root of the repository -> text."""
     made = {REPOSITORY_FILE: "\n".join(_toml(choices)) + "\n", f"{FOLDER}/README.md": README}
+    if choices.profile and not choices.python:
+        made[f"{FOLDER}/{PROFILER}"] = Path(__file__).with_name(PROFILER).read_text(encoding="utf-8")
     if choices.python:
         made[f"{FOLDER}/evaluate.py"] = _evaluate(choices)
     return made
@@ -210,6 +228,9 @@ def _by_command(choices: Choices) -> Iterator[str]:
         yield f"prepare = {_text(choices.prepare)} # once, on the seed; candidates start from what it leaves"
     else:
         yield '# prepare = "make deps" # once, on the seed; candidates start from what it leaves'
+    if choices.profile:
+        comment = "" if choices.profiles else "# "
+        yield f"{comment}profile = {_text(choices.profile)} # agents see what it prints: where the time goes"
     yield from _repeats(choices)
     yield from ("", "# exit, junit:FILE, regex:PATTERN, json or json:KEY (the last line that is an object), cpu, wall;")
     yield "# a candidate is invalid when the command does not exit with 0, unless exit or junit is read"

@@ -62,7 +62,7 @@ Files that you may change can also be added by WRITE (one that begins with #! be
 """
 """What an editor can also do, unless what may be changed are just the files that are there."""
 
-SHARES = {"instructions": 0.06, "feedback": 0.1, "log": 0.06, "output": 0.04}
+SHARES = {"instructions": 0.06, "profile": 0.12, "feedback": 0.1, "log": 0.06, "output": 0.04}
 """Placeholder -> the most that it takes of the tokens. Goal and guidance are never cut; code gets the rest."""
 
 PAST_SHARES = {
@@ -179,6 +179,7 @@ def _values(brief: Brief, background: Background, tokens: int) -> dict[str, str]
         "guidance": "\n".join(f"- {indent(plain(said), '  ').strip()}" for said in background.guidance),
         "tactic": fence(cut(plain(background.tactic), TACTIC)),
         "instructions": fence(cut(plain(instructions.decode(errors="replace")), room["instructions"])),
+        "profile": fence(cut(plain(background.profile), room["profile"])),
         "editable": ", ".join(f"`{glob}`" for glob in background.editable),
         "judge": digest.judge(background),
         "scores": digest.scores(background),

@@ -100,6 +100,8 @@ def _check_seed(terminal: Terminal, task: Task, typed: str | None, split: str | 
         verdict = [Text(escape(blind), "yellow")] if blind else _verdict(task, judged, wrong)
         failed = next((each for each in judged if not each.evaluation.ok), None)
         output = [Text(""), *_output(failed.evidence)] if failed else []
+        profile = shown.profile.output.splitlines() if shown.profile.failure else []
+        output += [Text(f"  {escape(line)}", "dim") for line in profile[-MAX_OUTPUT_LINES:]]
         lines = [*_table(task, judged), *output, Text(""), *origins, Text(""), *verdict]
         if not wrong and task.judged != "pairs":
             command = " ".join(["evogit audit", *([typed] if typed else [])])

@@ -29,7 +29,7 @@ from evogit.history.standing import decimals
 from evogit.repository import Repository
 from evogit.scaffold.detect import detect
 from evogit.scaffold.project import Project, ProjectFiles
-from evogit.scaffold.repository_files import FOLDER, fetches, files, tried, write
+from evogit.scaffold.repository_files import FOLDER, Choices, fetches, files, tried, write
 from evogit.trust import Claim, Kind
 
 if TYPE_CHECKING:
@@ -149,11 +149,19 @@ def init(
     repository.trust.add(Claim(kind, str(repository.path)))
     _look(terminal, repository, task)
     judged = judge(task, sandbox, terminal)
-    if choices.repeats is None and (wanted := repeats_for(task, judged)) != task.repeats:
-        toml = files(replace(choices, repeats=wanted))[REPOSITORY_FILE]
-        write(repository.path, {REPOSITORY_FILE: toml}, force=True)
-        task = load_repository_task(repository.path)
+    task = _adjusted(repository, choices, task, judged)
     _tell(terminal, repository, project, task, written, judged)
+
+
+def _adjusted(repository: Repository, choices: Choices, task: Task, judged: SeedEvaluation) -> Task:
+    """Write evogit.toml again if HEAD's evaluation asks for other repeats, or the profile fails; return the task."""
+    repeats = repeats_for(task, judged) if choices.repeats is None else choices.repeats
+    profiles = not judged.profile.failure
+    if repeats == task.repeats and profiles:
+        return task
+    toml = files(replace(choices, repeats=repeats, profiles=profiles))[REPOSITORY_FILE]
+    write(repository.path, {REPOSITORY_FILE: toml}, force=True)
+    return load_repository_task(repository.path)
 
 
 def _check_network(repository: Repository, prepare: str) -> None:
@@ -315,9 +323,20 @@ def _measured(task: Task, judged: SeedEvaluation) -> Iterator[Text]:
     yield from (Text(f"  {escape(line)}", "dim") for each in sources for line in each.lines())
     yield from (Text(escape(each.unread), "yellow") for each in sources if each.unread)
     yield from _repeated(task, judged)
+    yield from _profiled(judged)
     how = task.command.reads[task.primary.name].how if task.command else ""
     if evaluation.metrics[task.primary.name] == 1 and how in ("exit", "junit"):  # shares
         yield Text(f"No candidate can have more {task.primary.name} than HEAD: choose another metric.", "yellow")
+
+
+def _profiled(judged: SeedEvaluation) -> Iterator[Text]:
+    """Return the lines about where the time goes, or why that is not known."""
+    if judged.profile.failure:
+        yield Text("no profile, so its line in evogit.toml is a comment; the command's last words:", "yellow")
+        yield from (Text(f"  {escape(line)}", "dim") for line in judged.profile.output.splitlines()[-LINES:])
+    elif judged.profile.text:
+        yield Text("Agents are shown where the time goes, by `profile` in evogit.toml; first of all:", "dim")
+        yield from (Text(f"  {escape(line)}", "dim") for line in judged.profile.text.splitlines()[1:4])
 
 
 def _repeated(task: Task, judged: SeedEvaluation) -> Iterator[Text]:
