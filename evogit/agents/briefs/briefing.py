@@ -255,7 +255,7 @@ def direction(brief: Brief, background: Background) -> str:
     """Return where an agent with company looks first: the next direction that no other one claims; "" for conflicts."""
     if background.agents <= 1 or brief.conflicts or not brief.move:
         return ""
-    if "profile" in background.feedback:
+    if background.profile:
         number = (brief.move - 1) % background.agents + 1
         return (
             f"{background.agents} agents divide the work by where the time goes. Of the places that the profile names, "
