@@ -107,8 +107,7 @@ class Backgrounds:
             evaluation = redacted_evaluation(evaluation, self._redactor, {*task.metric_names, *task.splits})
         lineage = self._relatives(_steps(graph, graph[parent.commit]))  # whose tree is its own, not half of a merge
         inspirations = self._relatives(_of_donor(graph, parent, donor)) if donor else ()
-        best = self._best(parent)
-        latest = history.moves if known is None else known
+        best, latest = self._best(parent), history.moves if known is None else known
         return Background(
             task=task.name,
             metrics=_metrics(task),
