@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from evogit.llm import Limit, Model, Reservation, SpendingLimitError, TokenUsage
 from evogit.llm.bounds import LEAST_REPLY
 
-MAX_PAUSE_S = 20.0
-"""The wait between two attempts, whatever the endpoint asks for."""
+MAX_PAUSE_S = 20.0  # the wait between two attempts, whatever the endpoint asks for
 
 
 @dataclass

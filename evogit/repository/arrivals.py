@@ -28,11 +28,8 @@ from evogit.text import one_line
 KINDS = ("keep", "thinned", "signed", "journal")
 """The refs of a host, in the order in which they move: what a journal names is kept before it counts."""
 
-HOST = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
-"""What a host may be called."""
-
-MOST_TIP = 8 << 20
-"""Bytes of a last entry that are unpacked to see whether it is sealed."""
+HOST = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")  # what a host may be called
+MOST_TIP = 8 << 20  # bytes of a last entry that are unpacked to see whether it is sealed
 
 MAX_LINKS_EXCESS = 64 << 20
 """Bytes of other refs of a host beyond those of ordinary commits; `evogit clean RUN` leaves 200 candidates in each."""

@@ -27,8 +27,7 @@ class ComparedFile(Struct, frozen=True):
     path: str
     delta: pygit2.DiffDelta
     patch: pygit2.Patch | None
-    size: Callable[[], int]
-    """Bytes before and after, together."""
+    size: Callable[[], int]  # bytes before and after, together
 
     @property
     def text(self) -> bytes:
@@ -89,8 +88,7 @@ def _size(trees: Trees, blobs: Sequence[str]) -> int:
     return sum(trees.size(blob) for blob in blobs if blob)
 
 
-LINE = re.compile(rb"[^\n]*\n|[^\n]+")
-"""What Git takes for a line, its end included."""
+LINE = re.compile(rb"[^\n]*\n|[^\n]+")  # what Git takes for a line, its end included
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -187,8 +185,7 @@ def _lines(trees: Trees, entry: TreeEntry | None) -> list[bytes]:
 
 # --- lines that come and go -----------------------------------------------------------------------------------------
 
-SHORTEST_LINE = 9
-"""Characters of a line that says something of its own: more than `continue`."""
+SHORTEST_LINE = 9  # characters of a line that says something of its own: more than `continue`
 
 
 class ChangedLines(Struct, frozen=True):

@@ -21,8 +21,7 @@ Kind = Literal["lines", "deleted", "binary", "mode", "folder", "rename"]
 """What a conflict is about: lines of one file, a file that only one side keeps, a file that is not text, whether a file
 may be run, a file where the other side has a folder, names alone."""
 
-Choose = Callable[[], Side]
-"""Decides one conflict, a hunk or a whole path; asked in order."""
+Choose = Callable[[], Side]  # decides one conflict, a hunk or a whole path; asked in order
 
 
 class MergeImpossibleError(UnfitChangeError):
@@ -36,8 +35,7 @@ class Version(NamedTuple):
     blob: str
 
 
-Entries = Mapping[str, Version]
-"""Path -> version; what is not named is not there."""
+Entries = Mapping[str, Version]  # path -> version; what is not named is not there
 
 
 class Conflict(Struct, frozen=True):
@@ -49,8 +47,7 @@ class Conflict(Struct, frozen=True):
     theirs: Entries
     marked: str = ""
     """The blob in which Git left both sides' lines between markers of seven characters, where it wrote one."""
-    whole: bool = False
-    """Whether it is settled as a whole, whatever it is about, as there is too much to look into."""
+    whole: bool = False  # whether it is settled as a whole, whatever it is about, as there is too much to look into
 
     @property
     def files(self) -> tuple[Version, Version] | None:
@@ -87,8 +84,7 @@ class Settlement(Struct, frozen=True):
     entries: Mapping[str, Version | None]
 
 
-Settler = Callable[[Conflict], Settlement]
-"""Settles one conflict."""
+Settler = Callable[[Conflict], Settlement]  # settles one conflict
 
 
 def of_stages(stages: bytes) -> list[Conflict]:
@@ -136,11 +132,8 @@ def _units(paths: Iterable[str]) -> dict[str, list[str]]:
     return units
 
 
-SHORTEST_MARKER = 7
-"""Characters of Git's own markers."""
-
-LONGEST = 2.0
-"""Seconds of CPU that one file may take; larger ones than Git merges faster are not given to it."""
+SHORTEST_MARKER = 7  # characters of Git's own markers
+LONGEST = 2.0  # seconds of CPU that one file may take; larger ones than Git merges faster are not given to it
 
 
 def merge_hunks(scratch: Path, ours: bytes, base: bytes, theirs: bytes, choose: Choose) -> tuple[bytes, int]:

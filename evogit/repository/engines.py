@@ -15,8 +15,7 @@ from typing import Any
 from evogit.core import RefusedError, RepositoryError, UsageError
 from evogit.repository.state_folder import OpenFolder, StateFolder
 
-HOST = re.compile(r"[a-z0-9][a-z0-9-]{0,46}")
-"""Names of clones."""
+HOST = re.compile(r"[a-z0-9][a-z0-9-]{0,46}")  # names of clones
 ENGINE = re.compile(rf"{HOST.pattern}-[0-9a-f]{{6}}")
 """Names of engines; nothing else in their folder is looked at or removed."""
 
@@ -88,8 +87,7 @@ def forget_clone(state: StateFolder) -> None:
         state.path.rmdir()
 
 
-OWN: set[tuple[Path, str]] = set()
-"""The engines of this process."""
+OWN: set[tuple[Path, str]] = set()  # the engines of this process
 
 
 class Engines:

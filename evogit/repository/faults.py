@@ -17,11 +17,8 @@ from evogit.core import RepositoryError
 from evogit.repository.objects import named_errors, read_object
 from evogit.repository.paths import UnfitChangeError
 
-ROOM = 1 << 20
-"""Free bytes below which a disk counts as full."""
-
-FILES = 64
-"""Files that must be free on a disk that has room for so many only."""
+ROOM = 1 << 20  # free bytes below which a disk counts as full
+FILES = 64  # files that must be free on a disk that has room for so many only
 
 ATTEMPTS = 5
 """Times that objects are written before it is an error: a `git gc` beside us removes folders they are to go to."""
@@ -101,8 +98,7 @@ def advice(error: str) -> str:
 MOST_FILES, DEEPEST = 1_000_000, 200
 """Files of a tree, and folders in one another: more than any project has, and few enough to be listed."""
 
-MOST_REMEMBERED = 100_000
-"""Folders whose extent is remembered."""
+MOST_REMEMBERED = 100_000  # folders whose extent is remembered
 
 _ENTRY = re.compile(rb"(\d+) [^\0]+\0(.{20})", re.DOTALL)
 _FOLDERS = (b"40000", b"040000")

@@ -33,17 +33,13 @@ from evogit.subprocesses import (
 if TYPE_CHECKING:
     import asyncio
 
-USAGE = 129
-"""Exit code of a git that does not know the command or option."""
+USAGE = 129  # exit code of a git that does not know the command or option
 
 MEMORY = Path("/dev/shm")
 """Where Linux keeps files in memory: what lives for a millisecond would cost twenty on a busy disk."""
 
-LONGEST = 600.0
-"""Seconds of CPU for what is done beside the loop, such as packing all objects of a large run."""
-
-LONGEST_WAIT = 60.0
-"""Seconds of CPU for what somebody waits for; who reads what a candidate wrote has less."""
+LONGEST = 600.0  # seconds of CPU for what is done beside the loop, such as packing all objects of a large run
+LONGEST_WAIT = 60.0  # seconds of CPU for what somebody waits for; who reads what a candidate wrote has less
 
 UNUSED = {"core.fsmonitor": "false", "core.hooksPath": os.devnull}
 """Settings of the repository itself by which git would run its commands: an archive may bring them along."""
@@ -157,8 +153,7 @@ def _checked(command: str, code: int | None, stdout: bytes, stderr: bytes, ok: S
     return output
 
 
-OLD = 60.0
-"""Seconds after which a folder that nobody holds was left behind."""
+OLD = 60.0  # seconds after which a folder that nobody holds was left behind
 
 
 @contextmanager
@@ -195,11 +190,8 @@ PACK_EVERY = 10_000
 """Candidates after which loose objects are packed while a run goes on: 360 MB. Not more often, since ext4 makes new
 files up to ten times slower for minutes after thousands were removed (docs/design/engine.md)."""
 
-PACK_AT_END = 2_000
-"""Candidates for which a pack is worth the wait when an engine stops."""
-
-MANY_PACKS = 20
-"""Packs of a repository beyond which small ones are put together."""
+PACK_AT_END = 2_000  # candidates for which a pack is worth the wait when an engine stops
+MANY_PACKS = 20  # packs of a repository beyond which small ones are put together
 
 
 class Packer:

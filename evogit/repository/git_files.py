@@ -21,8 +21,7 @@ NAMES = (
 )
 """What Git opens by a fixed name in a Git folder."""
 
-CHECKOUT = (".gitignore", ".gitattributes", ".gitmodules")
-"""The same at the root of a checkout."""
+CHECKOUT = (".gitignore", ".gitattributes", ".gitmodules")  # the same at the root of a checkout
 
 WRITTEN = ("refs", "logs", "packed-refs", "index", "shallow")
 """Files that Git writes or removes through links, which in an archive may lead to any file of the user's."""

@@ -13,14 +13,9 @@ from evogit.core import RepositoryError
 from evogit.repository.git import git, passing, run_git
 from evogit.repository.git_files import check_file
 
-HERE = b"./"
-"""Before a path that may begin with a colon, which would be magic to Git."""
-
-LONGEST = 3.0
-"""Seconds of CPU for it: patterns can be such that Git takes for ever over a few names."""
-
-NONE = 1
-"""Exit code of `git check-ignore` that found nothing to ignore."""
+HERE = b"./"  # before a path that may begin with a colon, which would be magic to Git
+LONGEST = 3.0  # seconds of CPU for it: patterns can be such that Git takes for ever over a few names
+NONE = 1  # exit code of `git check-ignore` that found nothing to ignore
 
 
 def ignored(paths: Collection[str], patterns: str, files: Mapping[str, bytes] | None = None) -> set[str]:

@@ -26,11 +26,8 @@ from evogit.repository.trees import Trees
 Record = tuple[str, str, int, str]
 """A commit: its id, its committer, when (seconds since the epoch), and its message. None holds a zero byte."""
 
-Raw = tuple[bytes, bytes, int, bytes]
-"""The same as it is stored."""
-
-CHUNK = 2000
-"""Records that are compressed together."""
+Raw = tuple[bytes, bytes, int, bytes]  # the same as it is stored
+CHUNK = 2000  # records that are compressed together
 
 
 class Backlog:
@@ -71,12 +68,10 @@ def _text(raw: bytes) -> str:
     return raw.decode(errors="replace")
 
 
-LOOK_FOR_HOSTS_EVERY = 1.0
-"""Seconds between two looks for journals of other hosts; our own is looked at every time."""
+LOOK_FOR_HOSTS_EVERY = 1.0  # seconds between two looks for journals of other hosts; our own is looked at every time
 
 
-SHORTEST_SECRET = 8
-"""Characters of a secret that is redacted; what stands for "no key" at local servers is shorter."""
+SHORTEST_SECRET = 8  # characters of a secret that is redacted; what stands for "no key" at local servers is shorter
 
 
 class Position(Struct, frozen=True, kw_only=True):
@@ -85,8 +80,7 @@ class Position(Struct, frozen=True, kw_only=True):
     tips: Mapping[str, str]
     seq: int
     host: str
-    entries: int
-    """How many they are."""
+    entries: int  # how many they are
 
 
 BEGINNING = Position(tips={}, seq=0, host="", entries=0)

@@ -35,28 +35,19 @@ T = TypeVar("T")
 
 VERSION = 1
 
-MAX_RECORD_CHARS = 1 << 26
-"""Characters of a record; a worker's largest answer is smaller."""
-
-MAX_DEPTH = 32
-"""Brackets within each other; records of ours have five."""
-
-MAX_NAME_CHARS = 2_000
-"""Characters of titles, names and keys; what is longer is cut as it is read."""
-
-MAX_TEXT_CHARS = 20_000
-"""The same for the fields `TEXTS`, which hold what people, models and programs wrote."""
+MAX_RECORD_CHARS = 1 << 26  # characters of a record; a worker's largest answer is smaller
+MAX_DEPTH = 32  # brackets within each other; records of ours have five
+MAX_NAME_CHARS = 2_000  # characters of titles, names and keys; what is longer is cut as it is read
+MAX_TEXT_CHARS = 20_000  # the same for the fields `TEXTS`, which hold what people, models and programs wrote
 
 TEXTS = frozenset({"goal", "reason", "text", "detail", "failure", "again", "instead"})
 
-MAX_TIME = 250_000_000_000
-"""Seconds since the epoch: the year 9892, as timestamps end with 9999 in every time zone."""
+MAX_TIME = 250_000_000_000  # seconds since the epoch: the year 9892, as timestamps end with 9999 in every time zone
 
 _EVENTS = {event.__struct_defaults__[0]: event for event in get_args(Event)}
 """Name of an event, the default of its first field -> the event."""
 
-_SEAL = "\nSeal: "
-"""What comes before a seal, as trailers of Git do; no record has a second empty line."""
+_SEAL = "\nSeal: "  # what comes before a seal, as trailers of Git do; no record has a second empty line
 
 
 def _refuse_constant(name: str) -> float:
@@ -66,16 +57,14 @@ def _refuse_constant(name: str) -> float:
 _parsed = json.JSONDecoder(parse_constant=_refuse_constant).decode
 """JSON as it stands; `json.loads` asks of each text first what it is."""
 
-RUN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.|lock$|$))*")
-"""What a run may be called."""
+RUN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.|lock$|$))*")  # what a run may be called
 
 AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 """What an agent with an individual may be called: one part of a ref."""
 
 _POPULATION = re.compile(r"refs/(?:heads/evogit/(?P<plain>[^/]+)/|evogit/(?P<hidden>[^/]+)/agents/)")
 
-_has_surrogate = re.compile(r"\\u[dD][89a-fA-F]").search
-"""Whether this JSON may say a half of a surrogate pair."""
+_has_surrogate = re.compile(r"\\u[dD][89a-fA-F]").search  # whether this JSON may say a half of a surrogate pair
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 
@@ -319,14 +308,9 @@ def _subject(event: Event) -> str:
             return f"{event.event}: {event.agent}"
 
 
-MAX_SETTING = 1e30
-"""Numbers among a run's settings are smaller, in either direction."""
-
-MAX_AGENTS = 10_000
-"""Of all kinds together."""
-
-Limit = Annotated[float, Meta(gt=0)]
-"""A setting that bounds a run."""
+MAX_SETTING = 1e30  # numbers among a run's settings are smaller, in either direction
+MAX_AGENTS = 10_000  # of all kinds together
+Limit = Annotated[float, Meta(gt=0)]  # a setting that bounds a run
 
 
 class ToldAgents(Struct, frozen=True):

@@ -31,8 +31,7 @@ from evogit.repository.trees import FOLDER
 LEFT = "keep what gc left"
 """How the message of a commit begins that holds, in one tree, all evidence that was left when some was thinned."""
 
-THINNED = "evidence"
-"""The file of a `thinned` ref: ids of evidence trees, one a line."""
+THINNED = "evidence"  # the file of a `thinned` ref: ids of evidence trees, one a line
 
 MAX_THINNED_BYTES = 16 << 20
 """Of that file: 400,000 ids. What is larger is not read, as another host may have written it."""
@@ -163,8 +162,7 @@ def is_link(commit: pygit2.Commit) -> bool:
     return ours and commit.raw_message.startswith(b"keep ")
 
 
-EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-"""The id of the empty tree, which all entries have."""
+EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the id of the empty tree, which all entries have
 
 
 class Chain(Struct, frozen=True, kw_only=True):

@@ -46,8 +46,7 @@ _BY_PATH = {"Auto-merging", "CONFLICT (contents)", "CONFLICT (modify/delete)", "
 """Kinds of messages of `git merge-tree` after which each path can be settled for itself."""
 
 
-MOST_DRAFTS = 1_000
-"""Merges that are remembered before their conflicts are settled."""
+MOST_DRAFTS = 1_000  # merges that are remembered before their conflicts are settled
 
 CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\twarnAmbiguousRefs = false\n"
 """The last line keeps Git from looking, by a dozen questions to the system, for refs called like a commit."""

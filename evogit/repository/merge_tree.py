@@ -23,8 +23,7 @@ LONGEST = 2.0
 """Seconds that an answer may take, wall clock; the process is given up after it, as one that went wrong is. What could
 take so long is not asked (`merge_sizes`): this is for a Git that hangs."""
 
-MOST_ANSWERS = 2_000
-"""Merges after which the process is replaced, as Git remembers every object that it read."""
+MOST_ANSWERS = 2_000  # merges after which the process is replaced, as Git remembers every object that it read
 
 
 class MergeTree:

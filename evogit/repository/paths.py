@@ -12,8 +12,7 @@ from evogit.core import RepositoryError
 LONGEST_NAME, DEEPEST = 255, 100
 """Bytes of one name in a path, and names in a path: no file system that matters takes longer ones."""
 
-NAMED = 3
-"""Paths that a sentence names."""
+NAMED = 3  # paths that a sentence names
 
 _GIT_FOLDER = re.compile(r"\.git|git~\d+", re.IGNORECASE)
 

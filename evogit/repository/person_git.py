@@ -27,14 +27,9 @@ from evogit.subprocesses import (
 from evogit.text import one_line
 from evogit.trust import Claim, Trust
 
-MOST_TOLD = 1 << 20
-"""Bytes of what git prints that are read: a server may say anything, for ever."""
-
-END_IN = 3.0
-"""Seconds that git has to remove what it was about to write, once it is asked to end."""
-
-LONGEST_WHY = 200
-"""Characters of what a server says that are passed on."""
+MOST_TOLD = 1 << 20  # bytes of what git prints that are read: a server may say anything, for ever
+END_IN = 3.0  # seconds that git has to remove what it was about to write, once it is asked to end
+LONGEST_WHY = 200  # characters of what a server says that are passed on
 
 SETTINGS = (
     "core.hooksPath=/dev/null",
@@ -67,8 +62,7 @@ COMMANDS = re.compile(
 SIGNING = re.compile(r"(?:gpg|evogit)\..*|user\.signingkey", re.DOTALL)
 """Settings that say in whose name something is signed, and who is believed."""
 
-OWN = ("local", "worktree")
-"""Scopes of settings that come with a clone."""
+OWN = ("local", "worktree")  # scopes of settings that come with a clone
 
 RECEIVE = (
     "GIT_NO_LAZY_FETCH=1 git -c core.hooksPath=/dev/null -c core.alternateRefsCommand= -c core.fsmonitor=false "

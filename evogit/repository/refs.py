@@ -20,10 +20,8 @@ from evogit.repository.faults import WAIT_FOR_ROOM
 STALE_AFTER = 10.0
 """Seconds after which a ref lock must belong to a dead process: a live one holds it for about a millisecond."""
 
-EXCHANGE = 2
-"""Of renameat2(2): two files change names."""
-HERE = -100
-"""For renameat2(2): a relative path is one from the working directory."""
+EXCHANGE = 2  # of renameat2(2): two files change names
+HERE = -100  # for renameat2(2): a relative path is one from the working directory
 
 
 def target(repo: pygit2.Repository, name: str) -> str | None:

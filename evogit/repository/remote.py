@@ -42,11 +42,8 @@ PREFIXES = ("refs/evogit/", "refs/heads/evogit/")
 BLOCKED = "cannot lock ref"
 """Words of `git fetch` if refs or files of ours are in the way of some refs; the others moved."""
 
-MAX_NOTES = 20
-"""Sentences about hosts of one run that are kept, as anybody may push thousands of refs."""
-
-CLAIMS = 200
-"""Entries of a stranger's journal that are looked at, the latest ones."""
+MAX_NOTES = 20  # sentences about hosts of one run that are kept, as anybody may push thousands of refs
+CLAIMS = 200  # entries of a stranger's journal that are looked at, the latest ones
 
 
 class Exchanged(Struct, frozen=True):

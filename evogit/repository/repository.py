@@ -40,17 +40,13 @@ if TYPE_CHECKING:
     from evogit.repository.state_files import Contact
     from evogit.repository.sweeping import Swept
 
-RESERVED = frozenset({"best", "seed", "human", "land", "minimize"})
-"""Names that no agent may have."""
-
-MARKER = "created"
-"""The file that says that EvoGit created the repository."""
+RESERVED = frozenset({"best", "seed", "human", "land", "minimize"})  # names that no agent may have
+MARKER = "created"  # the file that says that EvoGit created the repository
 
 CACHE = 64_000_000
 """Bytes of objects that libgit2 may keep after they were read: a journal is read once, and would fill what there is."""
 
-LONGEST_RUN_NAME = 100
-"""Characters; files of an engine are called after it, with some more."""
+LONGEST_RUN_NAME = 100  # characters; files of an engine are called after it, with some more
 
 
 class Repository:

@@ -28,13 +28,10 @@ from evogit.trust import Claim, Kind, Trust
 
 LENGTH = 32
 """Bytes of a key. Deterministic runs share theirs, so that their files have as many more, for seals of their own."""
-DERIVED = b"\x02"
-"""The first byte of a file whose two keys are derived, each with a label."""
+DERIVED = b"\x02"  # the first byte of a file whose two keys are derived, each with a label
 MAX_KEY_BYTES = 4096
-ENGINE_CHARS = 60
-"""Characters of an engine's name that are shown, which may be a stranger's choice."""
-SEAL = 32
-"""Hex digits of a seal: 128 bits of HMAC-SHA256."""
+ENGINE_CHARS = 60  # characters of an engine's name that are shown, which may be a stranger's choice
+SEAL = 32  # hex digits of a seal: 128 bits of HMAC-SHA256
 
 
 def inputs_key(key: bytes) -> bytes:

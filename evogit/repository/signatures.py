@@ -19,8 +19,7 @@ from evogit.repository.objects import message_of, read_commit
 from evogit.repository.person_git import RemoteError, person_git, signing_config, why
 from evogit.text import one_line
 
-SIGN = "evogit.sign"
-"""The setting of Git's that has a clone sign what it pushes."""
+SIGN = "evogit.sign"  # the setting of Git's that has a clone sign what it pushes
 
 CHECK = "evogit.trustedSigners"
 """The setting of Git's that lets journals of other hosts count only if somebody signed them who is allowed to."""
@@ -29,8 +28,7 @@ ALLOWED = "gpg.ssh.allowedSignersFile"
 
 BEGINNING = b"-----BEGIN SSH SIGNATURE-----"
 
-LONGEST = 60.0
-"""Seconds that a signature, or its check, may take where nobody is asked for a password."""
+LONGEST = 60.0  # seconds that a signature, or its check, may take where nobody is asked for a password
 
 
 class Signature(Struct, frozen=True):

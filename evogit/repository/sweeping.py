@@ -196,8 +196,7 @@ def _renew_graph(common: Path) -> None:
         run_git(common, "commit-graph", "write", "--reachable", *way, seconds=LONGEST)
 
 
-AT_ONCE = 200
-"""Parents of one commit: candidates from which no other one that is kept was bred."""
+AT_ONCE = 200  # parents of one commit: candidates from which no other one that is kept was bred
 
 
 class Thinner(Struct, frozen=True, kw_only=True):

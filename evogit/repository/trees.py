@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 FILE, EXECUTABLE, LINK, GITLINK, FOLDER = 0o100644, 0o100755, 0o120000, 0o160000, 0o040000
 
 
-MOST_LISTED = 200_000
-"""Entries in remembered listings, about 250 bytes each."""
+MOST_LISTED = 200_000  # entries in remembered listings, about 250 bytes each
 
 MOST_COMPARED = 50_000
 """Entries in remembered differences, about 500 bytes each: what a candidate changes of the seed is asked many times."""
@@ -49,8 +48,7 @@ class TreeEntry(NamedTuple):
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
-Pair = tuple[TreeEntry | None, TreeEntry | None]
-"""What was at a path and what is."""
+Pair = tuple[TreeEntry | None, TreeEntry | None]  # what was at a path and what is
 
 
 def blob_id(content: bytes | memoryview) -> str:

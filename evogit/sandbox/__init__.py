@@ -97,8 +97,7 @@ class LargestRequest(Struct, frozen=True, kw_only=True):
     share: float = 0.0
 
 
-Place = int | str
-"""Where an argument belongs: its number, or its name."""
+Place = int | str  # where an argument belongs: its number, or its name
 
 Form = tuple[Any, ...]
 """What the bytes of a value are: `("json",)`, `("bytes",)`, or `numpy` or `memory` with format and shape."""
@@ -152,7 +151,6 @@ class Completed(Struct, frozen=True, kw_only=True):
     stderr: bytes
     breach: Breach | None
     usage: ResourceUsage
-    detail: str = ""
-    """One sentence about the breach, or about the end of the sandbox."""
+    detail: str = ""  # one sentence about the breach, or about the end of the sandbox
     files: Mapping[str, bytes] = field(default_factory=dict)
     """The files asked for with `out`, as far as they exist and are regular."""

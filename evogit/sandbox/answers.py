@@ -11,14 +11,11 @@ from msgspec import Struct
 from evogit.sandbox import Breach, CallReply, Completed, FolderEntry, Phases, ResourceUsage, values
 
 NOTHING = ResourceUsage(wall=0.0, cpu=0.0, memory=0)
-MARKER = 64
-"""Bytes that cut output may be longer than the limit, for the marker."""
+MARKER = 64  # bytes that cut output may be longer than the limit, for the marker
 
 KINDS = ("file", "executable", "link", "folder", "other")
-SHARE = ("cpu", "memory", "wall", "waited", "binary", "phases")
-"""What is told of each of several calls."""
-MOST = 1 << 53
-"""Numbers above this one are none that a supervisor counts."""
+SHARE = ("cpu", "memory", "wall", "waited", "binary", "phases")  # what is told of each of several calls
+MOST = 1 << 53  # numbers above this one are none that a supervisor counts
 
 
 class Share(Struct, frozen=True, kw_only=True):
@@ -44,8 +41,7 @@ class SupervisorAnswer(Struct, frozen=True, kw_only=True):
     tunnel: int | None = None
     ended: bool = False
     full: bool = False
-    entries: tuple[FolderEntry, ...] = ()
-    """Those of a packed folder, whose contents are the second part."""
+    entries: tuple[FolderEntry, ...] = ()  # those of a packed folder, whose contents are the second part
 
     @property
     def usages(self) -> tuple[ResourceUsage, ...]:

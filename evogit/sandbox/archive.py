@@ -11,8 +11,7 @@ from pathlib import PurePosixPath
 from evogit.core import SandboxError
 from evogit.sandbox import FolderEntry
 
-PAGE = 4096
-"""Bytes that a tmpfs gives out at once."""
+PAGE = 4096  # bytes that a tmpfs gives out at once
 
 
 def pack(files: Mapping[str, bytes]) -> bytes:

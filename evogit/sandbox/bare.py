@@ -32,8 +32,7 @@ with open(held, "rb") as codes:
 sys.modules["jail_main"].main()
 """
 """What a worker's `python3 -c` runs; the supervisor comes compiled, since each session takes a new worker."""
-HEADER = 16
-"""Bytes of a compiled file before its code."""
+HEADER = 16  # bytes of a compiled file before its code
 
 
 class Bare:

@@ -27,32 +27,25 @@ from evogit.sandbox.seccomp import compile_filter
 
 CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_NET_ADMIN", "CAP_DAC_OVERRIDE")
 """What the supervisor needs to mount, to switch on a loopback interface and to lay files over others."""
-SLACK = 1 << 20
-"""Bytes above what is needed, for small files and folders."""
+SLACK = 1 << 20  # bytes above what is needed, for small files and folders
 USERS = range(1 << 24, 1 << 30)
 """User ids for sandboxes of a root engine: above those of people, services and the usual id ranges of containers."""
 DEVICES = ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom")
 """There is no /dev/zero: a shared mapping of it is memory that no limit sees."""
 SYSTEM = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/R/Renviron", "/etc/R/ldpaths")
 """What libraries and programs below /usr need from /etc."""
-TOPS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-"""Links into /usr, or folders beside it."""
-RESOLVING = ("/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/ssl")
-"""What programs need of /etc to use a network."""
-PROGRAMS = "/programs"
-"""A folder with `python`, which many systems do not have beside `python3`."""
+TOPS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")  # links into /usr, or folders beside it
+RESOLVING = ("/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/ssl")  # what programs need of /etc to use a network
+PROGRAMS = "/programs"  # a folder with `python`, which many systems do not have beside `python3`
 ACCOUNTS = {
     "/etc/passwd": b"root:x:0:0::/root:/bin/sh\nbox:x:1000:1000::/box/home:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n",
     "/etc/group": b"root:x:0:\nbox:x:1000:\nnogroup:x:65534:\n",
     "/etc/hosts": b"127.0.0.1 localhost\n::1 localhost\n",
 }
 
-SOURCES = ("/usr/src", "/usr/local/src")
-"""Folders of projects, which no program needs."""
-MAX_POINTER_CHARS = 8192
-"""Of a `.git` file, which names a folder."""
-INDISPENSABLE = ("/usr/bin", "/usr/lib")
-"""Paths that every program needs."""
+SOURCES = ("/usr/src", "/usr/local/src")  # folders of projects, which no program needs
+MAX_POINTER_CHARS = 8192  # of a `.git` file, which names a folder
+INDISPENSABLE = ("/usr/bin", "/usr/lib")  # paths that every program needs
 
 
 class Bubblewrap:

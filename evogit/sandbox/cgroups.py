@@ -35,22 +35,15 @@ COUNTED = {
 """Files that the supervisor reads, as `sandbox/jail_cgroup.py` knows them."""
 KILLS = {1: "memory.oom_control", 2: "memory.events"}
 """The one that has a line `oom_kill N`: processes that the kernel ended for lack of memory."""
-ENTER = "enter "
-"""How the names of files begin by which a supervisor enters the group."""
-KERNEL = (5, 16)
-"""Since then who has opened such a file decides what may be written to it, not who writes."""
+ENTER = "enter "  # how the names of files begin by which a supervisor enters the group
+KERNEL = (5, 16)  # since then who has opened such a file decides what may be written to it, not who writes
 ENGINE = "evogit-engine"
 """The group in a delegated scope for the scope's own processes: one with subgroups may have none."""
-OVERHEAD = 64 << 20
-"""Bytes of memory for the supervisor."""
-PRELOADED = 256 << 20
-"""Bytes more where it imports modules beforehand; what it uses is not counted against the program."""
-TASKS = 64
-"""Processes above the limit, for the supervisor, and so that too many show as more than the limit."""
-NUMBERS = count(1)
-"""Of this process's groups."""
-LONGEST_REMOVAL = 0.2
-"""Seconds in which a group must have become empty; else it is removed later."""
+OVERHEAD = 64 << 20  # bytes of memory for the supervisor
+PRELOADED = 256 << 20  # bytes more where it imports modules beforehand; what it uses is not counted against the program
+TASKS = 64  # processes above the limit, for the supervisor, and so that too many show as more than the limit
+NUMBERS = count(1)  # of this process's groups
+LONGEST_REMOVAL = 0.2  # seconds in which a group must have become empty; else it is removed later
 
 
 def room(limits: Limits, base: BaseFiles | None, *, preloads: bool) -> int:

@@ -17,12 +17,10 @@ from msgspec import Struct
 from evogit.core import SandboxError
 from evogit.sandbox.cache import cache_folder
 
-GIVEN = "CUDA_VISIBLE_DEVICES"
-"""Variables in which a user, Slurm or Ray names them, by number or by UUID."""
+GIVEN = "CUDA_VISIBLE_DEVICES"  # variables in which a user, Slurm or Ray names them, by number or by UUID
 DEVICES, DRIVER = Path("/dev"), Path("/proc/driver/nvidia")
 VERSION = re.compile(r"\b\d+\.\d+(?:\.\d+)?\b")
-POLL = 0.2
-"""Seconds between two attempts to get GPUs that others have."""
+POLL = 0.2  # seconds between two attempts to get GPUs that others have
 
 
 class Gpu(Struct, frozen=True):

@@ -47,19 +47,14 @@ sys.addaudithook(refuse)
 runpy.run_module("pip", run_name="__main__", alter_sys=True)
 """
 """pip that builds nothing, also no dependency by address; it ends with the process whose id is the first argument."""
-SHOWN = 20
-"""Last lines of a failed command's output that an error tells."""
-UNFINISHED = ".new-"
-"""The prefix of folders of installations that are under way, or were until the process was killed."""
+SHOWN = 20  # last lines of a failed command's output that an error tells
+UNFINISHED = ".new-"  # the prefix of folders of installations that are under way, or were until the process was killed
 WHEEL = re.compile(r"\s*(Downloading|Using cached) (?:\S*/)?(\S+\.whl) \((\d+(?:\.\d+)?) ([kMG]?)B\)")
 """The line that pip prints before it downloads a wheel."""
 UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
-LARGE_BYTES = 20 * 10**6
-"""Size of a wheel from which on it is named before it is downloaded."""
-FREE_BYTES = 10**9
-"""Room that an installation leaves on a disk."""
-POLL_S = 0.5
-"""Seconds between two looks at the room that is left."""
+LARGE_BYTES = 20 * 10**6  # size of a wheel from which on it is named before it is downloaded
+FREE_BYTES = 10**9  # room that an installation leaves on a disk
+POLL_S = 0.5  # seconds between two looks at the room that is left
 
 
 class Platform(Struct, frozen=True, kw_only=True):

@@ -13,10 +13,8 @@ from evogit.sandbox.session import SILENCE
 from evogit.sandbox.wire import Wire
 from evogit.subprocesses import PIPE, SubprocessError, TimeoutExpired, start
 
-PATIENCE = 2.0
-"""Seconds for a supervisor to end by itself once its pipe is closed."""
-COMPLAINT = 4000
-"""Most bytes of stderr that go into a message."""
+PATIENCE = 2.0  # seconds for a supervisor to end by itself once its pipe is closed
+COMPLAINT = 4000  # most bytes of stderr that go into a message
 
 
 class JailProcess:

@@ -21,15 +21,12 @@ NUMBER, AUDIT_ARCH, ARGUMENTS = 0, 4, 16
 LOAD, AND, RETURN = 0x20, 0x54, 0x06
 IF_EQUAL, IF_GREATER_OR_EQUAL, IF_ANY_BIT = 0x15, 0x35, 0x45
 ALLOW, ERROR = 0x7FFF0000, 0x00050000
-DONE = 0
-"""The error of a call that is not made, and said to have been."""
-X32 = 0x40000000
-"""Bit of the numbers of the x32 ABI, a second table of the same calls."""
+DONE = 0  # the error of a call that is not made, and said to have been
+X32 = 0x40000000  # bit of the numbers of the x32 ABI, a second table of the same calls
 
 Instruction = tuple[int, int, int, int]
 PASS: Instruction = (RETURN, 0, 0, ALLOW)
-GO_ON: Instruction = (LOAD, 0, 0, NUMBER)
-"""To the next rule, which looks at the number of the call again."""
+GO_ON: Instruction = (LOAD, 0, 0, NUMBER)  # to the next rule, which looks at the number of the call again
 
 
 def compile_filter(profile: Path, machine: str | None = None, *, pinned: bool = False) -> bytes:

@@ -19,27 +19,21 @@ from evogit.sandbox.answers import MARKER, NOTHING, Share, SupervisorAnswer, che
 from evogit.sandbox.archive import archive_of, check_paths
 from evogit.sandbox.wire import LostError, Wire
 
-GRACE = 5.0
-"""Seconds that the supervisor has, beyond a request's own limit, before it counts as hung."""
-STARTUP = 60.0
-"""Seconds for unpacking and preloading; the first request of a session waits for it."""
+GRACE = 5.0  # seconds that the supervisor has, beyond a request's own limit, before it counts as hung
+STARTUP = 60.0  # seconds for unpacking and preloading; the first request of a session waits for it
 BATCH, BATCH_BYTES = 256, 1 << 20
 """Most items, and bytes of items, that the supervisor feeds to the program without coming back to us."""
-LENGTH = struct.Struct(">I")
-"""In front of each piece of a body of several."""
+LENGTH = struct.Struct(">I")  # in front of each piece of a body of several
 STARVED = 0.2
 """The share of a time limit that a program must have waited for a core, for the machine to be the cause of its end."""
 ASLEEP = 0.5
 """The share in which it was neither running nor ready to, from which on it is its own: it waits for something else."""
-NONE: Mapping[Place, Piece] = MappingProxyType({})
-"""No pieces."""
+NONE: Mapping[Place, Piece] = MappingProxyType({})  # no pieces
 SILENCE = "the sandbox stopped answering and was killed"
 CLOSED = SupervisorAnswer(failure="crashed", detail="not done: the session was closed", usage=NOTHING)
 
-POLL = 0.01
-"""Seconds between two looks at an end that is silent."""
-SOON = 0.001
-"""Seconds to wait first where bytes are likely to come; then twice as long, and so on."""
+POLL = 0.01  # seconds between two looks at an end that is silent
+SOON = 0.001  # seconds to wait first where bytes are likely to come; then twice as long, and so on
 CHUNK = 1 << 16
 
 
@@ -410,8 +404,7 @@ def _called(answer: SupervisorAnswer, share: Share | SupervisorAnswer, value: by
     )
 
 
-Ask = Callable[[dict[str, Any], bytes], SupervisorAnswer]
-"""Sends a request to the supervisor and takes its answer."""
+Ask = Callable[[dict[str, Any], bytes], SupervisorAnswer]  # sends a request to the supervisor and takes its answer
 
 
 def carried(tunnel: int, ask: Ask) -> socket.socket:

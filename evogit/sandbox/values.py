@@ -13,12 +13,10 @@ from typing import Any, NoReturn
 CONTAINERS = 1_000_000
 """Most arrays and objects in one text: a megabyte of `[],[],` must not become a gigabyte of lists."""
 
-LONGEST_KEY = 4300
-"""Digits of a key that may be read as an integer."""
+LONGEST_KEY = 4300  # digits of a key that may be read as an integer
 ALIKE = 1000
 """Most values with one hash: sets and dicts compare each of these with each other, and a reply could hold millions."""
-_WIDE = (1 << 61) - 1
-"""The first integer whose hash is that of a smaller one."""
+_WIDE = (1 << 61) - 1  # the first integer whose hash is that of a smaller one
 _DIGITS = re.compile(rb"[0-9]{19}")
 
 

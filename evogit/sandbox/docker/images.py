@@ -27,21 +27,16 @@ from evogit.sandbox.docker.worker import MARK
 from evogit.sandbox.packages import DEBIAN, packages_folder
 from evogit.subprocesses import PIPE, start
 
-IMAGES, BASES = "evogit/sandbox", "evogit/base"
-"""Names of all images that are made here; the tag says what from."""
+IMAGES, BASES = "evogit/sandbox", "evogit/base"  # names of all images that are made here; the tag says what from
 LABEL = "evogit.digest"
 
 SUITE = "bookworm"
-EPOCH = "1700000000"
-"""The time that no file is newer than, so that equal packages give equal archives, bit by bit."""
+EPOCH = "1700000000"  # the time that no file is newer than, so that equal packages give equal archives, bit by bit
 INCLUDED = ("python3", "python-is-python3")
 """Packages beside Debian's minimum; the second is the name `python`, which scripts of strangers use."""
-LEFT_OUT = ("doc", "man", "info", "locale")
-"""Folders of /usr/share that no program needs."""
-COPIED = ("etc/resolv.conf", "etc/hostname")
-"""Files of this machine that mmdebstrap uses."""
-SHOWN = 15
-"""Last lines of its output that an error tells."""
+LEFT_OUT = ("doc", "man", "info", "locale")  # folders of /usr/share that no program needs
+COPIED = ("etc/resolv.conf", "etc/hostname")  # files of this machine that mmdebstrap uses
+SHOWN = 15  # last lines of its output that an error tells
 
 
 class Image(Struct, frozen=True, kw_only=True):

@@ -43,23 +43,17 @@ from evogit.sandbox.seccomp import compile_filter
 
 logger = logging.getLogger(__name__)
 
-BOX = "/tmp"
-"""The one writable folder, a tmpfs."""
+BOX = "/tmp"  # the one writable folder, a tmpfs
 COMMAND = ("python3", "-s", "-P", "-S", "-B", "-c", BOOTSTRAP, "users", BOX)
 CAPABILITIES = ("SETUID", "SETGID", "KILL")
 """The capabilities that the supervisor needs to change users and to end what they leave."""
-SLACK = 1 << 20
-"""Bytes of disk above the limit, so that a full disk shows as more than the limit."""
-NOTHING = "ro,noexec,nosuid,nodev,mode=0555,size=4096,nr_inodes=1"
-"""A tmpfs that stays empty."""
-FILES = 65_536
-"""Files that every session may have, as in the supervisor."""
+SLACK = 1 << 20  # bytes of disk above the limit, so that a full disk shows as more than the limit
+NOTHING = "ro,noexec,nosuid,nodev,mode=0555,size=4096,nr_inodes=1"  # a tmpfs that stays empty
+FILES = 65_536  # files that every session may have, as in the supervisor
 UNCONNECTED = {"net.ipv4.tcp_max_tw_buckets": "0"}
 """Of the kernel: or a connection of a session would outlive it by a minute."""
-CERTIFICATES = Path("/etc/ssl")
-"""The certificates of this machine's registries and proxies, which an image cannot know."""
-LIKELY_VICTIM = 500
-"""Of 1000: when the machine has no memory left, workers go before the engine. Programs are at 1000."""
+CERTIFICATES = Path("/etc/ssl")  # the certificates of this machine's registries and proxies, which an image cannot know
+LIKELY_VICTIM = 500  # Of 1000: when the machine has no memory left, workers go before the engine. Programs are at 1000.
 
 
 class Docker:

@@ -26,24 +26,18 @@ from evogit.sandbox.session import SILENCE
 from evogit.sandbox.wire import LostError, Wire
 from evogit.subprocesses import QUERY_SECONDS, run_child
 
-HEAD = struct.Struct(">BxxxI")
-"""In front of each piece of output: which stream it is of, and its size."""
+HEAD = struct.Struct(">BxxxI")  # in front of each piece of output: which stream it is of, and its size
 STDOUT = 1
-COMPLAINT = 4000
-"""Most bytes of stderr that are kept for a message."""
-PATIENCE = 3.0
-"""Seconds for a container to be gone by itself, once its input is closed."""
-VERDICT = 15.0
-"""Seconds for the daemon to say how a container ended whose stream has ended."""
-STOPPED, KILLED = 143, 137
-"""Exit codes of a supervisor that was told to stop from outside, and of one that was killed."""
+COMPLAINT = 4000  # most bytes of stderr that are kept for a message
+PATIENCE = 3.0  # seconds for a container to be gone by itself, once its input is closed
+VERDICT = 15.0  # seconds for the daemon to say how a container ended whose stream has ended
+STOPPED, KILLED = 143, 137  # exit codes of a supervisor that was told to stop from outside, and of one that was killed
 
 MARK = "evogit.worker"
 """The label of all our containers, in every version of EvoGit, with the value 1; images made from them have another."""
 MACHINE, PROCESS, BORN = "evogit.machine", "evogit.process", "evogit.born"
 """Labels that tell which process made a container; process ids come again, so that its time of birth belongs to it."""
-ENDED = "ZX"
-"""States of a process of which only how it ended is left (proc_pid_stat(5))."""
+ENDED = "ZX"  # states of a process of which only how it ended is left (proc_pid_stat(5))
 
 
 class AttachedWire(Wire):
