@@ -24,19 +24,14 @@ class CommandAccount:
     exhausted: bool = False
 
     def check(self) -> None:
-        """Allow one more attempt.
-
-        Raises:
-            SpendingLimitError: the limit is reached.
-        """
+        """Allow one more attempt. Raises SpendingLimitError: the limit is reached."""
         if self.exhausted or (self.dollars is not None and self.spent >= self.dollars):
             raise SpendingLimitError(f"the limit of ${self.dollars:g} is reached", "dollars")
 
     async def reserve(self, model: Model, worst: TokenUsage) -> Reservation:
         """Set aside what an attempt may cost at most; its reply may have to be shorter.
 
-        Raises:
-            SpendingLimitError: the price is not known, or what is left does not pay for a useful reply.
+        Raises SpendingLimitError: the price is not known, or what is left does not pay for a useful reply.
         """
         if self.dollars is None or (model.price and model.price.free):
             return Reservation()

@@ -57,9 +57,7 @@ def _permitted() -> Iterator[None]:
 def name_clone(state: StateFolder, name: str, journals: Collection[str]) -> None:
     """Let the clone have this name, as the machine's says nothing; `journals` are the hosts that have one here.
 
-    Raises:
-        UsageError: it cannot be one.
-        RefusedError: it has another one that a journal has by now.
+    Raises UsageError: it cannot be one; RefusedError: it has another one that a journal has by now.
     """
     if not HOST.fullmatch(name):
         raise UsageError(f"expected --host of small letters, digits and dashes, got {name!r}")

@@ -90,9 +90,8 @@ def run_git(
 ) -> Output:
     """Run git on `git_dir` and wait; its objects optionally in another folder, some more of them `elsewhere`.
 
-    Raises:
-        GitTooLongError: it takes more than so many seconds of CPU, or much longer by the clock.
-        RepositoryError: when git is missing or exits with a code that is not in `ok`.
+    Raises GitTooLongError: it takes more than so many seconds of CPU, or much longer by the clock; RepositoryError:
+    when git is missing or exits with a code that is not in `ok`.
     """
     surroundings = environment(git_dir, objects, elsewhere)
     try:

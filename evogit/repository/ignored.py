@@ -21,11 +21,8 @@ NONE = 1  # exit code of `git check-ignore` that found nothing to ignore
 def ignored(paths: Collection[str], patterns: str, files: Mapping[str, bytes] | None = None) -> set[str]:
     """Those of the paths, which need not be there, that Git ignores by `patterns`, as in a `.gitignore` at the root.
 
-    What `files`, `.gitignore` files by path, say goes first. All paths are such as `check_path` takes.
-
-    Raises:
-        GitTooLongError: the patterns take too long.
-        RepositoryError: git fails, or the disk is full.
+    What `files`, `.gitignore` files by path, say goes first. All paths are such as `check_path` takes. Raises
+    GitTooLongError: the patterns take too long; RepositoryError: git fails, or the disk is full.
     """
     if not paths:
         return set()

@@ -103,10 +103,9 @@ class Journal:
 
     Who subscribes later hears of each entry after `sink` has it. Where this clone has the run's key, our entries are
     sealed with it, and of other hosts' those count that are: up to the newest with a seal. What cannot be read of
-    another host counts as if it had not come yet, and with it all that follows there.
-    `secrets`, and all that has the form of a key, are redacted from all that is written. `secrets` are ASCII, without
-    quotes, so that JSON has them as they are.
-    What is `durable` survives a power loss.
+    another host counts as if it had not come yet, and with it all that follows there. `secrets`, and all that has the
+    form of a key, are redacted from all that is written. `secrets` are ASCII, without quotes, so that JSON has them as
+    they are. What is `durable` survives a power loss.
     """
 
     def __init__(
@@ -166,10 +165,8 @@ class Journal:
     def refresh(self) -> None:
         """Take in what was appended to any journal of this run since the last time.
 
-        Raises:
-            RefusedError: a record was written by a newer version.
-            RepositoryError: the journal of this host is damaged.
-            StaleError: a journal lost entries that were seen before.
+        Raises RefusedError: a record was written by a newer version; RepositoryError: the journal of this host is
+        damaged; StaleError: a journal lost entries that were seen before.
         """
         for entry in self._fresh():
             self._deliver(entry)

@@ -137,9 +137,7 @@ def unsealed(message: str) -> tuple[str, str]:
 def entry(name: str, host: str, when: int, message: str) -> Entry:
     """The journal entry that a commit is; `when` is its committer's time.
 
-    Raises:
-        RefusedError: the record was written by a newer version.
-        RepositoryError: it is not a journal record.
+    Raises RefusedError: the record was written by a newer version; RepositoryError: it is not a journal record.
     """
     if not 0 <= when <= MAX_TIME:
         raise RepositoryError(f"damaged journal entry {name}: expected a time from 1970 to the year 9892, got {when}")
@@ -150,9 +148,8 @@ def entry(name: str, host: str, when: int, message: str) -> Entry:
 def decode(message: str) -> tuple[Event, int, int]:
     """The event, its clock, and the milliseconds of the second in which it was written.
 
-    Raises:
-        RefusedError: the record was written by a newer version.
-        RepositoryError: the message is not a journal record.
+    Raises RefusedError: the record was written by a newer version; RepositoryError: the message is not a journal
+    record.
     """
     try:
         return _decoded(message)

@@ -43,11 +43,8 @@ class MergeTree:
     def merge(self, ours: str, theirs: str, tree: str) -> Output:
         """What Git makes of two commits; `tree` is that of `ours`.
 
-        The code is 0 for a clean merge and 1 for one with conflicts, the output that of `-z --write-tree`.
-
-        Raises:
-            MergeImpossibleError: it takes too long.
-            RepositoryError: Git fails.
+        The code is 0 for a clean merge and 1 for one with conflicts, the output that of `-z --write-tree`. Raises
+        MergeImpossibleError: it takes too long; RepositoryError: Git fails.
         """
         if self._is_able:
             try:

@@ -79,11 +79,8 @@ async def person_git(git_dir: Path, folder: Path, *arguments: str, seconds: floa
     """Run git in a folder beside the loop, for so many seconds; it ends with the task that waits for it.
 
     What it writes into one file is at most half of what the disk has left. `asks`: somebody is there to be asked.
-
-    Raises:
-        RemoteError: it took too long.
-        UntrustedError: settings of the clone would have it run a command.
-        RepositoryError: git is missing.
+    Raises RemoteError: it took too long; UntrustedError: settings of the clone would have it run a command;
+    RepositoryError: git is missing.
     """
     own = [(name, value) for scope, name, value in _settings(git_dir) if scope in OWN and ASKED.fullmatch(name)]
     if own and not Trust.of_user().covers(folder):

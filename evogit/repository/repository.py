@@ -83,11 +83,9 @@ class Repository:
     def open(cls, path: Path) -> Repository:
         """The repository at `path` exactly, normal or bare.
 
-        Raises:
-            NotFoundError: there is none.
-            RepositoryError: libgit2 refuses it, would wait for a pipe or walk through a link, or its files are
-                elsewhere; the message says why.
-            UntrustedError: it is a folder that a commit of another repository may have brought along.
+        Raises NotFoundError: there is none; RepositoryError: libgit2 refuses it, would wait for a pipe or walk through
+        a link, or its files are elsewhere; the message says why; UntrustedError: it is a folder that a commit of
+        another repository may have brought along.
         """
         check_repository(path)
         try:
@@ -220,9 +218,8 @@ class Repository:
     ) -> Journal:
         """The journals of a run; entries `after` those known are fed to `sink` at once, `secrets` never written.
 
-        Raises:
-            StaleError: the journals are not those that are known with some entries more.
-            RepositoryError: they cannot be read.
+        Raises StaleError: the journals are not those that are known with some entries more; RepositoryError: they
+        cannot be read.
         """
         name, durable = check_run_name(run), self._durable
         about = self._repo, self.common, self.trees, name, self.host

@@ -97,9 +97,7 @@ class RunKeys:
     def make(self, run: str) -> bytes:
         """A new one for a run that begins; engines that begin it together get the same.
 
-        Raises:
-            RepositoryError: it cannot be kept.
-            UntrustedError: there is one already, which comes from elsewhere.
+        Raises RepositoryError: it cannot be kept; UntrustedError: there is one already, which comes from elsewhere.
         """
         drawn = DERIVED + os.urandom(LENGTH)
         self.trust.add(_claim(run, drawn))  # before another engine can find the file

@@ -41,9 +41,7 @@ class OpenFolder(Struct, frozen=True):
     def open(self, name: str, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
         """Open a regular file that has no other name; return its descriptor.
 
-        Raises:
-            RepositoryError: it is something else.
-            OSError: it is absent, or cannot be opened.
+        Raises RepositoryError: it is something else; OSError: it is absent, or cannot be opened.
         """
         try:
             descriptor = os.open(plain(name), flags | FILE_FLAGS, mode, dir_fd=self.descriptor)
@@ -71,9 +69,7 @@ class OpenFolder(Struct, frozen=True):
     def read(self, name: str, limit: int) -> bytes:
         """Return the content of a file of at most `limit` bytes.
 
-        Raises:
-            RepositoryError: it is not a regular file, or larger.
-            OSError: it is absent, or cannot be read.
+        Raises RepositoryError: it is not a regular file, or larger; OSError: it is absent, or cannot be read.
         """
         with os.fdopen(self.open(name), "rb", buffering=0) as file:
             content = file.read(limit + 1)
@@ -141,9 +137,8 @@ class StateFolder(Struct, frozen=True):
     def opened(self, *, make: bool = False, mode: int = 0o777) -> Iterator[OpenFolder]:
         """Open the folder; with `make` it and those above it come to be, the last one with this mode.
 
-        Raises:
-            RepositoryError: it, or a folder above it up to `.git/evogit`, is something else.
-            OSError: it is absent, or cannot be opened or made.
+        Raises RepositoryError: it, or a folder above it up to `.git/evogit`, is something else; OSError: it is absent,
+        or cannot be opened or made.
         """
         path = self.common / "evogit"
         descriptor = _open_folder(None, path, make=make, mode=mode if not self.parts else 0o777)
@@ -172,9 +167,8 @@ def open_folder(path: Path, *, mode: int = 0o777) -> Iterator[OpenFolder]:
 def read_line(path: Path) -> str:
     """Return what one of Git's own small files says, such as `HEAD` of a worktree; links are Git's affair.
 
-    Raises:
-        RepositoryError: it is not a regular file, a large one, or holds what is in no path.
-        OSError: it is absent, or cannot be read.
+    Raises RepositoryError: it is not a regular file, a large one, or holds what is in no path; OSError: it is absent,
+    or cannot be read.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb", buffering=0) as file:

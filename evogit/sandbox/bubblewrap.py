@@ -64,10 +64,8 @@ class Bubblewrap:
         """Find bubblewrap and an interpreter, and compile the supervisor and the filter for this machine.
 
         `rng` chooses user ids of sandboxes for root. Programs cannot read `private` folders (default: where we are).
-        Usage is sampled unless `counted` by control groups.
-
-        Raises:
-            SandboxError: when one of them is missing, or a project cannot be kept apart from the system.
+        Usage is sampled unless `counted` by control groups. Raises SandboxError: when one of them is missing, or a
+        project cannot be kept apart from the system.
         """
         bwrap = shutil.which("bwrap")
         if bwrap is None:
@@ -239,11 +237,9 @@ def covered(
 ) -> list[Path]:
     """Return the folders to cover below the `roots` that sandboxes see; none lies below another.
 
-    `private` are projects, which must be covered; `own` folders are covered only below a root, as a home may be `/`.
-    A `privileged` sandbox runs as another user, who cannot enter what is not open to all.
-
-    Raises:
-        SandboxError: a project holds what every program needs.
+    `private` are projects, which must be covered; `own` folders are covered only below a root, as a home may be `/`. A
+    `privileged` sandbox runs as another user, who cannot enter what is not open to all. Raises SandboxError: a project
+    holds what every program needs.
     """
     roots, private, system = list(roots), list(private), [Path(each) for each in INDISPENSABLE]
     for folder in private:

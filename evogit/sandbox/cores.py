@@ -59,8 +59,7 @@ def pinned(core: int) -> Iterator[None]:
 def turn(core: int | None = None, *, whole: bool = True) -> Iterator[None]:
     """Wait for this user's other exclusive evaluations on this machine, or without `whole` those on the same `core`.
 
-    Raises:
-        SandboxError: when the lock cannot be taken.
+    Raises SandboxError: when the lock cannot be taken.
     """
     machine = f"exclusive.{os.uname().nodename}"  # homes may be shared between machines
     names = [*([machine] if whole else []), *([] if core is None else [f"{machine}.core{core}"])]

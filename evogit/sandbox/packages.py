@@ -104,10 +104,8 @@ def packages_folder(
 
     Its name is the SHA-256 of its content: equal for equal versions, whoever made it. Everyone may read it. `platform`
     is this machine unless given. Whoever uses the folder holds a `lease` on it. An installation sends `say` what it
-    downloads and how much room that takes, and leaves `free` bytes on the disk.
-
-    Raises:
-        SandboxError: when pip does not get all of them as wheels, or there is too little room.
+    downloads and how much room that takes, and leaves `free` bytes on the disk. Raises SandboxError: when pip does not
+    get all of them as wheels, or there is too little room.
     """
     wanted, platform = requirements(environment), platform or host(python)
     if not wanted:
@@ -139,8 +137,7 @@ def lease(folder: Path) -> IO[bytes]:
 def remove_folders(keep: Iterable[Environment]) -> Iterator[tuple[str, int]]:
     """Remove folders, and remains, that no environment needs and no process uses; yield names and sizes in bytes.
 
-    Raises:
-        SandboxError: when an environment asks for what is not a package.
+    Raises SandboxError: when an environment asks for what is not a package.
     """
     packages, needed = cache_folder() / "packages", {_recipe(requirements(environment)) for environment in keep}
     yield from remove_unfinished(packages)

@@ -33,9 +33,7 @@ class JailProcess:
         """Start the command as `user` (for root alone), or as who we are.
 
         `cleanup` is called once it is gone; `ran_out` returns whether the kernel ended something for lack of memory.
-
-        Raises:
-            SandboxError: it cannot be started.
+        Raises SandboxError: it cannot be started.
         """
         self._cleanup = cleanup
         self._ran_out = ran_out

@@ -55,10 +55,8 @@ def provider(
 
     Programs cannot read `private` folders (default: where we are). What `worked` before is waited for while it is away.
     `auto` is Docker if its daemon answers and the image is there or soon made, else bubblewrap, and never `none`.
-
-    Raises:
-        SandboxError: when it does not work here, or cannot give what is needed; the message says what to do.
-        UsageError: when there is no such provider.
+    Raises SandboxError: when it does not work here, or cannot give what is needed; the message says what to do;
+    UsageError: when there is no such provider.
     """
     wanted = environment or Environment()
     if name == "auto":

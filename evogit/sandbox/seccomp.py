@@ -32,8 +32,7 @@ GO_ON: Instruction = (LOAD, 0, 0, NUMBER)  # to the next rule, which looks at th
 def compile_filter(profile: Path, machine: str | None = None, *, pinned: bool = False) -> bytes:
     """Return the filter as an array of `struct sock_filter`; `pinned` programs cannot change their core.
 
-    Raises:
-        SandboxError: on a machine for which the profile has no numbers.
+    Raises SandboxError: on a machine for which the profile has no numbers.
     """
     machine = machine or platform.machine()
     if machine not in MACHINES:

@@ -72,8 +72,7 @@ class Session:
     ) -> None:
         """Open a session on a supervisor; `release` takes it back, and whether it works. `files` is `open`'s request.
 
-        Raises:
-            SandboxLostError: when the sandbox went away, and the program had no part in it.
+        Raises SandboxLostError: when the sandbox went away, and the program had no part in it.
         """
         self._jail = jail
         self._limits = limits
@@ -193,10 +192,8 @@ class Session:
     ) -> Completed:
         """Run a command in the candidate's folder, after writing `files` into it.
 
-        A command that cannot be run ends with code 127 or 126, as in a shell.
-
-        Raises:
-            SandboxError: when a path of `files` or `out` is not inside the folder.
+        A command that cannot be run ends with code 127 or 126, as in a shell. Raises SandboxError: when a path of
+        `files` or `out` is not inside the folder.
         """
         files = files or {}
         check_paths(list(files))
@@ -302,11 +299,9 @@ class Session:
     ) -> SupervisorAnswer:
         """Send a request and return its answer within `longest` seconds (default: `wall`) and a little more.
 
-        The answer must have the parts of `fits`. `after_end` may follow the session's end. While a connection is
-        open, the time between requests counts.
-
-        Raises:
-            SandboxLostError: when the sandbox went away, and the program had no part in it.
+        The answer must have the parts of `fits`. `after_end` may follow the session's end. While a connection is open,
+        the time between requests counts. Raises SandboxLostError: when the sandbox went away, and the program had no
+        part in it.
         """
         wall, limits = wall or self._limits.wall, self._limits
         with self._lock:

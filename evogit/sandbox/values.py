@@ -27,9 +27,8 @@ class MisfitError(ValueError):
 def parse(raw: bytes, *, depth: int = 64) -> Any:
     """Read a JSON text that may have been written to do harm.
 
-    Raises:
-        ValueError: for no JSON, NaN, infinity, overflowing numbers, integers beyond 4300 digits, a lone surrogate,
-            thousands of integers with one hash, a repeated key, or nesting beyond `depth`; a sentence part.
+    Raises ValueError: for no JSON, NaN, infinity, overflowing numbers, integers beyond 4300 digits, a lone surrogate,
+    thousands of integers with one hash, a repeated key, or nesting beyond `depth`; a sentence part.
     """
     containers = raw.count(b"[") + raw.count(b"{")
     if containers > CONTAINERS:

@@ -61,9 +61,8 @@ def find_image(client: docker.DockerClient, environment: Environment) -> Image |
 def build_image(client: docker.DockerClient, environment: Environment, say: Say) -> Image:
     """Return the image of an environment, made under a lock if needed; `say` is sent what takes time.
 
-    Raises:
-        SandboxError: when the daemon does not answer, there is nothing to start from, it has no Python 3.11 or newer,
-            a package is not found or a command of `setup` fails (with its last lines).
+    Raises SandboxError: when the daemon does not answer, there is nothing to start from, it has no Python 3.11 or
+    newer, a package is not found or a command of `setup` fails (with its last lines).
     """
     if here := find_image(client, environment):
         return here

@@ -72,9 +72,7 @@ class Docker:
         """Find the daemon and the image, built if need be, and remove what dead engines left.
 
         A daemon that `worked` before may be away for `patience` seconds, also between sessions; `say` takes progress.
-
-        Raises:
-            SandboxError: when there is no daemon, or it cannot give what is asked for.
+        Raises SandboxError: when there is no daemon, or it cannot give what is asked for.
         """
         self._environment = environment or Environment()
         self._patience = patience

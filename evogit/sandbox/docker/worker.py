@@ -84,10 +84,8 @@ class DockerWorker:
     ) -> None:
         """Create and start a container that reads `program` first.
 
-        `left_behind` takes the name or id of a container that could not be removed, as the daemon was away.
-
-        Raises:
-            RequestException: when the daemon refuses, or does not answer.
+        `left_behind` takes the name or id of a container that could not be removed, as the daemon was away. Raises
+        RequestException: when the daemon refuses, or does not answer.
         """
         self._client = client
         self._left_behind = left_behind
