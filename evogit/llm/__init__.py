@@ -168,7 +168,6 @@ class Account(Protocol):
 
     def check(self) -> None:
         """Ask before every attempt. Raises RunEndsError: the run ends; SpendingLimitError: a limit is reached."""
-        ...
 
     async def reserve(self, model: Model, worst: TokenUsage) -> Reservation:
         """Set aside what an attempt costs at most, before it is sent; `charge` gives it back.
@@ -176,25 +175,20 @@ class Account(Protocol):
         The reply may get fewer tokens than `worst` has, as many as are paid for, after a wait for attempts in flight.
         Raises RunEndsError, SpendingLimitError: as `check`, or what is left pays for no useful reply.
         """
-        ...
 
     async def pause(self, seconds: float) -> None:
         """Wait before another attempt, but not when there will be none: `check` says so at once then."""
-        ...
 
     async def wait_out(self, model: Model, why: str, seconds: float) -> bool:
         """Wait so long for an endpoint that is down, and have it asked again; False: the question is given up."""
-        ...
 
     def exhaust(self, limit: Limit) -> None:
         """Count what is left of a limit as used up, since it does not pay for another question."""
-        ...
 
     def charge(
         self, model: Model, usage: TokenUsage, failure: str = "", reservation: Reservation | None = None
     ) -> None:
         """Count an attempt that was sent, bounded by its `reservation`; `failure` says why it brought no reply."""
-        ...
 
 
 class Model(Protocol):
@@ -210,7 +204,6 @@ class Model(Protocol):
         Raises ModelError: none came, whatever was tried; RunEndsError, SpendingLimitError: no attempt is allowed;
         CredentialError, RefusingModelError, UnknownModelError: no call can succeed.
         """
-        ...
 
 
 async def set_aside(account: Account, model: Model, worst: TokenUsage) -> Reservation:

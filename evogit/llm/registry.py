@@ -6,6 +6,7 @@ import difflib
 import json
 import os
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,9 +22,6 @@ from evogit.subprocesses import PIPE, TimeoutExpired, shell, start
 
 if TYPE_CHECKING:
     from evogit.llm.endpoint import Client, Endpoint
-
-
-import re
 
 OPENAI = "https://api.openai.com/v1"
 OPENAI_KEY = "OPENAI_API_KEY"

@@ -132,16 +132,13 @@ class Branches:
         with suppress(KeyError):
             self._repo.references.delete(ref)
         for root in (self._common, self._common / "logs"):
-            _remove_empty((root / ref).parent, root / "refs")
+            folder = (root / ref).parent
+            while folder not in (root / "refs", root / "refs/heads"):
+                try:
+                    folder.rmdir()
+                except FileNotFoundError:  # its refs were packed
+                    pass
+                except OSError:  # something else is in it
+                    break
+                folder = folder.parent
         return True
-
-
-def _remove_empty(folder: Path, within: Path) -> None:
-    while folder not in (within, within / "heads"):
-        try:
-            folder.rmdir()
-        except FileNotFoundError:  # its refs were packed
-            pass
-        except OSError:  # something else is in it
-            return
-        folder = folder.parent

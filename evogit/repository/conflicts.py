@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -113,7 +113,10 @@ def path_by_path(
     changed = [path for path in sorted(set().union(*trees)) if len({tree.get(path) for tree in trees}) > 1]
     result: dict[str, Version | None] = {}
     conflicts: list[Conflict] = []
-    for unit, paths in _units(changed).items():
+    units: dict[str, list[str]] = {}  # what is decided together: a path that is a folder to another one takes all below
+    for path in changed:
+        units.setdefault(next((above for above in parts_of(path) if above in units), path), []).append(path)
+    for unit, paths in units.items():
         old, mine, other = ({path: tree[path] for path in paths if path in tree} for tree in trees)
         conflict = Conflict(unit, old, mine, other)
         if mine == old:
@@ -121,15 +124,6 @@ def path_by_path(
         elif other not in (old, mine):
             conflicts.append(conflict)
     return result, conflicts
-
-
-def _units(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Sorted paths by what is decided together: a path that is a folder to another one takes all below with it."""
-    units: dict[str, list[str]] = {}
-    for path in paths:
-        unit = next((above for above in parts_of(path) if above in units), path)
-        units.setdefault(unit, []).append(path)
-    return units
 
 
 SHORTEST_MARKER = 7  # characters of Git's own markers
@@ -149,8 +143,15 @@ def marked_hunks(scratch: Path, ours: bytes, base: bytes, theirs: bytes, size: i
 
 
 def _merge_file(scratch: Path, versions: Sequence[bytes], *options: str) -> bytes:
-    with _in_memory(*versions) as (paths, descriptors):
+    """Merge versions that exist as files in memory only: candidates' code never touches the host's file system."""
+    with ExitStack() as stack:
+        files = [stack.enter_context(os.fdopen(os.memfd_create("evogit-merge", 0), "wb")) for _ in versions]
+        for file, version in zip(files, versions, strict=True):
+            file.write(version)
+            file.flush()
+        descriptors = [file.fileno() for file in files]
         labels = (part for name in ("ours", "base", "theirs") for part in ("-L", name))
+        paths = (f"/proc/self/fd/{descriptor}" for descriptor in descriptors)
         command = ("merge-file", "-p", "-q", *options, *labels, *paths)
         return run_git(scratch, *command, pass_fds=descriptors, ok=range(128), seconds=LONGEST).stdout
 
@@ -193,17 +194,3 @@ def choose_hunks(text: bytes, size: int, choose: Choose, ends: Mapping[Side, boo
             last = last or into is result
     merged = b"".join(result)
     return (merged if last else merged.removesuffix(b"\n").removesuffix(b"\r")), hunks
-
-
-@contextmanager
-def _in_memory(*versions: bytes) -> Iterator[tuple[list[str], Sequence[int]]]:
-    """Versions as files that exist in memory only: candidates' code never touches the host's file system."""
-    descriptors = [os.memfd_create("evogit-merge", 0) for _ in versions]
-    try:
-        for descriptor, version in zip(descriptors, versions, strict=True):
-            with os.fdopen(os.dup(descriptor), "wb") as file:
-                file.write(version)
-        yield [f"/proc/self/fd/{descriptor}" for descriptor in descriptors], descriptors
-    finally:
-        for descriptor in descriptors:
-            os.close(descriptor)

@@ -96,8 +96,7 @@ class Engines:
         self._files = self._all.below(run)
         self._folder = self._files.path
         self._gate = f".{run}.starting"
-        self._run = run
-        self._host = host
+        self._run, self._host = run, host
 
     @contextmanager
     def enter(self, *, join: bool) -> Iterator[str]:

@@ -45,9 +45,11 @@ def written(what: str, repo: pygit2.Repository, write: Callable[[], T]) -> T:
     while True:
         try:
             result = write()
-            if isinstance(result, pygit2.Oid) and not repo.odb.exists(result):
-                raise _refusal(repo.path)
-            if has_room(repo.path):
+            is_there = not isinstance(result, pygit2.Oid) or repo.odb.exists(result)
+            if not is_there:  # a full quota says why as seldom as libgit2 does
+                with tempfile.TemporaryFile(dir=repo.path, buffering=0) as file:
+                    file.write(b"room?")
+            if is_there and has_room(repo.path):
                 return result
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except (pygit2.GitError, OSError) as error:
@@ -59,17 +61,6 @@ def written(what: str, repo: pygit2.Repository, write: Callable[[], T]) -> T:
                     f"cannot write {what} to the repository: {str(error).strip(': ')}; make room or repair it, then "
                     "run again: nothing that was recorded is lost"
                 ) from error
-
-
-def _refusal(folder: str) -> OSError:
-    """Why nothing can be written to a folder, which a full quota says as seldom as libgit2 does."""
-    try:
-        with tempfile.TemporaryFile(dir=folder) as file:
-            file.write(b"room?")
-            file.flush()
-    except OSError as error:
-        return error
-    return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # there is room again
 
 
 def found_tree(repo: pygit2.Repository, name: str) -> pygit2.Tree:

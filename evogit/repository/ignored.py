@@ -36,9 +36,8 @@ def ignored(paths: Collection[str], patterns: str, files: Mapping[str, bytes] | 
                 (top / path).parent.mkdir(parents=True, exist_ok=True)
                 (top / path).write_bytes(content)
             stdin = b"\0".join(HERE + os.fsencode(path) for path in paths)
-            where = f"--work-tree={top}"
-            asked = (where, "check-ignore", "--no-index", "-z", "--stdin")
-            done = run_git(git_dir, *asked, stdin=stdin, ok=(0, NONE), seconds=LONGEST)
+            command = (f"--work-tree={top}", "check-ignore", "--no-index", "-z", "--stdin")
+            done = run_git(git_dir, *command, stdin=stdin, ok=(0, NONE), seconds=LONGEST)
     except (OSError, pygit2.GitError) as error:
         raise RepositoryError(f"cannot look up what is ignored: {error}; make room") from error
     return {os.fsdecode(path.removeprefix(HERE)) for path in done.stdout.split(b"\0") if path}

@@ -332,7 +332,8 @@ class Journal:
             now, ms = divmod(time.time_ns() // 10**6, 1000)
             record = self._redacted(journal_records.encode(event, seq, ms))
             message = journal_records.sealed(record, seal(self.key, self._host, last, record)) if self.key else record
-            commit = self._commit(message, self._empty, [last] if last else [], now)
+            parents = [last] if last else []
+            commit = entry_commit(self._commits, self._host, message, self._empty, parents, now)
             if self._move(self._folder + self._host, commit, last):
                 self._seen[self._host] = commit
                 entry = Entry(id=commit, host=self._host, seq=seq, time=now, event=event, ms=ms)
@@ -345,19 +346,17 @@ class Journal:
         `evidence` is files, or the id of an evidence tree that exists already. Returns the id of the evidence tree,
         empty when there are no files, or none any more.
         """
-        if isinstance(evidence, str):
-            # written again, the files are young, and a sweep leaves them (sweeping.py)
+        if isinstance(evidence, str):  # written again, the files are young, and a sweep leaves them (sweeping.py)
             evidence = self._trees.kept(evidence)
-        redacted = {
-            name: self._redacted(content.decode("latin-1")).encode("latin-1") for name, content in evidence.items()
-        }
+        texts = {name: self._redacted(content.decode("latin-1")) for name, content in evidence.items()}
+        redacted = {name: text.encode("latin-1") for name, text in texts.items()}
         tree = self._trees.write(None, redacted) if redacted else self._empty
 
         def attempt() -> bool:
             tip = refs.target(self._repo, self._keep)
             parents = [parent for parent in (tip, candidate) if parent]
             subject = f"keep {candidate[:10] if candidate else 'a failed proposal'}\n"
-            kept = self._commit(subject, tree, parents, int(time.time()))
+            kept = entry_commit(self._commits, self._host, subject, tree, parents, int(time.time()))
             return self._move(self._keep, kept, tip)
 
         refs.retry(attempt)
@@ -375,9 +374,6 @@ class Journal:
     def _empty(self) -> str:
         """The empty tree; made when something is written, as a reader without write access must not need it."""
         return self._trees.write(None, {})
-
-    def _commit(self, message: str, tree: str, parents: list[str], now: int) -> str:
-        return entry_commit(self._commits, self._host, message, tree, parents, now)
 
 
 def _order(entry: Entry) -> tuple[int, str]:

@@ -39,9 +39,7 @@ MAX_RECORD_CHARS = 1 << 26  # characters of a record; a worker's largest answer 
 MAX_DEPTH = 32  # brackets within each other; records of ours have five
 MAX_NAME_CHARS = 2_000  # characters of titles, names and keys; what is longer is cut as it is read
 MAX_TEXT_CHARS = 20_000  # the same for the fields `TEXTS`, which hold what people, models and programs wrote
-
 TEXTS = frozenset({"goal", "reason", "text", "detail", "failure", "again", "instead"})
-
 MAX_TIME = 250_000_000_000  # seconds since the epoch: the year 9892, as timestamps end with 9999 in every time zone
 
 _EVENTS = {event.__struct_defaults__[0]: event for event in get_args(Event)}
@@ -54,9 +52,7 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number")
 
 
-_parsed = json.JSONDecoder(parse_constant=_refuse_constant).decode
-"""JSON as it stands; `json.loads` asks of each text first what it is."""
-
+_parsed = json.JSONDecoder(parse_constant=_refuse_constant).decode  # `json.loads` asks of each text first what it is
 RUN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.|lock$|$))*")  # what a run may be called
 
 AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
@@ -67,8 +63,6 @@ _POPULATION = re.compile(r"refs/(?:heads/evogit/(?P<plain>[^/]+)/|evogit/(?P<hid
 _has_surrogate = re.compile(r"\\u[dD][89a-fA-F]").search  # whether this JSON may say a half of a surrogate pair
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
-
-
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
@@ -170,7 +164,9 @@ def _decoded(message: str) -> tuple[Event, int, int]:
     if wrong := _too_large(text):
         raise RepositoryError(f"damaged journal record {message[:80]!r}: {wrong}")
     record: dict[str, Any] = _parsed(text)
-    if _has_long_text(text) or _has_surrogate(text):
+    # a name may be too long if one lies between two quotes, or has quotes in it
+    long = len(text) > MAX_NAME_CHARS and ('\\"' in text or max(map(len, text.split('"'))) > MAX_NAME_CHARS)
+    if long or _has_surrogate(text):
         record = _tidied(record, MAX_NAME_CHARS)
     version, seq, name = record.pop("evogit"), int(record.pop("seq")), str(record.get("event"))
     ms = int(record.pop("ms", 0))
@@ -206,13 +202,6 @@ def _too_large(text: str) -> str:
     return ""
 
 
-def _has_long_text(text: str) -> bool:
-    """Return whether a text in this JSON may be longer than names may be: between two quotes, or with quotes in it."""
-    if len(text) <= MAX_NAME_CHARS:
-        return False
-    return '\\"' in text or max(map(len, text.split('"'))) > MAX_NAME_CHARS
-
-
 def _tidied(value: Any, limit: int) -> Any:
     """The value with every text and key cut to what its field may have, and writable as UTF-8."""
     if type(value) is str:
@@ -225,10 +214,6 @@ def _tidied(value: Any, limit: int) -> Any:
         _tidied(key, MAX_NAME_CHARS): _tidied(each, MAX_TEXT_CHARS if key in TEXTS else MAX_NAME_CHARS)
         for key, each in value.items()
     }
-
-
-def _odd_start(event: RunStarted) -> str:
-    return _odd_metrics(event) or _odd_population(event) or odd_settings(event.settings, MAX_DEPTH)
 
 
 def _odd_metrics(event: RunStarted | TaskChanged) -> str:
@@ -257,9 +242,8 @@ def _odd_parents(event: Proposed) -> str:
 
 
 def _odd_agent(event: Adopted) -> str:
-    if AGENT_NAME.fullmatch(event.agent):
-        return ""
-    return f"expected letters, digits, - and _ as an agent's name, got {event.agent!r:.80}"
+    wrong = f"expected letters, digits, - and _ as an agent's name, got {event.agent!r:.80}"
+    return "" if AGENT_NAME.fullmatch(event.agent) else wrong
 
 
 def _odd_decision(event: Decision) -> str:
@@ -271,7 +255,7 @@ def _odd_decision(event: Decision) -> str:
 
 
 _CHECKS: dict[type, Callable[[Any], str]] = {
-    RunStarted: _odd_start,
+    RunStarted: lambda event: _odd_metrics(event) or _odd_population(event) or odd_settings(event.settings, MAX_DEPTH),
     TaskChanged: _odd_metrics,
     Forked: _odd_population,
     Proposed: _odd_parents,

@@ -1,7 +1,4 @@
-"""What keeps candidates and evidence of a run reachable, read back: the chains of `keep`, and what was thinned of them.
-
-Nothing that a run does needs this; who looks after a repository does.
-"""
+"""The chains of `keep`, which hold candidates and evidence of a run, read back, and what was thinned of them."""
 
 from __future__ import annotations
 
@@ -32,10 +29,7 @@ LEFT = "keep what gc left"
 """How the message of a commit begins that holds, in one tree, all evidence that was left when some was thinned."""
 
 THINNED = "evidence"  # the file of a `thinned` ref: ids of evidence trees, one a line
-
-MAX_THINNED_BYTES = 16 << 20
-"""Of that file: 400,000 ids. What is larger is not read, as another host may have written it."""
-
+MAX_THINNED_BYTES = 16 << 20  # of that file: 400,000 ids; more is not read, as another host may have written it
 _IDS = re.compile(rb"^[0-9a-f]{40}$", re.MULTILINE)
 
 
@@ -82,7 +76,8 @@ class Keeping:
                 return
             kept.chain.append(commit)
             parents = [str(parent) for parent in found.parent_ids]
-            before = parents[0] if parents and self._is_link(parents[0]) else None
+            parent = read_commit(self._repo, parents[0]) if parents else None
+            before = parents[0] if isinstance(parent, str) or (parent and is_link(parent)) else None
             kept.commits.update(parents[1:] if before else parents)
             try:
                 tree = str(found.tree_id)
@@ -95,10 +90,6 @@ class Keeping:
             except (KeyError, pygit2.GitError) as error:
                 kept.wrong.append(f"the commit {commit} of the chain of `keep` lacks a tree: {error}")
             commit = before
-
-    def _is_link(self, commit: str) -> bool:
-        found = read_commit(self._repo, commit)
-        return isinstance(found, str) or is_link(found)
 
     def reached(self, kept: Kept, wanted: Collection[str]) -> set[str]:
         """Those of the wanted commits that are held."""
@@ -200,7 +191,11 @@ def read_chain(repo: pygit2.Repository, host: str, tip: str, key: bytes, allowan
         else:
             sealed = sealed or commit
             wrong += (f"the entry {commit} {what}" for what in _unlike_an_entry(found, host))
-            entry = _entry(found, wrong)
+            entry = None
+            try:
+                entry = journal_records.entry(commit, committer_of(found), found.commit_time, message_of(found))
+            except EvoGitError as error:
+                wrong.append(f"the entry {commit}: {error}")
             if entry and after and entry.seq >= after.seq:
                 wrong.append(f"the clock of the entry {after.id}, {after.seq}, does not go on from {entry.seq} before")
             after = entry or after
@@ -216,11 +211,3 @@ def _unlike_an_entry(found: pygit2.Commit, host: str) -> Iterator[str]:
         yield f"has {len(found.parent_ids)} parents; a journal is one chain"
     if str(found.tree_id) != EMPTY:
         yield f"has the tree {found.tree_id}; entries have the empty one"
-
-
-def _entry(found: pygit2.Commit, wrong: list[str]) -> Entry | None:
-    try:
-        return journal_records.entry(str(found.id), committer_of(found), found.commit_time, message_of(found))
-    except EvoGitError as error:
-        wrong.append(f"the entry {found.id}: {error}")
-        return None

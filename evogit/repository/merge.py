@@ -37,14 +37,13 @@ from evogit.repository.conflicts import (
 )
 from evogit.repository.diff_limits import is_quick, merge_room
 from evogit.repository.faults import WAIT_FOR_ROOM, found_tree
-from evogit.repository.git import Output, held_folder
+from evogit.repository.git import held_folder
 from evogit.repository.merge_tree import MergeTree
 from evogit.repository.state_folder import StateFolder
 from evogit.repository.trees import Trees
 
 _BY_PATH = {"Auto-merging", "CONFLICT (contents)", "CONFLICT (modify/delete)", "CONFLICT (binary)"}
 """Kinds of messages of `git merge-tree` after which each path can be settled for itself."""
-
 
 MOST_DRAFTS = 1_000  # merges that are remembered before their conflicts are settled
 
@@ -132,9 +131,7 @@ class Merger:
             one, other = (_passing_commit(self._commits, tree, *parents) for tree in (ours, theirs))
         except (OSError, pygit2.GitError) as error:
             raise RepositoryError(f"cannot write to {self._state.path}: {error}; make room, then run again") from error
-        return self._read(self._git.merge(one, other, ours), ours, theirs)
-
-    def _read(self, output: Output, ours: str, theirs: str) -> UnsettledMerge:
+        output = self._git.merge(one, other, ours)
         head, _, rest = output.stdout.partition(b"\0")
         if not head:
             raise RepositoryError(f"cannot merge {theirs[:7]} into {ours[:7]}: {output.stderr[:500]}")
@@ -225,19 +222,15 @@ class Merger:
     def texts(self, conflict: Conflict) -> tuple[bytes, bytes, bytes] | None:
         """Ours, base (nothing where it has none) and theirs, where both sides have a text of some size at the path."""
         files, base = conflict.files, conflict.base.get(conflict.path)
-        if files is None or conflict.whole or not self._fits(conflict):
+        if files is None or conflict.whole:
             return None
-        ours, theirs = (self._trees.blob(version.blob) for version in files)
-        old = self._trees.blob(base.blob) if base else b""
+        blob, (mine, other) = base.blob if base else "", (version.blob for version in files)
+        if not merge_room(self._trees).takes((blob, mine), (blob, other)):
+            return None
+        ours, theirs = self._trees.blob(mine), self._trees.blob(other)
+        old = self._trees.blob(blob) if base else b""
         text = b"\0" not in ours + old + theirs and marker_size(ours, old, theirs) <= LONGEST_MARKER
         return (ours, old, theirs) if text else None
-
-    def _fits(self, conflict: Conflict) -> bool:
-        old, ours, theirs = (
-            side[conflict.path].blob if conflict.path in side else ""
-            for side in (conflict.base, conflict.ours, conflict.theirs)
-        )
-        return merge_room(self._trees).takes((old, ours), (old, theirs))
 
     def marked(self, texts: tuple[bytes, bytes, bytes]) -> tuple[bytes, int]:
         """The text with its conflicts between markers, and how many characters a marker has."""

@@ -6,7 +6,7 @@ import os
 import select
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -59,16 +59,17 @@ class MergeTree:
                 raise MergeImpossibleError(f"Git needs more than {LONGEST:.0f} s to merge them") from error
             except (OSError, EOFError, ValueError):
                 self._is_able = self.forget() > 0
-        return self._once(ours, theirs)
-
-    def _once(self, ours: str, theirs: str) -> Output:
-        """The same by a process of its own; it is run again where `written` would."""
-        command = (*MERGE_TREE, "--write-tree", "-z", ours, theirs)
+        command = (*MERGE_TREE, "--write-tree", "-z", ours, theirs)  # by a process of its own
         run = partial(run_git, self._git_dir, *command, objects=self._objects, elsewhere=self._elsewhere, ok=(0, 1))
-        try:
-            return _repeated(partial(run, seconds=LONGEST))
-        except GitTooLongError as error:
-            raise MergeImpossibleError(str(error)) from error
+        for attempt in range(1, ATTEMPTS + 1):  # as often as `written` would try
+            try:
+                return run(seconds=LONGEST)
+            except GitTooLongError as error:
+                raise MergeImpossibleError(str(error)) from error
+            except RepositoryError:
+                if attempt == ATTEMPTS:
+                    raise
+        raise AssertionError("the loop ends by an answer or an error")
 
     def forget(self) -> int:
         """End the process; what it knows of the repository may be out of date. Says how many answers it gave."""
@@ -117,18 +118,6 @@ class _Resident:
             whole = bytes(answer).strip(b"\0") + b"\0\0"
             if len(whole) > len(known) and whole.endswith(known):
                 return whole.removesuffix(known)
-
-
-def _repeated(run: Callable[[], Output]) -> Output:
-    """What comes of it, run again where it failed otherwise than by taking too long."""
-    for _ in range(ATTEMPTS - 1):
-        try:
-            return run()
-        except GitTooLongError:
-            raise
-        except RepositoryError:
-            continue
-    return run()
 
 
 def _end(process: Popen[bytes]) -> None:

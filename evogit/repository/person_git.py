@@ -40,7 +40,6 @@ SETTINGS = (
 )
 """What of a person's settings must not take part: hooks are for their branches, and packing is ours to do."""
 
-
 ALLOWED = "GIT_ALLOW_PROTOCOL"
 
 PROTOCOLS = ("ssh", "https", "http", "git", "file")
@@ -84,7 +83,12 @@ async def person_git(git_dir: Path, folder: Path, *arguments: str, seconds: floa
     """
     own = [(name, value) for scope, name, value in _settings(git_dir) if scope in OWN and ASKED.fullmatch(name)]
     if own and not Trust.of_user().covers(folder):
-        effect = f"its .git/config may have Git run a command or ask another server: {_shown(own)}"
+        # those that run commands first, of these `core.` ones, of one name the last first; without credentials
+        ordered = sorted(dict.fromkeys(reversed(own)), key=lambda each: not COMMANDS.fullmatch(each[0]))
+        ordered.sort(key=lambda each: not each[0].startswith("core."))
+        texts = {pair: "(a secret)" if pair[0].endswith(".extraheader") else shown(pair[1] or "") for pair in ordered}
+        listed = "; ".join(f"{name} = {text}" for (name, _), text in texts.items())
+        effect = f"its .git/config may have Git run a command or ask another server: {listed}"
         Trust.of_user().check([Claim("folder", str(folder.resolve()), effect)])
     options = [word for setting in SETTINGS for word in ("-c", setting)]
     process = await start_beside(
@@ -143,16 +147,6 @@ async def receiving(git_dir: Path, folder: Path, remote: str) -> list[str]:
     addresses = [remote] if done.code else done.stdout.decode(errors="replace").splitlines()
     local = any(re.match(r"file://|[^:]*(?:/|$)", address) for address in addresses)
     return [f"--receive-pack={RECEIVE}"] * local
-
-
-def _shown(settings: list[tuple[str, str | None]]) -> str:
-    """Describe settings in one line: those that run commands first, of one name the last first, without credentials."""
-    ordered = sorted(dict.fromkeys(reversed(settings)), key=lambda each: not COMMANDS.fullmatch(each[0]))
-    ordered.sort(key=lambda each: not each[0].startswith("core."))  # one of each counts, and it runs for all servers
-    return "; ".join(
-        f"{name} = " + ("(a secret)" if name.endswith(".extraheader") else shown(value or ""))
-        for name, value in ordered
-    )
 
 
 def shown(address: str) -> str:

@@ -20,6 +20,7 @@ from evogit.repository.faults import WAIT_FOR_ROOM
 STALE_AFTER = 10.0
 """Seconds after which a ref lock must belong to a dead process: a live one holds it for about a millisecond."""
 
+_renameat2 = cache(lambda: getattr(ctypes.CDLL(None), "renameat2", None))  # looking takes longer than calling
 EXCHANGE = 2  # of renameat2(2): two files change names
 HERE = -100  # for renameat2(2): a relative path is one from the working directory
 
@@ -74,7 +75,12 @@ def _exchange(common: Path, name: str, new: str, expected: str) -> bool | None:
     except FileExistsError as error:
         raise OSError("failed to lock it") from error
     try:
-        if (now := _content(file)) != f"{expected}\n".encode():
+        try:
+            with open(file, "rb", buffering=0) as here:  # noqa: PTH123  a Path takes longer
+                now = here.read(100)
+        except FileNotFoundError:  # it may have been packed meanwhile
+            now = b""
+        if now != f"{expected}\n".encode():
             return None if now.startswith(b"ref:") else False
         if os.write(fd, f"{new}\n".encode()) <= len(new):
             raise OSError(errno.ENOSPC, "no room")
@@ -83,24 +89,6 @@ def _exchange(common: Path, name: str, new: str, expected: str) -> bool | None:
         os.close(fd)
         with suppress(FileNotFoundError):  # whoever took us for dead removed it
             os.unlink(lock)  # noqa: PTH108
-
-
-def _content(file: str) -> bytes:
-    """What a ref's file holds, nothing where there is none: it may have been packed meanwhile."""
-    try:
-        fd = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return b""
-    try:
-        return os.read(fd, 100)
-    finally:
-        os.close(fd)
-
-
-@cache
-def _renameat2() -> Callable[[int, bytes, int, bytes, int], int] | None:
-    """The system's call of that name, where it has one; found once, as looking takes longer than calling."""
-    return getattr(ctypes.CDLL(None), "renameat2", None)
 
 
 def _swap_once(repo: pygit2.Repository, name: str, new: str, expected: str | None) -> bool:

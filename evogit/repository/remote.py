@@ -38,7 +38,6 @@ from evogit.trust import Claim, Trust, UntrustedError
 PREFIXES = ("refs/evogit/", "refs/heads/evogit/")
 """Where a server may have the refs of hosts. Some refuse all but branches and tags."""
 
-
 BLOCKED = "cannot lock ref"
 """Words of `git fetch` if refs or files of ours are in the way of some refs; the others moved."""
 
@@ -124,7 +123,10 @@ class Remote:
                 return Exchanged()
             try:
                 lost = await self._fetch(seconds, asks=asks)
-                await self._signatures.check(self._to_check())
+                hosts = ((host, tips) for staged in self._fetched() for host, tips in staged.items())
+                signed = [(host, (tips.get("signed"), self._known("signed", host))) for host, tips in hosts]
+                fit = [(host, tip) for host, tips in signed for tip in tips if tip and HOST.fullmatch(host)]
+                await self._signatures.check(fit)
                 came, notes, is_known = 0, list[str](), known()
                 for staged in self._fetched():
                     entries, left = self._arrivals.take(staged, is_known)
@@ -162,25 +164,18 @@ class Remote:
             tip = tips.get("journal")
             if tip is None or tip in known or host == self._host or not HOST.fullmatch(host):
                 continue
-            if not self._believed(host, tips):
+            try:
+                self._signed(host, tips)
+            except RepositoryError:
+                is_believed = False
+            else:
+                is_believed = self._sealed(host, tip)
+            if not is_believed:
                 kept = held(self._repo, tips["keep"], CLAIMS) if "keep" in tips else frozenset[str]()
                 yield Stranger(host, tip, latest(self._repo, tip, CLAIMS), kept)
 
-    def _believed(self, host: str, tips: Mapping[str, str]) -> bool:
-        try:
-            self._signed(host, tips)
-        except RepositoryError:
-            return False
-        return self._sealed(host, tips["journal"])
-
     def _signed(self, host: str, tips: Mapping[str, str]) -> str | None:
         return self._signatures.signed(host, tips, self._known("signed", host)).tip if self._signatures.checks else None
-
-    def _to_check(self) -> Iterator[tuple[str, str]]:
-        for host, tips in (each for staged in self._fetched() for each in staged.items()):
-            for commit in (tips.get("signed"), self._known("signed", host)):
-                if commit and HOST.fullmatch(host):
-                    yield host, commit
 
     def _fetched(self) -> list[dict[str, dict[str, str]]]:
         """What the server had, below each prefix: host -> kind -> commit."""
@@ -202,9 +197,7 @@ class Remote:
         if not self._checked:  # whatever a note says, which an archive may bring along
             folder = self._where[1]
             if not self._keyed() and is_borrowing(self._common) and not Trust.of_user().covers(folder):
-                effect = (
-                    f"objects of another repository, which its .git/objects leads to, may be pushed to {self.shown}"
-                )
+                effect = f"objects of another repository, where .git/objects leads, may be pushed to {self.shown}"
                 raise UntrustedError([Claim("folder", str(folder.resolve()), effect)])
             await self._check_credentials(seconds, asks=asks)
             self._checked = True
@@ -261,7 +254,10 @@ class Remote:
                 "too, or somebody wrote there; make a clone of its own by `git clone`, with the run's key"
             )
         options = ("--porcelain", "--no-verify", "--no-follow-tags")
-        leases = [lease for kind, _ in moves for lease in self._lease(prefix, kind)]
+        leases = list[str]()
+        old, new = self._there(prefix, "keep"), dict(moves).get("keep")
+        if old and new and chain(self._repo, new, old, is_link) is None:  # thinned since: that one alone gives way
+            leases = [f"--force-with-lease={prefix}{self._run}/keep/{self._host}:{old}"]
         specs = [f"{tip}:{prefix}{self._run}/{kind}/{self._host}" for kind, tip in moves]
         command = ("push", *options, *await receiving(*self._where, self._name), *leases, "--", self._name, *specs)
         done = await person_git(*self._where, *command, seconds=seconds, asks=asks)
@@ -273,13 +269,6 @@ class Remote:
         for kind, tip in moves:
             refs.move(self._repo, self._common, f"{self._stage(prefix)}{kind}/{self._host}", tip)
         return len(moves)
-
-    def _lease(self, prefix: str, kind: str) -> list[str]:
-        """What lets our own `keep`, thinned since, take the place of exactly the one that we pushed before."""
-        there, here = self._there(prefix, kind), self._ours(kind)
-        if kind != "keep" or there is None or here is None or chain(self._repo, here, there, is_link) is not None:
-            return []
-        return [f"--force-with-lease={prefix}{self._run}/{kind}/{self._host}:{there}"]
 
     # --- what is noted ----------------------------------------------------------------------------------------------
 

@@ -66,14 +66,18 @@ def sweep(repo: pygit2.Repository, common: Path, given_up: Collection[str]) -> S
     links = {str(found.id) for found in commits if not isinstance(found, str) and is_link(found)}
     ours = links | {name for name in given_up if name in rest}
     ours |= _content(repo, ours, rest)
-    ours -= _held(repo, rest.keys() - ours, ours)
+    held = {name for each in rest.keys() - ours for name in _named(repo, each) if name in ours}
+    ours -= held | _content(repo, held, ours)  # some other unreachable object has them, with what is in them
     packs_are_old = bool(packs) and all(pack.stat().st_mtime < until for pack in packs)
     files = {name: common / "objects" / name[:2] / name[2:] for name in ours}
     loose = {name for name, file in files.items() if file.exists()}
     fresh = {name for name in loose if files[name].stat().st_mtime >= until}
     waiting = _with_what_has_them(repo, ours, fresh if packs_are_old else fresh | (ours - loose))
     old, packed = loose - waiting, ours - loose - waiting
-    _renew_graph(common)
+    info = common / "objects" / "info"
+    if (info / "commit-graph").exists() or (info / "commit-graphs").exists():  # it must not name lost ones
+        way = ["--split=replace"] if (info / "commit-graphs").exists() else []
+        run_git(common, "commit-graph", "write", "--reachable", *way, seconds=LONGEST)
     if packed and not _pack(common, packs, kinds.keys() - old - packed, until):
         packed = set()
     _remove(common, [name for name in old if files[name].stat().st_mtime < until])  # nobody wrote them again
@@ -156,12 +160,6 @@ def _content(repo: pygit2.Repository, roots: Iterable[str], among: Collection[st
     return found
 
 
-def _held(repo: pygit2.Repository, others: Iterable[str], ours: Collection[str]) -> set[str]:
-    """What of ours some other unreachable objects have, with what is in it."""
-    named = {name for each in others for name in _named(repo, each) if name in ours}
-    return named | _content(repo, named, ours)
-
-
 def _trees_and_files(repo: pygit2.Repository, name: str) -> Iterator[str]:
     found = read_object(repo, name)
     if isinstance(found, pygit2.Commit):
@@ -186,14 +184,6 @@ def _named(repo: pygit2.Repository, name: str) -> Iterator[str]:
         yield from map(str, found.parent_ids)
     elif isinstance(found, pygit2.Tag):
         yield str(found.target)
-
-
-def _renew_graph(common: Path) -> None:
-    """Write Git's list of commits again, where there is one: it may have some of ours, and must not name lost ones."""
-    info = common / "objects" / "info"
-    if (info / "commit-graph").exists() or (info / "commit-graphs").exists():
-        way = ["--split=replace"] if (info / "commit-graphs").exists() else []
-        run_git(common, "commit-graph", "write", "--reachable", *way, seconds=LONGEST)
 
 
 AT_ONCE = 200  # parents of one commit: candidates from which no other one that is kept was bred
@@ -222,9 +212,8 @@ class Thinner(Struct, frozen=True, kw_only=True):
         tip = refs.target(self.repo, ref)
         known = {*gone, *Keeping(self.repo, self.run).listed(tip)}
         listed = "".join(f"{tree}\n" for tree in sorted(known)).encode()
-        commit = self._commit(
-            f"{why}\n", self.trees.write(None, {THINNED: listed}), [tip] if tip else [], int(time.time())
-        )
+        tree, parents = self.trees.write(None, {THINNED: listed}), [tip] if tip else []
+        commit = self._commit(f"{why}\n", tree, parents, int(time.time()))
         return refs.swap(self.repo, self.common, ref, commit, tip)
 
     def _rewrite(self, gone: frozenset[str]) -> bool:

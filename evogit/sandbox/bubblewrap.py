@@ -79,7 +79,18 @@ class Bubblewrap:
         self._privileged = os.geteuid() == 0
         folder = content("sandbox")
         self._python = prepare(*choose(privileged=self._privileged), folder)
-        self._hidden = list(self._hidden_folders([Path.cwd()] if private is None else private))
+        places = [Path("/usr"), *self._python.folders, *map(Path, TOPS)]
+        own = [PACKAGE, *map(Path, SOURCES), *persons(os.environ)]
+        for name in ("tasks", "sandbox"):
+            with suppress(EvoGitError):
+                own.append(content(name))
+        self._hidden = covered(
+            [place for place in places if not place.is_symlink()],
+            projects([Path.cwd()] if private is None else private),
+            own,
+            self._python.path.parent.parent,
+            privileged=self._privileged,
+        )
         self._packages = packages_folder(self._environment, self._python.version)
         if self._packages:  # kept as long as we are, since a provider can be used again once it was closed
             weakref.finalize(self, lease(self._packages).close)
@@ -132,15 +143,6 @@ class Bubblewrap:
             return self._groups.make(memory, limits.processes + TASKS, cores)
         except OSError as error:
             raise SandboxError(f"cannot make a control group for a sandbox any more: {error}") from error
-
-    def _hidden_folders(self, private: Sequence[Path]) -> Sequence[Path]:
-        roots = [Path(root) for root in ("/usr", *map(str, self._python.folders), *TOPS) if not Path(root).is_symlink()]
-        own = [PACKAGE, *map(Path, SOURCES), *persons(os.environ)]
-        for name in ("tasks", "sandbox"):
-            with suppress(EvoGitError):
-                own.append(content(name))
-        prefix = self._python.path.parent.parent
-        return covered(roots, projects(private), own, prefix, privileged=self._privileged)
 
     def _shared(self) -> Iterator[str]:
         """What sessions have of the host besides the system: Python packages, and for `prepare` perhaps its network."""
@@ -208,18 +210,12 @@ def projects(places: Iterable[Path]) -> Iterator[Path]:
             marker = top / ".git"
             if os.path.exists(marker):  # noqa: PTH110 - a folder above may be closed to us
                 yield top
-                yield from _git_folders(marker)
+                if marker.is_file():
+                    with marker.open(errors="replace") as file:
+                        named = file.read(MAX_POINTER_CHARS).partition("gitdir:")[2].strip()
+                    folder = (top / named).resolve()
+                    yield from [folder, *([folder.parent.parent] if folder.parent.name == "worktrees" else [])]
                 break
-
-
-def _git_folders(marker: Path) -> Iterator[Path]:
-    if marker.is_file():
-        with marker.open(errors="replace") as file:
-            named = file.read(MAX_POINTER_CHARS).partition("gitdir:")[2].strip()
-        folder = (marker.parent / named).resolve()
-        yield folder
-        if folder.parent.name == "worktrees":
-            yield folder.parent.parent
 
 
 def persons(environ: Mapping[str, str]) -> Iterator[Path]:

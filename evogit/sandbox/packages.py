@@ -148,22 +148,15 @@ def remove_folders(keep: Iterable[Environment]) -> Iterator[tuple[str, int]]:
         else:
             link.unlink()
     for folder in sorted(path for path in packages.glob("*") if path.is_dir() and len(path.name) == 64):
-        if folder.name not in kept and (size := _remove(folder)) is not None:
-            yield folder.name, size
-
-
-def _remove(folder: Path) -> int | None:
-    """Remove a folder unless a process has a lease on it; its size in bytes."""
-    lock = folder.with_suffix(".lease")
-    with lock.open("wb") as file:
-        try:
+        if folder.name in kept:
+            continue
+        lock = folder.with_suffix(".lease")
+        with lock.open("wb") as file, suppress(BlockingIOError):  # a process has a lease on it
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return None
-        size = _size(folder)
-        shutil.rmtree(folder)
-        lock.unlink()
-    return size
+            size = _size(folder)
+            shutil.rmtree(folder)
+            lock.unlink()
+            yield folder.name, size
 
 
 def remove_unfinished(packages: Path) -> Iterator[tuple[str, int]]:
@@ -293,8 +286,11 @@ def _install(wanted: Sequence[str], platform: Platform, link: Path, progress: Pr
         _pip(wanted, platform, folder, progress)
         _tidy(folder)
         final = link.parent.parent / digest_of(folder)
-        if platform.version == sys.version_info[:2]:
-            _compile(folder)
+        if platform.version == sys.version_info[:2]:  # for fast imports: the folder will be read-only
+            command = [*python("-m", "compileall", isolated=True), "-qq", "--invalidation-mode", "unchecked-hash"]
+            tests = f"^{re.escape(str(folder))}/(.*/)?tests/"  # half of NumPy's code, which no program imports
+            command += ["-x", tests, "-s", str(folder), "-p", "/packages", str(folder)]
+            run_child(command, seconds=None, env={})  # some packages carry files that do not compile
         for path in (*folder.rglob("*"), folder):  # equal times, and everyone may read
             path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
             os.utime(path, (0, 0))
@@ -359,13 +355,3 @@ def _tidy(folder: Path) -> None:
         lines = record.read_text(encoding="utf-8").splitlines(keepends=True) if record.exists() else []
         kept = [line for line in lines if not line.startswith(("../../bin/", "bin/")) and "direct_url.json" not in line]
         record.write_text("".join(sorted(kept)), encoding="utf-8")
-
-
-def _compile(folder: Path) -> None:
-    """Compile for fast imports: the folder will be read-only, so no program could do it for the next one.
-
-    Not the tests that packages carry, half of NumPy's code, as programs import none of them.
-    """
-    command = [*python("-m", "compileall", isolated=True), "-qq", "--invalidation-mode", "unchecked-hash"]
-    command += ["-x", f"^{re.escape(str(folder))}/(.*/)?tests/", "-s", str(folder), "-p", "/packages", str(folder)]
-    run_child(command, seconds=None, env={})  # some packages carry files that do not compile

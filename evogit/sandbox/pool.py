@@ -34,14 +34,10 @@ NO_NAMESPACES = ("No permissions to create new namespace", "setting up uid map",
 """What bubblewrap says where the kernel lets only root make what it needs."""
 
 
-def _way_on(said: str) -> str:
-    if not any(words in said for words in NO_NAMESPACES):
-        return ""
-    return (
-        "; this kernel lets only root make user namespaces: sudo sysctl -w "
-        "kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu), or sudo sysctl -w "
-        "kernel.unprivileged_userns_clone=1 (older Debian), or use Docker"
-    )
+NAMESPACES_ADVICE = (
+    "; this kernel lets only root make user namespaces: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 "
+    "(Ubuntu), or sudo sysctl -w kernel.unprivileged_userns_clone=1 (older Debian), or use Docker"
+)
 
 
 class WorkerStart(Struct, frozen=True):
@@ -90,7 +86,12 @@ class Pool:
 
         def release(usable: bool) -> None:
             with lent:
-                self._release(worker, usable)
+                worker.served += 1
+                if usable and worker.served < self._sessions:
+                    worker.leave()
+                    self._idle.append(worker)
+                else:
+                    worker.jail.kill()
 
         with ExitStack() as undo:
             undo.callback(lent.close)
@@ -112,14 +113,6 @@ class Pool:
                 return worker
             worker.jail.kill()
         return None
-
-    def _release(self, worker: _Worker, usable: bool) -> None:
-        worker.served += 1
-        if usable and worker.served < self._sessions:
-            worker.leave()
-            self._idle.append(worker)
-        else:
-            worker.jail.kill()
 
 
 class _Worker:
@@ -153,7 +146,8 @@ class _Worker:
             if isinstance(error, LostError) and not said:  # no program has run there that could have done it
                 raise SandboxLostError("the sandbox was ended from outside while it started") from error
             why = said or f"no answer in {STARTUP:g} s"
-            raise SandboxError(f"the sandbox did not start: {why}{_way_on(said)}") from error
+            why += NAMESPACES_ADVICE if any(words in said for words in NO_NAMESPACES) else ""
+            raise SandboxError(f"the sandbox did not start: {why}") from error
         except BaseException:
             jail.kill()
             raise

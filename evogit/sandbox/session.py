@@ -44,19 +44,15 @@ class Jail(Protocol):
 
     def kill(self) -> None:
         """End it and every process below it, and remove what it left; may be called again."""
-        ...
 
     def complaint(self) -> str:
         """What it wrote to stderr, for the message when it did not start."""
-        ...
 
     def autopsy(self) -> tuple[str, str]:
         """Return how the program ended it: a failure, and a sentence. Raises SandboxLostError if it is not to blame."""
-        ...
 
     def silence(self) -> str:
         """Return a sentence that blames the program for no answer. Raises SandboxLostError if it is not to blame."""
-        ...
 
 
 class Session:
@@ -112,9 +108,12 @@ class Session:
         request: dict[str, Any] = {"do": "call", "fresh": fresh, "target": target, "given": [], "held": []}
         body = LENGTH.pack(len(arguments)) + arguments
         if held or pieces:
-            for piece in held.values():
-                if refused := self._hold(piece):
-                    return refused
+            for piece in (piece for piece in held.values() if id(piece) not in self._held):
+                number = len(self._held)
+                answer = self._ask({"do": "hold", "number": number, "about": piece.form}, bytes(piece.content))
+                self._held[id(piece)] = number, piece
+                if answer.failure:
+                    return reply_of(answer)
             request["given"] = [[place, piece.form] for place, piece in pieces.items()]
             request["held"] = [[place, self._held[id(piece)][0]] for place, piece in held.items()]
             body += _in_pieces([piece.content for piece in pieces.values()])
@@ -123,14 +122,6 @@ class Session:
         self._stdout += stdout
         self._stderr += stderr
         return _called(answer, answer, value)
-
-    def _hold(self, piece: Piece) -> CallReply | None:
-        if id(piece) in self._held:
-            return None
-        number = len(self._held)
-        answer = self._ask({"do": "hold", "number": number, "about": piece.form}, bytes(piece.content))
-        self._held[id(piece)] = number, piece
-        return reply_of(answer) if answer.failure else None
 
     def stream(self, target: str, items: Iterable[bytes], *, wall: float | None = None) -> Iterator[CallReply]:
         """Call `target` once per JSON item; a failure is the last reply.
@@ -437,15 +428,12 @@ class Sandbox(Protocol):
 
     def image(self) -> str:
         """A digest of what programs find inside: interpreter, libraries, supervisor."""
-        ...
 
     def open(self, files: bytes | Files, limits: Limits, preload: Sequence[str] = (), *, seed: int = 0) -> Session:
         """Start a session on `files` (bytes: a whole tar archive). Raises SandboxError when the provider cannot.
 
         `preload` names modules imported beforehand. `seed` seeds `random`, and a preloaded `numpy.random`, per process.
         """
-        ...
 
     def close(self) -> None:
         """End the warm workers; sessions must be closed by then. The provider can be used again."""
-        ...

@@ -16,7 +16,7 @@ from evogit.core import SandboxError
 from evogit.evaluation.evaluator_process import _environment
 from evogit.evaluation.machine import simultaneous
 from evogit.sandbox import Environment, Limits
-from evogit.sandbox.docker.provider import _resources
+from evogit.sandbox.docker.provider import confinement
 from evogit.sandbox.gpus import Gpu, Lender, alike, asked_for, gpus, kind
 from evogit.sandbox.pool import WorkerStart
 
@@ -136,9 +136,9 @@ def test_a_killed_process_gives_its_gpus_back(monkeypatch: pytest.MonkeyPatch) -
 
 def test_docker_is_asked_for_the_ids_that_were_lent() -> None:
     limits, wanted = Limits(), Environment(gpus=2)
-    [request] = _resources(WorkerStart(limits, gpus=("3", "GPU-8a1b")), wanted, None)["device_requests"]
+    [request] = confinement(WorkerStart(limits, gpus=("3", "GPU-8a1b")), [], wanted, None)["device_requests"]
     assert (request["DeviceIDs"], request["Count"]) == (["3", "GPU-8a1b"], 0)
-    assert _resources(WorkerStart(limits), Environment(), None)["device_requests"] is None
+    assert confinement(WorkerStart(limits), [], Environment(), None)["device_requests"] is None
 
 
 def test_where_none_is_known_the_first_ids_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -196,11 +196,9 @@ class Watched(Protocol):
     @property
     def secrets(self) -> tuple[str, ...]:
         """What no program gets to see."""
-        ...
 
     def hung_up(self) -> None:
         """The program went away from a call that was sent."""
-        ...
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -36,6 +36,11 @@ INCLUDED = ("python3", "python-is-python3")
 """Packages beside Debian's minimum; the second is the name `python`, which scripts of strangers use."""
 LEFT_OUT = ("doc", "man", "info", "locale")  # folders of /usr/share that no program needs
 COPIED = ("etc/resolv.conf", "etc/hostname")  # files of this machine that mmdebstrap uses
+APT_STEPS = (  # which install Debian packages in an image that has not come with them
+    "apt-get -qq -o Acquire::Languages=none update && "
+    "DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends {} && "
+    "apt-get clean && rm -rf /var/lib/apt/lists/*"
+)
 SHOWN = 15  # last lines of its output that an error tells
 
 
@@ -111,28 +116,24 @@ def _source(client: docker.DockerClient, name: str, say: Say) -> Any:
         ) from error
 
 
-def _base(client: docker.DockerClient, say: Say) -> Any:
-    """EvoGit's own base: from a registry where one answers, else from Debian packages."""
-    name = f"{BASES}:{_base_key()}"
-    with locked(name.replace("/", "-"), say):
-        return _local(client, name) or _from_registry(client, name, say) or _from_packages(client, name, say)
-
-
 def _beginning(client: docker.DockerClient, environment: Environment, say: Say) -> Any:
-    """The image of the largest environment that this one only adds to; EvoGit's own base where it adds nothing."""
+    """The image of the largest environment that this one only adds to; EvoGit's own base where it adds nothing.
+
+    The base comes from a registry where one answers, else from Debian packages.
+    """
     debian_alone = Environment(packages=tuple(f"{DEBIAN}{name}" for name in _apt(environment)))
     for less in (debian_alone, Environment()):
         if _key(less, None) != _key(environment, None):
             return client.images.get((find_image(client, less) or build_image(client, less, say)).id)
-    return _base(client, say)
-
-
-def _from_registry(client: docker.DockerClient, name: str, say: Say) -> Any:
-    say("asking Docker's registry for a Python image")
-    try:
-        return client.images.build(fileobj=io.BytesIO(_dockerfile()), tag=name, rm=True)[0]
-    except (BuildError, APIError):
-        return None
+    name = f"{BASES}:{_base_key()}"
+    with locked(name.replace("/", "-"), say):
+        if found := _local(client, name):
+            return found
+        say("asking Docker's registry for a Python image")
+        try:
+            return client.images.build(fileobj=io.BytesIO(_dockerfile()), tag=name, rm=True)[0]
+        except (BuildError, APIError):
+            return _from_packages(client, name, say)
 
 
 def _from_packages(client: docker.DockerClient, name: str, say: Say) -> Any:
@@ -162,7 +163,9 @@ def _build(client: docker.DockerClient, environment: Environment, source: Any, n
         source.tag(repository, tag)
         return _described(client.images.get(name), name, environment)
     folder = packages_folder(environment, platform.version, platform=platform, say=say)
-    commands = [*_apt_commands(environment), *environment.setup]
+    names = " ".join(map(shlex.quote, _apt(environment)))
+    apt = [f"dpkg -s {names} >/dev/null 2>&1 || {{ {APT_STEPS.format(names)}; }}"] if names else []
+    commands = [*apt, *environment.setup]
     command = ["python3", "-I", "-c", FINISH, json.dumps([LABEL in source.labels, site, commands])]
     with half_made(client, source, command, network=bool(commands)) as container:
         if folder:
@@ -213,18 +216,6 @@ def _as_it_is(environment: Environment) -> bool:
 
 def _apt(environment: Environment) -> list[str]:
     return sorted({name.removeprefix(DEBIAN).strip() for name in environment.packages if name.startswith(DEBIAN)})
-
-
-def _apt_commands(environment: Environment) -> list[str]:
-    """What installs Debian packages in an image that has not come with them."""
-    names = " ".join(map(shlex.quote, _apt(environment)))
-    steps = (
-        "apt-get -qq -o Acquire::Languages=none update",
-        f"DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends {names}",
-        "apt-get clean",
-        "rm -rf /var/lib/apt/lists/*",
-    )
-    return [f"dpkg -s {names} >/dev/null 2>&1 || {{ {' && '.join(steps)}; }}"] if names else []
 
 
 def _dockerfile() -> bytes:

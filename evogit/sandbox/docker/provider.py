@@ -16,7 +16,7 @@ import docker
 from docker.types import DeviceRequest, LogConfig, Ulimit
 
 from evogit.content import content
-from evogit.core import BaseFiles, SandboxError
+from evogit.core import SandboxError
 from evogit.sandbox import Environment
 from evogit.sandbox.archive import PAGE, disk_of, entries_of
 from evogit.sandbox.cache import Say
@@ -75,7 +75,6 @@ class Docker:
         Raises SandboxError: when there is no daemon, or it cannot give what is asked for.
         """
         self._environment = environment or Environment()
-        self._patience = patience
         self.timing: Literal["counted", "sampled"] = "sampled" if self._environment.runtime else "counted"
         self._client = connect_again(patience) if worked else connect()
         self._left_behind: list[str] = []
@@ -89,7 +88,7 @@ class Docker:
         number, exclusive = self._environment.gpus, self._environment.exclusive
         sessions = 1 if self._environment.isolation == "fresh" else MOST_SESSIONS
         self._pool = Pool(
-            self._spawn,
+            lambda start: patiently(lambda: self._start(start), patience),
             self._filter,
             sessions,
             network=self._environment.network,
@@ -110,15 +109,14 @@ class Docker:
             with contextlib.suppress(AwayError, SandboxError):  # the next engine tries again, and says what is wrong
                 remove_some()
 
-    def _spawn(self, start: WorkerStart) -> DockerWorker:
-        return patiently(lambda: self._start(start), self._patience)
-
     def _start(self, start: WorkerStart) -> DockerWorker:
-        if self._environment.runtime == GVISOR and start.base and (single := _single_file(start.base)):
-            raise SandboxError(
-                f"gVisor cannot keep a program from putting a file of its own in the place of {single}, which is to be "
-                "read-only: withhold its whole folder (FOLDER/**), or take sandbox.runtime out"
-            )
+        if self._environment.runtime == GVISOR and start.base and start.base.readonly:
+            entries, _ = entries_of(start.base.archive)
+            for path in (path for path, kind, *_ in entries if kind != "folder" and path in start.base.readonly):
+                raise SandboxError(
+                    f"gVisor cannot keep a program from putting a file of its own in the place of {path}, which is to "
+                    "be read-only: withhold its whole folder (FOLDER/**), or take sandbox.runtime out"
+                )
         named = f" with the GPUs {', '.join(start.gpus)}" if start.gpus else ""
         with plainly(f"start a container{named}"):
             knock(address(), ANSWER)
@@ -132,12 +130,6 @@ class Docker:
         """Remove what could not be removed while the daemon was away."""
         while self._left_behind and remove(self._client, self._left_behind[-1]):
             self._left_behind.pop()
-
-
-def _single_file(base: BaseFiles) -> str | None:
-    """A file of the base that is to be read-only without its folder: gVisor lets others be renamed over it."""
-    entries, _ = entries_of(base.archive) if base.readonly else ([], b"")
-    return next((path for path, kind, *_ in entries if kind != "folder" and path in base.readonly), None)
 
 
 def container_options(
@@ -171,13 +163,17 @@ def container_options(
         "stop_signal": "SIGTERM",
         "healthcheck": {"test": ["NONE"]},
         "labels": dict(labels),
-        "host_config": client.api.create_host_config(
-            **_isolation(wanted), **_resources(start, wanted, core), **_places(start, volumes, wanted)
-        ),
+        "host_config": client.api.create_host_config(**confinement(start, volumes, wanted, core)),
     }
 
 
-def _isolation(wanted: Environment) -> dict[str, Any]:
+def confinement(start: WorkerStart, volumes: Iterable[str], wanted: Environment, core: int | None) -> dict[str, Any]:
+    """Return how a container is confined. All that is writable is the box: volumes would outlive a session."""
+    memory = room(start.limits, start.base, preloads=bool(start.preload))
+    certified = wanted.network and CERTIFICATES.is_dir()
+    size, files = disk_of(start.base.archive) if start.base else (0, 0)
+    size += start.limits.disk + SLACK
+    files += max(FILES, start.limits.disk // PAGE) + FILES
     return {
         "auto_remove": True,
         "cap_drop": ["ALL"],
@@ -189,12 +185,6 @@ def _isolation(wanted: Environment) -> dict[str, Any]:
         "init": False,
         "log_config": LogConfig(type="none"),
         "runtime": wanted.runtime or None,
-    }
-
-
-def _resources(start: WorkerStart, wanted: Environment, core: int | None) -> dict[str, Any]:
-    memory = room(start.limits, start.base, preloads=bool(start.preload))
-    return {
         "mem_limit": memory,
         "memswap_limit": memory,
         "pids_limit": start.limits.processes + TASKS,
@@ -203,16 +193,6 @@ def _resources(start: WorkerStart, wanted: Environment, core: int | None) -> dic
         "device_requests": [DeviceRequest(device_ids=[*start.gpus], capabilities=[["gpu"]])] if start.gpus else None,
         "oom_score_adj": LIKELY_VICTIM,
         "ulimits": [Ulimit(name="core", soft=1, hard=1)],
-    }
-
-
-def _places(start: WorkerStart, volumes: Iterable[str], wanted: Environment) -> dict[str, Any]:
-    """All that is writable is the box: message queues and volumes would outlive a session."""
-    certified = wanted.network and CERTIFICATES.is_dir()
-    size, files = disk_of(start.base.archive) if start.base else (0, 0)
-    size += start.limits.disk + SLACK
-    files += max(FILES, start.limits.disk // PAGE) + FILES
-    return {
         "read_only": True,
         "binds": [f"{CERTIFICATES}:{CERTIFICATES}:ro"] if certified else [],
         "tmpfs": {

@@ -170,9 +170,15 @@ class DockerWorker:
                 self._away = str(error)
 
     def _learn_killer(self) -> None:
+        """Read the daemon's events of the container's end: `kill` if it did that itself, and `die`."""
+        api = self._client.api
+        about = json.dumps({"container": [self._id], "event": ["kill", "die"]})
+        period = {"since": "0", "until": f"{time.time():.9f}", "filters": about}
         try:
             with plainly("learn who killed a container"):
-                acts = self._acts()
+                response = api.get(f"{api.base_url}/v{api.api_version}/events", params=period, timeout=REQUEST)
+                response.raise_for_status()
+                acts = {json.loads(line)["Action"] for line in response.text.splitlines()}
         except AwayError as error:
             self._away = str(error)
             return
@@ -180,17 +186,6 @@ class DockerWorker:
             self._code = STOPPED
         elif not acts:
             self._away = "it does not know the container any more"
-
-    def _acts(self) -> set[str]:
-        """Return the daemon's events of the container's end: `kill` if it did that itself, and `die`."""
-        api = self._client.api
-        about = json.dumps({"container": [self._id], "event": ["kill", "die"]})
-        period = {"since": "0", "until": f"{time.time():.9f}"}
-        response = api.get(
-            f"{api.base_url}/v{api.api_version}/events", params={**period, "filters": about}, timeout=REQUEST
-        )
-        response.raise_for_status()
-        return {json.loads(line)["Action"] for line in response.text.splitlines()}
 
     def _post(self, what: str, parameters: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
         api = self._client.api
