@@ -29,10 +29,7 @@ class CommandAccount:
             raise SpendingLimitError(f"the limit of ${self.dollars:g} is reached", "dollars")
 
     async def reserve(self, model: Model, worst: TokenUsage) -> Reservation:
-        """Set aside what an attempt may cost at most; its reply may have to be shorter.
-
-        Raises SpendingLimitError: the price is not known, or what is left does not pay for a useful reply.
-        """
+        """Set aside what an attempt may cost at most. Raises SpendingLimitError: no price, or too little is left."""
         if self.dollars is None or (model.price and model.price.free):
             return Reservation()
         self.check()

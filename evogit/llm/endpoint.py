@@ -1,7 +1,4 @@
-"""A model behind an OpenAI-compatible endpoint: time-outs, retries and what each attempt costs.
-
-Importing it takes a third of a second, for which `opening` waits until an endpoint is needed.
-"""
+"""A model behind an OpenAI-compatible endpoint: time-outs, retries, costs. Importing it takes a third of a second."""
 
 from __future__ import annotations
 
@@ -72,16 +69,12 @@ DOUBTFUL = 20
 """
 
 ASLEEP = 30.0  # seconds by which the clocks of a machine that slept differ
-
-REFUSALS_IN_A_ROW = 3
-"""Questions that an endpoint refuses, with no reply in between, after which nothing it is asked will do."""
+REFUSALS_IN_A_ROW = 3  # questions refused with no reply in between: nothing will do
 
 NEVER_ARRIVED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 """Errors after which the endpoint has not got the question, so that it cannot charge for it."""
 
-NO_CREDIT = frozenset({"402", "insufficient_quota"})
-"""Codes of errors by which an endpoint says so; OpenRouter's in a stream are HTTP's statuses."""
-
+NO_CREDIT = frozenset({"402", "insufficient_quota"})  # OpenRouter's in a stream are HTTP's statuses
 CROWD = 16  # questions that one client of openai's has in flight
 
 
@@ -272,11 +265,7 @@ class Endpoint:
     refused: int = 0
 
     async def ask(self, question: Question, account: Account) -> str:
-        """Return the text of the reply, after as many attempts as patience and the account allow.
-
-        An endpoint that breaks off or answers 500 is taken to be down, and waited for, from the second question on.
-        Raises as `Model.ask`.
-        """
+        """Return the reply's text, after as many attempts as patience and the account allow. Raises as `Model.ask`."""
         prompt = sum(estimate_tokens(message.content) for message in question.messages)
         for attempt in itertools.count():
             try:

@@ -11,8 +11,6 @@ from evogit.llm import Account, Model, ModelError, Price, Question, TokenUsage, 
 from evogit.llm.replies import CUT
 
 SCRIPT = "script:"  # what the name of a scripted model begins with; the path of the file follows
-
-
 FREE = Price(prompt=0, cached=0, completion=0)  # what a script costs where nobody says otherwise
 
 

@@ -25,9 +25,7 @@ from evogit.repository.objects import (
 )
 from evogit.text import one_line
 
-KINDS = ("keep", "thinned", "signed", "journal")
-"""The refs of a host, in the order in which they move: what a journal names is kept before it counts."""
-
+KINDS = ("keep", "thinned", "signed", "journal")  # a host's refs, in the order in which they move
 HOST = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")  # what a host may be called
 MOST_TIP = 8 << 20  # bytes of a last entry that are unpacked to see whether it is sealed
 
@@ -55,10 +53,7 @@ class _Arrival(Struct, frozen=True):
 
 @dataclass(slots=True)
 class Arrivals:
-    """Moves the refs of other hosts to where a server has them, forwards alone and only with all that they name.
-
-    So whoever reads the run beside us never meets an entry without its candidate, or a child without its parents.
-    """
+    """Moves the refs of other hosts to where a server has them, forwards only, and only with all that they name."""
 
     repo: pygit2.Repository
     common: Path
@@ -71,10 +66,7 @@ class Arrivals:
     _fruitless: set[tuple[str, str, str | None]] = field(default_factory=set)
 
     def take(self, staged: Mapping[str, Mapping[str, str]], known: Callable[[str], bool]) -> tuple[int, list[str]]:
-        """Take in what is `staged` (host -> kind -> commit); how many entries came, and what did not, and why.
-
-        `known` tells the candidates of the run.
-        """
+        """Take in `staged` (host -> kind -> commit); return how many entries came, and the reasons for what did not."""
         found, notes = list[_Arrival](), list[str]()
         for host, tips in sorted(staged.items()):
             try:
@@ -139,11 +131,7 @@ class Arrivals:
         return {**tips, "journal": signed}
 
     def _moves(self, host: str, tips: Mapping[str, str], wanted: set[str]) -> Iterator[tuple[str, str, str | None]]:
-        """Yield the moves of all refs of a host but its journal, whose new candidates are `wanted`.
-
-        Raises RepositoryError: it does not keep one of them. A server takes no chain that holds what it lacks, so this
-        clone has that one from elsewhere, and would hand on a commit of which only the id was known.
-        """
+        """Yield the moves of a host's refs but its journal. Raises RepositoryError: one of `wanted` is not kept."""
         kept, keep = set[str](), self._here("keep", host)
         for kind in KINDS[:-1]:
             tip, here = tips.get(kind), self._here(kind, host)
@@ -197,11 +185,7 @@ def chain(
     only: Callable[[pygit2.Commit], bool] | None = None,
     allowance: Allowance | None = None,
 ) -> list[str] | None:
-    """The commits of a chain after `before` (None: all), newest first; None where it does not lead there.
-
-    `only` tells the links of a chain that ends at a commit of another kind; `allowance` bounds what is read of it.
-    Raises RepositoryError: a commit of it is missing, or is none; or there is no room for it.
-    """
+    """Return the commits after `before`, newest first; None if it does not lead there. Raises RepositoryError."""
     found, commit = list[str](), tip
     while commit != before:
         if allowance:

@@ -16,11 +16,8 @@ from evogit.repository.git import held_folder, passing, run_git
 from evogit.repository.messages import clean, clean_title
 from evogit.repository.trees import FOLDER, GITLINK, Trees
 
-BEGINNING = 946_684_800
-"""When such a history begins, in seconds since 1970: the year 2000. Its dates are made up, only their order counts."""
-
-PACKING = {"pack.threads": 1, "pack.window": 0, "pack.compression": 1}
-"""How a bundle is packed, which is read once: fast, and the same bytes for the same objects."""
+BEGINNING = 946_684_800  # seconds since 1970: the year 2000; dates are made up, only their order counts
+PACKING = {"pack.threads": 1, "pack.window": 0, "pack.compression": 1}  # fast, and the same bytes for the same objects
 
 
 class Step(Struct, frozen=True, kw_only=True):
@@ -41,10 +38,7 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 def bundle(common: Path, steps: Sequence[Step], head: str, visible: Callable[[str], bool]) -> bytes:
-    """A bundle of these commits alone, for a thread; HEAD is the branch `head`.
-
-    Raises RepositoryError: a tree is missing, the disk is full, or git fails.
-    """
+    """Return a bundle of these commits; HEAD is the branch `head`. Raises RepositoryError: Git or the disk fails."""
     try:
         with held_folder(passing() or Path(tempfile.gettempdir()), "evogit-bundle-") as folder:
             repo = pygit2.init_repository(str(folder), bare=True, initial_head=f"refs/heads/{head}")

@@ -45,8 +45,7 @@ class Conflict(Struct, frozen=True):
     base: Entries
     ours: Entries
     theirs: Entries
-    marked: str = ""
-    """The blob in which Git left both sides' lines between markers of seven characters, where it wrote one."""
+    marked: str = ""  # the blob in which Git left both sides between markers of seven characters
     whole: bool = False  # whether it is settled as a whole, whatever it is about, as there is too much to look into
 
     @property
@@ -88,10 +87,7 @@ Settler = Callable[[Conflict], Settlement]  # settles one conflict
 
 
 def of_stages(stages: bytes) -> list[Conflict]:
-    r"""Parse `<mode> <id> <stage>\t<path>` records, three stages per path at most: 1 base, 2 ours, 3 theirs.
-
-    The format is that of `git merge-tree --write-tree -z` (git-merge-tree(1), "Conflicted file info").
-    """
+    r"""Parse `<mode> <id> <stage>\t<path>` records of `git merge-tree -z`; stages: 1 base, 2 ours, 3 theirs."""
     found: dict[str, tuple[dict[str, Version], dict[str, Version], dict[str, Version]]] = {}
     for record in filter(None, stages.split(b"\0")):
         facts, _, name = record.partition(b"\t")
@@ -104,11 +100,7 @@ def of_stages(stages: bytes) -> list[Conflict]:
 def path_by_path(
     base: Iterable[TreeEntry], ours: Iterable[TreeEntry], theirs: Iterable[TreeEntry]
 ) -> tuple[dict[str, Version | None], list[Conflict]]:
-    """Merge three trees by names alone, no rename followed: what becomes of `ours`, and the conflicts.
-
-    A path is as it is in both sides, or in the one that changed it; where a side has a file and the other a folder of
-    that name, all below is one.
-    """
+    """Merge three trees by names alone: what becomes of `ours`, and conflicts. A file against a folder is one."""
     trees = [{entry.path: Version(entry.mode, entry.blob) for entry in tree} for tree in (base, ours, theirs)]
     changed = [path for path in sorted(set().union(*trees)) if len({tree.get(path) for tree in trees}) > 1]
     result: dict[str, Version | None] = {}

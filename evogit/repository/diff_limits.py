@@ -10,10 +10,7 @@ from evogit.repository.trees import GITLINK, Pair, TreeEntry, Trees
 
 LARGEST = 1_000_000  # bytes of a file whose lines are compared
 MOST_BYTES = 4_000_000  # bytes of all files of a comparison, before and after: libgit2 reads 1 MB in 10 ms
-
-MOST_LINES = 20_000
-"""Lines of all of them: 10,000 lines of one digit and as many others take libgit2 25 ms, and 100,000 of them 370 ms."""
-
+MOST_LINES = 20_000  # lines of all of them: 10,000 of one digit and as many others take 25 ms, 100,000 of them 370 ms
 MOST_FILES = 200  # files that are compared: each takes 0.1 to 0.2 ms, however small it is
 EQUAL = 16  # lines at both ends that two versions share, which take as long as one that may differ
 
@@ -83,9 +80,7 @@ def check_extent(trees: Trees, seed: str, tree: str, most: int = MAX_CHANGED_BYT
 
 
 MAX_MERGED_FILES = 50  # files that both sides changed, each of which may cost a process
-
-MAX_RENAME_PAIRS = 10_000
-"""Pairs of a file that is gone and a new one that Git may compare to find what was renamed: 3 us each."""
+MAX_RENAME_PAIRS = 10_000  # pairs of a file that is gone and a new one that Git may compare: 3 us each
 
 
 def merge_room(trees: Trees) -> Room:

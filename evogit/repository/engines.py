@@ -16,9 +16,7 @@ from evogit.core import RefusedError, RepositoryError, UsageError
 from evogit.repository.state_folder import OpenFolder, StateFolder
 
 HOST = re.compile(r"[a-z0-9][a-z0-9-]{0,46}")  # names of clones
-ENGINE = re.compile(rf"{HOST.pattern}-[0-9a-f]{{6}}")
-"""Names of engines; nothing else in their folder is looked at or removed."""
-
+ENGINE = re.compile(rf"{HOST.pattern}-[0-9a-f]{{6}}")  # names of engines; no other file there is removed
 MAX_HOST_BYTES = 200
 MAX_NOTE_BYTES = 1 << 20
 
@@ -55,10 +53,7 @@ def _permitted() -> Iterator[None]:
 
 
 def name_clone(state: StateFolder, name: str, journals: Collection[str]) -> None:
-    """Let the clone have this name, as the machine's says nothing; `journals` are the hosts that have one here.
-
-    Raises UsageError: it cannot be one; RefusedError: it has another one that a journal has by now.
-    """
+    """Name the clone. Raises UsageError: it cannot be one; RefusedError: one of `journals` has the old or new name."""
     if not HOST.fullmatch(name):
         raise UsageError(f"expected --host of small letters, digits and dashes, got {name!r}")
     known = _known_host(state) or ""

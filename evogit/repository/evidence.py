@@ -20,7 +20,6 @@ UNSHOWN = "unshown-"  # before the names of what is kept for people alone
 WHY = "why"  # a person's reason to bring a candidate
 TRACEBACK = "traceback"  # where code of an agent failed
 SESSION = "session.json"  # facts of a coding program's session
-
 PROMPT = "prompt"
 REPLY = "reply"
 TRANSCRIPT = "transcript"

@@ -19,9 +19,7 @@ from evogit.repository.paths import UnfitChangeError
 
 ROOM = 1 << 20  # free bytes below which a disk counts as full
 FILES = 64  # files that must be free on a disk that has room for so many only
-
-ATTEMPTS = 5
-"""Times that objects are written before it is an error: a `git gc` beside us removes folders they are to go to."""
+ATTEMPTS = 5  # times that objects are written: a `git gc` beside us removes their folders
 
 T = TypeVar("T")
 
@@ -36,11 +34,7 @@ def has_room(folder: str | Path) -> bool:
 
 
 def written(what: str, repo: pygit2.Repository, write: Callable[[], T]) -> T:
-    """The result of `write`, which writes objects only and is repeated, while the disk is full without end.
-
-    libgit2 gives the id of a commit that it could not write, so what was written is looked for. Raises RepositoryError:
-    the disk is full, a permission or an object is missing.
-    """
+    """Repeat `write`, which writes objects only, while the disk is full. Raises RepositoryError: it cannot write."""
     attempt = 0
     while True:
         try:
@@ -86,11 +80,8 @@ def advice(error: str) -> str:
     return "check it with `git fsck`"
 
 
-MOST_FILES, DEEPEST = 1_000_000, 200
-"""Files of a tree, and folders in one another: more than any project has, and few enough to be listed."""
-
+MOST_FILES, DEEPEST = 1_000_000, 200  # files, and folders in one another: more than any project has
 MOST_REMEMBERED = 100_000  # folders whose extent is remembered
-
 _ENTRY = re.compile(rb"(\d+) [^\0]+\0(.{20})", re.DOTALL)
 _FOLDERS = (b"40000", b"040000")
 _known: dict[pygit2.Oid, tuple[int, int]] = {}

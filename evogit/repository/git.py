@@ -34,10 +34,7 @@ if TYPE_CHECKING:
     import asyncio
 
 USAGE = 129  # exit code of a git that does not know the command or option
-
-MEMORY = Path("/dev/shm")
-"""Where Linux keeps files in memory: what lives for a millisecond would cost twenty on a busy disk."""
-
+MEMORY = Path("/dev/shm")  # files in memory: a busy disk would cost twenty times as much
 LONGEST = 600.0  # seconds of CPU for what is done beside the loop, such as packing all objects of a large run
 LONGEST_WAIT = 60.0  # seconds of CPU for what somebody waits for; who reads what a candidate wrote has less
 
@@ -172,11 +169,7 @@ def held_folder(parent: Path, prefix: str) -> Iterator[Path]:
 
 @contextmanager
 def _locked(folder: Path, how: int) -> Iterator[os.stat_result]:
-    """Hold a folder, which ends with this process however that ends; yields what is known of it.
-
-    Anybody may have made the name in a shared folder: neither a link nor a pipe is opened. Raises OSError: another
-    process holds it and `how` is not to wait, it is another person's, or not a folder.
-    """
+    """Hold a folder; neither a link nor a pipe is opened. Raises OSError: it is held, another's, or not a folder."""
     held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(held, how)

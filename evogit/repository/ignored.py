@@ -44,10 +44,7 @@ def ignored(paths: Collection[str], patterns: str, files: Mapping[str, bytes] | 
 
 
 async def tracked_below(git_dir: Path, folder: Path) -> list[str]:
-    """Sorted paths below `folder`, taken for a checkout's root, that are in the index or that nothing ignores.
-
-    Some may be gone, or no files. No index is written. Raises RepositoryError: git cannot look at it.
-    """
+    """Return sorted paths below `folder` that the index has or nothing ignores. Raises RepositoryError: Git fails."""
     check_file(folder / ".gitignore")
     where = ("-C", str(folder), f"--work-tree={folder}")
     listed = await git(git_dir, *where, "ls-files", "-z", "--cached", "--others", "--exclude-standard")

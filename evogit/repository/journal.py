@@ -23,18 +23,13 @@ from evogit.repository.objects import Allowance, TooLargeError, committer_of, me
 from evogit.repository.run_keys import RunKeys, commitment, seal
 from evogit.repository.trees import Trees
 
-Record = tuple[str, str, int, str]
-"""A commit: its id, its committer, when (seconds since the epoch), and its message. None holds a zero byte."""
-
+Record = tuple[str, str, int, str]  # a commit: id, committer, seconds since the epoch, message; no zero bytes
 Raw = tuple[bytes, bytes, int, bytes]  # the same as it is stored
 CHUNK = 2000  # records that are compressed together
 
 
 class Backlog:
-    """Records that come newest first and go oldest first, which can be done once; long ones wait compressed.
-
-    Those of a million candidates take gigabytes as they are, and an eighth of that so.
-    """
+    """Records that come newest first and go oldest first, once; long ones wait compressed, to an eighth."""
 
     def __init__(self) -> None:
         self._waiting: list[Raw] = []
@@ -69,8 +64,6 @@ def _text(raw: bytes) -> str:
 
 
 LOOK_FOR_HOSTS_EVERY = 1.0  # seconds between two looks for journals of other hosts; our own is looked at every time
-
-
 SHORTEST_SECRET = 8  # characters of a secret that is redacted; what stands for "no key" at local servers is shorter
 
 
@@ -187,10 +180,7 @@ class Journal:
         return merge(*found, key=_order)
 
     def _news(self, host: str) -> Iterable[Entry]:
-        """Entries of one host's chain that were not read yet, oldest first.
-
-        Very many are read one by one while they are delivered, as all of them together would need much memory.
-        """
+        """Return a host's new entries, oldest first; very many are read one by one while they are delivered."""
         tip, last = refs.target(self._repo, self._folder + host), self._seen[host]
         if tip == last or (host in self._left_out and self._left_out[host].tip == tip):
             return []
@@ -341,11 +331,7 @@ class Journal:
                 return entry
 
     def keep(self, evidence: Mapping[str, bytes] | str, candidate: str | None = None) -> str:
-        """Keep evidence, and the candidate that it is about, from being collected.
-
-        `evidence` is files, or the id of an evidence tree that exists already. Returns the id of the evidence tree,
-        empty when there are no files, or none any more.
-        """
+        """Keep evidence (files, or a tree) and its candidate from collection; return the tree's id, empty for none."""
         if isinstance(evidence, str):  # written again, the files are young, and a sweep leaves them (sweeping.py)
             evidence = self._trees.kept(evidence)
         texts = {name: self._redacted(content.decode("latin-1")) for name, content in evidence.items()}
@@ -387,10 +373,7 @@ def entry_commit(commits: CommitWriter, host: str, message: str, tree: str, pare
 
 
 def counts(repo: pygit2.Repository, key: bytes, host: str, commit: str) -> bool:
-    """Return whether an entry of a host counts here: with the run's key only if it is sealed, without it always.
-
-    Copies of a host's entries under another name do not count: what they tell would be counted twice.
-    """
+    """Return whether an entry counts: with a key only if it is sealed, under the name of its own host, else always."""
     if not key:
         return True
     found = read_commit(repo, commit)

@@ -54,10 +54,7 @@ def _refuse_constant(name: str) -> float:
 
 _parsed = json.JSONDecoder(parse_constant=_refuse_constant).decode  # `json.loads` asks of each text first what it is
 RUN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.|lock$|$))*")  # what a run may be called
-
-AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
-"""What an agent with an individual may be called: one part of a ref."""
-
+AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")  # one part of a ref
 _POPULATION = re.compile(r"refs/(?:heads/evogit/(?P<plain>[^/]+)/|evogit/(?P<hidden>[^/]+)/agents/)")
 
 _has_surrogate = re.compile(r"\\u[dD][89a-fA-F]").search  # whether this JSON may say a half of a surrogate pair
@@ -106,10 +103,7 @@ def _with_ints(value: Any) -> Any:
 
 
 def encode(event: Event, seq: int, ms: int = 0) -> str:
-    """The message of the journal commit for `event`: a line for people, an empty line, one line of JSON.
-
-    Raises RepositoryError: it could not be read back.
-    """
+    """Return a commit message: a line for people, a line of JSON. Raises RepositoryError: it could not be read back."""
     record = {"evogit": VERSION, "seq": seq, **({"ms": ms} if ms else {}), "event": event.event, **plain(event)}
     text = json.dumps(record, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     message = f"{whole(_subject(event))}\n\n{text}\n"
@@ -129,10 +123,7 @@ def unsealed(message: str) -> tuple[str, str]:
 
 
 def entry(name: str, host: str, when: int, message: str) -> Entry:
-    """The journal entry that a commit is; `when` is its committer's time.
-
-    Raises RefusedError: the record was written by a newer version; RepositoryError: it is not a journal record.
-    """
+    """Return the entry of a commit. Raises RefusedError: of a newer version; RepositoryError: it is not a record."""
     if not 0 <= when <= MAX_TIME:
         raise RepositoryError(f"damaged journal entry {name}: expected a time from 1970 to the year 9892, got {when}")
     event, seq, ms = decode(message)
@@ -140,11 +131,7 @@ def entry(name: str, host: str, when: int, message: str) -> Entry:
 
 
 def decode(message: str) -> tuple[Event, int, int]:
-    """The event, its clock, and the milliseconds of the second in which it was written.
-
-    Raises RefusedError: the record was written by a newer version; RepositoryError: the message is not a journal
-    record.
-    """
+    """Return event, clock, milliseconds. Raises RefusedError: of a newer version; RepositoryError: no record."""
     try:
         return _decoded(message)
     except (ValueError, KeyError, AttributeError, TypeError, OverflowError, RecursionError) as error:

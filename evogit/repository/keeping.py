@@ -34,10 +34,7 @@ _IDS = re.compile(rb"^[0-9a-f]{40}$", re.MULTILINE)
 
 
 class Kept(Struct, frozen=True, kw_only=True):
-    """The content of chains of `keep`: evidence `trees`, `commits` with their ancestors, and the `chain` itself.
-
-    `wrong` says what could not be read, in sentences.
-    """
+    """The content of chains of `keep`: evidence `trees`, `commits` with ancestors, the `chain`, and what is `wrong`."""
 
     trees: set[str] = field(default_factory=set)
     commits: set[str] = field(default_factory=set)

@@ -1,8 +1,4 @@
-"""Merges and grafts with `git merge-tree`: a draft of what Git can do, then the tree of what was settled.
-
-Where Git finds no conflict the tree is Git's. What it makes of renames, folders and kinds of files in conflict depends
-on its guesses; such pairs are merged path by path instead, so that every outcome is defined (docs/design/merging.md).
-"""
+"""Merges with `git merge-tree`. Conflicts about names are merged path by path (docs/design/merging.md)."""
 
 from __future__ import annotations
 
@@ -53,15 +49,11 @@ CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\twarnAmbiguousR
 LEAST = {"config": CONFIG, "HEAD": "ref: refs/heads/none\n"}
 """The files that make a folder with `refs` a repository to Git."""
 
-LONGEST_MARKER = 1000
-"""Characters of a marker; a text that needs longer ones is taken for a binary file, as each hunk costs four of them."""
+LONGEST_MARKER = 1000  # characters; a text with longer ones is taken for binary
 
 
 class UnsettledMerge(Struct, frozen=True):
-    """A merge before its conflicts are settled: a tree, what becomes of some of its paths, and what is in conflict.
-
-    `remark` is what Git said of a conflict about names or kinds of files, after which paths were merged one by one.
-    """
+    """A merge before its conflicts are settled; `remark` is Git's about a conflict of names or kinds of files."""
 
     tree: str
     conflicts: tuple[Conflict, ...] = ()
@@ -157,10 +149,7 @@ class Merger:
 
     @cached_property
     def _scratch(self) -> Path:
-        """The least that Git takes for a repository, made by this process and removed at its end.
-
-        Git would obey a configuration that somebody else left there: a merge driver is a command.
-        """
+        """A repository of our own: Git would obey another one's configuration, where a merge driver is a command."""
         stack = ExitStack()
         with self._state.opened(make=True):
             folder = stack.enter_context(held_folder(self._state.path, "merge-"))

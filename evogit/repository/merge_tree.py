@@ -27,11 +27,7 @@ MOST_ANSWERS = 2_000  # merges after which the process is replaced, as Git remem
 
 
 class MergeTree:
-    """Merges commits of `git_dir`, a Git directory without anybody's settings, whose trees are in `objects`.
-
-    Git 2.39 and newer answers question after question (`--stdin`). Older ones, and whatever the resident process fails
-    at, get a process for each merge.
-    """
+    """Merges commits in `git_dir` by one resident process (Git 2.39 and newer), else by a process for each merge."""
 
     def __init__(self, git_dir: Path, objects: Path) -> None:
         self._git_dir = git_dir
@@ -41,11 +37,7 @@ class MergeTree:
         self._is_able = True
 
     def merge(self, ours: str, theirs: str, tree: str) -> Output:
-        """What Git makes of two commits; `tree` is that of `ours`.
-
-        The code is 0 for a clean merge and 1 for one with conflicts, the output that of `-z --write-tree`. Raises
-        MergeImpossibleError: it takes too long; RepositoryError: Git fails.
-        """
+        """Merge two commits; `tree` is that of `ours`. Raises MergeImpossibleError: too slow; RepositoryError."""
         if self._is_able:
             try:
                 resident = self._resident

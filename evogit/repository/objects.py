@@ -1,7 +1,4 @@
-"""Objects that anybody may have written, read so that whatever is wrong with one has a name.
-
-Git takes commits that libgit2 cannot parse, and journals and refs of others may name anything.
-"""
+"""Objects that anybody may have written, read so that whatever is wrong with one has a name."""
 
 from __future__ import annotations
 
@@ -45,10 +42,7 @@ def parents_of(repo: pygit2.Repository, commit: str) -> tuple[str, ...]:
 
 
 def mismatch(repo: pygit2.Repository, event: object) -> str:
-    """Return why an entry is not believed: its candidate is not a commit with the tree that it names.
-
-    Empty for other entries, and if the candidate is not here.
-    """
+    """Return why an entry is not believed: its candidate is not a commit with its tree. Empty if it is not here."""
     if not isinstance(event, Proposed):
         return ""
     found = read_commit(repo, event.candidate)

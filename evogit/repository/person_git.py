@@ -42,8 +42,7 @@ SETTINGS = (
 
 ALLOWED = "GIT_ALLOW_PROTOCOL"
 
-PROTOCOLS = ("ssh", "https", "http", "git", "file")
-"""Ways to a server. Others, such as `ext`, run what the address names; the user's environment may allow them."""
+PROTOCOLS = ("ssh", "https", "http", "git", "file")  # others, such as `ext`, may run what the address names
 
 ASKED = re.compile(
     r"(?:http|credential|gpg|ssh|url|fetch|push|protocol|hook|evogit)\..*|user\.signingkey"
@@ -123,11 +122,7 @@ async def person_git(git_dir: Path, folder: Path, *arguments: str, seconds: floa
 
 
 def signing_config(git_dir: Path, folder: Path) -> dict[str, str | None]:
-    """Settings of signatures as the person's git reads them; of several the last. None: no value given.
-
-    Those of the clone itself are left out unless the user trusts it. Raises RepositoryError: git is missing, or cannot
-    read them.
-    """
+    """Return settings of signatures, a clone's own only if it is trusted. Raises RepositoryError: Git fails."""
     found = [each for each in _settings(git_dir) if SIGNING.fullmatch(each[1])]
     if any(scope in OWN for scope, _, _ in found) and not Trust.of_user().covers(folder):
         found = [each for each in found if each[0] not in OWN]

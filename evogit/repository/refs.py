@@ -17,8 +17,7 @@ import pygit2
 from evogit.core import RepositoryError
 from evogit.repository.faults import WAIT_FOR_ROOM
 
-STALE_AFTER = 10.0
-"""Seconds after which a ref lock must belong to a dead process: a live one holds it for about a millisecond."""
+STALE_AFTER = 10.0  # seconds after which a ref lock must be a dead process's; a live one holds it for a millisecond
 
 _renameat2 = cache(lambda: getattr(ctypes.CDLL(None), "renameat2", None))  # looking takes longer than calling
 EXCHANGE = 2  # of renameat2(2): two files change names
@@ -61,11 +60,7 @@ def swap(
 
 
 def _exchange(common: Path, name: str, new: str, expected: str) -> bool | None:
-    """The same for a ref that has a file and no log; None for others.
-
-    libgit2 renames the lock over the ref, and ext4 then begins to write it to the disk, while we wait: 0.6 to 2 ms. It
-    does not when the two change names, which takes 0.15 ms.
-    """
+    """Swap a ref that has a file and no log; None for others. ext4 writes a renamed lock at once: 0.6 to 2 ms."""
     file, exchange_names = f"{common}/{name}", _renameat2()
     if exchange_names is None or os.path.exists(f"{common}/logs/{name}") or not os.path.exists(file):  # noqa: PTH110  a Path takes longer
         return None

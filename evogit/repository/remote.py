@@ -35,12 +35,8 @@ from evogit.repository.state_folder import StateFolder
 from evogit.text import one_line
 from evogit.trust import Claim, Trust, UntrustedError
 
-PREFIXES = ("refs/evogit/", "refs/heads/evogit/")
-"""Where a server may have the refs of hosts. Some refuse all but branches and tags."""
-
-BLOCKED = "cannot lock ref"
-"""Words of `git fetch` if refs or files of ours are in the way of some refs; the others moved."""
-
+PREFIXES = ("refs/evogit/", "refs/heads/evogit/")  # some servers refuse all but branches and tags
+BLOCKED = "cannot lock ref"  # of `git fetch`, if something of ours is in the way of some refs
 MAX_NOTES = 20  # sentences about hosts of one run that are kept, as anybody may push thousands of refs
 CLAIMS = 200  # entries of a stranger's journal that are looked at, the latest ones
 

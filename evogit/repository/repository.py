@@ -41,10 +41,7 @@ if TYPE_CHECKING:
 
 RESERVED = frozenset({"best", "seed", "human", "land", "minimize"})  # names that no agent may have
 MARKER = "created"  # the file that says that EvoGit created the repository
-
-CACHE = 64_000_000
-"""Bytes of objects that libgit2 may keep after they were read: a journal is read once, and would fill what there is."""
-
+CACHE = 64_000_000  # bytes of objects that libgit2 may keep: a journal is read once, and would fill what there is
 LONGEST_RUN_NAME = 100  # characters; files of an engine are called after it, with some more
 
 
@@ -217,11 +214,7 @@ class Repository:
     def journal(
         self, run: str, sink: Callable[[Entry], None], secrets: Sequence[str] = (), after: Position = BEGINNING
     ) -> Journal:
-        """The journals of a run; entries `after` those known are fed to `sink` at once, `secrets` never written.
-
-        Raises StaleError: the journals are not those that are known with some entries more; RepositoryError: they
-        cannot be read.
-        """
+        """Return a run's journals, with entries `after` those known. Raises StaleError: others; RepositoryError."""
         name, durable = check_run_name(run), self._durable
         about = self._repo, self.common, self.trees, name, self.host
         with self._there():
@@ -493,11 +486,7 @@ class Repository:
         return refs.target(self._repo, ref)
 
     def plant(self, commit: str) -> None:
-        """Make `commit` the first one of `main` and check it out; only in a new repository of EvoGit's own.
-
-        Its checkout is the folder around it: `core.worktree` of an unpacked archive may name any other. Raises
-        RefusedError: something is in the way that libgit2 would write through.
-        """
+        """Check `commit` out as the first of `main` in a repository of ours. Raises RefusedError: no room."""
         if self.created and self._repo.head_is_unborn and self.path == self.common.parent:
             self._check_way(commit)
             force = pygit2.enums.CheckoutStrategy.FORCE

@@ -20,10 +20,7 @@ from evogit.repository.person_git import RemoteError, person_git, signing_config
 from evogit.text import one_line
 
 SIGN = "evogit.sign"  # the setting of Git's that has a clone sign what it pushes
-
-CHECK = "evogit.trustedSigners"
-"""The setting of Git's that lets journals of other hosts count only if somebody signed them who is allowed to."""
-
+CHECK = "evogit.trustedSigners"  # Git's setting by which journals count only if an allowed signer signed them
 ALLOWED = "gpg.ssh.allowedSignersFile"
 
 BEGINNING = b"-----BEGIN SSH SIGNATURE-----"
@@ -39,10 +36,7 @@ class Signature(Struct, frozen=True):
 
 
 class Signatures:
-    """Signs the journal of one run, and checks those of others, where the settings of the person's git ask for it.
-
-    Raises ConfigError: they ask for what cannot be had.
-    """
+    """Signs the journal of one run, and checks those of others, as Git's settings ask. Raises ConfigError."""
 
     def __init__(self, repo: pygit2.Repository, common: Path, run: str) -> None:
         self._repo = repo

@@ -86,10 +86,7 @@ class SnapshotFile(Struct, frozen=True):
                 folder.remove_folder("cache")
 
 
-_UNUSABLE = (OSError, ValueError, RepositoryError)
-"""Nothing is lost without a snapshot: an empty file (ValueError), or a link in its place, is left alone."""
-
-
+_UNUSABLE = (OSError, ValueError, RepositoryError)  # nothing is lost without a snapshot
 MAX_CONTACT_BYTES = 1 << 20
 
 

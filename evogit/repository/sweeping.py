@@ -31,11 +31,8 @@ from evogit.repository.refs import below
 from evogit.repository.state_folder import FOLDER_FLAGS
 from evogit.repository.trees import FOLDER, Trees
 
-GRACE = 60.0
-"""Seconds for which an object stays that was written, or written again: who did it has not moved its ref yet."""
-
-HOLDING = ("--all", "--reflog", "--indexed-objects")
-"""What holds objects: refs and their logs, and the index, of all worktrees."""
+GRACE = 60.0  # seconds for which a written object stays: its writer has not moved its ref yet
+HOLDING = ("--all", "--reflog", "--indexed-objects")  # refs, their logs, and the index, of all worktrees
 
 
 class Swept(Struct, frozen=True, kw_only=True):
@@ -47,10 +44,7 @@ class Swept(Struct, frozen=True, kw_only=True):
 
 
 def sweep(repo: pygit2.Repository, common: Path, given_up: Collection[str]) -> Swept:
-    """Remove what nothing holds of these evidence trees and of old chains of `keep`.
-
-    Raises RepositoryError: objects are missing or elsewhere; nothing is removed then.
-    """
+    """Remove evidence trees and old chains that nothing holds. Raises RepositoryError: objects are missing."""
     check_links(common)
     until = time.time() - GRACE
     folder = common / "objects" / "pack"  # looked into before anything is listed: what comes later is not in the list
@@ -113,10 +107,7 @@ def _remove(common: Path, names: Iterable[str]) -> None:
 
 
 def _pack(common: Path, old: Sequence[Path], wanted: Collection[str], until: float) -> bool:
-    """Put objects into one pack, in the place of old ones: as `git repack` does, which would keep all or lose more.
-
-    False, and nothing is lost, where something in the old ones was written again meanwhile.
-    """
+    """Put objects into one pack in place of old ones. Return False, losing nothing, if old ones were written again."""
     folder = common / "objects" / "pack"
     names = "\n".join(sorted(wanted)).encode() + b"\n"
     options = ("-q", "--local", "--honor-pack-keep", "--delta-base-offset")
@@ -190,10 +181,7 @@ AT_ONCE = 200  # parents of one commit: candidates from which no other one that 
 
 
 class Thinner(Struct, frozen=True, kw_only=True):
-    """Gives up evidence that one clone keeps for a run.
-
-    Killed at any moment, it leaves the old chain or the new one, and nothing that is not said to be gone is.
-    """
+    """Gives up evidence of a run in one clone. Killed at any moment, it leaves the old chain or the new one."""
 
     repo: pygit2.Repository
     commits: CommitWriter
@@ -255,10 +243,7 @@ class Thinner(Struct, frozen=True, kw_only=True):
         return sorted((each for each in found if str(each.id) not in parents), key=lambda each: each.commit_time)
 
     def _folder(self, inner: Mapping[str, str]) -> str:
-        """A tree of trees with names of one length, in the order of which they are; one that is there is not written.
-
-        Else libgit2 would make the pack in which it is young, and nothing in there could be swept (sweeping.py).
-        """
+        """Return a tree of trees. One that is there is not written again: that would make its pack young."""
         rows = [b"%o %s\0%s" % (FOLDER, name.encode(), bytes.fromhex(tree)) for name, tree in sorted(inner.items())]
         content = b"".join(rows)
         tree = hashlib.sha1(b"tree %d\0%s" % (len(content), content)).hexdigest()

@@ -21,11 +21,8 @@ FILE, EXECUTABLE, LINK, GITLINK, FOLDER = 0o100644, 0o100755, 0o120000, 0o160000
 
 
 MOST_LISTED = 200_000  # entries in remembered listings, about 250 bytes each
-MOST_COMPARED = 50_000
-"""Entries in remembered differences, about 500 bytes each: what a candidate changes of the seed is asked many times."""
-
-MOST_HELD = 4 << 20
-"""Bytes of remembered files: a candidate's are read by selection, brief, fingerprint and evaluation, one by one."""
+MOST_COMPARED = 50_000  # entries in remembered differences, about 500 bytes each
+MOST_HELD = 4 << 20  # bytes of remembered files, which several parts read one after the other
 
 
 class TreeEntry(NamedTuple):
@@ -167,10 +164,7 @@ class Trees:
         return self._archive(entry for entry in self.whole(tree) if wanted(entry.path))
 
     def changes(self, base: str, tree: str, wanted: Callable[[str], bool]) -> tuple[bytes, tuple[str, ...]]:
-        """What makes `tree` of `base`: an archive of what is new or differs, as `tar` makes it, and paths to remove.
-
-        What turns from a file into a link or the other way is in both. Folders that are equal are not read.
-        """
+        """Return what makes `tree` of `base`: a `tar` of what is new or differs, and paths to remove."""
         changed, removed = list[TreeEntry](), list[str]()
         for old, new in self.differences(base, tree):
             if new is not None and wanted(new.path):

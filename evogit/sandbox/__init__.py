@@ -78,10 +78,7 @@ class Environment(Struct, frozen=True, kw_only=True):
 
 
 class ResourceUsage(Struct, frozen=True, kw_only=True):
-    """Seconds of wall clock and CPU, and the peak of memory in bytes, of one request.
-
-    `waited` are the seconds of `wall` in which it was ready to run, and other processes of the machine had the cores.
-    """
+    """Seconds of wall clock and CPU, peak bytes, and `waited`: the part of `wall` in which others had the cores."""
 
     wall: float
     cpu: float
@@ -98,9 +95,7 @@ class LargestRequest(Struct, frozen=True, kw_only=True):
 
 
 Place = int | str  # where an argument belongs: its number, or its name
-
-Form = tuple[Any, ...]
-"""What the bytes of a value are: `("json",)`, `("bytes",)`, or `numpy` or `memory` with format and shape."""
+Form = tuple[Any, ...]  # `json`, `bytes`, or `numpy` or `memory` with format and shape
 
 
 class Piece(Struct, frozen=True):
@@ -152,5 +147,4 @@ class Completed(Struct, frozen=True, kw_only=True):
     breach: Breach | None
     usage: ResourceUsage
     detail: str = ""  # one sentence about the breach, or about the end of the sandbox
-    files: Mapping[str, bytes] = field(default_factory=dict)
-    """The files asked for with `out`, as far as they exist and are regular."""
+    files: Mapping[str, bytes] = field(default_factory=dict)  # those asked for with `out` that are regular files

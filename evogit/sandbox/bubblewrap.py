@@ -28,10 +28,8 @@ from evogit.sandbox.seccomp import compile_filter
 CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_NET_ADMIN", "CAP_DAC_OVERRIDE")
 """What the supervisor needs to mount, to switch on a loopback interface and to lay files over others."""
 SLACK = 1 << 20  # bytes above what is needed, for small files and folders
-USERS = range(1 << 24, 1 << 30)
-"""User ids for sandboxes of a root engine: above those of people, services and the usual id ranges of containers."""
-DEVICES = ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom")
-"""There is no /dev/zero: a shared mapping of it is memory that no limit sees."""
+USERS = range(1 << 24, 1 << 30)  # user ids of a root engine's sandboxes: above those of people, services and containers
+DEVICES = ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom")  # not /dev/zero: no limit sees its shared mappings
 SYSTEM = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/R/Renviron", "/etc/R/ldpaths")
 """What libraries and programs below /usr need from /etc."""
 TOPS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")  # links into /usr, or folders beside it

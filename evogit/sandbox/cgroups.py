@@ -33,12 +33,10 @@ COUNTED = {
     2: {"memory": ["cpu.stat", "memory.current", "memory.stat", "memory.events", "pids.current"]},
 }
 """Files that the supervisor reads, as `sandbox/jail_cgroup.py` knows them."""
-KILLS = {1: "memory.oom_control", 2: "memory.events"}
-"""The one that has a line `oom_kill N`: processes that the kernel ended for lack of memory."""
+KILLS = {1: "memory.oom_control", 2: "memory.events"}  # has a line `oom_kill N`: processes ended for lack of memory
 ENTER = "enter "  # how the names of files begin by which a supervisor enters the group
 KERNEL = (5, 16)  # since then who has opened such a file decides what may be written to it, not who writes
-ENGINE = "evogit-engine"
-"""The group in a delegated scope for the scope's own processes: one with subgroups may have none."""
+ENGINE = "evogit-engine"  # the group of a delegated scope's own processes: one with subgroups may have none
 OVERHEAD = 64 << 20  # bytes of memory for the supervisor
 PRELOADED = 256 << 20  # bytes more where it imports modules beforehand; what it uses is not counted against the program
 TASKS = 64  # processes above the limit, for the supervisor, and so that too many show as more than the limit
@@ -47,10 +45,7 @@ LONGEST_REMOVAL = 0.2  # seconds in which a group must have become empty; else i
 
 
 def room(limits: Limits, base: BaseFiles | None, *, preloads: bool) -> int:
-    """Return the kernel's memory limit of a worker in bytes, above the task's limit, so that a breach is seen.
-
-    It counts written files, the supervisor's base, and a copy of that per session.
-    """
+    """Return the kernel's limit of a worker in bytes, above the task's; it counts written files and the base, too."""
     files = len(base.archive) + disk_of(base.archive)[0] if base else 0
     return limits.memory + limits.memory // 4 + OVERHEAD + files + PRELOADED * preloads
 

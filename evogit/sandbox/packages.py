@@ -135,10 +135,7 @@ def lease(folder: Path) -> IO[bytes]:
 
 
 def remove_folders(keep: Iterable[Environment]) -> Iterator[tuple[str, int]]:
-    """Remove folders, and remains, that no environment needs and no process uses; yield names and sizes in bytes.
-
-    Raises SandboxError: when an environment asks for what is not a package.
-    """
+    """Remove folders that are neither needed nor used; yield names and bytes. Raises SandboxError: not a package."""
     packages, needed = cache_folder() / "packages", {_recipe(requirements(environment)) for environment in keep}
     yield from remove_unfinished(packages)
     kept = set()
@@ -302,10 +299,7 @@ def _install(wanted: Sequence[str], platform: Platform, link: Path, progress: Pr
 
 
 def _pip(wanted: Sequence[str], platform: Platform, folder: Path, progress: Progress) -> None:
-    """Have pip choose and unpack wheels into the folder, with the user's configuration; it builds nothing.
-
-    It runs elsewhere, so that modules it has just unpacked are not its own.
-    """
+    """Have pip unpack wheels, with the user's configuration. It builds nothing, and runs where it imports no wheel."""
     command = [*python("-c", PIP, str(os.getpid()), "install"), "--disable-pip-version-check", "--no-input"]
     command += ["--progress-bar=off", "--no-color", "--target", str(folder), "--only-binary=:all:", "--no-compile"]
     command += ["--implementation=cp", "--python-version", ".".join(map(str, platform.version))]

@@ -17,12 +17,8 @@ from evogit.sandbox.session import GRACE, STARTUP, Jail, Session
 from evogit.sandbox.wire import LostError
 
 PROTOCOL = 7
-MOST_SESSIONS = 500
-"""Sessions that a worker serves before another one takes its place, whatever may have gathered in it."""
-
-
-Gpus = Callable[[], AbstractContextManager[Sequence[str]]]
-"""A context in which this process has GPUs of its own, by name."""
+MOST_SESSIONS = 500  # sessions that a worker serves, whatever may have gathered in it
+Gpus = Callable[[], AbstractContextManager[Sequence[str]]]  # a context with GPUs of its own, by name
 
 
 def no_gpus() -> AbstractContextManager[Sequence[str]]:

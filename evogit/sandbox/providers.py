@@ -25,7 +25,6 @@ logger = logging.getLogger(__name__)
 NAMES = ("auto", "docker", "bubblewrap", "none")
 QUICK = 2.0  # seconds that `auto` waits for a Docker daemon to say something
 Check = tuple[str, bool, str]  # what was checked, whether it is well, and a sentence about it
-
 PROBE = b"""
 import errno, os, socket, sys
 

@@ -1,7 +1,4 @@
-"""Compiles `sandbox/seccomp.json` into a filter that the kernel runs at every system call of a sandbox.
-
-Classic BPF: see Documentation/userspace-api/seccomp_filter.rst and linux/seccomp.h, linux/bpf_common.h.
-"""
+"""Compiles `sandbox/seccomp.json` to classic BPF (Documentation/userspace-api/seccomp_filter.rst)."""
 
 from __future__ import annotations
 
@@ -16,8 +13,7 @@ from typing import Any
 from evogit.core import SandboxError
 
 MACHINES = ("x86_64", "aarch64")
-NUMBER, AUDIT_ARCH, ARGUMENTS = 0, 4, 16
-"""Offsets in `struct seccomp_data`; both machines are little-endian, so an argument's low half comes first."""
+NUMBER, AUDIT_ARCH, ARGUMENTS = 0, 4, 16  # offsets in `struct seccomp_data`; both machines are little-endian
 LOAD, AND, RETURN = 0x20, 0x54, 0x06
 IF_EQUAL, IF_GREATER_OR_EQUAL, IF_ANY_BIT = 0x15, 0x35, 0x45
 ALLOW, ERROR = 0x7FFF0000, 0x00050000
@@ -30,10 +26,7 @@ GO_ON: Instruction = (LOAD, 0, 0, NUMBER)  # to the next rule, which looks at th
 
 
 def compile_filter(profile: Path, machine: str | None = None, *, pinned: bool = False) -> bytes:
-    """Return the filter as an array of `struct sock_filter`; `pinned` programs cannot change their core.
-
-    Raises SandboxError: on a machine for which the profile has no numbers.
-    """
+    """Return an array of `struct sock_filter`; `pinned`: no change of core. Raises SandboxError: an unknown machine."""
     machine = machine or platform.machine()
     if machine not in MACHINES:
         raise SandboxError(f"expected one of the machines {', '.join(MACHINES)}, got {machine}; use Docker there")

@@ -21,13 +21,10 @@ from evogit.sandbox.wire import LostError, Wire
 
 GRACE = 5.0  # seconds that the supervisor has, beyond a request's own limit, before it counts as hung
 STARTUP = 60.0  # seconds for unpacking and preloading; the first request of a session waits for it
-BATCH, BATCH_BYTES = 256, 1 << 20
-"""Most items, and bytes of items, that the supervisor feeds to the program without coming back to us."""
+BATCH, BATCH_BYTES = 256, 1 << 20  # items, and their bytes, that a supervisor feeds at once
 LENGTH = struct.Struct(">I")  # in front of each piece of a body of several
-STARVED = 0.2
-"""The share of a time limit that a program must have waited for a core, for the machine to be the cause of its end."""
-ASLEEP = 0.5
-"""The share in which it was neither running nor ready to, from which on it is its own: it waits for something else."""
+STARVED = 0.2  # share of a time limit that a program waited for a core, from which on the machine is the cause
+ASLEEP = 0.5  # share in which it was neither running nor ready, from which on the program is the cause
 NONE: Mapping[Place, Piece] = MappingProxyType({})  # no pieces
 SILENCE = "the sandbox stopped answering and was killed"
 CLOSED = SupervisorAnswer(failure="crashed", detail="not done: the session was closed", usage=NOTHING)
@@ -66,10 +63,7 @@ class Session:
     def __init__(
         self, jail: Jail, limits: Limits, release: Callable[[bool], None], files: tuple[dict[str, Any], bytes]
     ) -> None:
-        """Open a session on a supervisor; `release` takes it back, and whether it works. `files` is `open`'s request.
-
-        Raises SandboxLostError: when the sandbox went away, and the program had no part in it.
-        """
+        """Open a session; `release` takes back the supervisor, and whether it works. Raises SandboxLostError."""
         self._jail = jail
         self._limits = limits
         self._release = release
@@ -181,11 +175,7 @@ class Session:
         out: Sequence[str] = (),
         wall: float | None = None,
     ) -> Completed:
-        """Run a command in the candidate's folder, after writing `files` into it.
-
-        A command that cannot be run ends with code 127 or 126, as in a shell. Raises SandboxError: when a path of
-        `files` or `out` is not inside the folder.
-        """
+        """Run a command after writing `files`; 127 or 126 as in a shell. Raises SandboxError: a path leaves it."""
         files = files or {}
         check_paths(list(files))
         check_paths(list(out))
@@ -200,10 +190,7 @@ class Session:
         return reply_of(self._ask({"do": "start", "argv": list(argv)}))
 
     def connect(self, port: int, *, patience: float) -> socket.socket | CallReply:
-        """Connect to a port of the loopback interface inside, within `patience` seconds; or return the failure.
-
-        A thread carries the bytes of the socket, whose timeout is the limit of a request.
-        """
+        """Connect to a port inside, within `patience` seconds, or return the failure; a thread carries the bytes."""
         until, since = time.monotonic() + patience, self.usage
         while True:
             answer = self._ask({"do": "connect", "port": port})
@@ -430,10 +417,7 @@ class Sandbox(Protocol):
         """A digest of what programs find inside: interpreter, libraries, supervisor."""
 
     def open(self, files: bytes | Files, limits: Limits, preload: Sequence[str] = (), *, seed: int = 0) -> Session:
-        """Start a session on `files` (bytes: a whole tar archive). Raises SandboxError when the provider cannot.
-
-        `preload` names modules imported beforehand. `seed` seeds `random`, and a preloaded `numpy.random`, per process.
-        """
+        """Start a session on `files` (bytes: a whole tar archive) after importing `preload`. Raises SandboxError."""
 
     def close(self) -> None:
         """End the warm workers; sessions must be closed by then. The provider can be used again."""

@@ -12,8 +12,7 @@ from typing import Any, NoReturn
 
 CONTAINERS = 1_000_000  # arrays and objects in one text: a megabyte of `[],[],` must not become a gigabyte of lists
 LONGEST_KEY = 4300  # digits of a key that may be read as an integer
-ALIKE = 1000
-"""Most values with one hash: sets and dicts compare each of these with each other, and a reply could hold millions."""
+ALIKE = 1000  # values with one hash: sets and dicts compare each of these with each other
 _WIDE = (1 << 61) - 1  # the first integer whose hash is that of a smaller one
 _DIGITS = re.compile(rb"[0-9]{19}")
 

@@ -34,8 +34,7 @@ from evogit.llm.gateway.serving import Caller, Request
 from evogit.llm.reader import INLINE, PIECE
 from evogit.llm.replies import LONGEST_ERROR, LONGEST_STREAM, MAY_BE_BILLED, LostAttemptError, quote, retry_after
 
-WRAPPING = 4000
-"""Bytes of a whole reply that are not its text, at most, as far as what it says of its tokens is doubted."""
+WRAPPING = 4000  # bytes of a whole reply that are not its text, as far as its count is doubted
 
 
 class Meter:

@@ -32,8 +32,7 @@ LABEL = "evogit.digest"
 
 SUITE = "bookworm"
 EPOCH = "1700000000"  # the time that no file is newer than, so that equal packages give equal archives, bit by bit
-INCLUDED = ("python3", "python-is-python3")
-"""Packages beside Debian's minimum; the second is the name `python`, which scripts of strangers use."""
+INCLUDED = ("python3", "python-is-python3")  # the second is the name `python`, which scripts use
 LEFT_OUT = ("doc", "man", "info", "locale")  # folders of /usr/share that no program needs
 COPIED = ("etc/resolv.conf", "etc/hostname")  # files of this machine that mmdebstrap uses
 APT_STEPS = (  # which install Debian packages in an image that has not come with them
@@ -64,11 +63,7 @@ def find_image(client: docker.DockerClient, environment: Environment) -> Image |
 
 
 def build_image(client: docker.DockerClient, environment: Environment, say: Say) -> Image:
-    """Return the image of an environment, made under a lock if needed; `say` is sent what takes time.
-
-    Raises SandboxError: when the daemon does not answer, there is nothing to start from, it has no Python 3.11 or
-    newer, a package is not found or a command of `setup` fails (with its last lines).
-    """
+    """Return the image of an environment, built under a lock if needed. Raises SandboxError: it cannot be, and why."""
     if here := find_image(client, environment):
         return here
     with _plainly():
@@ -117,10 +112,7 @@ def _source(client: docker.DockerClient, name: str, say: Say) -> Any:
 
 
 def _beginning(client: docker.DockerClient, environment: Environment, say: Say) -> Any:
-    """The image of the largest environment that this one only adds to; EvoGit's own base where it adds nothing.
-
-    The base comes from a registry where one answers, else from Debian packages.
-    """
+    """Return the largest image that this environment only adds to, else a base from a registry or Debian packages."""
     debian_alone = Environment(packages=tuple(f"{DEBIAN}{name}" for name in _apt(environment)))
     for less in (debian_alone, Environment()):
         if _key(less, None) != _key(environment, None):

@@ -45,13 +45,11 @@ logger = logging.getLogger(__name__)
 
 BOX = "/tmp"  # the one writable folder, a tmpfs
 COMMAND = ("python3", "-s", "-P", "-S", "-B", "-c", BOOTSTRAP, "users", BOX)
-CAPABILITIES = ("SETUID", "SETGID", "KILL")
-"""The capabilities that the supervisor needs to change users and to end what they leave."""
+CAPABILITIES = ("SETUID", "SETGID", "KILL")  # to change users and to end what they leave
 SLACK = 1 << 20  # bytes of disk above the limit, so that a full disk shows as more than the limit
 NOTHING = "ro,noexec,nosuid,nodev,mode=0555,size=4096,nr_inodes=1"  # a tmpfs that stays empty
 FILES = 65_536  # files that every session may have, as in the supervisor
-UNCONNECTED = {"net.ipv4.tcp_max_tw_buckets": "0"}
-"""Of the kernel: or a connection of a session would outlive it by a minute."""
+UNCONNECTED = {"net.ipv4.tcp_max_tw_buckets": "0"}  # else a connection would outlive its session by a minute
 CERTIFICATES = Path("/etc/ssl")  # the certificates of this machine's registries and proxies, which an image cannot know
 LIKELY_VICTIM = 500  # Of 1000: when the machine has no memory left, workers go before the engine. Programs are at 1000.
 
@@ -141,11 +139,7 @@ def container_options(
     labels: Mapping[str, str],
     core: int | None,
 ) -> dict[str, Any]:
-    """Return the arguments of `create_container` for one worker.
-
-    The kernel's limits are wider than the task's, so that a breach is seen. Folders that the image declares as volumes
-    are empty and read-only.
-    """
+    """Return the arguments of `create_container`; limits are wider than the task's, so that breaches are seen."""
     volumes = sorted(client.api.inspect_image(image.id)["Config"].get("Volumes") or ())
     variables: dict[str, str | None] = {**environment(Path("python3"), BOX), "HOSTNAME": None}
     del variables["PATH"]  # the image knows where its Python is

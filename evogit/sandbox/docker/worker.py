@@ -32,9 +32,7 @@ COMPLAINT = 4000  # most bytes of stderr that are kept for a message
 PATIENCE = 3.0  # seconds for a container to be gone by itself, once its input is closed
 VERDICT = 15.0  # seconds for the daemon to say how a container ended whose stream has ended
 STOPPED, KILLED = 143, 137  # exit codes of a supervisor that was told to stop from outside, and of one that was killed
-
-MARK = "evogit.worker"
-"""The label of all our containers, in every version of EvoGit, with the value 1; images made from them have another."""
+MARK = "evogit.worker"  # the label of all our containers, with the value 1; their images have another value
 MACHINE, PROCESS, BORN = "evogit.machine", "evogit.process", "evogit.born"
 """Labels that tell which process made a container; process ids come again, so that its time of birth belongs to it."""
 ENDED = "ZX"  # states of a process of which only how it ended is left (proc_pid_stat(5))
@@ -82,11 +80,7 @@ class DockerWorker:
         program: bytes,
         left_behind: Callable[[str], None],
     ) -> None:
-        """Create and start a container that reads `program` first.
-
-        `left_behind` takes the name or id of a container that could not be removed, as the daemon was away. Raises
-        RequestException: when the daemon refuses, or does not answer.
-        """
+        """Start a container that reads `program` first. `left_behind` takes the id of one that could not be removed."""
         self._client = client
         self._left_behind = left_behind
         self._gone = False
