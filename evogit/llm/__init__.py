@@ -1,8 +1,4 @@
-"""Talks to language models: one question, one reply, and an account that every attempt is charged to.
-
-The only package that imports openai, and only once a real endpoint is asked. A model that cannot answer is a
-`ModelError`, one lost move of an agent; bad credentials are a `CredentialError`, which ends the run.
-"""
+"""Talks to language models: one question, one reply, and an account that is charged. The only importer of openai."""
 
 from __future__ import annotations
 
@@ -170,11 +166,7 @@ class Account(Protocol):
         """Ask before every attempt. Raises RunEndsError: the run ends; SpendingLimitError: a limit is reached."""
 
     async def reserve(self, model: Model, worst: TokenUsage) -> Reservation:
-        """Set aside what an attempt costs at most, before it is sent; `charge` gives it back.
-
-        The reply may get fewer tokens than `worst` has, as many as are paid for, after a wait for attempts in flight.
-        Raises RunEndsError, SpendingLimitError: as `check`, or what is left pays for no useful reply.
-        """
+        """Set aside the cost of an attempt; its reply may be shortened. Raises RunEndsError, SpendingLimitError."""
 
     async def pause(self, seconds: float) -> None:
         """Wait before another attempt, but not when there will be none: `check` says so at once then."""

@@ -74,7 +74,14 @@ class Arrivals:
                     found += filter(None, [self._look(host, tips)])
             except (RefusedError, RepositoryError) as error:
                 notes.append(f"left {one_line(host, 60)} as it was: {error}")
-        ready = _closed(found, known)
+        ready, count = found, -1
+        while len(ready) != count:  # until nothing waits for the news of another host
+            count, new = len(ready), {each.candidate for arrival in ready for each in arrival.proposals}
+            ready = [
+                arrival
+                for arrival in ready
+                if all(parent in new or known(parent) for each in arrival.proposals for parent in each.parents)
+            ]
         notes += [f"{each.host} waits for what it builds on" for each in found if each not in ready]
         for ref, tip, here in (move for each in ready for move in each.moves):
             refs.swap(self.repo, self.common, ref, tip, here)
@@ -162,20 +169,6 @@ class Arrivals:
 
     def _here(self, kind: str, host: str) -> str | None:
         return refs.target(self.repo, self._ref(kind, host))
-
-
-def _closed(found: Sequence[_Arrival], known: Callable[[str], bool]) -> list[_Arrival]:
-    ready = list(found)
-    while True:
-        new = {each.candidate for arrival in ready for each in arrival.proposals}
-        complete = [
-            arrival
-            for arrival in ready
-            if all(parent in new or known(parent) for each in arrival.proposals for parent in each.parents)
-        ]
-        if len(complete) == len(ready):
-            return ready
-        ready = complete
 
 
 def chain(

@@ -45,27 +45,23 @@ def bundle(common: Path, steps: Sequence[Step], head: str, visible: Callable[[st
             repo.odb.add_disk_alternate(str(common / "objects"))
             for key, value in PACKING.items():
                 repo.config[key] = value
-            _write(repo, steps, visible)
+            shown, commits, notes = _Shown(repo, visible), list[pygit2.Oid](), dict[str, str]()
+            for step in steps:
+                author = clean_title(step.author)
+                who = pygit2.Signature(f"evogit {author}", f"{author}@evogit.invalid", BEGINNING + step.number, 0)
+                message = f"{clean_title(step.title)}\n\n{clean(step.body)}\n"
+                parents: list[str | pygit2.Oid] = [] if step.after is None else [commits[step.after]]
+                commits.append(repo.create_commit(None, who, who, message, shown.tree(step.tree), parents))
+                notes[str(commits[-1])] = clean(step.note) + "\n"
+                for branch in step.branches:
+                    repo.create_reference(f"refs/heads/{branch}", commits[-1])
+            who = pygit2.Signature("evogit", "evogit@evogit.invalid", BEGINNING, 0)
+            tree = notes_tree(Trees(repo), None, notes)
+            repo.create_commit("refs/notes/commits", who, who, "Scores as notes\n", tree, [])
             made = run_git(folder, "bundle", "create", "-q", "-", "--all", elsewhere=common / "objects")
     except (OSError, KeyError, ValueError, pygit2.GitError) as error:
         raise RepositoryError(f"cannot make a bundle of {len(steps)} commits: {error}; make room") from error
     return made.stdout
-
-
-def _write(repo: pygit2.Repository, steps: Sequence[Step], visible: Callable[[str], bool]) -> None:
-    shown, commits, notes = _Shown(repo, visible), list[pygit2.Oid](), dict[str, str]()
-    for step in steps:
-        author = clean_title(step.author)
-        who = pygit2.Signature(f"evogit {author}", f"{author}@evogit.invalid", BEGINNING + step.number, 0)
-        message = f"{clean_title(step.title)}\n\n{clean(step.body)}\n"
-        parents: list[str | pygit2.Oid] = [] if step.after is None else [commits[step.after]]
-        commits.append(repo.create_commit(None, who, who, message, shown.tree(step.tree), parents))
-        notes[str(commits[-1])] = clean(step.note) + "\n"
-        for branch in step.branches:
-            repo.create_reference(f"refs/heads/{branch}", commits[-1])
-    who = pygit2.Signature("evogit", "evogit@evogit.invalid", BEGINNING, 0)
-    tree = notes_tree(Trees(repo), None, notes)
-    repo.create_commit("refs/notes/commits", who, who, "Scores as notes\n", tree, [])
 
 
 class _Shown:

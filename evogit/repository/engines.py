@@ -97,7 +97,10 @@ class Engines:
     def enter(self, *, join: bool) -> Iterator[str]:
         """Be an engine of this run; yields its name. Raises RefusedError: another one works, and `join` is false."""
         name = f"{self._host}-{os.urandom(3).hex()}"
-        with self._starting():
+        with _permitted(), self._all.opened(make=True) as folder:
+            gate = folder.open(self._gate, os.O_CREAT | os.O_RDWR)
+        with os.fdopen(gate):
+            fcntl.flock(gate, fcntl.LOCK_EX)
             if not join:
                 self.check_idle()
             with _permitted(), self._files.opened(make=True) as folder:
@@ -127,16 +130,6 @@ class Engines:
                 f"another engine ({', '.join(others)}) works on this run in this repository; follow it with `evogit "
                 "watch`, stop it with `evogit stop`, or work alongside it with --join"
             )
-
-    @contextmanager
-    def _starting(self) -> Iterator[None]:
-        with _permitted(), self._all.opened(make=True) as folder:
-            gate = folder.open(self._gate, os.O_CREAT | os.O_RDWR)
-        try:
-            fcntl.flock(gate, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(gate)
 
     def forget(self) -> None:
         """Remove the files of a run that is gone; what another engine holds stays."""

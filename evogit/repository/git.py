@@ -85,11 +85,7 @@ def run_git(
     ok: Sequence[int] = (0,),
     seconds: float = LONGEST_WAIT,
 ) -> Output:
-    """Run git on `git_dir` and wait; its objects optionally in another folder, some more of them `elsewhere`.
-
-    Raises GitTooLongError: it takes more than so many seconds of CPU, or much longer by the clock; RepositoryError:
-    when git is missing or exits with a code that is not in `ok`.
-    """
+    """Run git and wait. Raises GitTooLongError: too much CPU or time; RepositoryError: no git, a code not in `ok`."""
     surroundings = environment(git_dir, objects, elsewhere)
     try:
         done = run_child(["git", *arguments], seconds=seconds, env=surroundings, stdin=stdin, pass_fds=pass_fds)

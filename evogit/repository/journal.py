@@ -115,17 +115,12 @@ class Journal:
         keys: RunKeys,
         durable: bool = False,
     ) -> None:
-        self._repo = repo
+        self._repo, self._common, self._trees = repo, common, trees
         self._commits = CommitWriter(repo, common)
-        self._common = common
-        self._trees = trees
-        self._run = run
+        self._run, self._host, self._durable = run, host, durable
         self._folder = f"refs/evogit/{run}/journal/"
         self._keep = f"refs/evogit/{run}/keep/{host}"
-        self._host = host
-        self._durable = durable
-        self._keys = keys
-        self._key = b""
+        self._keys, self._key = keys, b""
         self._left_out: dict[str, LeftOut] = {}
         self._alone = False
         self._allowance = Allowance(repo)
@@ -156,11 +151,7 @@ class Journal:
     # --- reading ------------------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Take in what was appended to any journal of this run since the last time.
-
-        Raises RefusedError: a record was written by a newer version; RepositoryError: the journal of this host is
-        damaged; StaleError: a journal lost entries that were seen before.
-        """
+        """Take in what was appended. Raises RefusedError: newer versions; RepositoryError: damage; StaleError: loss."""
         for entry in self._fresh():
             self._deliver(entry)
 

@@ -73,11 +73,7 @@ class MergeTree:
 
 
 class _Resident:
-    """One `git merge-tree --stdin` and the pipes to it; it ends with them.
-
-    Git keeps an answer back until the next message that it writes, if that is the end of it. So each question is
-    followed by another one whose answer is known, a merge of a commit with itself.
-    """
+    """One `git merge-tree --stdin`. A second question follows each: Git keeps the last answer back."""
 
     def __init__(self, surroundings: Mapping[str, str]) -> None:
         command = git_command(*MERGE_TREE, "--stdin", "--messages")

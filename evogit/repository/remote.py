@@ -108,12 +108,7 @@ class Remote:
     async def exchange(
         self, known: Callable[[], Callable[[str], bool]], *, seconds: float | None, asks: bool = False
     ) -> Exchanged:
-        """Fetch what other hosts pushed and push what this one wrote; each may take so many seconds.
-
-        `known` is asked, once all is fetched, for what tells the candidates of the run. Whoever else exchanges here is
-        waited for if somebody `asks`. Raises RemoteError: no server, or a refusal; RepositoryError: what came cannot be
-        written.
-        """
+        """Fetch what others pushed, then push; `known` is asked after fetching. Raises RemoteError, RepositoryError."""
         with self._alone(wait=asks) as alone, named_errors(f"what {self.shown} has"):
             if not alone:
                 return Exchanged()

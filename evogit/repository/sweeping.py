@@ -233,11 +233,7 @@ class Thinner(Struct, frozen=True, kw_only=True):
         return parents[0]
 
     def _ends(self, commits: Collection[str]) -> Sequence[pygit2.Commit]:
-        """Those of some commits that hold all of them, as no other one of them has it as a parent, the oldest first.
-
-        Whoever walks down the chain has few commits in hand then, if each link is as old as what it holds: Git puts
-        them into a list in the order of their dates, which takes minutes with a hundred thousand.
-        """
+        """Return the oldest first of the commits that hold all of them: Git sorts commits in hand by date."""
         found = [self.repo[commit].peel(pygit2.Commit) for commit in commits]
         parents = {str(parent) for commit in found for parent in commit.parent_ids}
         return sorted((each for each in found if str(each.id) not in parents), key=lambda each: each.commit_time)

@@ -216,12 +216,7 @@ class Trees:
     def write(
         self, base: str | None, changes: Mapping[str, bytes | None], modes: Mapping[str, int] | None = None
     ) -> str:
-        """The id of the tree `base` (None: empty) with `changes` applied: path -> content, or None to delete.
-
-        A changed file keeps its mode unless `modes` names one; a new one is a plain file. Raises UnfitChangeError: for
-        an unsafe path, one to delete that is not there, one that is a link or a submodule, or one that differs from
-        another only in case.
-        """
+        """Return the tree `base` with `changes` (None deletes) and `modes` applied. Raises UnfitChangeError."""
         for path in changes:
             check_path(path)
         nested: dict[str, object] = {}

@@ -59,12 +59,7 @@ class Bubblewrap:
         *,
         counted: bool = True,
     ) -> None:
-        """Find bubblewrap and an interpreter, and compile the supervisor and the filter for this machine.
-
-        `rng` chooses user ids of sandboxes for root. Programs cannot read `private` folders (default: where we are).
-        Usage is sampled unless `counted` by control groups. Raises SandboxError: when one of them is missing, or a
-        project cannot be kept apart from the system.
-        """
+        """Prepare for this machine; `rng` chooses users for root, `private` is hidden. Raises SandboxError."""
         bwrap = shutil.which("bwrap")
         if bwrap is None:
             raise SandboxError(

@@ -266,8 +266,8 @@ class Progress:
     def end(self, folder: Path, began: float) -> None:
         """Say how much was installed."""
         number = len(list(folder.glob("*.dist-info")))
-        what = f"{number} package{'s' * (number != 1)}"
-        self.say(f"installed {what}, {gigabytes(_size(folder))}, in {time.monotonic() - began:.0f} s")
+        seconds = time.monotonic() - began
+        self.say(f"installed {number} package{'s' * (number != 1)}, {gigabytes(_size(folder))}, in {seconds:.0f} s")
 
 
 def _install(wanted: Sequence[str], platform: Platform, link: Path, progress: Progress) -> None:
@@ -281,7 +281,14 @@ def _install(wanted: Sequence[str], platform: Platform, link: Path, progress: Pr
         progress.check_room(new, wanted)
         progress.begin(wanted, platform)
         _pip(wanted, platform, folder, progress)
-        _tidy(folder)
+        # what tells of this machine goes: commands start with the path of our Python, addresses are of local files
+        shutil.rmtree(folder / "bin", ignore_errors=True)
+        for info in folder.glob("*.dist-info"):
+            (info / "direct_url.json").unlink(missing_ok=True)
+            record, ours = info / "RECORD", ("../../bin/", "bin/")
+            lines = record.read_text(encoding="utf-8").splitlines(keepends=True) if record.exists() else []
+            lines = [line for line in lines if not line.startswith(ours) and "direct_url.json" not in line]
+            record.write_text("".join(sorted(lines)), encoding="utf-8")
         final = link.parent.parent / digest_of(folder)
         if platform.version == sys.version_info[:2]:  # for fast imports: the folder will be read-only
             command = [*python("-m", "compileall", isolated=True), "-qq", "--invalidation-mode", "unchecked-hash"]
@@ -338,14 +345,3 @@ def _run(argv: Sequence[str], env: dict[str, str], read: Callable[[str], None], 
             return process.wait()
         finally:
             end_group(process.pid)
-
-
-def _tidy(folder: Path) -> None:
-    """Remove what tells of this machine: commands start with the path of our Python, addresses are of local files."""
-    shutil.rmtree(folder / "bin", ignore_errors=True)
-    for info in folder.glob("*.dist-info"):
-        (info / "direct_url.json").unlink(missing_ok=True)
-        record = info / "RECORD"
-        lines = record.read_text(encoding="utf-8").splitlines(keepends=True) if record.exists() else []
-        kept = [line for line in lines if not line.startswith(("../../bin/", "bin/")) and "direct_url.json" not in line]
-        record.write_text("".join(sorted(kept)), encoding="utf-8")

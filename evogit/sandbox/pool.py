@@ -62,12 +62,8 @@ class Pool:
 
         `seccomp` is a filter made by `compile_filter`; `network` is the host's, shared; `gpus` lends GPUs to a context.
         """
-        self._spawn = spawn
-        self._seccomp = seccomp
-        self._sessions = sessions
-        self._network = network
-        self._cpus = cpus
-        self._gpus = gpus
+        self._spawn, self._seccomp, self._sessions = spawn, seccomp, sessions
+        self._network, self._cpus, self._gpus = network, cpus, gpus
         self._idle: list[_Worker] = []
 
     def open(self, files: bytes | Files, limits: Limits, preload: Sequence[str] = (), *, seed: int = 0) -> Session:

@@ -30,11 +30,7 @@ class JailProcess:
         cleanup: Callable[[], None] = lambda: None,
         ran_out: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Start the command as `user` (for root alone), or as who we are.
-
-        `cleanup` is called once it is gone; `ran_out` returns whether the kernel ended something for lack of memory.
-        Raises SandboxError: it cannot be started.
-        """
+        """Start the command as `user` (root only) or as ourselves. Raises SandboxError: it cannot be started."""
         self._cleanup = cleanup
         self._ran_out = ran_out
         try:

@@ -49,7 +49,9 @@ def _program(rules: dict[str, Any], machine: int, *, pinned: bool) -> Iterator[I
     for group in rules["ignored"].values():
         yield from _refuse(group, machine, DONE)
     for rule in rules["refused_flags"]:
-        yield from _only(rule["number"][machine], [*_flags(rule)])
+        bits = rule.get("all")
+        test = [(IF_ANY_BIT, 0, 1, rule["any"])] if bits is None else [(AND, 0, 0, bits), (IF_EQUAL, 0, 1, bits)]
+        yield from _only(rule["number"][machine], [_argument(rule), *test, _error(errno.EPERM), GO_ON])
     for rule in rules["refused_values"].values():
         yield from _only(rule["number"][machine], [*_values(rule, listed=_error(errno.EPERM), other=GO_ON)])
     for rule in rules["allowed_values"].values():
@@ -73,18 +75,6 @@ def _only(number: int, body: list[Instruction]) -> Iterator[Instruction]:
     """Run the body for one system call; it returns, or ends with the number loaded again."""
     yield (IF_EQUAL, 0, len(body), number)
     yield from body
-
-
-def _flags(rule: dict[str, Any]) -> Iterator[Instruction]:
-    """Refuse a call with any, or with all, of some bits in an argument."""
-    yield _argument(rule)
-    if "any" in rule:
-        yield (IF_ANY_BIT, 0, 1, rule["any"])
-    else:
-        yield (AND, 0, 0, rule["all"])
-        yield (IF_EQUAL, 0, 1, rule["all"])
-    yield _error(errno.EPERM)
-    yield GO_ON
 
 
 def _values(rule: dict[str, Any], *, listed: Instruction, other: Instruction) -> Iterator[Instruction]:

@@ -64,11 +64,8 @@ class Session:
         self, jail: Jail, limits: Limits, release: Callable[[bool], None], files: tuple[dict[str, Any], bytes]
     ) -> None:
         """Open a session; `release` takes back the supervisor, and whether it works. Raises SandboxLostError."""
-        self._jail = jail
-        self._limits = limits
-        self._release = release
-        self._stdout = bytearray()
-        self._stderr = bytearray()
+        self._jail, self._limits, self._release = jail, limits, release
+        self._stdout, self._stderr = bytearray(), bytearray()
         self._ended: SupervisorAnswer | None = None
         self._lost = False
         self._loss: SandboxLostError | None = None
@@ -118,11 +115,7 @@ class Session:
         return _called(answer, answer, value)
 
     def stream(self, target: str, items: Iterable[bytes], *, wall: float | None = None) -> Iterator[CallReply]:
-        """Call `target` once per JSON item; a failure is the last reply.
-
-        Items of a list or tuple are sent ahead, and the supervisor shows them to the program one at a time; those of
-        any other iterable are not even made before the reply to the last one was taken.
-        """
+        """Call `target` once per JSON item. Items of a list are sent ahead; other iterables wait for each reply."""
         if isinstance(items, list | tuple):
             yield from self._feed(target, items, wall)
             return
@@ -221,11 +214,7 @@ class Session:
         return reply_of(answer), archive_of(answer.entries, answer.parts[1]) if not answer.failure else b""
 
     def salvage(self, most: int, without: Sequence[str]) -> tuple[CallReply, Sequence[FolderEntry], bytes]:
-        """End the session and return its folder, up to `most` bytes `without` some folders, also after a breach.
-
-        Entries, and their contents in a row; what is too large, unreadable or no file or link is "other". Names that
-        are not UTF-8 are left out.
-        """
+        """End the session, also after a breach; return its folder's entries and contents up to `most` bytes."""
         answer = self._folder(most, without=list(without), lenient=True)
         return reply_of(answer), answer.entries, b"" if answer.failure else answer.parts[1]
 
@@ -404,11 +393,7 @@ def _carry_bytes(tunnel: int, ask: Ask, ours: socket.socket) -> None:
 
 
 class Sandbox(Protocol):
-    """A provider of sessions.
-
-    `timing` says how CPU is known: `counted` by the kernel for all processes together, or `sampled`, which misses most
-    of what children use that nobody waits for.
-    """
+    """A provider of sessions; `timing`: `counted` by the kernel, or `sampled`, which misses what children use."""
 
     name: str
     timing: Literal["counted", "sampled"]

@@ -1,8 +1,4 @@
-"""Access to models for programs that have neither a key nor a network: requests pass, metered, if they may.
-
-A session is a Unix socket for one program, such as a coding CLI in a container, and an account that all its calls are
-charged to. The key is added on the way out; what the program itself sends as one is dropped.
-"""
+"""Access to models for programs without a key or a network: a Unix socket and an account for each program."""
 
 from __future__ import annotations
 

@@ -85,7 +85,10 @@ class Dialect(ABC):
     def restrict(self, body: Mapping[str, Any], model: str) -> dict[str, Any]:
         """What is sent on, with the endpoint's name of the model."""
         kept = {name: value for name, value in body.items() if name in self.fields} | {"model": model}
-        self._cache(kept)
+        for part in _objects(kept):  # caches of five minutes, as `written` of a price; none where writing is not told
+            if "cache_control" in part:
+                part.pop("cache_control")
+                part |= {"cache_control": {"type": "ephemeral"}} if self.caches else {}
         if "tools" in kept:
             offered = kept["tools"] if isinstance(kept["tools"], list) else []
             kept["tools"] = [tool for tool in offered if isinstance(tool, dict) and self._is_local(tool)]
@@ -96,13 +99,6 @@ class Dialect(ABC):
 
     def _is_local(self, tool: Mapping[str, Any]) -> bool:
         return tool.get("type") in self.tools
-
-    def _cache(self, body: dict[str, Any]) -> None:
-        """Have caches be those of five minutes, as `written` of a price is theirs; none where writing is not told."""
-        for part in _objects(body):
-            if "cache_control" in part:
-                part.pop("cache_control")
-                part |= {"cache_control": {"type": "ephemeral"}} if self.caches else {}
 
     def told(self, said: Any, *, whole: bool) -> Told:
         """What there is to know of a whole reply, or of an event of a stream."""

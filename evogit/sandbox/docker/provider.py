@@ -67,11 +67,7 @@ class Docker:
         *,
         worked: bool = False,
     ) -> None:
-        """Find the daemon and the image, built if need be, and remove what dead engines left.
-
-        A daemon that `worked` before may be away for `patience` seconds, also between sessions; `say` takes progress.
-        Raises SandboxError: when there is no daemon, or it cannot give what is asked for.
-        """
+        """Find the daemon and the image. One that `worked` may be away for `patience` seconds. Raises SandboxError."""
         self._environment = environment or Environment()
         self.timing: Literal["counted", "sampled"] = "sampled" if self._environment.runtime else "counted"
         self._client = connect_again(patience) if worked else connect()
