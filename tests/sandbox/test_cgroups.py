@@ -11,8 +11,7 @@ from evogit.sandbox.archive import pack
 from evogit.sandbox.bubblewrap import Bubblewrap
 from evogit.sandbox.cgroups import Groups, _unified, groups
 
-NO_PROCESS = 1 << 22
-"""Above the largest process id of Linux."""
+NO_PROCESS = 1 << 22  # above the largest process id of Linux
 FOUND = groups()
 needs_groups = pytest.mark.skipif(not FOUND, reason="no control groups can be had here")
 

@@ -111,7 +111,7 @@ def test_processes_that_evaluate_at_the_same_time_have_different_gpus(monkeypatc
             holder.communicate()
 
 
-def test_one_waits_until_enough_are_free_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_waits_until_enough_are_free_or_their_holder_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
     holder, said = hold(1), list[str]()
     names(holder)
@@ -122,14 +122,10 @@ def test_one_waits_until_enough_are_free_and_says_so(monkeypatch: pytest.MonkeyP
 
     with Lender().lent(2, say) as ids:
         assert ([*ids], len(said)) == (["0", "1"], 1)
-
-
-def test_a_killed_process_gives_its_gpus_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    holder = hold(1)
-    assert names(holder) == ["0"]
-    holder.kill()
-    holder.communicate()
+    killed = hold(2)
+    assert names(killed) == ["0", "1"]
+    killed.kill()
+    killed.communicate()
     with Lender().lent(1, pytest.fail) as ids:
         assert [*ids] == ["0"]
 
@@ -153,18 +149,14 @@ def test_where_none_is_known_the_first_ids_are_asked_for(monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("needed", "given", "jobs", "places"), [(1, "0,1,2", 8, 3), (2, "0,1,2", 8, 1), (1, "0,1,2", 2, 2), (4, "0", 8, 1)]
 )
-def test_no_more_evaluations_than_gpus_at_a_time(
-    tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch, needed: int, given: str, jobs: int, places: int
-) -> None:
+def test_no_more_evaluations_than_gpus_at_a_time(tiny, monkeypatch, needed: int, given: str, jobs: int, places: int):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)
     task = tiny()
     task = replace(task, environment=replace(task.environment, gpus=needed))
     assert simultaneous(task, jobs) == places
 
 
-def test_with_gpus_of_their_own_exclusive_evaluations_need_a_core_each(
-    tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_exclusive_evaluations_with_gpus_need_a_core_each(tiny: Callable[..., Task], monkeypatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(100))))
     task = tiny()
     task = replace(task, environment=replace(task.environment, gpus=1, exclusive=True))
