@@ -60,17 +60,13 @@ class Question(Struct, frozen=True, kw_only=True):
 
 
 class TokenUsage(Struct, frozen=True, kw_only=True):
-    """Tokens of one attempt.
-
-    Of those of `prompt` the endpoint had `cached` in its cache and put `written` there, for which it charges more.
-    `estimated`: the endpoint did not say, as in a call that broke off; then it is counted from the text.
-    """
+    """Tokens of one attempt."""
 
     prompt: int = 0
-    cached: int = 0
+    cached: int = 0  # of those of the prompt, those that the endpoint had in its cache
     completion: int = 0
-    written: int = 0
-    estimated: bool = False
+    written: int = 0  # of those of the prompt, those that it put there, for which it charges more
+    estimated: bool = False  # counted from the text, as the endpoint did not say: a call broke off, say
 
 
 class Price(Struct, frozen=True, kw_only=True):
@@ -128,16 +124,12 @@ class Price(Struct, frozen=True, kw_only=True):
 
 
 class Reservation(Struct, frozen=True):
-    """What is set aside for one attempt, and when: the entry that says so, and its tokens at most.
+    """What is set aside for one attempt, and when."""
 
-    `worst` is None where no limit of the run is in force, so that nothing but what a session holds of its own limit
-    bounds the attempt: `held` tokens, of which its reply may have `most`.
-    """
-
-    entry: str = ""
-    worst: TokenUsage | None = None
-    held: int = 0
-    most: int | None = None
+    entry: str = ""  # which says so
+    worst: TokenUsage | None = None  # its tokens at most; None if no limit of the run is in force, and these bound it:
+    held: int = 0  # tokens that a session holds of its own limit,
+    most: int | None = None  # of which the reply may have so many
     made: float = field(default_factory=time.time)
 
     @property

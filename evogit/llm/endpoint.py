@@ -238,31 +238,24 @@ class Client:
 
 @dataclass(slots=True, kw_only=True)
 class Endpoint:
-    """The `llm.Model` behind an endpoint.
-
-    `key_from` names where the key comes from, for people; `secrets` are redacted from all that the endpoint says.
-    `options` are sent with every question. `max_tokens` of a reply are sent as `ceiling`, which is what the endpoint
-    calls them; None: as many as it likes, while no limit is in force. `reader` reads what is long; who made it ends it.
-    `streams`: replies are asked for in pieces, until the endpoint refuses that. `suspect`: the last question was lost
-    in a way that an outage could explain; `refused` questions in a row were refused.
-    """
+    """The `llm.Model` behind an endpoint."""
 
     name: str
     id: str
     price: Price | None
     context: int
     client: Client
-    key_from: str
-    secrets: tuple[str, ...]
+    key_from: str  # where the key comes from, for people
+    secrets: tuple[str, ...]  # redacted from all that the endpoint says
     rng: random.Random
-    options: Mapping[str, Any] = field(default_factory=dict)
-    max_tokens: int | None = None
-    ceiling: str = "max_tokens"
+    options: Mapping[str, Any] = field(default_factory=dict)  # sent with every question
+    max_tokens: int | None = None  # of a reply; None: as many as the endpoint likes, while no limit is in force
+    ceiling: str = "max_tokens"  # the endpoint's name of that
     patience: Patience = field(default_factory=Patience)
-    reader: ReaderProcess = field(default_factory=ReaderProcess)
-    streams: bool = True
-    suspect: bool = False
-    refused: int = 0
+    reader: ReaderProcess = field(default_factory=ReaderProcess)  # reads what is long; who made it ends it
+    streams: bool = True  # replies are asked for in pieces, until the endpoint refuses that
+    suspect: bool = False  # the last question was lost in a way that an outage could explain
+    refused: int = 0  # questions in a row
 
     async def ask(self, question: Question, account: Account) -> str:
         """Return the reply's text, after as many attempts as patience and the account allow. Raises as `Model.ask`."""

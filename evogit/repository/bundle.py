@@ -21,20 +21,16 @@ PACKING = {"pack.threads": 1, "pack.window": 0, "pack.compression": 1}  # fast, 
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """One commit of a bundle, with the visible files of the tree `tree`, `number` seconds after the beginning.
-
-    `after` is the place of the step before it in the list, None for a first one; `note` is what `git log --notes`
-    shows; `branches` end here.
-    """
+    """One commit of a bundle, with the visible files of a tree."""
 
     tree: str
     author: str
-    number: int
+    number: int  # seconds after the beginning
     title: str
     body: str
-    after: int | None
-    note: str
-    branches: Sequence[str]
+    after: int | None  # the place of the step before it in the list, None for a first one
+    note: str  # what `git log --notes` shows
+    branches: Sequence[str]  # which end here
 
 
 def bundle(common: Path, steps: Sequence[Step], head: str, visible: Callable[[str], bool]) -> bytes:

@@ -93,18 +93,14 @@ LINE = re.compile(rb"[^\n]*\n|[^\n]+")  # what Git takes for a line, its end inc
 
 @dataclass(frozen=True, slots=True, order=True)
 class Hunk:
-    """One separable part of a change to the file `path`.
-
-    Of lines: `removed` ones, from the line `start` (counted from 0) of the old file on, give way to `added` ones.
-    `whole`: the file as such comes, goes or is replaced, as a binary one is; `mode`: its executable bit changes.
-    """
+    """One separable part of a change to the file `path`."""
 
     path: str
-    start: int = 0
-    removed: tuple[bytes, ...] = ()
-    added: tuple[bytes, ...] = ()
-    whole: bool = False
-    mode: bool = False
+    start: int = 0  # the line of the old file, counted from 0, from which on
+    removed: tuple[bytes, ...] = ()  # lines give way
+    added: tuple[bytes, ...] = ()  # to others
+    whole: bool = False  # the file as such comes, goes or is replaced, as a binary one is
+    mode: bool = False  # its executable bit changes
 
 
 class _File(Struct, frozen=True):

@@ -154,17 +154,13 @@ EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the id of the empty tree, 
 
 
 class Chain(Struct, frozen=True, kw_only=True):
-    """The journal of a host as it lies there: the `entries` that count and could be read, oldest first.
-
-    `unsealed` are the ids behind the newest seal, the last one first, none where this clone has no key; `sealed` is the
-    newest with a seal, or the last one without a key; `wrong` says what is wrong with the others.
-    """
+    """The journal of a host as it lies there."""
 
     host: str
-    entries: list[Entry] = field(default_factory=list)
-    unsealed: list[str] = field(default_factory=list)
-    sealed: str = ""
-    wrong: list[str] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)  # those that count and could be read, oldest first
+    unsealed: list[str] = field(default_factory=list)  # ids behind the newest seal, the last first; none without a key
+    sealed: str = ""  # the newest with a seal, or the last one without a key
+    wrong: list[str] = field(default_factory=list)  # what is wrong with the others
 
 
 def read_chain(repo: pygit2.Repository, host: str, tip: str, key: bytes, allowance: Allowance | None = None) -> Chain:

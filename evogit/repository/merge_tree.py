@@ -30,9 +30,7 @@ class MergeTree:
     """Merges commits in `git_dir` by one resident process (Git 2.39 and newer), else by a process for each merge."""
 
     def __init__(self, git_dir: Path, objects: Path) -> None:
-        self._git_dir = git_dir
-        self._objects = objects
-        self._elsewhere = git_dir / "objects"
+        self._git_dir, self._objects, self._elsewhere = git_dir, objects, git_dir / "objects"
         self._resident: _Resident | None = None
         self._is_able = True
 

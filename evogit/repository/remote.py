@@ -77,19 +77,14 @@ class Remote:
         secrets: Callable[[], SeedSecrets | None],
     ) -> None:
         """`keyed`: whether the run's key is here and the user's; `secrets` is asked before the first push."""
-        self._repo = repo
-        self._common = common
+        self._repo, self._common, self._run, self._host = repo, common, run, host
         self._where = common, Path(repo.workdir or common)
-        self._run = run
-        self._host = host
         self._name = check_address(name)
         self._state = StateFolder(common)
         plain = re.fullmatch(r"[A-Za-z0-9_-]+", name)
         place = name if plain else f"at-{hashlib.sha256(name.encode()).hexdigest()[:10]}"
         self._staged = f"refs/evogit/{run}/fetched/{place}/"
-        self._sealed = sealed
-        self._keyed = keyed
-        self._secrets = secrets
+        self._sealed, self._keyed, self._secrets = sealed, keyed, secrets
         self._checked = False
         self._signatures = Signatures(repo, common, run)
         self._arrivals = Arrivals(repo, common, run, host, sealed, self._signed, keyed)

@@ -53,12 +53,7 @@ class Jail(Protocol):
 
 
 class Session:
-    """One life of a candidate: its files unpacked in a place of its own, gone without a trace at the end.
-
-    `usage` is what all requests used so far: sums, and the peak of memory. `largest` is the one that came nearest to
-    its limits. `starved` says how long a request waited for a core whose wall clock ran out, if that was long enough
-    for the machine to be the cause; else it is empty.
-    """
+    """One life of a candidate: its files unpacked in a place of its own, gone without a trace at the end."""
 
     def __init__(
         self, jail: Jail, limits: Limits, release: Callable[[bool], None], files: tuple[dict[str, Any], bytes]
@@ -71,10 +66,10 @@ class Session:
         self._loss: SandboxLostError | None = None
         self._held: dict[int, tuple[int, Piece]] = {}
         self._lock = threading.Lock()
-        self.usage = NOTHING
-        self.largest = LargestRequest()
+        self.usage = NOTHING  # what all requests used so far: sums, and the peak of memory
+        self.largest = LargestRequest()  # the one that came nearest to its limits
         self._heard = NOTHING
-        self.starved = ""
+        self.starved = ""  # how long a request that ran out of time waited for a core, if the machine was the cause
         self._patience = STARTUP
         self._answered = 0.0
         self._exchange(*files, time.monotonic() + STARTUP, None)
