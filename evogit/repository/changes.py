@@ -66,10 +66,7 @@ def compare(
     wanted: Callable[[str], bool] = lambda path: True,
     **options: Any,
 ) -> Iterator[ComparedFile]:
-    """The wanted files in which two commits or trees differ; `options` are those of `diff_to_tree`.
-
-    Raises RepositoryError: Git's index or settings, which say how files are compared, cannot be read.
-    """
+    """Yield the wanted files that differ; `options` go to `diff_to_tree`. Raises RepositoryError: Git can't compare."""
     diff, room = found_tree(repo, old).diff_to_tree(found_tree(repo, new), **options), Room(trees)
     for number, delta in enumerate(deltas_of(diff)):
         path = os.fsdecode(delta.new_file.raw_path)

@@ -65,7 +65,12 @@ def found_tree(repo: pygit2.Repository, name: str) -> pygit2.Tree:
         raise RepositoryError(f"expected the tree or commit {name:.80}, which {wrong} (a partial clone?)")
     with named_errors(f"the tree of {name:.80}"):
         tree = found.peel(pygit2.Tree)
-    check_bounds(repo, tree)
+    if len(_known) > MOST_REMEMBERED:
+        _known.clear()
+    if _extent(repo, tree.id, 1) is None:
+        raise UnfitChangeError(
+            f"expected a tree of {MOST_FILES:,} files and {DEEPEST} folders in one another at most, got {tree.id}"
+        )
     return tree
 
 
@@ -85,16 +90,6 @@ MOST_REMEMBERED = 100_000  # folders whose extent is remembered
 _ENTRY = re.compile(rb"(\d+) [^\0]+\0(.{20})", re.DOTALL)
 _FOLDERS = (b"40000", b"040000")
 _known: dict[pygit2.Oid, tuple[int, int]] = {}
-
-
-def check_bounds(repo: pygit2.Repository, tree: pygit2.Tree) -> None:
-    """Refuse a tree of too many files, or too deep a one. Raises UnfitChangeError: saying what was expected."""
-    if len(_known) > MOST_REMEMBERED:
-        _known.clear()
-    if _extent(repo, tree.id, 1) is None:
-        raise UnfitChangeError(
-            f"expected a tree of {MOST_FILES:,} files and {DEEPEST} folders in one another at most, got {tree.id}"
-        )
 
 
 def _extent(repo: pygit2.Repository, folder: pygit2.Oid, level: int) -> tuple[int, int] | None:

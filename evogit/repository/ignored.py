@@ -19,10 +19,9 @@ NONE = 1  # exit code of `git check-ignore` that found nothing to ignore
 
 
 def ignored(paths: Collection[str], patterns: str, files: Mapping[str, bytes] | None = None) -> set[str]:
-    """Those of the paths, which need not be there, that Git ignores by `patterns`, as in a `.gitignore` at the root.
+    """Return the paths that Git ignores by `patterns`, as in a `.gitignore` at the root; `files` are others by path.
 
-    What `files`, `.gitignore` files by path, say goes first. All paths are such as `check_path` takes. Raises
-    GitTooLongError: the patterns take too long; RepositoryError: git fails, or the disk is full.
+    Raises GitTooLongError: the patterns take too long; RepositoryError: git fails, or the disk is full.
     """
     if not paths:
         return set()

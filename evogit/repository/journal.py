@@ -92,13 +92,10 @@ class StaleError(RepositoryError):
 
 
 class Journal:
-    """Appends to this host's journal of a run and feeds every host's new entries to `sink`, in the order of `seq`.
+    """Appends to this host's journal of a run, and feeds every host's entries to `sink` in the order of `seq`.
 
-    Who subscribes later hears of each entry after `sink` has it. Where this clone has the run's key, our entries are
-    sealed with it, and of other hosts' those count that are: up to the newest with a seal. What cannot be read of
-    another host counts as if it had not come yet, and with it all that follows there. `secrets`, and all that has the
-    form of a key, are redacted from all that is written. `secrets` are ASCII, without quotes, so that JSON has them as
-    they are. What is `durable` survives a power loss.
+    With the run's key our entries are sealed, and of other hosts' those count that are, up to the first unreadable one.
+    `secrets` (ASCII without quotes) and all that looks like a key are redacted. `durable`: it survives a power loss.
     """
 
     def __init__(

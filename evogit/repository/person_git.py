@@ -74,12 +74,7 @@ class RemoteError(RepositoryError):
 
 
 async def person_git(git_dir: Path, folder: Path, *arguments: str, seconds: float | None, asks: bool = False) -> Output:
-    """Run git in a folder beside the loop, for so many seconds; it ends with the task that waits for it.
-
-    What it writes into one file is at most half of what the disk has left. `asks`: somebody is there to be asked.
-    Raises RemoteError: it took too long; UntrustedError: settings of the clone would have it run a command;
-    RepositoryError: git is missing.
-    """
+    """Run git, bounded in time and output. Raises RemoteError: too long; UntrustedError; RepositoryError."""
     own = [(name, value) for scope, name, value in _settings(git_dir) if scope in OWN and ASKED.fullmatch(name)]
     if own and not Trust.of_user().covers(folder):
         # those that run commands first, of these `core.` ones, of one name the last first; without credentials

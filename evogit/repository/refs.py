@@ -35,10 +35,9 @@ def target(repo: pygit2.Repository, name: str) -> str | None:
 def swap(
     repo: pygit2.Repository, common: Path, name: str, new: str, expected: str | None, *, exchange: bool = False
 ) -> bool:
-    """Point the ref `name` to `new` if it still points to `expected` (None: if it does not exist yet).
+    """Move a ref from `expected` (None: absent) to `new`, after other writers; False if one of them moved it.
 
-    Waits for other writers; returns False when another writer moved it. With `exchange` nothing waits for the disk: it
-    survives a kill, but no power loss. Raises RepositoryError: when the ref cannot be written at all.
+    `exchange`: the move survives a kill, but no power loss. Raises RepositoryError: the ref cannot be written.
     """
     began = time.monotonic()
     while True:

@@ -78,11 +78,9 @@ class Repository:
 
     @classmethod
     def open(cls, path: Path) -> Repository:
-        """The repository at `path` exactly, normal or bare.
+        """Open the repository at `path` exactly.
 
-        Raises NotFoundError: there is none; RepositoryError: libgit2 refuses it, would wait for a pipe or walk through
-        a link, or its files are elsewhere; the message says why; UntrustedError: it is a folder that a commit of
-        another repository may have brought along.
+        Raises NotFoundError: there is none; UntrustedError: a commit may have brought it along; RepositoryError: else.
         """
         check_repository(path)
         try:
@@ -487,6 +485,7 @@ class Repository:
 
     def plant(self, commit: str) -> None:
         """Check `commit` out as the first of `main` in a repository of ours. Raises RefusedError: no room."""
+        # its own folder, as `core.worktree` of an unpacked archive may name any other
         if self.created and self._repo.head_is_unborn and self.path == self.common.parent:
             self._check_way(commit)
             force = pygit2.enums.CheckoutStrategy.FORCE

@@ -226,9 +226,8 @@ def covered(
 ) -> list[Path]:
     """Return the folders to cover below the `roots` that sandboxes see; none lies below another.
 
-    `private` are projects, which must be covered; `own` folders are covered only below a root, as a home may be `/`. A
-    `privileged` sandbox runs as another user, who cannot enter what is not open to all. Raises SandboxError: a project
-    holds what every program needs.
+    `private` projects must be covered, `own` folders below a root only; a `privileged` sandbox runs as another user.
+    Raises SandboxError: a project holds what every program needs.
     """
     roots, private, system = list(roots), list(private), [Path(each) for each in INDISPENSABLE]
     for folder in private:

@@ -100,12 +100,10 @@ def packages_folder(
     say: Say = logger.warning,
     free: int = FREE_BYTES,
 ) -> Path | None:
-    """The folder with the Python packages of an environment, None when it asks for none; made at the first use.
+    """Return the folder with an environment's packages, None if it asks for none; made at the first use.
 
-    Its name is the SHA-256 of its content: equal for equal versions, whoever made it. Everyone may read it. `platform`
-    is this machine unless given. Whoever uses the folder holds a `lease` on it. An installation sends `say` what it
-    downloads and how much room that takes, and leaves `free` bytes on the disk. Raises SandboxError: when pip does not
-    get all of them as wheels, or there is too little room.
+    Its name is the SHA-256 of its content. Whoever uses it holds a `lease`. `say` is sent what takes time; `free` bytes
+    stay on the disk. Raises SandboxError: no wheels, or too little room.
     """
     wanted, platform = requirements(environment), platform or host(python)
     if not wanted:

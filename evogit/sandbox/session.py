@@ -87,9 +87,7 @@ class Session:
     ) -> CallReply:
         """Call `module:function` with the JSON text `{"args": [...], "kwargs": {...}}` in the session's process.
 
-        `pieces` and `held` take the places of arguments that are null in the text; those that are `held` are sent by
-        the first call that has them, and kept for others. The process stays up between calls (`fresh` starts another
-        one first); a crash or a breach ends it.
+        `pieces` and `held` take the places of nulls; `held` ones are sent once. `fresh` starts another process first.
         """
         request: dict[str, Any] = {"do": "call", "fresh": fresh, "target": target, "given": [], "held": []}
         body = LENGTH.pack(len(arguments)) + arguments
@@ -259,11 +257,9 @@ class Session:
         fits: Callable[[SupervisorAnswer], bool] = lambda answer: len(answer.parts) == 1,
         after_end: bool = False,
     ) -> SupervisorAnswer:
-        """Send a request and return its answer within `longest` seconds (default: `wall`) and a little more.
+        """Send a request; return its answer, of parts that `fits` takes, within `longest` seconds (default: `wall`).
 
-        The answer must have the parts of `fits`. `after_end` may follow the session's end. While a connection is open,
-        the time between requests counts. Raises SandboxLostError: when the sandbox went away, and the program had no
-        part in it.
+        `after_end` may follow the session's end. Raises SandboxLostError: the sandbox went away, not by the program.
         """
         wall, limits = wall or self._limits.wall, self._limits
         with self._lock:
