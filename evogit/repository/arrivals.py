@@ -152,7 +152,7 @@ class Arrivals:
             if kind == "keep":
                 keep, kept = tip, {parent for link in links or () for parent in parents_of(self.repo, link)}
             yield self._ref(kind, host), tip, here
-        # a server takes no chain that holds what it lacks: a commit whose id alone is known elsewhere would be handed on
+        # a server takes no chain that lacks objects: a commit whose id alone is known elsewhere would be handed on
         if (lost := wanted - kept) and keep:
             keeping = Keeping(self.repo, self.run)
             lost -= keeping.reached(keeping.read([keep]), lost)
