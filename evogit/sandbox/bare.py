@@ -15,8 +15,7 @@ from evogit.sandbox import Environment
 from evogit.sandbox.cores import exclusive_core, pinned
 from evogit.sandbox.interpreter import NAMES, choose, environment, prepare
 from evogit.sandbox.packages import lease, packages_folder
-from evogit.sandbox.pool import Pool, WorkerStart
-from evogit.sandbox.process import JailProcess
+from evogit.sandbox.pool import JailProcess, Pool, WorkerStart
 from evogit.subprocesses import run_child
 
 logger = logging.getLogger(__name__)

@@ -21,8 +21,7 @@ from evogit.sandbox.cgroups import TASKS, Group, groups, room
 from evogit.sandbox.cores import exclusive_core, pinned
 from evogit.sandbox.interpreter import Interpreter, choose, environment, prepare
 from evogit.sandbox.packages import lease, packages_folder
-from evogit.sandbox.pool import MOST_SESSIONS, Pool, WorkerStart
-from evogit.sandbox.process import JailProcess
+from evogit.sandbox.pool import MOST_SESSIONS, JailProcess, Pool, WorkerStart
 from evogit.sandbox.seccomp import compile_filter
 
 CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_NET_ADMIN", "CAP_DAC_OVERRIDE")
