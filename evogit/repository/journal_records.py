@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, get_args
 
 from msgspec import NODEFAULT, Meta, Struct, ValidationError, convert
 from msgspec.structs import fields
@@ -30,8 +30,6 @@ from evogit.core import (
     TaskChanged,
 )
 from evogit.text import whole
-
-T = TypeVar("T")
 
 VERSION = 1
 
@@ -83,14 +81,6 @@ def _defaults(kind: type[Struct]) -> list[tuple[str, Any]]:
         (each.name, each.default if each.default_factory is NODEFAULT else each.default_factory())
         for each in fields(kind)
     ]
-
-
-def shaped(record: Any, kind: type[T]) -> T:
-    """Return a parsed record as its type, early ones with `7.0` for 7, too. Raises ValidationError: it is none."""
-    try:
-        return convert(record, kind)
-    except ValidationError:
-        return convert(_with_ints(record), kind)
 
 
 def _with_ints(value: Any) -> Any:
@@ -163,7 +153,10 @@ def _decoded(message: str) -> tuple[Event, int, int]:
             "it was written by a newer evogit: upgrade this one"
         )
     try:
-        event: Event = shaped(record, _EVENTS[name])
+        try:
+            event: Event = convert(record, _EVENTS[name])
+        except ValidationError:  # early records have `7.0` for 7
+            event = convert(_with_ints(record), _EVENTS[name])
     except ValidationError as error:
         raise RepositoryError(f"damaged journal record {message[:80]!r}: {error}") from error
     check = _CHECKS.get(type(event))

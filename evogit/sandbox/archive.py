@@ -56,9 +56,7 @@ def entries_of(archive: bytes) -> tuple[list[FolderEntry], bytes]:
                 entries.append((path, kind, len(content), changed))
                 contents.append(content)
     except tarfile.TarError as error:
-        raise SandboxError(
-            f"expected a tar archive of the candidate's files, got one that is broken: {error}"
-        ) from error
+        raise SandboxError(f"expected a tar archive of the candidate's files, got a broken one: {error}") from error
     _check_entries(entries)
     return entries, b"".join(contents)
 

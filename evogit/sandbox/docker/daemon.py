@@ -84,25 +84,13 @@ def patiently(act: Callable[[], T], patience: float) -> T:
     while True:
         try:
             return act()
-        except AwayError as error:
+        except (AwayError, UnreachableError) as error:
             if time.monotonic() + pause > until:
                 raise SandboxError(
                     f"the Docker daemon has been away for {patience:g} s ({error}); start it again, then go on"
                 ) from error
         time.sleep(pause)
         pause = min(2 * pause, longest)
-
-
-def connect_again(patience: float) -> docker.DockerClient:
-    """Connect to a daemon that may be away, as when it restarts. Raises SandboxError when it refuses or stays away."""
-
-    def attempt() -> docker.DockerClient:
-        try:
-            return connect()
-        except UnreachableError as error:
-            raise AwayError(str(error)) from error
-
-    return patiently(attempt, patience)
 
 
 def check_daemon(client: docker.DockerClient, environment: Environment) -> None:

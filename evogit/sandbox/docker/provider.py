@@ -29,7 +29,6 @@ from evogit.sandbox.docker.daemon import (
     AwayError,
     check_daemon,
     connect,
-    connect_again,
     patiently,
     plainly,
 )
@@ -70,7 +69,7 @@ class Docker:
         """Find the daemon and the image. One that `worked` may be away for `patience` seconds. Raises SandboxError."""
         self._environment = environment or Environment()
         self.timing: Literal["counted", "sampled"] = "sampled" if self._environment.runtime else "counted"
-        self._client = connect_again(patience) if worked else connect()
+        self._client = patiently(connect, patience) if worked else connect()
         self._left_behind: list[str] = []
         patiently(lambda: check_daemon(self._client, self._environment), patience if worked else 0.0)
         patiently(lambda: clean(self._client), patience if worked else 0.0)
