@@ -1,8 +1,4 @@
-"""Talks to language models: one question, one reply, and an account that every attempt is charged to.
-
-The only package that imports openai, and only once a real endpoint is asked. A model that cannot answer is a
-`ModelError`, one lost move of an agent; bad credentials are a `CredentialError`, which ends the run.
-"""
+"""Talks to language models: one question, one reply, and an account that is charged. The only importer of openai."""
 
 from __future__ import annotations
 
@@ -64,17 +60,13 @@ class Question(Struct, frozen=True, kw_only=True):
 
 
 class TokenUsage(Struct, frozen=True, kw_only=True):
-    """Tokens of one attempt.
-
-    Of those of `prompt` the endpoint had `cached` in its cache and put `written` there, for which it charges more.
-    `estimated`: the endpoint did not say, as in a call that broke off; then it is counted from the text.
-    """
+    """Tokens of one attempt."""
 
     prompt: int = 0
-    cached: int = 0
+    cached: int = 0  # of those of the prompt, those that the endpoint had in its cache
     completion: int = 0
-    written: int = 0
-    estimated: bool = False
+    written: int = 0  # of those of the prompt, those that it put there, for which it charges more
+    estimated: bool = False  # counted from the text, as the endpoint did not say: a call broke off, say
 
 
 class Price(Struct, frozen=True, kw_only=True):
@@ -132,16 +124,12 @@ class Price(Struct, frozen=True, kw_only=True):
 
 
 class Reservation(Struct, frozen=True):
-    """What is set aside for one attempt, and when: the entry that says so, and its tokens at most.
+    """What is set aside for one attempt, and when."""
 
-    `worst` is None where no limit of the run is in force, so that nothing but what a session holds of its own limit
-    bounds the attempt: `held` tokens, of which its reply may have `most`.
-    """
-
-    entry: str = ""
-    worst: TokenUsage | None = None
-    held: int = 0
-    most: int | None = None
+    entry: str = ""  # which says so
+    worst: TokenUsage | None = None  # its tokens at most; None if no limit of the run is in force, and these bound it:
+    held: int = 0  # tokens that a session holds of its own limit,
+    most: int | None = None  # of which the reply may have so many
     made: float = field(default_factory=time.time)
 
     @property
@@ -168,33 +156,23 @@ class Account(Protocol):
 
     def check(self) -> None:
         """Ask before every attempt. Raises RunEndsError: the run ends; SpendingLimitError: a limit is reached."""
-        ...
 
     async def reserve(self, model: Model, worst: TokenUsage) -> Reservation:
-        """Set aside what an attempt costs at most, before it is sent; `charge` gives it back.
-
-        The reply may get fewer tokens than `worst` has, as many as are paid for, after a wait for attempts in flight.
-        Raises RunEndsError, SpendingLimitError: as `check`, or what is left pays for no useful reply.
-        """
-        ...
+        """Set aside the cost of an attempt; its reply may be shortened. Raises RunEndsError, SpendingLimitError."""
 
     async def pause(self, seconds: float) -> None:
         """Wait before another attempt, but not when there will be none: `check` says so at once then."""
-        ...
 
     async def wait_out(self, model: Model, why: str, seconds: float) -> bool:
         """Wait so long for an endpoint that is down, and have it asked again; False: the question is given up."""
-        ...
 
     def exhaust(self, limit: Limit) -> None:
         """Count what is left of a limit as used up, since it does not pay for another question."""
-        ...
 
     def charge(
         self, model: Model, usage: TokenUsage, failure: str = "", reservation: Reservation | None = None
     ) -> None:
         """Count an attempt that was sent, bounded by its `reservation`; `failure` says why it brought no reply."""
-        ...
 
 
 class Model(Protocol):
@@ -210,7 +188,6 @@ class Model(Protocol):
         Raises ModelError: none came, whatever was tried; RunEndsError, SpendingLimitError: no attempt is allowed;
         CredentialError, RefusingModelError, UnknownModelError: no call can succeed.
         """
-        ...
 
 
 async def set_aside(account: Account, model: Model, worst: TokenUsage) -> Reservation:

@@ -7,19 +7,13 @@ import unicodedata
 
 from evogit.llm import TokenUsage
 
-USUAL_REPLY = 16_384
-"""Tokens that a reply may have where a limit is in force and nobody said how many; most models can write so many."""
-
+USUAL_REPLY = 16_384  # tokens of a reply where a limit is in force and nobody said how many
 LEAST_REPLY = 1000  # tokens of a reply that is worth asking for
-
-USUAL_PROMPT = 200_000
-"""Tokens of a question at most; that there is no money for one of more does not mean that a run has none left."""
-
+USUAL_PROMPT = 200_000  # tokens; that a longer question is too dear does not mean that no money is left
 PREAMBLE = 500  # tokens that an endpoint's template puts before and around what it is sent, at most
 EACH_MESSAGE = 16  # the same around each message
 PIECE = 100  # characters that are normalised at once: a run of marks takes the square of its length
 SEAM = 8  # bytes that a text can have more when it is normalised as a whole, for each place where it was cut
-
 _LIGATURES = re.compile("[\ufb13-\ufdfc]")
 _LONGEST_LIGATURE = 33
 

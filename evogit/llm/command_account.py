@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from evogit.llm import Limit, Model, Reservation, SpendingLimitError, TokenUsage
 from evogit.llm.bounds import LEAST_REPLY
 
-MAX_PAUSE_S = 20.0
-"""The wait between two attempts, whatever the endpoint asks for."""
+MAX_PAUSE_S = 20.0  # the wait between two attempts, whatever the endpoint asks for
 
 
 @dataclass
@@ -25,20 +24,12 @@ class CommandAccount:
     exhausted: bool = False
 
     def check(self) -> None:
-        """Allow one more attempt.
-
-        Raises:
-            SpendingLimitError: the limit is reached.
-        """
+        """Allow one more attempt. Raises SpendingLimitError: the limit is reached."""
         if self.exhausted or (self.dollars is not None and self.spent >= self.dollars):
             raise SpendingLimitError(f"the limit of ${self.dollars:g} is reached", "dollars")
 
     async def reserve(self, model: Model, worst: TokenUsage) -> Reservation:
-        """Set aside what an attempt may cost at most; its reply may have to be shorter.
-
-        Raises:
-            SpendingLimitError: the price is not known, or what is left does not pay for a useful reply.
-        """
+        """Set aside what an attempt may cost at most. Raises SpendingLimitError: no price, or too little is left."""
         if self.dollars is None or (model.price and model.price.free):
             return Reservation()
         self.check()

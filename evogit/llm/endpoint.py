@@ -1,7 +1,4 @@
-"""A model behind an OpenAI-compatible endpoint: time-outs, retries and what each attempt costs.
-
-Importing it takes a third of a second, for which `opening` waits until an endpoint is needed.
-"""
+"""A model behind an OpenAI-compatible endpoint: time-outs, retries, costs. Importing it takes a third of a second."""
 
 from __future__ import annotations
 
@@ -72,16 +69,12 @@ DOUBTFUL = 20
 """
 
 ASLEEP = 30.0  # seconds by which the clocks of a machine that slept differ
-
-REFUSALS_IN_A_ROW = 3
-"""Questions that an endpoint refuses, with no reply in between, after which nothing it is asked will do."""
+REFUSALS_IN_A_ROW = 3  # questions refused with no reply in between: nothing will do
 
 NEVER_ARRIVED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 """Errors after which the endpoint has not got the question, so that it cannot charge for it."""
 
-NO_CREDIT = frozenset({"402", "insufficient_quota"})
-"""Codes of errors by which an endpoint says so; OpenRouter's in a stream are HTTP's statuses."""
-
+NO_CREDIT = frozenset({"402", "insufficient_quota"})  # OpenRouter's in a stream are HTTP's statuses
 CROWD = 16  # questions that one client of openai's has in flight
 
 
@@ -245,38 +238,27 @@ class Client:
 
 @dataclass(slots=True, kw_only=True)
 class Endpoint:
-    """The `llm.Model` behind an endpoint.
-
-    `key_from` names where the key comes from, for people; `secrets` are redacted from all that the endpoint says.
-    `options` are sent with every question. `max_tokens` of a reply are sent as `ceiling`, which is what the endpoint
-    calls them; None: as many as it likes, while no limit is in force. `reader` reads what is long; who made it ends it.
-    `streams`: replies are asked for in pieces, until the endpoint refuses that. `suspect`: the last question was lost
-    in a way that an outage could explain; `refused` questions in a row were refused.
-    """
+    """The `llm.Model` behind an endpoint."""
 
     name: str
     id: str
     price: Price | None
     context: int
     client: Client
-    key_from: str
-    secrets: tuple[str, ...]
+    key_from: str  # where the key comes from, for people
+    secrets: tuple[str, ...]  # redacted from all that the endpoint says
     rng: random.Random
-    options: Mapping[str, Any] = field(default_factory=dict)
-    max_tokens: int | None = None
-    ceiling: str = "max_tokens"
+    options: Mapping[str, Any] = field(default_factory=dict)  # sent with every question
+    max_tokens: int | None = None  # of a reply; None: as many as the endpoint likes, while no limit is in force
+    ceiling: str = "max_tokens"  # the endpoint's name of that
     patience: Patience = field(default_factory=Patience)
-    reader: ReaderProcess = field(default_factory=ReaderProcess)
-    streams: bool = True
-    suspect: bool = False
-    refused: int = 0
+    reader: ReaderProcess = field(default_factory=ReaderProcess)  # reads what is long; who made it ends it
+    streams: bool = True  # replies are asked for in pieces, until the endpoint refuses that
+    suspect: bool = False  # the last question was lost in a way that an outage could explain
+    refused: int = 0  # questions in a row
 
     async def ask(self, question: Question, account: Account) -> str:
-        """Return the text of the reply, after as many attempts as patience and the account allow.
-
-        An endpoint that breaks off or answers 500 is taken to be down, and waited for, from the second question on.
-        Raises as `Model.ask`.
-        """
+        """Return the reply's text, after as many attempts as patience and the account allow. Raises as `Model.ask`."""
         prompt = sum(estimate_tokens(message.content) for message in question.messages)
         for attempt in itertools.count():
             try:

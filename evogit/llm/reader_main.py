@@ -1,7 +1,4 @@
-"""The process that reads what programs and endpoints send: `python -m evogit.llm.reader_main`, see `reader.py`.
-
-It has no key, no environment, 2 GB of memory and, for each thing that it reads, 20 s of CPU, which the kernel keeps.
-"""
+"""The process of `reader.py`: no key, no environment, 2 GB of memory, and 20 s of CPU for each thing that it reads."""
 
 from __future__ import annotations
 

@@ -177,7 +177,15 @@ class ReplayedModel:
     async def ask(self, question: Question, account: Account) -> str:
         """The recorded reply."""
         account.check()
-        record = self._take(question)
+        key = question_key(self.name, question)
+        left = self._left.get(key)
+        if not left:
+            begins = question.messages[-1].content[:60] if question.messages else ""
+            often = " so often" if key in self._left else ""
+            raise ModelError(f"the recording does not have this question{often}: {key[:12]}, {begins!r}...")
+        here = (question.move, question.attempt)
+        record = next((record for record in left if (record.move, record.attempt) == here), left[0])
+        left.remove(record)
         await asyncio.sleep(0)
         for charge in record.charges:
             await charge_known(account, self, charge.usage, charge.failure)
@@ -187,18 +195,6 @@ class ReplayedModel:
         if record.reply is None:
             raise ModelError(record.error)
         return record.reply
-
-    def _take(self, question: Question) -> RecordedCall:
-        key = question_key(self.name, question)
-        left = self._left.get(key)
-        if not left:
-            begins = question.messages[-1].content[:60] if question.messages else ""
-            often = " so often" if key in self._left else ""
-            raise ModelError(f"the recording does not have this question{often}: {key[:12]}, {begins!r}...")
-        here = (question.move, question.attempt)
-        same = [record for record in left if (record.move, record.attempt) == here]
-        left.remove(chosen := (same or left)[0])
-        return chosen
 
 
 def question_key(model: str, question: Question) -> str:

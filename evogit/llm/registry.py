@@ -6,6 +6,7 @@ import difflib
 import json
 import os
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,9 +22,6 @@ from evogit.subprocesses import PIPE, TimeoutExpired, shell, start
 
 if TYPE_CHECKING:
     from evogit.llm.endpoint import Client, Endpoint
-
-
-import re
 
 OPENAI = "https://api.openai.com/v1"
 OPENAI_KEY = "OPENAI_API_KEY"
@@ -58,11 +56,7 @@ class OpenModels:
         return tuple(self._secrets)
 
     def get(self, name: str, *, optional_in_recording: bool = False) -> Model:
-        """Return the model of a name: `script:FILE`, one of the settings, else what an endpoint calls so.
-
-        With `optional_in_recording` a recording need not have it. Raises CredentialError: there is no key;
-        UsageError: there is no name, or the script or recording is unusable.
-        """
+        """Return `script:FILE`, a model of the settings, or an endpoint's. Raises CredentialError, UsageError."""
         if not name:
             raise UsageError("expected a model; name one with --model NAME or --agent KIND@NAME, or in your settings")
         if name not in self._models:

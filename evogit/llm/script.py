@@ -11,8 +11,6 @@ from evogit.llm import Account, Model, ModelError, Price, Question, TokenUsage, 
 from evogit.llm.replies import CUT
 
 SCRIPT = "script:"  # what the name of a scripted model begins with; the path of the file follows
-
-
 FREE = Price(prompt=0, cached=0, completion=0)  # what a script costs where nobody says otherwise
 
 
@@ -28,7 +26,18 @@ class ScriptedModel:
     def __init__(self, file: Path, price: Price = FREE) -> None:
         self.name = f"{SCRIPT}{file}"
         self.price: Price | None = price
-        self._replies = _replies(file)
+        try:
+            text = file.read_text(encoding="utf-8")
+        except OSError as error:
+            raise UsageError(
+                f"cannot read {file}: {error.strerror}; expected a file of replies after {SCRIPT}"
+            ) from error
+        except UnicodeDecodeError as error:
+            raise UsageError(f"cannot read {file}: expected UTF-8 text: {error}") from error
+        if not text.strip():
+            raise UsageError(f"expected replies in {file}, separated by lines that begin with %%, got an empty file")
+        first, *others = re.split(r"^%%[^\n]*(?:\n|\Z)", text, flags=re.MULTILINE)
+        self._replies = others if others and not first.strip() else [first, *others]
 
     async def ask(self, question: Question, account: Account) -> str:
         """The next reply of the file; its tokens are estimated, and cost what `price` says."""
@@ -47,18 +56,3 @@ async def charge_known(account: Account, model: Model, usage: TokenUsage, failur
     account.charge(model, within, failure if within == usage else CUT, held)
     if within != usage:
         raise ModelError(CUT)
-
-
-def _replies(file: Path) -> list[str]:
-    try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot read {file}: {error.strerror}; expected a file of replies after {SCRIPT}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"cannot read {file}: expected UTF-8 text: {error}") from error
-    replies = re.split(r"^%%[^\n]*(?:\n|\Z)", text, flags=re.MULTILINE)
-    if len(replies) > 1 and not replies[0].strip():
-        del replies[0]  # what stands before the first separator is no reply when there is nothing
-    if not text.strip():
-        raise UsageError(f"expected replies in {file}, separated by lines that begin with %%, got an empty file")
-    return replies

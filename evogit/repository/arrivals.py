@@ -25,14 +25,9 @@ from evogit.repository.objects import (
 )
 from evogit.text import one_line
 
-KINDS = ("keep", "thinned", "signed", "journal")
-"""The refs of a host, in the order in which they move: what a journal names is kept before it counts."""
-
-HOST = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
-"""What a host may be called."""
-
-MOST_TIP = 8 << 20
-"""Bytes of a last entry that are unpacked to see whether it is sealed."""
+KINDS = ("keep", "thinned", "signed", "journal")  # a host's refs, in the order in which they move
+HOST = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")  # what a host may be called
+MOST_TIP = 8 << 20  # bytes of a last entry that are unpacked to see whether it is sealed
 
 MAX_LINKS_EXCESS = 64 << 20
 """Bytes of other refs of a host beyond those of ordinary commits; `evogit clean RUN` leaves 200 candidates in each."""
@@ -58,10 +53,7 @@ class _Arrival(Struct, frozen=True):
 
 @dataclass(slots=True)
 class Arrivals:
-    """Moves the refs of other hosts to where a server has them, forwards alone and only with all that they name.
-
-    So whoever reads the run beside us never meets an entry without its candidate, or a child without its parents.
-    """
+    """Moves the refs of other hosts to where a server has them, forwards only, and only with all that they name."""
 
     repo: pygit2.Repository
     common: Path
@@ -74,10 +66,7 @@ class Arrivals:
     _fruitless: set[tuple[str, str, str | None]] = field(default_factory=set)
 
     def take(self, staged: Mapping[str, Mapping[str, str]], known: Callable[[str], bool]) -> tuple[int, list[str]]:
-        """Take in what is `staged` (host -> kind -> commit); how many entries came, and what did not, and why.
-
-        `known` tells the candidates of the run.
-        """
+        """Take in `staged` (host -> kind -> commit); return how many entries came, and the reasons for what did not."""
         found, notes = list[_Arrival](), list[str]()
         for host, tips in sorted(staged.items()):
             try:
@@ -85,7 +74,14 @@ class Arrivals:
                     found += filter(None, [self._look(host, tips)])
             except (RefusedError, RepositoryError) as error:
                 notes.append(f"left {one_line(host, 60)} as it was: {error}")
-        ready = _closed(found, known)
+        ready, count = found, -1
+        while len(ready) != count:  # until nothing waits for the news of another host
+            count, new = len(ready), {each.candidate for arrival in ready for each in arrival.proposals}
+            ready = [
+                arrival
+                for arrival in ready
+                if all(parent in new or known(parent) for each in arrival.proposals for parent in each.parents)
+            ]
         notes += [f"{each.host} waits for what it builds on" for each in found if each not in ready]
         for ref, tip, here in (move for each in ready for move in each.moves):
             refs.swap(self.repo, self.common, ref, tip, here)
@@ -142,11 +138,7 @@ class Arrivals:
         return {**tips, "journal": signed}
 
     def _moves(self, host: str, tips: Mapping[str, str], wanted: set[str]) -> Iterator[tuple[str, str, str | None]]:
-        """Yield the moves of all refs of a host but its journal, whose new candidates are `wanted`.
-
-        Raises RepositoryError: it does not keep one of them. A server takes no chain that holds what it lacks, so this
-        clone has that one from elsewhere, and would hand on a commit of which only the id was known.
-        """
+        """Yield the moves of a host's refs but its journal. Raises RepositoryError: one of `wanted` is not kept."""
         kept, keep = set[str](), self._here("keep", host)
         for kind in KINDS[:-1]:
             tip, here = tips.get(kind), self._here(kind, host)
@@ -160,6 +152,7 @@ class Arrivals:
             if kind == "keep":
                 keep, kept = tip, {parent for link in links or () for parent in parents_of(self.repo, link)}
             yield self._ref(kind, host), tip, here
+        # a server takes no chain that lacks objects: a commit whose id alone is known elsewhere would be handed on
         if (lost := wanted - kept) and keep:
             keeping = Keeping(self.repo, self.run)
             lost -= keeping.reached(keeping.read([keep]), lost)
@@ -179,20 +172,6 @@ class Arrivals:
         return refs.target(self.repo, self._ref(kind, host))
 
 
-def _closed(found: Sequence[_Arrival], known: Callable[[str], bool]) -> list[_Arrival]:
-    ready = list(found)
-    while True:
-        new = {each.candidate for arrival in ready for each in arrival.proposals}
-        complete = [
-            arrival
-            for arrival in ready
-            if all(parent in new or known(parent) for each in arrival.proposals for parent in each.parents)
-        ]
-        if len(complete) == len(ready):
-            return ready
-        ready = complete
-
-
 def chain(
     repo: pygit2.Repository,
     tip: str,
@@ -200,11 +179,7 @@ def chain(
     only: Callable[[pygit2.Commit], bool] | None = None,
     allowance: Allowance | None = None,
 ) -> list[str] | None:
-    """The commits of a chain after `before` (None: all), newest first; None where it does not lead there.
-
-    `only` tells the links of a chain that ends at a commit of another kind; `allowance` bounds what is read of it.
-    Raises RepositoryError: a commit of it is missing, or is none; or there is no room for it.
-    """
+    """Return the commits after `before`, newest first; None if it does not lead there. Raises RepositoryError."""
     found, commit = list[str](), tip
     while commit != before:
         if allowance:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pygit2
@@ -112,7 +113,7 @@ class Branches:
     def write_commit(self, tree: str, parents: tuple[str, ...], message: str) -> str:
         """A commit by the person; no ref moves. Raises RefusedError: Git does not know the person."""
         who = self.person()
-        write = lambda: self._repo.create_commit(None, who, who, message, tree, list(parents))  # noqa: E731
+        write = partial(self._repo.create_commit, None, who, who, message, tree, list(parents))
         return str(written("a commit", self._repo, write))
 
     def person(self) -> pygit2.Signature:
@@ -132,16 +133,13 @@ class Branches:
         with suppress(KeyError):
             self._repo.references.delete(ref)
         for root in (self._common, self._common / "logs"):
-            _remove_empty((root / ref).parent, root / "refs")
+            folder = (root / ref).parent
+            while folder not in (root / "refs", root / "refs/heads"):
+                try:
+                    folder.rmdir()
+                except FileNotFoundError:  # its refs were packed
+                    pass
+                except OSError:  # something else is in it
+                    break
+                folder = folder.parent
         return True
-
-
-def _remove_empty(folder: Path, within: Path) -> None:
-    while folder not in (within, within / "heads"):
-        try:
-            folder.rmdir()
-        except FileNotFoundError:  # its refs were packed
-            pass
-        except OSError:  # something else is in it
-            return
-        folder = folder.parent

@@ -16,62 +16,48 @@ from evogit.repository.git import held_folder, passing, run_git
 from evogit.repository.messages import clean, clean_title
 from evogit.repository.trees import FOLDER, GITLINK, Trees
 
-BEGINNING = 946_684_800
-"""When such a history begins, in seconds since 1970: the year 2000. Its dates are made up, only their order counts."""
-
-PACKING = {"pack.threads": 1, "pack.window": 0, "pack.compression": 1}
-"""How a bundle is packed, which is read once: fast, and the same bytes for the same objects."""
+BEGINNING = 946_684_800  # seconds since 1970: the year 2000; dates are made up, only their order counts
+PACKING = {"pack.threads": 1, "pack.window": 0, "pack.compression": 1}  # fast, and the same bytes for the same objects
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """One commit of a bundle, with the visible files of the tree `tree`, `number` seconds after the beginning.
-
-    `after` is the place of the step before it in the list, None for a first one; `note` is what `git log --notes`
-    shows; `branches` end here.
-    """
+    """One commit of a bundle, with the visible files of a tree."""
 
     tree: str
     author: str
-    number: int
+    number: int  # seconds after the beginning
     title: str
     body: str
-    after: int | None
-    note: str
-    branches: Sequence[str]
+    after: int | None  # the place of the step before it in the list, None for a first one
+    note: str  # what `git log --notes` shows
+    branches: Sequence[str]  # which end here
 
 
 def bundle(common: Path, steps: Sequence[Step], head: str, visible: Callable[[str], bool]) -> bytes:
-    """A bundle of these commits alone, for a thread; HEAD is the branch `head`.
-
-    Raises RepositoryError: a tree is missing, the disk is full, or git fails.
-    """
+    """Return a bundle of these commits; HEAD is the branch `head`. Raises RepositoryError: Git or the disk fails."""
     try:
         with held_folder(passing() or Path(tempfile.gettempdir()), "evogit-bundle-") as folder:
             repo = pygit2.init_repository(str(folder), bare=True, initial_head=f"refs/heads/{head}")
             repo.odb.add_disk_alternate(str(common / "objects"))
             for key, value in PACKING.items():
                 repo.config[key] = value
-            _write(repo, steps, visible)
+            shown, commits, notes = _Shown(repo, visible), list[pygit2.Oid](), dict[str, str]()
+            for step in steps:
+                author = clean_title(step.author)
+                who = pygit2.Signature(f"evogit {author}", f"{author}@evogit.invalid", BEGINNING + step.number, 0)
+                message = f"{clean_title(step.title)}\n\n{clean(step.body)}\n"
+                parents: list[str | pygit2.Oid] = [] if step.after is None else [commits[step.after]]
+                commits.append(repo.create_commit(None, who, who, message, shown.tree(step.tree), parents))
+                notes[str(commits[-1])] = clean(step.note) + "\n"
+                for branch in step.branches:
+                    repo.create_reference(f"refs/heads/{branch}", commits[-1])
+            who = pygit2.Signature("evogit", "evogit@evogit.invalid", BEGINNING, 0)
+            tree = notes_tree(Trees(repo), None, notes)
+            repo.create_commit("refs/notes/commits", who, who, "Scores as notes\n", tree, [])
             made = run_git(folder, "bundle", "create", "-q", "-", "--all", elsewhere=common / "objects")
     except (OSError, KeyError, ValueError, pygit2.GitError) as error:
         raise RepositoryError(f"cannot make a bundle of {len(steps)} commits: {error}; make room") from error
     return made.stdout
-
-
-def _write(repo: pygit2.Repository, steps: Sequence[Step], visible: Callable[[str], bool]) -> None:
-    shown, commits, notes = _Shown(repo, visible), list[pygit2.Oid](), dict[str, str]()
-    for step in steps:
-        author = clean_title(step.author)
-        who = pygit2.Signature(f"evogit {author}", f"{author}@evogit.invalid", BEGINNING + step.number, 0)
-        message = f"{clean_title(step.title)}\n\n{clean(step.body)}\n"
-        parents: list[str | pygit2.Oid] = [] if step.after is None else [commits[step.after]]
-        commits.append(repo.create_commit(None, who, who, message, shown.tree(step.tree), parents))
-        notes[str(commits[-1])] = clean(step.note) + "\n"
-        for branch in step.branches:
-            repo.create_reference(f"refs/heads/{branch}", commits[-1])
-    who = pygit2.Signature("evogit", "evogit@evogit.invalid", BEGINNING, 0)
-    tree = notes_tree(Trees(repo), None, notes)
-    repo.create_commit("refs/notes/commits", who, who, "Scores as notes\n", tree, [])
 
 
 class _Shown:

@@ -27,8 +27,7 @@ class ComparedFile(Struct, frozen=True):
     path: str
     delta: pygit2.DiffDelta
     patch: pygit2.Patch | None
-    size: Callable[[], int]
-    """Bytes before and after, together."""
+    size: Callable[[], int]  # bytes before and after, together
 
     @property
     def text(self) -> bytes:
@@ -67,10 +66,7 @@ def compare(
     wanted: Callable[[str], bool] = lambda path: True,
     **options: Any,
 ) -> Iterator[ComparedFile]:
-    """The wanted files in which two commits or trees differ; `options` are those of `diff_to_tree`.
-
-    Raises RepositoryError: Git's index or settings, which say how files are compared, cannot be read.
-    """
+    """Yield the wanted files that differ; `options` go to `diff_to_tree`. Raises RepositoryError: Git can't compare."""
     diff, room = found_tree(repo, old).diff_to_tree(found_tree(repo, new), **options), Room(trees)
     for number, delta in enumerate(deltas_of(diff)):
         path = os.fsdecode(delta.new_file.raw_path)
@@ -89,24 +85,19 @@ def _size(trees: Trees, blobs: Sequence[str]) -> int:
     return sum(trees.size(blob) for blob in blobs if blob)
 
 
-LINE = re.compile(rb"[^\n]*\n|[^\n]+")
-"""What Git takes for a line, its end included."""
+LINE = re.compile(rb"[^\n]*\n|[^\n]+")  # what Git takes for a line, its end included
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Hunk:
-    """One separable part of a change to the file `path`.
-
-    Of lines: `removed` ones, from the line `start` (counted from 0) of the old file on, give way to `added` ones.
-    `whole`: the file as such comes, goes or is replaced, as a binary one is; `mode`: its executable bit changes.
-    """
+    """One separable part of a change to the file `path`."""
 
     path: str
-    start: int = 0
-    removed: tuple[bytes, ...] = ()
-    added: tuple[bytes, ...] = ()
-    whole: bool = False
-    mode: bool = False
+    start: int = 0  # the line of the old file, counted from 0, from which on
+    removed: tuple[bytes, ...] = ()  # lines give way
+    added: tuple[bytes, ...] = ()  # to others
+    whole: bool = False  # the file as such comes, goes or is replaced, as a binary one is
+    mode: bool = False  # its executable bit changes
 
 
 class _File(Struct, frozen=True):
@@ -187,8 +178,7 @@ def _lines(trees: Trees, entry: TreeEntry | None) -> list[bytes]:
 
 # --- lines that come and go -----------------------------------------------------------------------------------------
 
-SHORTEST_LINE = 9
-"""Characters of a line that says something of its own: more than `continue`."""
+SHORTEST_LINE = 9  # characters of a line that says something of its own: more than `continue`
 
 
 class ChangedLines(Struct, frozen=True):

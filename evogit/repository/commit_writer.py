@@ -14,11 +14,7 @@ from evogit.repository.trees import Trees
 
 
 class CommitWriter:
-    """Writes commits to a repository whose objects are in the folder `common`; no ref moves.
-
-    libgit2 reads the tree and the parents of a commit before it writes it, and looks for new packs: half of what a
-    commit takes. Here all that is asked is whether they are there, as somebody may prune what nothing refers to yet.
-    """
+    """Writes commits, and moves no ref. libgit2 reads tree and parents and looks for packs: half of the time."""
 
     def __init__(self, repo: pygit2.Repository, common: Path) -> None:
         self._repo = repo

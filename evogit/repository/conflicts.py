@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -21,8 +21,7 @@ Kind = Literal["lines", "deleted", "binary", "mode", "folder", "rename"]
 """What a conflict is about: lines of one file, a file that only one side keeps, a file that is not text, whether a file
 may be run, a file where the other side has a folder, names alone."""
 
-Choose = Callable[[], Side]
-"""Decides one conflict, a hunk or a whole path; asked in order."""
+Choose = Callable[[], Side]  # decides one conflict, a hunk or a whole path; asked in order
 
 
 class MergeImpossibleError(UnfitChangeError):
@@ -36,8 +35,7 @@ class Version(NamedTuple):
     blob: str
 
 
-Entries = Mapping[str, Version]
-"""Path -> version; what is not named is not there."""
+Entries = Mapping[str, Version]  # path -> version; what is not named is not there
 
 
 class Conflict(Struct, frozen=True):
@@ -47,10 +45,8 @@ class Conflict(Struct, frozen=True):
     base: Entries
     ours: Entries
     theirs: Entries
-    marked: str = ""
-    """The blob in which Git left both sides' lines between markers of seven characters, where it wrote one."""
-    whole: bool = False
-    """Whether it is settled as a whole, whatever it is about, as there is too much to look into."""
+    marked: str = ""  # the blob in which Git left both sides between markers of seven characters
+    whole: bool = False  # whether it is settled as a whole, whatever it is about, as there is too much to look into
 
     @property
     def files(self) -> tuple[Version, Version] | None:
@@ -87,15 +83,11 @@ class Settlement(Struct, frozen=True):
     entries: Mapping[str, Version | None]
 
 
-Settler = Callable[[Conflict], Settlement]
-"""Settles one conflict."""
+Settler = Callable[[Conflict], Settlement]  # settles one conflict
 
 
 def of_stages(stages: bytes) -> list[Conflict]:
-    r"""Parse `<mode> <id> <stage>\t<path>` records, three stages per path at most: 1 base, 2 ours, 3 theirs.
-
-    The format is that of `git merge-tree --write-tree -z` (git-merge-tree(1), "Conflicted file info").
-    """
+    r"""Parse `<mode> <id> <stage>\t<path>` records of `git merge-tree -z`; stages: 1 base, 2 ours, 3 theirs."""
     found: dict[str, tuple[dict[str, Version], dict[str, Version], dict[str, Version]]] = {}
     for record in filter(None, stages.split(b"\0")):
         facts, _, name = record.partition(b"\t")
@@ -108,16 +100,15 @@ def of_stages(stages: bytes) -> list[Conflict]:
 def path_by_path(
     base: Iterable[TreeEntry], ours: Iterable[TreeEntry], theirs: Iterable[TreeEntry]
 ) -> tuple[dict[str, Version | None], list[Conflict]]:
-    """Merge three trees by names alone, no rename followed: what becomes of `ours`, and the conflicts.
-
-    A path is as it is in both sides, or in the one that changed it; where a side has a file and the other a folder of
-    that name, all below is one.
-    """
+    """Merge three trees by names alone: what becomes of `ours`, and conflicts. A file against a folder is one."""
     trees = [{entry.path: Version(entry.mode, entry.blob) for entry in tree} for tree in (base, ours, theirs)]
     changed = [path for path in sorted(set().union(*trees)) if len({tree.get(path) for tree in trees}) > 1]
     result: dict[str, Version | None] = {}
     conflicts: list[Conflict] = []
-    for unit, paths in _units(changed).items():
+    units: dict[str, list[str]] = {}  # what is decided together: a path that is a folder to another one takes all below
+    for path in changed:
+        units.setdefault(next((above for above in parts_of(path) if above in units), path), []).append(path)
+    for unit, paths in units.items():
         old, mine, other = ({path: tree[path] for path in paths if path in tree} for tree in trees)
         conflict = Conflict(unit, old, mine, other)
         if mine == old:
@@ -127,20 +118,8 @@ def path_by_path(
     return result, conflicts
 
 
-def _units(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Sorted paths by what is decided together: a path that is a folder to another one takes all below with it."""
-    units: dict[str, list[str]] = {}
-    for path in paths:
-        unit = next((above for above in parts_of(path) if above in units), path)
-        units.setdefault(unit, []).append(path)
-    return units
-
-
-SHORTEST_MARKER = 7
-"""Characters of Git's own markers."""
-
-LONGEST = 2.0
-"""Seconds of CPU that one file may take; larger ones than Git merges faster are not given to it."""
+SHORTEST_MARKER = 7  # characters of Git's own markers
+LONGEST = 2.0  # seconds of CPU that one file may take; larger ones than Git merges faster are not given to it
 
 
 def merge_hunks(scratch: Path, ours: bytes, base: bytes, theirs: bytes, choose: Choose) -> tuple[bytes, int]:
@@ -156,8 +135,15 @@ def marked_hunks(scratch: Path, ours: bytes, base: bytes, theirs: bytes, size: i
 
 
 def _merge_file(scratch: Path, versions: Sequence[bytes], *options: str) -> bytes:
-    with _in_memory(*versions) as (paths, descriptors):
+    """Merge versions that exist as files in memory only: candidates' code never touches the host's file system."""
+    with ExitStack() as stack:
+        files = [stack.enter_context(os.fdopen(os.memfd_create("evogit-merge", 0), "wb")) for _ in versions]
+        for file, version in zip(files, versions, strict=True):
+            file.write(version)
+            file.flush()
+        descriptors = [file.fileno() for file in files]
         labels = (part for name in ("ours", "base", "theirs") for part in ("-L", name))
+        paths = (f"/proc/self/fd/{descriptor}" for descriptor in descriptors)
         command = ("merge-file", "-p", "-q", *options, *labels, *paths)
         return run_git(scratch, *command, pass_fds=descriptors, ok=range(128), seconds=LONGEST).stdout
 
@@ -200,17 +186,3 @@ def choose_hunks(text: bytes, size: int, choose: Choose, ends: Mapping[Side, boo
             last = last or into is result
     merged = b"".join(result)
     return (merged if last else merged.removesuffix(b"\n").removesuffix(b"\r")), hunks
-
-
-@contextmanager
-def _in_memory(*versions: bytes) -> Iterator[tuple[list[str], Sequence[int]]]:
-    """Versions as files that exist in memory only: candidates' code never touches the host's file system."""
-    descriptors = [os.memfd_create("evogit-merge", 0) for _ in versions]
-    try:
-        for descriptor, version in zip(descriptors, versions, strict=True):
-            with os.fdopen(os.dup(descriptor), "wb") as file:
-                file.write(version)
-        yield [f"/proc/self/fd/{descriptor}" for descriptor in descriptors], descriptors
-    finally:
-        for descriptor in descriptors:
-            os.close(descriptor)

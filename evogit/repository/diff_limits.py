@@ -8,20 +8,11 @@ from dataclasses import dataclass
 from evogit.repository.paths import UnfitChangeError
 from evogit.repository.trees import GITLINK, Pair, TreeEntry, Trees
 
-LARGEST = 1_000_000
-"""Bytes of a file whose lines are compared."""
-
-MOST_BYTES = 4_000_000
-"""Bytes of all files of a comparison, before and after: libgit2 reads 1 MB in 10 ms."""
-
-MOST_LINES = 20_000
-"""Lines of all of them: 10,000 lines of one digit and as many others take libgit2 25 ms, and 100,000 of them 370 ms."""
-
-MOST_FILES = 200
-"""Files that are compared: each takes 0.1 to 0.2 ms, however small it is."""
-
-EQUAL = 16
-"""Lines at both ends that two versions share, which take as long as one that may differ."""
+LARGEST = 1_000_000  # bytes of a file whose lines are compared
+MOST_BYTES = 4_000_000  # bytes of all files of a comparison, before and after: libgit2 reads 1 MB in 10 ms
+MOST_LINES = 20_000  # lines of all of them: 10,000 of one digit and as many others take 25 ms, 100,000 of them 370 ms
+MOST_FILES = 200  # files that are compared: each takes 0.1 to 0.2 ms, however small it is
+EQUAL = 16  # lines at both ends that two versions share, which take as long as one that may differ
 
 
 @dataclass(slots=True)
@@ -72,11 +63,8 @@ def _shared(old: bytes, new: bytes) -> int:
     return low
 
 
-MAX_CHANGED_FILES = 500
-"""Files that differ: each takes about 0.1 ms wherever they are listed, packed or compared."""
-
-MAX_CHANGED_BYTES = 8 << 20
-"""Bytes of what is new or changed in them: libgit2 reads 1 MB in 5 to 10 ms."""
+MAX_CHANGED_FILES = 500  # files that differ: each takes about 0.1 ms wherever they are listed, packed or compared
+MAX_CHANGED_BYTES = 8 << 20  # bytes of what is new or changed in them: libgit2 reads 1 MB in 5 to 10 ms
 
 
 def check_extent(trees: Trees, seed: str, tree: str, most: int = MAX_CHANGED_BYTES) -> None:
@@ -91,11 +79,8 @@ def check_extent(trees: Trees, seed: str, tree: str, most: int = MAX_CHANGED_BYT
         )
 
 
-MAX_MERGED_FILES = 50
-"""Files that both sides changed, each of which may cost a process."""
-
-MAX_RENAME_PAIRS = 10_000
-"""Pairs of a file that is gone and a new one that Git may compare to find what was renamed: 3 us each."""
+MAX_MERGED_FILES = 50  # files that both sides changed, each of which may cost a process
+MAX_RENAME_PAIRS = 10_000  # pairs of a file that is gone and a new one that Git may compare: 3 us each
 
 
 def merge_room(trees: Trees) -> Room:

@@ -15,11 +15,8 @@ from typing import Any
 from evogit.core import RefusedError, RepositoryError, UsageError
 from evogit.repository.state_folder import OpenFolder, StateFolder
 
-HOST = re.compile(r"[a-z0-9][a-z0-9-]{0,46}")
-"""Names of clones."""
-ENGINE = re.compile(rf"{HOST.pattern}-[0-9a-f]{{6}}")
-"""Names of engines; nothing else in their folder is looked at or removed."""
-
+HOST = re.compile(r"[a-z0-9][a-z0-9-]{0,46}")  # names of clones
+ENGINE = re.compile(rf"{HOST.pattern}-[0-9a-f]{{6}}")  # names of engines; no other file there is removed
 MAX_HOST_BYTES = 200
 MAX_NOTE_BYTES = 1 << 20
 
@@ -56,12 +53,7 @@ def _permitted() -> Iterator[None]:
 
 
 def name_clone(state: StateFolder, name: str, journals: Collection[str]) -> None:
-    """Let the clone have this name, as the machine's says nothing; `journals` are the hosts that have one here.
-
-    Raises:
-        UsageError: it cannot be one.
-        RefusedError: it has another one that a journal has by now.
-    """
+    """Name the clone. Raises UsageError: it cannot be one; RefusedError: one of `journals` has the old or new name."""
     if not HOST.fullmatch(name):
         raise UsageError(f"expected --host of small letters, digits and dashes, got {name!r}")
     known = _known_host(state) or ""
@@ -88,8 +80,7 @@ def forget_clone(state: StateFolder) -> None:
         state.path.rmdir()
 
 
-OWN: set[tuple[Path, str]] = set()
-"""The engines of this process."""
+OWN: set[tuple[Path, str]] = set()  # the engines of this process
 
 
 class Engines:
@@ -100,14 +91,16 @@ class Engines:
         self._files = self._all.below(run)
         self._folder = self._files.path
         self._gate = f".{run}.starting"
-        self._run = run
-        self._host = host
+        self._run, self._host = run, host
 
     @contextmanager
     def enter(self, *, join: bool) -> Iterator[str]:
         """Be an engine of this run; yields its name. Raises RefusedError: another one works, and `join` is false."""
         name = f"{self._host}-{os.urandom(3).hex()}"
-        with self._starting():
+        with _permitted(), self._all.opened(make=True) as folder:
+            gate = folder.open(self._gate, os.O_CREAT | os.O_RDWR)
+        with os.fdopen(gate):
+            fcntl.flock(gate, fcntl.LOCK_EX)
             if not join:
                 self.check_idle()
             with _permitted(), self._files.opened(make=True) as folder:
@@ -137,16 +130,6 @@ class Engines:
                 f"another engine ({', '.join(others)}) works on this run in this repository; follow it with `evogit "
                 "watch`, stop it with `evogit stop`, or work alongside it with --join"
             )
-
-    @contextmanager
-    def _starting(self) -> Iterator[None]:
-        with _permitted(), self._all.opened(make=True) as folder:
-            gate = folder.open(self._gate, os.O_CREAT | os.O_RDWR)
-        try:
-            fcntl.flock(gate, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(gate)
 
     def forget(self) -> None:
         """Remove the files of a run that is gone; what another engine holds stays."""

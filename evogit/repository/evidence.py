@@ -14,19 +14,12 @@ from evogit.credentials import Redactor
 
 STDOUT = "stdout"
 STDERR = "stderr"
-LOG = "log"
-"""What the evaluator said of the whole."""
-FEEDBACK = "feedback.json"
-"""What it said of each case."""
-UNSHOWN = "unshown-"
-"""Before the names of what is kept for people alone."""
-WHY = "why"
-"""A person's reason to bring a candidate."""
-TRACEBACK = "traceback"
-"""Where code of an agent failed."""
-SESSION = "session.json"
-"""Facts of a coding program's session."""
-
+LOG = "log"  # what the evaluator said of the whole
+FEEDBACK = "feedback.json"  # what it said of each case
+UNSHOWN = "unshown-"  # before the names of what is kept for people alone
+WHY = "why"  # a person's reason to bring a candidate
+TRACEBACK = "traceback"  # where code of an agent failed
+SESSION = "session.json"  # facts of a coding program's session
 PROMPT = "prompt"
 REPLY = "reply"
 TRANSCRIPT = "transcript"

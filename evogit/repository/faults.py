@@ -17,14 +17,9 @@ from evogit.core import RepositoryError
 from evogit.repository.objects import named_errors, read_object
 from evogit.repository.paths import UnfitChangeError
 
-ROOM = 1 << 20
-"""Free bytes below which a disk counts as full."""
-
-FILES = 64
-"""Files that must be free on a disk that has room for so many only."""
-
-ATTEMPTS = 5
-"""Times that objects are written before it is an error: a `git gc` beside us removes folders they are to go to."""
+ROOM = 1 << 20  # free bytes below which a disk counts as full
+FILES = 64  # files that must be free on a disk that has room for so many only
+ATTEMPTS = 5  # times that objects are written: a `git gc` beside us removes their folders
 
 T = TypeVar("T")
 
@@ -39,18 +34,16 @@ def has_room(folder: str | Path) -> bool:
 
 
 def written(what: str, repo: pygit2.Repository, write: Callable[[], T]) -> T:
-    """The result of `write`, which writes objects only and is repeated, while the disk is full without end.
-
-    libgit2 gives the id of a commit that it could not write, so what was written is looked for. Raises RepositoryError:
-    the disk is full, a permission or an object is missing.
-    """
+    """Repeat `write`, which writes objects only, while the disk is full. Raises RepositoryError: it cannot write."""
     attempt = 0
     while True:
         try:
             result = write()
-            if isinstance(result, pygit2.Oid) and not repo.odb.exists(result):
-                raise _refusal(repo.path)
-            if has_room(repo.path):
+            is_there = not isinstance(result, pygit2.Oid) or repo.odb.exists(result)
+            if not is_there:  # a full quota says why as seldom as libgit2 does
+                with tempfile.TemporaryFile(dir=repo.path, buffering=0) as file:
+                    file.write(b"room?")
+            if is_there and has_room(repo.path):
                 return result
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except (pygit2.GitError, OSError) as error:
@@ -64,17 +57,6 @@ def written(what: str, repo: pygit2.Repository, write: Callable[[], T]) -> T:
                 ) from error
 
 
-def _refusal(folder: str) -> OSError:
-    """Why nothing can be written to a folder, which a full quota says as seldom as libgit2 does."""
-    try:
-        with tempfile.TemporaryFile(dir=folder) as file:
-            file.write(b"room?")
-            file.flush()
-    except OSError as error:
-        return error
-    return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # there is room again
-
-
 def found_tree(repo: pygit2.Repository, name: str) -> pygit2.Tree:
     """The tree with this id, or of this commit. Raises RepositoryError: it is missing, damaged or without end."""
     found = read_object(repo, name)
@@ -83,7 +65,12 @@ def found_tree(repo: pygit2.Repository, name: str) -> pygit2.Tree:
         raise RepositoryError(f"expected the tree or commit {name:.80}, which {wrong} (a partial clone?)")
     with named_errors(f"the tree of {name:.80}"):
         tree = found.peel(pygit2.Tree)
-    check_bounds(repo, tree)
+    if len(_known) > MOST_REMEMBERED:
+        _known.clear()
+    if _extent(repo, tree.id, 1) is None:
+        raise UnfitChangeError(
+            f"expected a tree of {MOST_FILES:,} files and {DEEPEST} folders in one another at most, got {tree.id}"
+        )
     return tree
 
 
@@ -98,25 +85,11 @@ def advice(error: str) -> str:
     return "check it with `git fsck`"
 
 
-MOST_FILES, DEEPEST = 1_000_000, 200
-"""Files of a tree, and folders in one another: more than any project has, and few enough to be listed."""
-
-MOST_REMEMBERED = 100_000
-"""Folders whose extent is remembered."""
-
+MOST_FILES, DEEPEST = 1_000_000, 200  # files, and folders in one another: more than any project has
+MOST_REMEMBERED = 100_000  # folders whose extent is remembered
 _ENTRY = re.compile(rb"(\d+) [^\0]+\0(.{20})", re.DOTALL)
 _FOLDERS = (b"40000", b"040000")
 _known: dict[pygit2.Oid, tuple[int, int]] = {}
-
-
-def check_bounds(repo: pygit2.Repository, tree: pygit2.Tree) -> None:
-    """Refuse a tree of too many files, or too deep a one. Raises UnfitChangeError: saying what was expected."""
-    if len(_known) > MOST_REMEMBERED:
-        _known.clear()
-    if _extent(repo, tree.id, 1) is None:
-        raise UnfitChangeError(
-            f"expected a tree of {MOST_FILES:,} files and {DEEPEST} folders in one another at most, got {tree.id}"
-        )
 
 
 def _extent(repo: pygit2.Repository, folder: pygit2.Oid, level: int) -> tuple[int, int] | None:

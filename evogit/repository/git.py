@@ -33,17 +33,10 @@ from evogit.subprocesses import (
 if TYPE_CHECKING:
     import asyncio
 
-USAGE = 129
-"""Exit code of a git that does not know the command or option."""
-
-MEMORY = Path("/dev/shm")
-"""Where Linux keeps files in memory: what lives for a millisecond would cost twenty on a busy disk."""
-
-LONGEST = 600.0
-"""Seconds of CPU for what is done beside the loop, such as packing all objects of a large run."""
-
-LONGEST_WAIT = 60.0
-"""Seconds of CPU for what somebody waits for; who reads what a candidate wrote has less."""
+USAGE = 129  # exit code of a git that does not know the command or option
+MEMORY = Path("/dev/shm")  # files in memory: a busy disk would cost twenty times as much
+LONGEST = 600.0  # seconds of CPU for what is done beside the loop, such as packing all objects of a large run
+LONGEST_WAIT = 60.0  # seconds of CPU for what somebody waits for; who reads what a candidate wrote has less
 
 UNUSED = {"core.fsmonitor": "false", "core.hooksPath": os.devnull}
 """Settings of the repository itself by which git would run its commands: an archive may bring them along."""
@@ -92,12 +85,7 @@ def run_git(
     ok: Sequence[int] = (0,),
     seconds: float = LONGEST_WAIT,
 ) -> Output:
-    """Run git on `git_dir` and wait; its objects optionally in another folder, some more of them `elsewhere`.
-
-    Raises:
-        GitTooLongError: it takes more than so many seconds of CPU, or much longer by the clock.
-        RepositoryError: when git is missing or exits with a code that is not in `ok`.
-    """
+    """Run git and wait. Raises GitTooLongError: too much CPU or time; RepositoryError: no git, a code not in `ok`."""
     surroundings = environment(git_dir, objects, elsewhere)
     try:
         done = run_child(["git", *arguments], seconds=seconds, env=surroundings, stdin=stdin, pass_fds=pass_fds)
@@ -157,8 +145,7 @@ def _checked(command: str, code: int | None, stdout: bytes, stderr: bytes, ok: S
     return output
 
 
-OLD = 60.0
-"""Seconds after which a folder that nobody holds was left behind."""
+OLD = 60.0  # seconds after which a folder that nobody holds was left behind
 
 
 @contextmanager
@@ -178,11 +165,7 @@ def held_folder(parent: Path, prefix: str) -> Iterator[Path]:
 
 @contextmanager
 def _locked(folder: Path, how: int) -> Iterator[os.stat_result]:
-    """Hold a folder, which ends with this process however that ends; yields what is known of it.
-
-    Anybody may have made the name in a shared folder: neither a link nor a pipe is opened. Raises OSError: another
-    process holds it and `how` is not to wait, it is another person's, or not a folder.
-    """
+    """Hold a folder; neither a link nor a pipe is opened. Raises OSError: it is held, another's, or not a folder."""
     held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(held, how)
@@ -195,11 +178,8 @@ PACK_EVERY = 10_000
 """Candidates after which loose objects are packed while a run goes on: 360 MB. Not more often, since ext4 makes new
 files up to ten times slower for minutes after thousands were removed (docs/design/engine.md)."""
 
-PACK_AT_END = 2_000
-"""Candidates for which a pack is worth the wait when an engine stops."""
-
-MANY_PACKS = 20
-"""Packs of a repository beyond which small ones are put together."""
+PACK_AT_END = 2_000  # candidates for which a pack is worth the wait when an engine stops
+MANY_PACKS = 20  # packs of a repository beyond which small ones are put together
 
 
 class Packer:

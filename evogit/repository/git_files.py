@@ -1,7 +1,4 @@
-"""Git's own files, looked at before Git opens them: it would wait for ever at a pipe that an archive brings along.
-
-It would also walk through links among refs, and so through all of the disk, and write to what links lead to.
-"""
+"""Git's own files, checked before Git opens them: it would wait at a pipe, and write through links."""
 
 from __future__ import annotations
 
@@ -21,11 +18,8 @@ NAMES = (
 )
 """What Git opens by a fixed name in a Git folder."""
 
-CHECKOUT = (".gitignore", ".gitattributes", ".gitmodules")
-"""The same at the root of a checkout."""
-
-WRITTEN = ("refs", "logs", "packed-refs", "index", "shallow")
-"""Files that Git writes or removes through links, which in an archive may lead to any file of the user's."""
+CHECKOUT = (".gitignore", ".gitattributes", ".gitmodules")  # the same at the root of a checkout
+WRITTEN = ("refs", "logs", "packed-refs", "index", "shallow")  # what Git writes or removes through links
 
 
 def folder_of(place: Path) -> Path:

@@ -13,24 +13,15 @@ from evogit.core import RepositoryError
 from evogit.repository.git import git, passing, run_git
 from evogit.repository.git_files import check_file
 
-HERE = b"./"
-"""Before a path that may begin with a colon, which would be magic to Git."""
-
-LONGEST = 3.0
-"""Seconds of CPU for it: patterns can be such that Git takes for ever over a few names."""
-
-NONE = 1
-"""Exit code of `git check-ignore` that found nothing to ignore."""
+HERE = b"./"  # before a path that may begin with a colon, which would be magic to Git
+LONGEST = 3.0  # seconds of CPU for it: patterns can be such that Git takes for ever over a few names
+NONE = 1  # exit code of `git check-ignore` that found nothing to ignore
 
 
 def ignored(paths: Collection[str], patterns: str, files: Mapping[str, bytes] | None = None) -> set[str]:
-    """Those of the paths, which need not be there, that Git ignores by `patterns`, as in a `.gitignore` at the root.
+    """Return the paths that Git ignores by `patterns`, as in a `.gitignore` at the root; `files` are others by path.
 
-    What `files`, `.gitignore` files by path, say goes first. All paths are such as `check_path` takes.
-
-    Raises:
-        GitTooLongError: the patterns take too long.
-        RepositoryError: git fails, or the disk is full.
+    Raises GitTooLongError: the patterns take too long; RepositoryError: git fails, or the disk is full.
     """
     if not paths:
         return set()
@@ -44,19 +35,15 @@ def ignored(paths: Collection[str], patterns: str, files: Mapping[str, bytes] | 
                 (top / path).parent.mkdir(parents=True, exist_ok=True)
                 (top / path).write_bytes(content)
             stdin = b"\0".join(HERE + os.fsencode(path) for path in paths)
-            where = f"--work-tree={top}"
-            asked = (where, "check-ignore", "--no-index", "-z", "--stdin")
-            done = run_git(git_dir, *asked, stdin=stdin, ok=(0, NONE), seconds=LONGEST)
+            command = (f"--work-tree={top}", "check-ignore", "--no-index", "-z", "--stdin")
+            done = run_git(git_dir, *command, stdin=stdin, ok=(0, NONE), seconds=LONGEST)
     except (OSError, pygit2.GitError) as error:
         raise RepositoryError(f"cannot look up what is ignored: {error}; make room") from error
     return {os.fsdecode(path.removeprefix(HERE)) for path in done.stdout.split(b"\0") if path}
 
 
 async def tracked_below(git_dir: Path, folder: Path) -> list[str]:
-    """Sorted paths below `folder`, taken for a checkout's root, that are in the index or that nothing ignores.
-
-    Some may be gone, or no files. No index is written. Raises RepositoryError: git cannot look at it.
-    """
+    """Return sorted paths below `folder` that the index has or nothing ignores. Raises RepositoryError: Git fails."""
     check_file(folder / ".gitignore")
     where = ("-C", str(folder), f"--work-tree={folder}")
     listed = await git(git_dir, *where, "ls-files", "-z", "--cached", "--others", "--exclude-standard")

@@ -23,21 +23,13 @@ from evogit.repository.objects import Allowance, TooLargeError, committer_of, me
 from evogit.repository.run_keys import RunKeys, commitment, seal
 from evogit.repository.trees import Trees
 
-Record = tuple[str, str, int, str]
-"""A commit: its id, its committer, when (seconds since the epoch), and its message. None holds a zero byte."""
-
-Raw = tuple[bytes, bytes, int, bytes]
-"""The same as it is stored."""
-
-CHUNK = 2000
-"""Records that are compressed together."""
+Record = tuple[str, str, int, str]  # a commit: id, committer, seconds since the epoch, message; no zero bytes
+Raw = tuple[bytes, bytes, int, bytes]  # the same as it is stored
+CHUNK = 2000  # records that are compressed together
 
 
 class Backlog:
-    """Records that come newest first and go oldest first, which can be done once; long ones wait compressed.
-
-    Those of a million candidates take gigabytes as they are, and an eighth of that so.
-    """
+    """Records that come newest first and go oldest first, once; long ones wait compressed, to an eighth."""
 
     def __init__(self) -> None:
         self._waiting: list[Raw] = []
@@ -71,12 +63,8 @@ def _text(raw: bytes) -> str:
     return raw.decode(errors="replace")
 
 
-LOOK_FOR_HOSTS_EVERY = 1.0
-"""Seconds between two looks for journals of other hosts; our own is looked at every time."""
-
-
-SHORTEST_SECRET = 8
-"""Characters of a secret that is redacted; what stands for "no key" at local servers is shorter."""
+LOOK_FOR_HOSTS_EVERY = 1.0  # seconds between two looks for journals of other hosts; our own is looked at every time
+SHORTEST_SECRET = 8  # characters of a secret that is redacted; what stands for "no key" at local servers is shorter
 
 
 class Position(Struct, frozen=True, kw_only=True):
@@ -85,8 +73,7 @@ class Position(Struct, frozen=True, kw_only=True):
     tips: Mapping[str, str]
     seq: int
     host: str
-    entries: int
-    """How many they are."""
+    entries: int  # how many they are
 
 
 BEGINNING = Position(tips={}, seq=0, host="", entries=0)
@@ -105,14 +92,10 @@ class StaleError(RepositoryError):
 
 
 class Journal:
-    """Appends to this host's journal of a run and feeds every host's new entries to `sink`, in the order of `seq`.
+    """Appends to this host's journal of a run, and feeds every host's entries to `sink` in the order of `seq`.
 
-    Who subscribes later hears of each entry after `sink` has it. Where this clone has the run's key, our entries are
-    sealed with it, and of other hosts' those count that are: up to the newest with a seal. What cannot be read of
-    another host counts as if it had not come yet, and with it all that follows there.
-    `secrets`, and all that has the form of a key, are redacted from all that is written. `secrets` are ASCII, without
-    quotes, so that JSON has them as they are.
-    What is `durable` survives a power loss.
+    With the run's key our entries are sealed, and of other hosts' those count that are, up to the first unreadable one.
+    `secrets` (ASCII without quotes) and all that looks like a key are redacted. `durable`: it survives a power loss.
     """
 
     def __init__(
@@ -129,17 +112,12 @@ class Journal:
         keys: RunKeys,
         durable: bool = False,
     ) -> None:
-        self._repo = repo
+        self._repo, self._common, self._trees = repo, common, trees
         self._commits = CommitWriter(repo, common)
-        self._common = common
-        self._trees = trees
-        self._run = run
+        self._run, self._host, self._durable = run, host, durable
         self._folder = f"refs/evogit/{run}/journal/"
         self._keep = f"refs/evogit/{run}/keep/{host}"
-        self._host = host
-        self._durable = durable
-        self._keys = keys
-        self._key = b""
+        self._keys, self._key = keys, b""
         self._left_out: dict[str, LeftOut] = {}
         self._alone = False
         self._allowance = Allowance(repo)
@@ -170,13 +148,7 @@ class Journal:
     # --- reading ------------------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Take in what was appended to any journal of this run since the last time.
-
-        Raises:
-            RefusedError: a record was written by a newer version.
-            RepositoryError: the journal of this host is damaged.
-            StaleError: a journal lost entries that were seen before.
-        """
+        """Take in what was appended. Raises RefusedError: newer versions; RepositoryError: damage; StaleError: loss."""
         for entry in self._fresh():
             self._deliver(entry)
 
@@ -196,10 +168,7 @@ class Journal:
         return merge(*found, key=_order)
 
     def _news(self, host: str) -> Iterable[Entry]:
-        """Entries of one host's chain that were not read yet, oldest first.
-
-        Very many are read one by one while they are delivered, as all of them together would need much memory.
-        """
+        """Return a host's new entries, oldest first; very many are read one by one while they are delivered."""
         tip, last = refs.target(self._repo, self._folder + host), self._seen[host]
         if tip == last or (host in self._left_out and self._left_out[host].tip == tip):
             return []
@@ -341,7 +310,8 @@ class Journal:
             now, ms = divmod(time.time_ns() // 10**6, 1000)
             record = self._redacted(journal_records.encode(event, seq, ms))
             message = journal_records.sealed(record, seal(self.key, self._host, last, record)) if self.key else record
-            commit = self._commit(message, self._empty, [last] if last else [], now)
+            parents = [last] if last else []
+            commit = entry_commit(self._commits, self._host, message, self._empty, parents, now)
             if self._move(self._folder + self._host, commit, last):
                 self._seen[self._host] = commit
                 entry = Entry(id=commit, host=self._host, seq=seq, time=now, event=event, ms=ms)
@@ -349,24 +319,18 @@ class Journal:
                 return entry
 
     def keep(self, evidence: Mapping[str, bytes] | str, candidate: str | None = None) -> str:
-        """Keep evidence, and the candidate that it is about, from being collected.
-
-        `evidence` is files, or the id of an evidence tree that exists already. Returns the id of the evidence tree,
-        empty when there are no files, or none any more.
-        """
-        if isinstance(evidence, str):
-            # written again, the files are young, and a sweep leaves them (sweeping.py)
+        """Keep evidence (files, or a tree) and its candidate from collection; return the tree's id, empty for none."""
+        if isinstance(evidence, str):  # written again, the files are young, and a sweep leaves them (sweeping.py)
             evidence = self._trees.kept(evidence)
-        redacted = {
-            name: self._redacted(content.decode("latin-1")).encode("latin-1") for name, content in evidence.items()
-        }
+        texts = {name: self._redacted(content.decode("latin-1")) for name, content in evidence.items()}
+        redacted = {name: text.encode("latin-1") for name, text in texts.items()}
         tree = self._trees.write(None, redacted) if redacted else self._empty
 
         def attempt() -> bool:
             tip = refs.target(self._repo, self._keep)
             parents = [parent for parent in (tip, candidate) if parent]
             subject = f"keep {candidate[:10] if candidate else 'a failed proposal'}\n"
-            kept = self._commit(subject, tree, parents, int(time.time()))
+            kept = entry_commit(self._commits, self._host, subject, tree, parents, int(time.time()))
             return self._move(self._keep, kept, tip)
 
         refs.retry(attempt)
@@ -385,9 +349,6 @@ class Journal:
         """The empty tree; made when something is written, as a reader without write access must not need it."""
         return self._trees.write(None, {})
 
-    def _commit(self, message: str, tree: str, parents: list[str], now: int) -> str:
-        return entry_commit(self._commits, self._host, message, tree, parents, now)
-
 
 def _order(entry: Entry) -> tuple[int, str]:
     return entry.seq, entry.host
@@ -400,10 +361,7 @@ def entry_commit(commits: CommitWriter, host: str, message: str, tree: str, pare
 
 
 def counts(repo: pygit2.Repository, key: bytes, host: str, commit: str) -> bool:
-    """Return whether an entry of a host counts here: with the run's key only if it is sealed, without it always.
-
-    Copies of a host's entries under another name do not count: what they tell would be counted twice.
-    """
+    """Return whether an entry counts: with a key only if it is sealed, under the name of its own host, else always."""
     if not key:
         return True
     found = read_commit(repo, commit)

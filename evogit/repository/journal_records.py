@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, get_args
 
 from msgspec import NODEFAULT, Meta, Struct, ValidationError, convert
 from msgspec.structs import fields
@@ -31,55 +31,33 @@ from evogit.core import (
 )
 from evogit.text import whole
 
-T = TypeVar("T")
-
 VERSION = 1
 
-MAX_RECORD_CHARS = 1 << 26
-"""Characters of a record; a worker's largest answer is smaller."""
-
-MAX_DEPTH = 32
-"""Brackets within each other; records of ours have five."""
-
-MAX_NAME_CHARS = 2_000
-"""Characters of titles, names and keys; what is longer is cut as it is read."""
-
-MAX_TEXT_CHARS = 20_000
-"""The same for the fields `TEXTS`, which hold what people, models and programs wrote."""
-
+MAX_RECORD_CHARS = 1 << 26  # characters of a record; a worker's largest answer is smaller
+MAX_DEPTH = 32  # brackets within each other; records of ours have five
+MAX_NAME_CHARS = 2_000  # characters of titles, names and keys; what is longer is cut as it is read
+MAX_TEXT_CHARS = 20_000  # the same for the fields `TEXTS`, which hold what people, models and programs wrote
 TEXTS = frozenset({"goal", "reason", "text", "detail", "failure", "again", "instead"})
-
-MAX_TIME = 250_000_000_000
-"""Seconds since the epoch: the year 9892, as timestamps end with 9999 in every time zone."""
+MAX_TIME = 250_000_000_000  # seconds since the epoch: the year 9892, as timestamps end with 9999 in every time zone
 
 _EVENTS = {event.__struct_defaults__[0]: event for event in get_args(Event)}
 """Name of an event, the default of its first field -> the event."""
 
-_SEAL = "\nSeal: "
-"""What comes before a seal, as trailers of Git do; no record has a second empty line."""
+_SEAL = "\nSeal: "  # what comes before a seal, as trailers of Git do; no record has a second empty line
 
 
 def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number")
 
 
-_parsed = json.JSONDecoder(parse_constant=_refuse_constant).decode
-"""JSON as it stands; `json.loads` asks of each text first what it is."""
-
-RUN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.|lock$|$))*")
-"""What a run may be called."""
-
-AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
-"""What an agent with an individual may be called: one part of a ref."""
-
+_parsed = json.JSONDecoder(parse_constant=_refuse_constant).decode  # `json.loads` asks of each text first what it is
+RUN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.|lock$|$))*")  # what a run may be called
+AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")  # one part of a ref
 _POPULATION = re.compile(r"refs/(?:heads/evogit/(?P<plain>[^/]+)/|evogit/(?P<hidden>[^/]+)/agents/)")
 
-_has_surrogate = re.compile(r"\\u[dD][89a-fA-F]").search
-"""Whether this JSON may say a half of a surrogate pair."""
+_has_surrogate = re.compile(r"\\u[dD][89a-fA-F]").search  # whether this JSON may say a half of a surrogate pair
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
-
-
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
@@ -105,14 +83,6 @@ def _defaults(kind: type[Struct]) -> list[tuple[str, Any]]:
     ]
 
 
-def shaped(record: Any, kind: type[T]) -> T:
-    """Return a parsed record as its type, early ones with `7.0` for 7, too. Raises ValidationError: it is none."""
-    try:
-        return convert(record, kind)
-    except ValidationError:
-        return convert(_with_ints(record), kind)
-
-
 def _with_ints(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: each if key == "settings" else _with_ints(each) for key, each in value.items()}
@@ -123,10 +93,7 @@ def _with_ints(value: Any) -> Any:
 
 
 def encode(event: Event, seq: int, ms: int = 0) -> str:
-    """The message of the journal commit for `event`: a line for people, an empty line, one line of JSON.
-
-    Raises RepositoryError: it could not be read back.
-    """
+    """Return a commit message: a line for people, a line of JSON. Raises RepositoryError: it could not be read back."""
     record = {"evogit": VERSION, "seq": seq, **({"ms": ms} if ms else {}), "event": event.event, **plain(event)}
     text = json.dumps(record, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     message = f"{whole(_subject(event))}\n\n{text}\n"
@@ -146,12 +113,7 @@ def unsealed(message: str) -> tuple[str, str]:
 
 
 def entry(name: str, host: str, when: int, message: str) -> Entry:
-    """The journal entry that a commit is; `when` is its committer's time.
-
-    Raises:
-        RefusedError: the record was written by a newer version.
-        RepositoryError: it is not a journal record.
-    """
+    """Return the entry of a commit. Raises RefusedError: of a newer version; RepositoryError: it is not a record."""
     if not 0 <= when <= MAX_TIME:
         raise RepositoryError(f"damaged journal entry {name}: expected a time from 1970 to the year 9892, got {when}")
     event, seq, ms = decode(message)
@@ -159,12 +121,7 @@ def entry(name: str, host: str, when: int, message: str) -> Entry:
 
 
 def decode(message: str) -> tuple[Event, int, int]:
-    """The event, its clock, and the milliseconds of the second in which it was written.
-
-    Raises:
-        RefusedError: the record was written by a newer version.
-        RepositoryError: the message is not a journal record.
-    """
+    """Return event, clock, milliseconds. Raises RefusedError: of a newer version; RepositoryError: no record."""
     try:
         return _decoded(message)
     except (ValueError, KeyError, AttributeError, TypeError, OverflowError, RecursionError) as error:
@@ -184,7 +141,9 @@ def _decoded(message: str) -> tuple[Event, int, int]:
     if wrong := _too_large(text):
         raise RepositoryError(f"damaged journal record {message[:80]!r}: {wrong}")
     record: dict[str, Any] = _parsed(text)
-    if _has_long_text(text) or _has_surrogate(text):
+    # a name may be too long if one lies between two quotes, or has quotes in it
+    long = len(text) > MAX_NAME_CHARS and ('\\"' in text or max(map(len, text.split('"'))) > MAX_NAME_CHARS)
+    if long or _has_surrogate(text):
         record = _tidied(record, MAX_NAME_CHARS)
     version, seq, name = record.pop("evogit"), int(record.pop("seq")), str(record.get("event"))
     ms = int(record.pop("ms", 0))
@@ -194,7 +153,10 @@ def _decoded(message: str) -> tuple[Event, int, int]:
             "it was written by a newer evogit: upgrade this one"
         )
     try:
-        event: Event = shaped(record, _EVENTS[name])
+        try:
+            event: Event = convert(record, _EVENTS[name])
+        except ValidationError:  # early records have `7.0` for 7
+            event = convert(_with_ints(record), _EVENTS[name])
     except ValidationError as error:
         raise RepositoryError(f"damaged journal record {message[:80]!r}: {error}") from error
     check = _CHECKS.get(type(event))
@@ -220,13 +182,6 @@ def _too_large(text: str) -> str:
     return ""
 
 
-def _has_long_text(text: str) -> bool:
-    """Return whether a text in this JSON may be longer than names may be: between two quotes, or with quotes in it."""
-    if len(text) <= MAX_NAME_CHARS:
-        return False
-    return '\\"' in text or max(map(len, text.split('"'))) > MAX_NAME_CHARS
-
-
 def _tidied(value: Any, limit: int) -> Any:
     """The value with every text and key cut to what its field may have, and writable as UTF-8."""
     if type(value) is str:
@@ -239,10 +194,6 @@ def _tidied(value: Any, limit: int) -> Any:
         _tidied(key, MAX_NAME_CHARS): _tidied(each, MAX_TEXT_CHARS if key in TEXTS else MAX_NAME_CHARS)
         for key, each in value.items()
     }
-
-
-def _odd_start(event: RunStarted) -> str:
-    return _odd_metrics(event) or _odd_population(event) or odd_settings(event.settings, MAX_DEPTH)
 
 
 def _odd_metrics(event: RunStarted | TaskChanged) -> str:
@@ -271,9 +222,8 @@ def _odd_parents(event: Proposed) -> str:
 
 
 def _odd_agent(event: Adopted) -> str:
-    if AGENT_NAME.fullmatch(event.agent):
-        return ""
-    return f"expected letters, digits, - and _ as an agent's name, got {event.agent!r:.80}"
+    wrong = f"expected letters, digits, - and _ as an agent's name, got {event.agent!r:.80}"
+    return "" if AGENT_NAME.fullmatch(event.agent) else wrong
 
 
 def _odd_decision(event: Decision) -> str:
@@ -285,7 +235,7 @@ def _odd_decision(event: Decision) -> str:
 
 
 _CHECKS: dict[type, Callable[[Any], str]] = {
-    RunStarted: _odd_start,
+    RunStarted: lambda event: _odd_metrics(event) or _odd_population(event) or odd_settings(event.settings, MAX_DEPTH),
     TaskChanged: _odd_metrics,
     Forked: _odd_population,
     Proposed: _odd_parents,
@@ -319,14 +269,9 @@ def _subject(event: Event) -> str:
             return f"{event.event}: {event.agent}"
 
 
-MAX_SETTING = 1e30
-"""Numbers among a run's settings are smaller, in either direction."""
-
-MAX_AGENTS = 10_000
-"""Of all kinds together."""
-
-Limit = Annotated[float, Meta(gt=0)]
-"""A setting that bounds a run."""
+MAX_SETTING = 1e30  # numbers among a run's settings are smaller, in either direction
+MAX_AGENTS = 10_000  # of all kinds together
+Limit = Annotated[float, Meta(gt=0)]  # a setting that bounds a run
 
 
 class ToldAgents(Struct, frozen=True):

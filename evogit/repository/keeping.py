@@ -1,7 +1,4 @@
-"""What keeps candidates and evidence of a run reachable, read back: the chains of `keep`, and what was thinned of them.
-
-Nothing that a run does needs this; who looks after a repository does.
-"""
+"""The chains of `keep`, which hold candidates and evidence of a run, read back, and what was thinned of them."""
 
 from __future__ import annotations
 
@@ -31,20 +28,13 @@ from evogit.repository.trees import FOLDER
 LEFT = "keep what gc left"
 """How the message of a commit begins that holds, in one tree, all evidence that was left when some was thinned."""
 
-THINNED = "evidence"
-"""The file of a `thinned` ref: ids of evidence trees, one a line."""
-
-MAX_THINNED_BYTES = 16 << 20
-"""Of that file: 400,000 ids. What is larger is not read, as another host may have written it."""
-
+THINNED = "evidence"  # the file of a `thinned` ref: ids of evidence trees, one a line
+MAX_THINNED_BYTES = 16 << 20  # of that file: 400,000 ids; more is not read, as another host may have written it
 _IDS = re.compile(rb"^[0-9a-f]{40}$", re.MULTILINE)
 
 
 class Kept(Struct, frozen=True, kw_only=True):
-    """The content of chains of `keep`: evidence `trees`, `commits` with their ancestors, and the `chain` itself.
-
-    `wrong` says what could not be read, in sentences.
-    """
+    """The content of chains of `keep`: evidence `trees`, `commits` with ancestors, the `chain`, and what is `wrong`."""
 
     trees: set[str] = field(default_factory=set)
     commits: set[str] = field(default_factory=set)
@@ -83,7 +73,8 @@ class Keeping:
                 return
             kept.chain.append(commit)
             parents = [str(parent) for parent in found.parent_ids]
-            before = parents[0] if parents and self._is_link(parents[0]) else None
+            parent = read_commit(self._repo, parents[0]) if parents else None
+            before = parents[0] if isinstance(parent, str) or (parent and is_link(parent)) else None
             kept.commits.update(parents[1:] if before else parents)
             try:
                 tree = str(found.tree_id)
@@ -96,10 +87,6 @@ class Keeping:
             except (KeyError, pygit2.GitError) as error:
                 kept.wrong.append(f"the commit {commit} of the chain of `keep` lacks a tree: {error}")
             commit = before
-
-    def _is_link(self, commit: str) -> bool:
-        found = read_commit(self._repo, commit)
-        return isinstance(found, str) or is_link(found)
 
     def reached(self, kept: Kept, wanted: Collection[str]) -> set[str]:
         """Those of the wanted commits that are held."""
@@ -163,22 +150,17 @@ def is_link(commit: pygit2.Commit) -> bool:
     return ours and commit.raw_message.startswith(b"keep ")
 
 
-EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-"""The id of the empty tree, which all entries have."""
+EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the id of the empty tree, which all entries have
 
 
 class Chain(Struct, frozen=True, kw_only=True):
-    """The journal of a host as it lies there: the `entries` that count and could be read, oldest first.
-
-    `unsealed` are the ids behind the newest seal, the last one first, none where this clone has no key; `sealed` is the
-    newest with a seal, or the last one without a key; `wrong` says what is wrong with the others.
-    """
+    """The journal of a host as it lies there."""
 
     host: str
-    entries: list[Entry] = field(default_factory=list)
-    unsealed: list[str] = field(default_factory=list)
-    sealed: str = ""
-    wrong: list[str] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)  # those that count and could be read, oldest first
+    unsealed: list[str] = field(default_factory=list)  # ids behind the newest seal, the last first; none without a key
+    sealed: str = ""  # the newest with a seal, or the last one without a key
+    wrong: list[str] = field(default_factory=list)  # what is wrong with the others
 
 
 def read_chain(repo: pygit2.Repository, host: str, tip: str, key: bytes, allowance: Allowance | None = None) -> Chain:
@@ -202,7 +184,11 @@ def read_chain(repo: pygit2.Repository, host: str, tip: str, key: bytes, allowan
         else:
             sealed = sealed or commit
             wrong += (f"the entry {commit} {what}" for what in _unlike_an_entry(found, host))
-            entry = _entry(found, wrong)
+            entry = None
+            try:
+                entry = journal_records.entry(commit, committer_of(found), found.commit_time, message_of(found))
+            except EvoGitError as error:
+                wrong.append(f"the entry {commit}: {error}")
             if entry and after and entry.seq >= after.seq:
                 wrong.append(f"the clock of the entry {after.id}, {after.seq}, does not go on from {entry.seq} before")
             after = entry or after
@@ -218,11 +204,3 @@ def _unlike_an_entry(found: pygit2.Commit, host: str) -> Iterator[str]:
         yield f"has {len(found.parent_ids)} parents; a journal is one chain"
     if str(found.tree_id) != EMPTY:
         yield f"has the tree {found.tree_id}; entries have the empty one"
-
-
-def _entry(found: pygit2.Commit, wrong: list[str]) -> Entry | None:
-    try:
-        return journal_records.entry(str(found.id), committer_of(found), found.commit_time, message_of(found))
-    except EvoGitError as error:
-        wrong.append(f"the entry {found.id}: {error}")
-        return None

@@ -1,16 +1,14 @@
-"""Merges and grafts with `git merge-tree`: a draft of what Git can do, then the tree of what was settled.
-
-Where Git finds no conflict the tree is Git's. What it makes of renames, folders and kinds of files in conflict depends
-on its guesses; such pairs are merged path by path instead, so that every outcome is defined (docs/design/merging.md).
-"""
+"""Merges with `git merge-tree`. Conflicts about names are merged path by path (docs/design/merging.md)."""
 
 from __future__ import annotations
 
 import os
+import select
+import time
 import weakref
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from functools import cached_property
+from contextlib import ExitStack, suppress
+from functools import cached_property, partial
 from pathlib import Path
 
 import pygit2
@@ -24,6 +22,7 @@ from evogit.repository.conflicts import (
     Choose,
     Conflict,
     Kind,
+    MergeImpossibleError,
     Settlement,
     Settler,
     Version,
@@ -36,18 +35,16 @@ from evogit.repository.conflicts import (
     path_by_path,
 )
 from evogit.repository.diff_limits import is_quick, merge_room
-from evogit.repository.faults import WAIT_FOR_ROOM, found_tree
-from evogit.repository.git import Output, held_folder
-from evogit.repository.merge_tree import MergeTree
+from evogit.repository.faults import ATTEMPTS, WAIT_FOR_ROOM, found_tree
+from evogit.repository.git import GitTooLongError, Output, environment, git_command, held_folder, run_git
 from evogit.repository.state_folder import StateFolder
 from evogit.repository.trees import Trees
+from evogit.subprocesses import DEVNULL, PIPE, Popen, start
 
 _BY_PATH = {"Auto-merging", "CONFLICT (contents)", "CONFLICT (modify/delete)", "CONFLICT (binary)"}
 """Kinds of messages of `git merge-tree` after which each path can be settled for itself."""
 
-
-MOST_DRAFTS = 1_000
-"""Merges that are remembered before their conflicts are settled."""
+MOST_DRAFTS = 1_000  # merges that are remembered before their conflicts are settled
 
 CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\twarnAmbiguousRefs = false\n"
 """The last line keeps Git from looking, by a dozen questions to the system, for refs called like a commit."""
@@ -55,15 +52,11 @@ CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\twarnAmbiguousR
 LEAST = {"config": CONFIG, "HEAD": "ref: refs/heads/none\n"}
 """The files that make a folder with `refs` a repository to Git."""
 
-LONGEST_MARKER = 1000
-"""Characters of a marker; a text that needs longer ones is taken for a binary file, as each hunk costs four of them."""
+LONGEST_MARKER = 1000  # characters; a text with longer ones is taken for binary
 
 
 class UnsettledMerge(Struct, frozen=True):
-    """A merge before its conflicts are settled: a tree, what becomes of some of its paths, and what is in conflict.
-
-    `remark` is what Git said of a conflict about names or kinds of files, after which paths were merged one by one.
-    """
+    """A merge before its conflicts are settled; `remark` is Git's about a conflict of names or kinds of files."""
 
     tree: str
     conflicts: tuple[Conflict, ...] = ()
@@ -133,9 +126,7 @@ class Merger:
             one, other = (_passing_commit(self._commits, tree, *parents) for tree in (ours, theirs))
         except (OSError, pygit2.GitError) as error:
             raise RepositoryError(f"cannot write to {self._state.path}: {error}; make room, then run again") from error
-        return self._read(self._git.merge(one, other, ours), ours, theirs)
-
-    def _read(self, output: Output, ours: str, theirs: str) -> UnsettledMerge:
+        output = self._git.merge(one, other, ours)
         head, _, rest = output.stdout.partition(b"\0")
         if not head:
             raise RepositoryError(f"cannot merge {theirs[:7]} into {ours[:7]}: {output.stderr[:500]}")
@@ -161,10 +152,7 @@ class Merger:
 
     @cached_property
     def _scratch(self) -> Path:
-        """The least that Git takes for a repository, made by this process and removed at its end.
-
-        Git would obey a configuration that somebody else left there: a merge driver is a command.
-        """
+        """A repository of our own: Git would obey another one's configuration, where a merge driver is a command."""
         stack = ExitStack()
         with self._state.opened(make=True):
             folder = stack.enter_context(held_folder(self._state.path, "merge-"))
@@ -226,19 +214,15 @@ class Merger:
     def texts(self, conflict: Conflict) -> tuple[bytes, bytes, bytes] | None:
         """Ours, base (nothing where it has none) and theirs, where both sides have a text of some size at the path."""
         files, base = conflict.files, conflict.base.get(conflict.path)
-        if files is None or conflict.whole or not self._fits(conflict):
+        if files is None or conflict.whole:
             return None
-        ours, theirs = (self._trees.blob(version.blob) for version in files)
-        old = self._trees.blob(base.blob) if base else b""
+        blob, (mine, other) = base.blob if base else "", (version.blob for version in files)
+        if not merge_room(self._trees).takes((blob, mine), (blob, other)):
+            return None
+        ours, theirs = self._trees.blob(mine), self._trees.blob(other)
+        old = self._trees.blob(blob) if base else b""
         text = b"\0" not in ours + old + theirs and marker_size(ours, old, theirs) <= LONGEST_MARKER
         return (ours, old, theirs) if text else None
-
-    def _fits(self, conflict: Conflict) -> bool:
-        old, ours, theirs = (
-            side[conflict.path].blob if conflict.path in side else ""
-            for side in (conflict.base, conflict.ours, conflict.theirs)
-        )
-        return merge_room(self._trees).takes((old, ours), (old, theirs))
 
     def marked(self, texts: tuple[bytes, bytes, bytes]) -> tuple[bytes, int]:
         """The text with its conflicts between markers, and how many characters a marker has."""
@@ -278,3 +262,100 @@ def _merged_mode(conflict: Conflict) -> int | None:
     if ours == theirs or (base and theirs == base.mode):
         return ours
     return theirs if base and ours == base.mode else None
+
+
+MERGE_TREE = ("merge-tree", "--allow-unrelated-histories")
+
+LONGEST = 2.0
+"""Seconds that an answer may take, wall clock; the process is given up after it, as one that went wrong is. What could
+take so long is not asked (`merge_sizes`): this is for a Git that hangs."""
+
+MOST_ANSWERS = 2_000  # merges after which the process is replaced, as Git remembers every object that it read
+
+
+class MergeTree:
+    """Merges commits in `git_dir` by one resident process (Git 2.39 and newer), else by a process for each merge."""
+
+    def __init__(self, git_dir: Path, objects: Path) -> None:
+        self._git_dir, self._objects, self._elsewhere = git_dir, objects, git_dir / "objects"
+        self._resident: _Resident | None = None
+        self._is_able = True
+
+    def merge(self, ours: str, theirs: str, tree: str) -> Output:
+        """Merge two commits; `tree` is that of `ours`. Raises MergeImpossibleError: too slow; RepositoryError."""
+        if self._is_able:
+            try:
+                resident = self._resident
+                if resident is None or resident.answers >= MOST_ANSWERS or resident.owner != os.getpid():
+                    self.forget()
+                    resident = _Resident(environment(self._git_dir, self._objects, self._elsewhere))
+                    self._resident = resident
+                return resident.ask(ours, theirs, tree)
+            except TimeoutError as error:
+                self.forget()
+                raise MergeImpossibleError(f"Git needs more than {LONGEST:.0f} s to merge them") from error
+            except (OSError, EOFError, ValueError):
+                self._is_able = self.forget() > 0
+        command = (*MERGE_TREE, "--write-tree", "-z", ours, theirs)  # by a process of its own
+        run = partial(run_git, self._git_dir, *command, objects=self._objects, elsewhere=self._elsewhere, ok=(0, 1))
+        for attempt in range(1, ATTEMPTS + 1):  # as often as `written` would try
+            try:
+                return run(seconds=LONGEST)
+            except GitTooLongError as error:
+                raise MergeImpossibleError(str(error)) from error
+            except RepositoryError:
+                if attempt == ATTEMPTS:
+                    raise
+        raise AssertionError("the loop ends by an answer or an error")
+
+    def forget(self) -> int:
+        """End the process; what it knows of the repository may be out of date. Says how many answers it gave."""
+        resident, self._resident = self._resident, None
+        if resident is None:
+            return 0
+        resident.end()
+        return resident.answers
+
+
+class _Resident:
+    """One `git merge-tree --stdin`. A second question follows each: Git keeps the last answer back."""
+
+    def __init__(self, surroundings: Mapping[str, str]) -> None:
+        command = git_command(*MERGE_TREE, "--stdin", "--messages")
+        self._process = start(command, env=surroundings, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, bufsize=0)
+        self.owner = os.getpid()
+        self.answers = 0
+        self.end = weakref.finalize(self, _end, self._process)
+
+    def ask(self, ours: str, theirs: str, tree: str) -> Output:
+        assert self._process.stdin  # as it was opened
+        self._process.stdin.write(f"{ours} {theirs}\n{ours} {ours}\n".encode())
+        status, _, said = self._answer(f"\0001\0{tree}\0\0".encode()).partition(b"\0")
+        if status not in (b"0", b"1"):
+            raise ValueError(f"expected how a merge ended, got {status[:100]!r}")
+        self.answers += 1
+        return Output(int(status == b"0"), said, "")
+
+    def _answer(self, known: bytes) -> bytes:
+        """What is said before the `known` answer; the end of the last one, zeros, is still there at the beginning."""
+        assert self._process.stdout  # as it was opened
+        descriptor = self._process.stdout.fileno()
+        answer = bytearray()
+        until = time.monotonic() + LONGEST
+        while True:
+            if not select.select([descriptor], [], [], max(0.0, until - time.monotonic()))[0]:
+                raise TimeoutError
+            if not (part := os.read(descriptor, 1 << 16)):
+                raise EOFError
+            answer += part
+            whole = bytes(answer).strip(b"\0") + b"\0\0"
+            if len(whole) > len(known) and whole.endswith(known):
+                return whole.removesuffix(known)
+
+
+def _end(process: Popen[bytes]) -> None:
+    for pipe in (process.stdin, process.stdout):
+        with suppress(OSError):
+            pipe.close()  # type: ignore[union-attr]  # both were opened
+    process.kill()
+    process.wait()

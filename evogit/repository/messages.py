@@ -60,12 +60,8 @@ def inert_markdown(text: str) -> str:
 
 TITLE_LENGTH = 120
 
-MAX_READ_CHARS = 100_000
-"""The prefix of a message in which its title is looked for."""
-
-REASON_LENGTH = 2_000
-"""Characters of what an author says for a change."""
-
+MAX_READ_CHARS = 100_000  # the prefix of a message in which its title is looked for
+REASON_LENGTH = 2_000  # characters of what an author says for a change
 _OURS = re.compile(r"^\s*evogit\s*-[\w-]*\s*:", re.IGNORECASE)
 
 

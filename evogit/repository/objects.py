@@ -1,7 +1,4 @@
-"""Objects that anybody may have written, read so that whatever is wrong with one has a name.
-
-Git takes commits that libgit2 cannot parse, and journals and refs of others may name anything.
-"""
+"""Objects that anybody may have written, read so that whatever is wrong with one has a name."""
 
 from __future__ import annotations
 
@@ -14,8 +11,7 @@ import pygit2
 from evogit.core import Proposed, RefusedError, RepositoryError
 from evogit.repository import journal_records
 
-MISSING = "is missing"
-"""The fault of an object that is not here."""
+MISSING = "is missing"  # the fault of an object that is not here
 
 
 def object_size(repo: pygit2.Repository, name: str) -> int:
@@ -46,10 +42,7 @@ def parents_of(repo: pygit2.Repository, commit: str) -> tuple[str, ...]:
 
 
 def mismatch(repo: pygit2.Repository, event: object) -> str:
-    """Return why an entry is not believed: its candidate is not a commit with the tree that it names.
-
-    Empty for other entries, and if the candidate is not here.
-    """
+    """Return why an entry is not believed: its candidate is not a commit with its tree. Empty if it is not here."""
     if not isinstance(event, Proposed):
         return ""
     found = read_commit(repo, event.candidate)
@@ -79,17 +72,10 @@ def committer_of(commit: pygit2.Commit) -> str:
     return commit.committer.raw_name.decode(errors="replace")
 
 
-ORDINARY = 4 << 10
-"""Bytes of an entry that are read in any case; most entries have one thousand."""
-
-MOST_EXCESS = 8 << 20
-"""Bytes beyond that in all entries of a run; their values take ten times as much memory."""
-
-MOST_CLAIM = 64 << 10
-"""Bytes of an entry of a stranger's that is decoded while an engine waits for it."""
-
-MOST_CLAIMS = 512 << 10
-"""Bytes of the entries of one stranger that are unpacked meanwhile."""
+ORDINARY = 4 << 10  # bytes of an entry that are read in any case; most entries have one thousand
+MOST_EXCESS = 8 << 20  # bytes beyond that in all entries of a run; their values take ten times as much memory
+MOST_CLAIM = 64 << 10  # bytes of an entry of a stranger's that is decoded while an engine waits for it
+MOST_CLAIMS = 512 << 10  # bytes of the entries of one stranger that are unpacked meanwhile
 
 
 class TooLargeError(RepositoryError):

@@ -9,12 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from evogit.core import RepositoryError
 
-LONGEST_NAME, DEEPEST = 255, 100
-"""Bytes of one name in a path, and names in a path: no file system that matters takes longer ones."""
-
-NAMED = 3
-"""Paths that a sentence names."""
-
+LONGEST_NAME, DEEPEST = 255, 100  # bytes of one name in a path, and names in a path
+NAMED = 3  # paths that a sentence names
 _GIT_FOLDER = re.compile(r"\.git|git~\d+", re.IGNORECASE)
 
 _NO_PATH = re.compile(r"(?:^|/)\.{0,2}(?:/|$)")

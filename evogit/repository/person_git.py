@@ -27,14 +27,9 @@ from evogit.subprocesses import (
 from evogit.text import one_line
 from evogit.trust import Claim, Trust
 
-MOST_TOLD = 1 << 20
-"""Bytes of what git prints that are read: a server may say anything, for ever."""
-
-END_IN = 3.0
-"""Seconds that git has to remove what it was about to write, once it is asked to end."""
-
-LONGEST_WHY = 200
-"""Characters of what a server says that are passed on."""
+MOST_TOLD = 1 << 20  # bytes of what git prints that are read: a server may say anything, for ever
+END_IN = 3.0  # seconds that git has to remove what it was about to write, once it is asked to end
+LONGEST_WHY = 200  # characters of what a server says that are passed on
 
 SETTINGS = (
     "core.hooksPath=/dev/null",
@@ -45,11 +40,9 @@ SETTINGS = (
 )
 """What of a person's settings must not take part: hooks are for their branches, and packing is ours to do."""
 
-
 ALLOWED = "GIT_ALLOW_PROTOCOL"
 
-PROTOCOLS = ("ssh", "https", "http", "git", "file")
-"""Ways to a server. Others, such as `ext`, run what the address names; the user's environment may allow them."""
+PROTOCOLS = ("ssh", "https", "http", "git", "file")  # others, such as `ext`, may run what the address names
 
 ASKED = re.compile(
     r"(?:http|credential|gpg|ssh|url|fetch|push|protocol|hook|evogit)\..*|user\.signingkey"
@@ -67,8 +60,7 @@ COMMANDS = re.compile(
 SIGNING = re.compile(r"(?:gpg|evogit)\..*|user\.signingkey", re.DOTALL)
 """Settings that say in whose name something is signed, and who is believed."""
 
-OWN = ("local", "worktree")
-"""Scopes of settings that come with a clone."""
+OWN = ("local", "worktree")  # scopes of settings that come with a clone
 
 RECEIVE = (
     "GIT_NO_LAZY_FETCH=1 git -c core.hooksPath=/dev/null -c core.alternateRefsCommand= -c core.fsmonitor=false "
@@ -82,18 +74,15 @@ class RemoteError(RepositoryError):
 
 
 async def person_git(git_dir: Path, folder: Path, *arguments: str, seconds: float | None, asks: bool = False) -> Output:
-    """Run git in a folder beside the loop, for so many seconds; it ends with the task that waits for it.
-
-    What it writes into one file is at most half of what the disk has left. `asks`: somebody is there to be asked.
-
-    Raises:
-        RemoteError: it took too long.
-        UntrustedError: settings of the clone would have it run a command.
-        RepositoryError: git is missing.
-    """
+    """Run git, bounded in time and output. Raises RemoteError: too long; UntrustedError; RepositoryError."""
     own = [(name, value) for scope, name, value in _settings(git_dir) if scope in OWN and ASKED.fullmatch(name)]
     if own and not Trust.of_user().covers(folder):
-        effect = f"its .git/config may have Git run a command or ask another server: {_shown(own)}"
+        # those that run commands first, of these `core.` ones, of one name the last first; without credentials
+        ordered = sorted(dict.fromkeys(reversed(own)), key=lambda each: not COMMANDS.fullmatch(each[0]))
+        ordered.sort(key=lambda each: not each[0].startswith("core."))
+        texts = {pair: "(a secret)" if pair[0].endswith(".extraheader") else shown(pair[1] or "") for pair in ordered}
+        listed = "; ".join(f"{name} = {text}" for (name, _), text in texts.items())
+        effect = f"its .git/config may have Git run a command or ask another server: {listed}"
         Trust.of_user().check([Claim("folder", str(folder.resolve()), effect)])
     options = [word for setting in SETTINGS for word in ("-c", setting)]
     process = await start_beside(
@@ -128,11 +117,7 @@ async def person_git(git_dir: Path, folder: Path, *arguments: str, seconds: floa
 
 
 def signing_config(git_dir: Path, folder: Path) -> dict[str, str | None]:
-    """Settings of signatures as the person's git reads them; of several the last. None: no value given.
-
-    Those of the clone itself are left out unless the user trusts it. Raises RepositoryError: git is missing, or cannot
-    read them.
-    """
+    """Return settings of signatures, a clone's own only if it is trusted. Raises RepositoryError: Git fails."""
     found = [each for each in _settings(git_dir) if SIGNING.fullmatch(each[1])]
     if any(scope in OWN for scope, _, _ in found) and not Trust.of_user().covers(folder):
         found = [each for each in found if each[0] not in OWN]
@@ -152,16 +137,6 @@ async def receiving(git_dir: Path, folder: Path, remote: str) -> list[str]:
     addresses = [remote] if done.code else done.stdout.decode(errors="replace").splitlines()
     local = any(re.match(r"file://|[^:]*(?:/|$)", address) for address in addresses)
     return [f"--receive-pack={RECEIVE}"] * local
-
-
-def _shown(settings: list[tuple[str, str | None]]) -> str:
-    """Describe settings in one line: those that run commands first, of one name the last first, without credentials."""
-    ordered = sorted(dict.fromkeys(reversed(settings)), key=lambda each: not COMMANDS.fullmatch(each[0]))
-    ordered.sort(key=lambda each: not each[0].startswith("core."))  # one of each counts, and it runs for all servers
-    return "; ".join(
-        f"{name} = " + ("(a secret)" if name.endswith(".extraheader") else shown(value or ""))
-        for name, value in ordered
-    )
 
 
 def shown(address: str) -> str:

@@ -17,13 +17,11 @@ import pygit2
 from evogit.core import RepositoryError
 from evogit.repository.faults import WAIT_FOR_ROOM
 
-STALE_AFTER = 10.0
-"""Seconds after which a ref lock must belong to a dead process: a live one holds it for about a millisecond."""
+STALE_AFTER = 10.0  # seconds after which a ref lock must be a dead process's; a live one holds it for a millisecond
 
-EXCHANGE = 2
-"""Of renameat2(2): two files change names."""
-HERE = -100
-"""For renameat2(2): a relative path is one from the working directory."""
+_renameat2 = cache(lambda: getattr(ctypes.CDLL(None), "renameat2", None))  # looking takes longer than calling
+EXCHANGE = 2  # of renameat2(2): two files change names
+HERE = -100  # for renameat2(2): a relative path is one from the working directory
 
 
 def target(repo: pygit2.Repository, name: str) -> str | None:
@@ -37,10 +35,9 @@ def target(repo: pygit2.Repository, name: str) -> str | None:
 def swap(
     repo: pygit2.Repository, common: Path, name: str, new: str, expected: str | None, *, exchange: bool = False
 ) -> bool:
-    """Point the ref `name` to `new` if it still points to `expected` (None: if it does not exist yet).
+    """Move a ref from `expected` (None: absent) to `new`, after other writers; False if one of them moved it.
 
-    Waits for other writers; returns False when another writer moved it. With `exchange` nothing waits for the disk: it
-    survives a kill, but no power loss. Raises RepositoryError: when the ref cannot be written at all.
+    `exchange`: the move survives a kill, but no power loss. Raises RepositoryError: the ref cannot be written.
     """
     began = time.monotonic()
     while True:
@@ -62,11 +59,7 @@ def swap(
 
 
 def _exchange(common: Path, name: str, new: str, expected: str) -> bool | None:
-    """The same for a ref that has a file and no log; None for others.
-
-    libgit2 renames the lock over the ref, and ext4 then begins to write it to the disk, while we wait: 0.6 to 2 ms. It
-    does not when the two change names, which takes 0.15 ms.
-    """
+    """Swap a ref that has a file and no log; None for others. ext4 writes a renamed lock at once: 0.6 to 2 ms."""
     file, exchange_names = f"{common}/{name}", _renameat2()
     if exchange_names is None or os.path.exists(f"{common}/logs/{name}") or not os.path.exists(file):  # noqa: PTH110  a Path takes longer
         return None
@@ -76,7 +69,12 @@ def _exchange(common: Path, name: str, new: str, expected: str) -> bool | None:
     except FileExistsError as error:
         raise OSError("failed to lock it") from error
     try:
-        if (now := _content(file)) != f"{expected}\n".encode():
+        try:
+            with open(file, "rb", buffering=0) as here:  # noqa: PTH123  a Path takes longer
+                now = here.read(100)
+        except FileNotFoundError:  # it may have been packed meanwhile
+            now = b""
+        if now != f"{expected}\n".encode():
             return None if now.startswith(b"ref:") else False
         if os.write(fd, f"{new}\n".encode()) <= len(new):
             raise OSError(errno.ENOSPC, "no room")
@@ -85,24 +83,6 @@ def _exchange(common: Path, name: str, new: str, expected: str) -> bool | None:
         os.close(fd)
         with suppress(FileNotFoundError):  # whoever took us for dead removed it
             os.unlink(lock)  # noqa: PTH108
-
-
-def _content(file: str) -> bytes:
-    """What a ref's file holds, nothing where there is none: it may have been packed meanwhile."""
-    try:
-        fd = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return b""
-    try:
-        return os.read(fd, 100)
-    finally:
-        os.close(fd)
-
-
-@cache
-def _renameat2() -> Callable[[int, bytes, int, bytes, int], int] | None:
-    """The system's call of that name, where it has one; found once, as looking takes longer than calling."""
-    return getattr(ctypes.CDLL(None), "renameat2", None)
 
 
 def _swap_once(repo: pygit2.Repository, name: str, new: str, expected: str | None) -> bool:

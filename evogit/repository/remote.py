@@ -35,18 +35,10 @@ from evogit.repository.state_folder import StateFolder
 from evogit.text import one_line
 from evogit.trust import Claim, Trust, UntrustedError
 
-PREFIXES = ("refs/evogit/", "refs/heads/evogit/")
-"""Where a server may have the refs of hosts. Some refuse all but branches and tags."""
-
-
-BLOCKED = "cannot lock ref"
-"""Words of `git fetch` if refs or files of ours are in the way of some refs; the others moved."""
-
-MAX_NOTES = 20
-"""Sentences about hosts of one run that are kept, as anybody may push thousands of refs."""
-
-CLAIMS = 200
-"""Entries of a stranger's journal that are looked at, the latest ones."""
+PREFIXES = ("refs/evogit/", "refs/heads/evogit/")  # some servers refuse all but branches and tags
+BLOCKED = "cannot lock ref"  # of `git fetch`, if something of ours is in the way of some refs
+MAX_NOTES = 20  # sentences about hosts of one run that are kept, as anybody may push thousands of refs
+CLAIMS = 200  # entries of a stranger's journal that are looked at, the latest ones
 
 
 class Exchanged(Struct, frozen=True):
@@ -85,19 +77,14 @@ class Remote:
         secrets: Callable[[], SeedSecrets | None],
     ) -> None:
         """`keyed`: whether the run's key is here and the user's; `secrets` is asked before the first push."""
-        self._repo = repo
-        self._common = common
+        self._repo, self._common, self._run, self._host = repo, common, run, host
         self._where = common, Path(repo.workdir or common)
-        self._run = run
-        self._host = host
         self._name = check_address(name)
         self._state = StateFolder(common)
         plain = re.fullmatch(r"[A-Za-z0-9_-]+", name)
         place = name if plain else f"at-{hashlib.sha256(name.encode()).hexdigest()[:10]}"
         self._staged = f"refs/evogit/{run}/fetched/{place}/"
-        self._sealed = sealed
-        self._keyed = keyed
-        self._secrets = secrets
+        self._sealed, self._keyed, self._secrets = sealed, keyed, secrets
         self._checked = False
         self._signatures = Signatures(repo, common, run)
         self._arrivals = Arrivals(repo, common, run, host, sealed, self._signed, keyed)
@@ -116,18 +103,16 @@ class Remote:
     async def exchange(
         self, known: Callable[[], Callable[[str], bool]], *, seconds: float | None, asks: bool = False
     ) -> Exchanged:
-        """Fetch what other hosts pushed and push what this one wrote; each may take so many seconds.
-
-        `known` is asked, once all is fetched, for what tells the candidates of the run. Whoever else exchanges here is
-        waited for if somebody `asks`. Raises RemoteError: no server, or a refusal; RepositoryError: what came cannot be
-        written.
-        """
+        """Fetch what others pushed, then push; `known` is asked after fetching. Raises RemoteError, RepositoryError."""
         with self._alone(wait=asks) as alone, named_errors(f"what {self.shown} has"):
             if not alone:
                 return Exchanged()
             try:
                 lost = await self._fetch(seconds, asks=asks)
-                await self._signatures.check(self._to_check())
+                hosts = ((host, tips) for staged in self._fetched() for host, tips in staged.items())
+                signed = [(host, (tips.get("signed"), self._known("signed", host))) for host, tips in hosts]
+                fit = [(host, tip) for host, tips in signed for tip in tips if tip and HOST.fullmatch(host)]
+                await self._signatures.check(fit)
                 came, notes, is_known = 0, list[str](), known()
                 for staged in self._fetched():
                     entries, left = self._arrivals.take(staged, is_known)
@@ -165,25 +150,18 @@ class Remote:
             tip = tips.get("journal")
             if tip is None or tip in known or host == self._host or not HOST.fullmatch(host):
                 continue
-            if not self._believed(host, tips):
+            try:
+                self._signed(host, tips)
+            except RepositoryError:
+                is_believed = False
+            else:
+                is_believed = self._sealed(host, tip)
+            if not is_believed:
                 kept = held(self._repo, tips["keep"], CLAIMS) if "keep" in tips else frozenset[str]()
                 yield Stranger(host, tip, latest(self._repo, tip, CLAIMS), kept)
 
-    def _believed(self, host: str, tips: Mapping[str, str]) -> bool:
-        try:
-            self._signed(host, tips)
-        except RepositoryError:
-            return False
-        return self._sealed(host, tips["journal"])
-
     def _signed(self, host: str, tips: Mapping[str, str]) -> str | None:
         return self._signatures.signed(host, tips, self._known("signed", host)).tip if self._signatures.checks else None
-
-    def _to_check(self) -> Iterator[tuple[str, str]]:
-        for host, tips in (each for staged in self._fetched() for each in staged.items()):
-            for commit in (tips.get("signed"), self._known("signed", host)):
-                if commit and HOST.fullmatch(host):
-                    yield host, commit
 
     def _fetched(self) -> list[dict[str, dict[str, str]]]:
         """What the server had, below each prefix: host -> kind -> commit."""
@@ -205,9 +183,7 @@ class Remote:
         if not self._checked:  # whatever a note says, which an archive may bring along
             folder = self._where[1]
             if not self._keyed() and is_borrowing(self._common) and not Trust.of_user().covers(folder):
-                effect = (
-                    f"objects of another repository, which its .git/objects leads to, may be pushed to {self.shown}"
-                )
+                effect = f"objects of another repository, where .git/objects leads, may be pushed to {self.shown}"
                 raise UntrustedError([Claim("folder", str(folder.resolve()), effect)])
             await self._check_credentials(seconds, asks=asks)
             self._checked = True
@@ -264,7 +240,10 @@ class Remote:
                 "too, or somebody wrote there; make a clone of its own by `git clone`, with the run's key"
             )
         options = ("--porcelain", "--no-verify", "--no-follow-tags")
-        leases = [lease for kind, _ in moves for lease in self._lease(prefix, kind)]
+        leases = list[str]()
+        old, new = self._there(prefix, "keep"), dict(moves).get("keep")
+        if old and new and chain(self._repo, new, old, is_link) is None:  # thinned since: that one alone gives way
+            leases = [f"--force-with-lease={prefix}{self._run}/keep/{self._host}:{old}"]
         specs = [f"{tip}:{prefix}{self._run}/{kind}/{self._host}" for kind, tip in moves]
         command = ("push", *options, *await receiving(*self._where, self._name), *leases, "--", self._name, *specs)
         done = await person_git(*self._where, *command, seconds=seconds, asks=asks)
@@ -276,13 +255,6 @@ class Remote:
         for kind, tip in moves:
             refs.move(self._repo, self._common, f"{self._stage(prefix)}{kind}/{self._host}", tip)
         return len(moves)
-
-    def _lease(self, prefix: str, kind: str) -> list[str]:
-        """What lets our own `keep`, thinned since, take the place of exactly the one that we pushed before."""
-        there, here = self._there(prefix, kind), self._ours(kind)
-        if kind != "keep" or there is None or here is None or chain(self._repo, here, there, is_link) is not None:
-            return []
-        return [f"--force-with-lease={prefix}{self._run}/{kind}/{self._host}:{there}"]
 
     # --- what is noted ----------------------------------------------------------------------------------------------
 

@@ -17,40 +17,32 @@ from evogit.core import Entry, Event, Forked, NotFoundError, RefusedError, Repos
 from evogit.credentials import SeedSecrets
 from evogit.repository import engines, refs
 from evogit.repository.branches import Branches
-from evogit.repository.commit_writer import CommitWriter
+from evogit.repository.changes import Change, ChangedLines, ComparedFile, compare, lines, same_lines, take_apart
+from evogit.repository.commit_writer import CommitWriter, notes_commit
 from evogit.repository.faults import advice
 from evogit.repository.git_files import check_files, check_repository, folder_of, tree_around
-from evogit.repository.journal import BEGINNING, Journal, Position, counts
+from evogit.repository.journal import BEGINNING, Journal, Position, counts, fork
 from evogit.repository.journal_records import RUN_NAME, decode
+from evogit.repository.keeping import Chain, Keeping, Whole, read_chain
 from evogit.repository.messages import candidate_message, clean, clean_title
-from evogit.repository.objects import message_of, read_commit
+from evogit.repository.objects import Allowance, message_of, read_commit
 from evogit.repository.paths import parts_of
 from evogit.repository.run_keys import RunKeys
-from evogit.repository.state_files import Holdouts, SnapshotFile
+from evogit.repository.state_files import Contact, Holdouts, SnapshotFile, read_contact
 from evogit.repository.state_folder import StateFolder, read_line
 from evogit.repository.trees import Trees
 from evogit.text import one_line
 from evogit.trust import Claim, Trust, UntrustedError
 
 if TYPE_CHECKING:
-    from evogit.repository.changes import Change, ChangedLines, ComparedFile
-    from evogit.repository.keeping import Chain, Keeping, Whole
     from evogit.repository.merge import Merger
     from evogit.repository.remote import Remote
-    from evogit.repository.state_files import Contact
     from evogit.repository.sweeping import Swept
 
-RESERVED = frozenset({"best", "seed", "human", "land", "minimize"})
-"""Names that no agent may have."""
-
-MARKER = "created"
-"""The file that says that EvoGit created the repository."""
-
-CACHE = 64_000_000
-"""Bytes of objects that libgit2 may keep after they were read: a journal is read once, and would fill what there is."""
-
-LONGEST_RUN_NAME = 100
-"""Characters; files of an engine are called after it, with some more."""
+RESERVED = frozenset({"best", "seed", "human", "land", "minimize"})  # names that no agent may have
+MARKER = "created"  # the file that says that EvoGit created the repository
+CACHE = 64_000_000  # bytes of objects that libgit2 may keep: a journal is read once, and would fill what there is
+LONGEST_RUN_NAME = 100  # characters; files of an engine are called after it, with some more
 
 
 class Repository:
@@ -62,7 +54,8 @@ class Repository:
         pygit2.settings.cache_max_size(CACHE)
         repo.set_ident("evogit", "evogit@evogit.invalid")
         self.git_dir = Path(repo.path)
-        self.common = _common_dir(self.git_dir)
+        pointer = self.git_dir / "commondir"
+        self.common = (self.git_dir / read_line(pointer)).resolve() if pointer.exists() else self.git_dir.resolve()
         self.path = Path(repo.workdir or repo.path).resolve()
         self.bare = bool(repo.is_bare)
         self.trees = Trees(repo, {self.common / "modules", self.git_dir / "modules"})
@@ -85,13 +78,9 @@ class Repository:
 
     @classmethod
     def open(cls, path: Path) -> Repository:
-        """The repository at `path` exactly, normal or bare.
+        """Open the repository at `path` exactly.
 
-        Raises:
-            NotFoundError: there is none.
-            RepositoryError: libgit2 refuses it, would wait for a pipe or walk through a link, or its files are
-                elsewhere; the message says why.
-            UntrustedError: it is a folder that a commit of another repository may have brought along.
+        Raises NotFoundError: there is none; UntrustedError: a commit may have brought it along; RepositoryError: else.
         """
         check_repository(path)
         try:
@@ -116,9 +105,7 @@ class Repository:
             )
         around = tree_around(place) if own == place and not os.path.lexists(place / ".git") else None
         if around and not self.trust.covers(place):
-            effect = (
-                f"{place} would be used as a Git folder, with its settings and refs, but lies among files of {around}"
-            )
+            effect = f"{place} would be a Git folder, with its settings and refs, but lies among files of {around}"
             raise UntrustedError([Claim("folder", str(place), effect)])
 
     @classmethod
@@ -210,7 +197,10 @@ class Repository:
         name = ""
         with suppress(KeyError, UnicodeDecodeError):
             name = clean(self._repo.config["user.name"] or "")
-        return clean_title(name) if name else _login()
+        try:
+            return clean_title(name) if name else getpass.getuser()
+        except (KeyError, OSError):  # a container's user may be a mere number
+            return f"user {os.getuid()}"
 
     def survive_power_loss(self) -> None:
         """Have all that this process writes reach the disk before it counts; without it, a kill alone is survived."""
@@ -222,12 +212,7 @@ class Repository:
     def journal(
         self, run: str, sink: Callable[[Entry], None], secrets: Sequence[str] = (), after: Position = BEGINNING
     ) -> Journal:
-        """The journals of a run; entries `after` those known are fed to `sink` at once, `secrets` never written.
-
-        Raises:
-            StaleError: the journals are not those that are known with some entries more.
-            RepositoryError: they cannot be read.
-        """
+        """Return a run's journals, with entries `after` those known. Raises StaleError: others; RepositoryError."""
         name, durable = check_run_name(run), self._durable
         about = self._repo, self.common, self.trees, name, self.host
         with self._there():
@@ -257,8 +242,6 @@ class Repository:
 
     def fork(self, run: str, tips: Mapping[str, str], event: Forked, seq: int) -> bool:
         """Begin a run with entries of another one, up to `tips` (host -> id); False where it is there already."""
-        from evogit.repository.journal import fork
-
         return fork(self._repo, self.common, self.host, run, tips, event, seq, self.keys)
 
     def remote(self, run: str, name: str, secrets: Callable[[], SeedSecrets | None] = lambda: None) -> Remote:
@@ -275,8 +258,6 @@ class Repository:
 
     def contact(self, run: str) -> Contact | None:
         """How a run stands with its Git server; None where it has none."""
-        from evogit.repository.state_files import read_contact
-
         return read_contact(self.state, check_run_name(run))
 
     async def runs_there(self, name: str) -> tuple[list[str], list[str]]:
@@ -300,9 +281,6 @@ class Repository:
 
     def chains(self, run: str) -> list[Chain]:
         """The journals of a run as they are, damaged or not: of each host one."""
-        from evogit.repository.keeping import read_chain
-        from evogit.repository.objects import Allowance
-
         key = self.keys.find(run)
         foreign = None if key else Allowance(self._repo)
         return [
@@ -312,8 +290,6 @@ class Repository:
 
     def keeping(self, run: str) -> Keeping:
         """What keeps the candidates and the evidence of a run reachable."""
-        from evogit.repository.keeping import Keeping
-
         return self._keepings.setdefault(run, Keeping(self._repo, check_run_name(run)))
 
     def thin(self, run: str, gone: Collection[str], why: str) -> None:
@@ -384,9 +360,8 @@ class Repository:
 
     def check_room(self, run: str) -> None:
         """Refuse a run whose refs have no room here. Raises RefusedError: naming the ref or link in the way."""
-        if link := refs.first_link(
-            self.common, (f"refs/evogit/{run}", f"refs/heads/evogit/{run}", "refs/notes/evogit")
-        ):
+        folders = (f"refs/evogit/{run}", f"refs/heads/evogit/{run}", "refs/notes/evogit")
+        if link := refs.first_link(self.common, folders):
             raise RefusedError(f"expected folders and files of Git's at {link}, found a link; remove it with `rm`")
         for ref in ("refs/heads/evogit", f"refs/heads/evogit/{run}", "refs/notes/evogit"):
             if self.target(ref) is not None:
@@ -430,8 +405,6 @@ class Repository:
 
     def whole(self) -> Whole:
         """What tells whether trees are there with all that is in them."""
-        from evogit.repository.keeping import Whole
-
         return Whole(self._repo)
 
     def commit_time(self, commit: str) -> int:
@@ -463,16 +436,11 @@ class Repository:
 
     def diff(self, old: str, new: str, wanted: Callable[[str], bool] = lambda path: True) -> str:
         """The change from one commit or tree to another as a patch, of the wanted paths; of large files a sentence."""
-        from evogit.repository.changes import compare
-
-        return b"".join(each.text for each in compare(self._repo, self.trees, old, new, wanted)).decode(
-            errors="replace"
-        )
+        texts = (each.text for each in compare(self._repo, self.trees, old, new, wanted))
+        return b"".join(texts).decode(errors="replace")
 
     def file_changes(self, old: str, new: str) -> list[ComparedFile]:
         """The files in which two commits or trees differ."""
-        from evogit.repository.changes import compare
-
         return list(compare(self._repo, self.trees, old, new))
 
     def line_changes(self, old: str, new: str) -> list[tuple[str, int, int]]:
@@ -482,20 +450,14 @@ class Repository:
 
     def change(self, old: str, new: str) -> Change:
         """The change from one tree to another, taken apart into hunks; raises UnfitChangeError where that is none."""
-        from evogit.repository.changes import take_apart
-
         return take_apart(self._repo, self.trees, old, new)
 
     def lines(self, old: str, new: str, wanted: Callable[[str], bool]) -> ChangedLines:
         """The lines that one tree has and the other has not, in wanted files."""
-        from evogit.repository.changes import lines
-
         return lines(self._repo, self.trees, old, new, wanted)
 
     def same_lines(self, old: str, new: str) -> dict[int, int]:
         """Line of one blob -> the same line of an older one, counted from 0; none of what is no text or too large."""
-        from evogit.repository.changes import same_lines
-
         return same_lines(self._repo, self.trees, old, new)
 
     def changed_paths(self, old: str, new: str) -> list[str]:
@@ -522,11 +484,8 @@ class Repository:
         return refs.target(self._repo, ref)
 
     def plant(self, commit: str) -> None:
-        """Make `commit` the first one of `main` and check it out; only in a new repository of EvoGit's own.
-
-        Its checkout is the folder around it: `core.worktree` of an unpacked archive may name any other. Raises
-        RefusedError: something is in the way that libgit2 would write through.
-        """
+        """Check `commit` out as the first of `main` in a repository of ours. Raises RefusedError: no room."""
+        # its own folder, as `core.worktree` of an unpacked archive may name any other
         if self.created and self._repo.head_is_unborn and self.path == self.common.parent:
             self._check_way(commit)
             force = pygit2.enums.CheckoutStrategy.FORCE
@@ -548,8 +507,6 @@ class Repository:
 
     def write_notes(self, run: str, texts: Mapping[str, str]) -> None:
         """Show the texts (commit id -> note) under `refs/notes/evogit/<run>`."""
-        from evogit.repository.commit_writer import notes_commit
-
         ref = f"refs/notes/evogit/{run}"
         refs.move(self._repo, self.common, ref, notes_commit(self._repo, self.trees, self.target(ref), texts))
 
@@ -578,15 +535,3 @@ def _is_fit(name: str) -> bool:
 def _parted(names: Sequence[str]) -> tuple[list[str], list[str]]:
     fit = [name for name in names if _is_fit(name)]
     return fit, [name for name in names if name not in set(fit)]
-
-
-def _common_dir(git_dir: Path) -> Path:
-    pointer = git_dir / "commondir"
-    return (git_dir / read_line(pointer)).resolve() if pointer.exists() else git_dir.resolve()
-
-
-def _login() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container's user may be a mere number
-        return f"user {os.getuid()}"

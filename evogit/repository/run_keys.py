@@ -26,15 +26,11 @@ from evogit.repository.state_folder import OpenFolder, StateFolder, open_folder
 from evogit.text import one_line
 from evogit.trust import Claim, Kind, Trust
 
-LENGTH = 32
-"""Bytes of a key. Deterministic runs share theirs, so that their files have as many more, for seals of their own."""
-DERIVED = b"\x02"
-"""The first byte of a file whose two keys are derived, each with a label."""
+LENGTH = 32  # bytes of a key; deterministic runs share theirs and have as many more for seals
+DERIVED = b"\x02"  # the first byte of a file whose two keys are derived, each with a label
 MAX_KEY_BYTES = 4096
-ENGINE_CHARS = 60
-"""Characters of an engine's name that are shown, which may be a stranger's choice."""
-SEAL = 32
-"""Hex digits of a seal: 128 bits of HMAC-SHA256."""
+ENGINE_CHARS = 60  # characters of an engine's name that are shown, which may be a stranger's choice
+SEAL = 32  # hex digits of a seal: 128 bits of HMAC-SHA256
 
 
 def inputs_key(key: bytes) -> bytes:
@@ -86,10 +82,7 @@ def _secret(file: Path) -> Iterator[None]:
 
 
 class RunKeys:
-    """The keys of the runs of one clone, each in a file of the run's name.
-
-    A file counts only if the user's state folder knows its key: an unpacked archive brings files of its own.
-    """
+    """The keys of a clone's runs, in files of the run's name. A file counts only if the user's state knows its key."""
 
     def __init__(self, common: Path, trust: Trust) -> None:
         self._files = StateFolder(common, ("keys",))
@@ -98,12 +91,7 @@ class RunKeys:
         self.trust = trust
 
     def make(self, run: str) -> bytes:
-        """A new one for a run that begins; engines that begin it together get the same.
-
-        Raises:
-            RepositoryError: it cannot be kept.
-            UntrustedError: there is one already, which comes from elsewhere.
-        """
+        """Make a run's key. Raises RepositoryError: it cannot be kept; UntrustedError: an unknown one is there."""
         drawn = DERIVED + os.urandom(LENGTH)
         self.trust.add(_claim(run, drawn))  # before another engine can find the file
         with _secret(self.folder / run), self._files.opened(make=True, mode=0o700) as folder:
@@ -175,10 +163,7 @@ class RunKeys:
                 self.trust.add(self.start(run, started, kind))
 
     def origin(self, run: str, started: RunStarted | None) -> list[Claim]:
-        """Return what the user must trust before a run goes on here: a key of unknown origin, or the lack of one.
-
-        A run without a key protects nothing of what its journals say, so only one that began here goes on unasked.
-        """
+        """Return what the user must trust before a run goes on here: a key of unknown origin, or the lack of a key."""
         claims = self.untrusted(run)
         if started and not started.inputs and not self.trust.accepts(self.start(run, started)):
             engine = one_line(started.engine, ENGINE_CHARS)

@@ -19,18 +19,13 @@ from evogit.repository.objects import message_of, read_commit
 from evogit.repository.person_git import RemoteError, person_git, signing_config, why
 from evogit.text import one_line
 
-SIGN = "evogit.sign"
-"""The setting of Git's that has a clone sign what it pushes."""
-
-CHECK = "evogit.trustedSigners"
-"""The setting of Git's that lets journals of other hosts count only if somebody signed them who is allowed to."""
-
+SIGN = "evogit.sign"  # the setting of Git's that has a clone sign what it pushes
+CHECK = "evogit.trustedSigners"  # Git's setting by which journals count only if an allowed signer signed them
 ALLOWED = "gpg.ssh.allowedSignersFile"
 
 BEGINNING = b"-----BEGIN SSH SIGNATURE-----"
 
-LONGEST = 60.0
-"""Seconds that a signature, or its check, may take where nobody is asked for a password."""
+LONGEST = 60.0  # seconds that a signature, or its check, may take where nobody is asked for a password
 
 
 class Signature(Struct, frozen=True):
@@ -41,10 +36,7 @@ class Signature(Struct, frozen=True):
 
 
 class Signatures:
-    """Signs the journal of one run, and checks those of others, where the settings of the person's git ask for it.
-
-    Raises ConfigError: they ask for what cannot be had.
-    """
+    """Signs the journal of one run, and checks those of others, as Git's settings ask. Raises ConfigError."""
 
     def __init__(self, repo: pygit2.Repository, common: Path, run: str) -> None:
         self._repo = repo
@@ -66,8 +58,15 @@ class Signatures:
         if self.signs:
             self._check_key(config)
         if self.checks:
-            self._allowed = self._where[1] / Path(config.get(ALLOWED.lower()) or "").expanduser()
-            self._check_allowed(config)
+            named = config.get(ALLOWED.lower())
+            if not named:
+                raise ConfigError(
+                    f"{CHECK} is set: expected a file of those who may sign, of each a line with a name and a public "
+                    f"ssh key; name it by `git config {ALLOWED} FILE`"
+                )
+            self._allowed = allowed = self._where[1] / Path(named).expanduser()
+            if not os.access(allowed, os.R_OK) or not allowed.is_file():
+                raise ConfigError(f"{CHECK} is set: expected {allowed}, which {ALLOWED} names, to be a readable file")
 
     # --- signing --------------------------------------------------------------------------------------------------
 
@@ -113,10 +112,9 @@ class Signatures:
         command = ("-c", "log.showSignature=false", "show", "-s", "--format=%G?%n%GS", commit)
         done = await person_git(*self._where, *command, seconds=LONGEST)
         good, _, who = done.stdout.decode(errors="replace").partition("\n")
-        by = one_line(who.strip(), 100) if not done.code and good == "G" else ""
-        return (
-            Signature(str(found.parent_ids[-1]), by) if by else f"no one listed in {self._allowed} signed its journal"
-        )
+        if by := one_line(who.strip(), 100) if not done.code and good == "G" else "":
+            return Signature(str(found.parent_ids[-1]), by)
+        return f"no one listed in {self._allowed} signed its journal"
 
     def signed(self, host: str, tips: Mapping[str, str], here: str | None) -> Signature:
         """The signature of a host's journal that came, after the one `here`. Raises RepositoryError: none counts."""
@@ -143,20 +141,11 @@ class Signatures:
                 f"{SIGN} is set: expected the ssh key to sign with; name it by "
                 "`git config user.signingkey ~/.ssh/id_ed25519.pub`"
             )
-        is_file = key and not key.startswith(("ssh-", "key::"))
-        if key and is_file and not (self._where[1] / Path(key).expanduser()).is_file():
+        is_name = key and not key.startswith(("ssh-", "key::"))
+        if key and is_name and not (self._where[1] / Path(key).expanduser()).is_file():
             raise ConfigError(
                 f"{SIGN} is set: expected {key}, which user.signingkey names, to be the file of an ssh key"
             )
-
-    def _check_allowed(self, config: dict[str, str | None]) -> None:
-        if not config.get(ALLOWED.lower()):
-            raise ConfigError(
-                f"{CHECK} is set: expected a file of those who may sign, of each a line with a name and a public ssh "
-                f"key; name it by `git config {ALLOWED} FILE`"
-            )
-        if not os.access(self._allowed, os.R_OK) or not self._allowed.is_file():
-            raise ConfigError(f"{CHECK} is set: expected {self._allowed}, which {ALLOWED} names, to be a readable file")
 
 
 def _subject(host: str, run: str) -> str:

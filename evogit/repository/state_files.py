@@ -86,27 +86,20 @@ class SnapshotFile(Struct, frozen=True):
                 folder.remove_folder("cache")
 
 
-_UNUSABLE = (OSError, ValueError, RepositoryError)
-"""Nothing is lost without a snapshot: an empty file (ValueError), or a link in its place, is left alone."""
-
-
+_UNUSABLE = (OSError, ValueError, RepositoryError)  # nothing is lost without a snapshot
 MAX_CONTACT_BYTES = 1 << 20
 
 
 class Contact(Struct, frozen=True):
-    """The state of a run's exchange with the server `remote`, named without a password; it can be deleted.
+    """The state of a run's exchange with a server; it can be deleted."""
 
-    `prefix` is where it takes our refs, empty until known; `met` when all was exchanged last and `failing` since when
-    it fails, in seconds since the epoch, 0 for never; `notes` what was left out last.
-    """
-
-    remote: str
-    prefix: str = ""
-    met: float = 0.0
-    failing: float = 0.0
+    remote: str  # named without a password
+    prefix: str = ""  # where it takes our refs; empty until known
+    met: float = 0.0  # when all was exchanged last, in seconds since the epoch; 0 for never
+    failing: float = 0.0  # since when it fails
     tries: Whole = 0
     why: str = ""
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what was left out last
 
 
 def contact_folder(state: StateFolder) -> StateFolder:

@@ -19,9 +19,7 @@ from msgspec import Struct
 from evogit.core import RepositoryError
 
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-FILE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-"""`O_NONBLOCK`: opening a pipe must not wait for its other end."""
-
+FILE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # opening a pipe must not wait
 MAX_LINE_BYTES = 8192
 
 _FOREIGN = (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO, errno.ENODEV)
@@ -39,12 +37,7 @@ class OpenFolder(Struct, frozen=True):
         return sorted(os.listdir(self.descriptor))  # noqa: PTH208 - a descriptor
 
     def open(self, name: str, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
-        """Open a regular file that has no other name; return its descriptor.
-
-        Raises:
-            RepositoryError: it is something else.
-            OSError: it is absent, or cannot be opened.
-        """
+        """Open a regular file without another name. Raises RepositoryError: it is something else; OSError."""
         try:
             descriptor = os.open(plain(name), flags | FILE_FLAGS, mode, dir_fd=self.descriptor)
         except OSError as error:
@@ -69,12 +62,7 @@ class OpenFolder(Struct, frozen=True):
         return os.stat(plain(name), dir_fd=self.descriptor, follow_symlinks=False).st_mtime
 
     def read(self, name: str, limit: int) -> bytes:
-        """Return the content of a file of at most `limit` bytes.
-
-        Raises:
-            RepositoryError: it is not a regular file, or larger.
-            OSError: it is absent, or cannot be read.
-        """
+        """Read at most `limit` bytes. Raises RepositoryError: larger, or not a regular file; OSError: unreadable."""
         with os.fdopen(self.open(name), "rb", buffering=0) as file:
             content = file.read(limit + 1)
         if len(content) > limit:
@@ -139,12 +127,7 @@ class StateFolder(Struct, frozen=True):
 
     @contextmanager
     def opened(self, *, make: bool = False, mode: int = 0o777) -> Iterator[OpenFolder]:
-        """Open the folder; with `make` it and those above it come to be, the last one with this mode.
-
-        Raises:
-            RepositoryError: it, or a folder above it up to `.git/evogit`, is something else.
-            OSError: it is absent, or cannot be opened or made.
-        """
+        """Open the folder, or `make` it. Raises RepositoryError: one above is something else; OSError: it cannot be."""
         path = self.common / "evogit"
         descriptor = _open_folder(None, path, make=make, mode=mode if not self.parts else 0o777)
         try:
@@ -170,12 +153,7 @@ def open_folder(path: Path, *, mode: int = 0o777) -> Iterator[OpenFolder]:
 
 
 def read_line(path: Path) -> str:
-    """Return what one of Git's own small files says, such as `HEAD` of a worktree; links are Git's affair.
-
-    Raises:
-        RepositoryError: it is not a regular file, a large one, or holds what is in no path.
-        OSError: it is absent, or cannot be read.
-    """
+    """Read one of Git's own small files. Raises RepositoryError: it is not small or regular; OSError: it cannot be."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb", buffering=0) as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

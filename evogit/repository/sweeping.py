@@ -31,11 +31,8 @@ from evogit.repository.refs import below
 from evogit.repository.state_folder import FOLDER_FLAGS
 from evogit.repository.trees import FOLDER, Trees
 
-GRACE = 60.0
-"""Seconds for which an object stays that was written, or written again: who did it has not moved its ref yet."""
-
-HOLDING = ("--all", "--reflog", "--indexed-objects")
-"""What holds objects: refs and their logs, and the index, of all worktrees."""
+GRACE = 60.0  # seconds for which a written object stays: its writer has not moved its ref yet
+HOLDING = ("--all", "--reflog", "--indexed-objects")  # refs, their logs, and the index, of all worktrees
 
 
 class Swept(Struct, frozen=True, kw_only=True):
@@ -47,10 +44,7 @@ class Swept(Struct, frozen=True, kw_only=True):
 
 
 def sweep(repo: pygit2.Repository, common: Path, given_up: Collection[str]) -> Swept:
-    """Remove what nothing holds of these evidence trees and of old chains of `keep`.
-
-    Raises RepositoryError: objects are missing or elsewhere; nothing is removed then.
-    """
+    """Remove evidence trees and old chains that nothing holds. Raises RepositoryError: objects are missing."""
     check_links(common)
     until = time.time() - GRACE
     folder = common / "objects" / "pack"  # looked into before anything is listed: what comes later is not in the list
@@ -66,14 +60,18 @@ def sweep(repo: pygit2.Repository, common: Path, given_up: Collection[str]) -> S
     links = {str(found.id) for found in commits if not isinstance(found, str) and is_link(found)}
     ours = links | {name for name in given_up if name in rest}
     ours |= _content(repo, ours, rest)
-    ours -= _held(repo, rest.keys() - ours, ours)
+    held = {name for each in rest.keys() - ours for name in _named(repo, each) if name in ours}
+    ours -= held | _content(repo, held, ours)  # some other unreachable object has them, with what is in them
     packs_are_old = bool(packs) and all(pack.stat().st_mtime < until for pack in packs)
     files = {name: common / "objects" / name[:2] / name[2:] for name in ours}
     loose = {name for name, file in files.items() if file.exists()}
     fresh = {name for name in loose if files[name].stat().st_mtime >= until}
     waiting = _with_what_has_them(repo, ours, fresh if packs_are_old else fresh | (ours - loose))
     old, packed = loose - waiting, ours - loose - waiting
-    _renew_graph(common)
+    info = common / "objects" / "info"
+    if (info / "commit-graph").exists() or (info / "commit-graphs").exists():  # it must not name lost ones
+        way = ["--split=replace"] if (info / "commit-graphs").exists() else []
+        run_git(common, "commit-graph", "write", "--reachable", *way, seconds=LONGEST)
     if packed and not _pack(common, packs, kinds.keys() - old - packed, until):
         packed = set()
     _remove(common, [name for name in old if files[name].stat().st_mtime < until])  # nobody wrote them again
@@ -109,10 +107,7 @@ def _remove(common: Path, names: Iterable[str]) -> None:
 
 
 def _pack(common: Path, old: Sequence[Path], wanted: Collection[str], until: float) -> bool:
-    """Put objects into one pack, in the place of old ones: as `git repack` does, which would keep all or lose more.
-
-    False, and nothing is lost, where something in the old ones was written again meanwhile.
-    """
+    """Put objects into one pack in place of old ones. Return False, losing nothing, if old ones were written again."""
     folder = common / "objects" / "pack"
     names = "\n".join(sorted(wanted)).encode() + b"\n"
     options = ("-q", "--local", "--honor-pack-keep", "--delta-base-offset")
@@ -156,12 +151,6 @@ def _content(repo: pygit2.Repository, roots: Iterable[str], among: Collection[st
     return found
 
 
-def _held(repo: pygit2.Repository, others: Iterable[str], ours: Collection[str]) -> set[str]:
-    """What of ours some other unreachable objects have, with what is in it."""
-    named = {name for each in others for name in _named(repo, each) if name in ours}
-    return named | _content(repo, named, ours)
-
-
 def _trees_and_files(repo: pygit2.Repository, name: str) -> Iterator[str]:
     found = read_object(repo, name)
     if isinstance(found, pygit2.Commit):
@@ -188,23 +177,11 @@ def _named(repo: pygit2.Repository, name: str) -> Iterator[str]:
         yield str(found.target)
 
 
-def _renew_graph(common: Path) -> None:
-    """Write Git's list of commits again, where there is one: it may have some of ours, and must not name lost ones."""
-    info = common / "objects" / "info"
-    if (info / "commit-graph").exists() or (info / "commit-graphs").exists():
-        way = ["--split=replace"] if (info / "commit-graphs").exists() else []
-        run_git(common, "commit-graph", "write", "--reachable", *way, seconds=LONGEST)
-
-
-AT_ONCE = 200
-"""Parents of one commit: candidates from which no other one that is kept was bred."""
+AT_ONCE = 200  # parents of one commit: candidates from which no other one that is kept was bred
 
 
 class Thinner(Struct, frozen=True, kw_only=True):
-    """Gives up evidence that one clone keeps for a run.
-
-    Killed at any moment, it leaves the old chain or the new one, and nothing that is not said to be gone is.
-    """
+    """Gives up evidence of a run in one clone. Killed at any moment, it leaves the old chain or the new one."""
 
     repo: pygit2.Repository
     commits: CommitWriter
@@ -223,9 +200,8 @@ class Thinner(Struct, frozen=True, kw_only=True):
         tip = refs.target(self.repo, ref)
         known = {*gone, *Keeping(self.repo, self.run).listed(tip)}
         listed = "".join(f"{tree}\n" for tree in sorted(known)).encode()
-        commit = self._commit(
-            f"{why}\n", self.trees.write(None, {THINNED: listed}), [tip] if tip else [], int(time.time())
-        )
+        tree, parents = self.trees.write(None, {THINNED: listed}), [tip] if tip else []
+        commit = self._commit(f"{why}\n", tree, parents, int(time.time()))
         return refs.swap(self.repo, self.common, ref, commit, tip)
 
     def _rewrite(self, gone: frozenset[str]) -> bool:
@@ -257,20 +233,13 @@ class Thinner(Struct, frozen=True, kw_only=True):
         return parents[0]
 
     def _ends(self, commits: Collection[str]) -> Sequence[pygit2.Commit]:
-        """Those of some commits that hold all of them, as no other one of them has it as a parent, the oldest first.
-
-        Whoever walks down the chain has few commits in hand then, if each link is as old as what it holds: Git puts
-        them into a list in the order of their dates, which takes minutes with a hundred thousand.
-        """
+        """Return the oldest first of the commits that hold all of them: Git sorts commits in hand by date."""
         found = [self.repo[commit].peel(pygit2.Commit) for commit in commits]
         parents = {str(parent) for commit in found for parent in commit.parent_ids}
         return sorted((each for each in found if str(each.id) not in parents), key=lambda each: each.commit_time)
 
     def _folder(self, inner: Mapping[str, str]) -> str:
-        """A tree of trees with names of one length, in the order of which they are; one that is there is not written.
-
-        Else libgit2 would make the pack in which it is young, and nothing in there could be swept (sweeping.py).
-        """
+        """Return a tree of trees. One that is there is not written again: that would make its pack young."""
         rows = [b"%o %s\0%s" % (FOLDER, name.encode(), bytes.fromhex(tree)) for name, tree in sorted(inner.items())]
         content = b"".join(rows)
         tree = hashlib.sha1(b"tree %d\0%s" % (len(content), content)).hexdigest()

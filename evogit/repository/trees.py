@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import pygit2
 
@@ -17,20 +17,12 @@ from evogit.repository.faults import found_tree, written
 from evogit.repository.objects import read_object
 from evogit.repository.paths import UnfitChangeError, check_path, check_read, folded, parts_of
 
-if TYPE_CHECKING:
-    import tarfile
-
 FILE, EXECUTABLE, LINK, GITLINK, FOLDER = 0o100644, 0o100755, 0o120000, 0o160000, 0o040000
 
 
-MOST_LISTED = 200_000
-"""Entries in remembered listings, about 250 bytes each."""
-
-MOST_COMPARED = 50_000
-"""Entries in remembered differences, about 500 bytes each: what a candidate changes of the seed is asked many times."""
-
-MOST_HELD = 4 << 20
-"""Bytes of remembered files: a candidate's are read by selection, brief, fingerprint and evaluation, one by one."""
+MOST_LISTED = 200_000  # entries in remembered listings, about 250 bytes each
+MOST_COMPARED = 50_000  # entries in remembered differences, about 500 bytes each
+MOST_HELD = 4 << 20  # bytes of remembered files, which several parts read one after the other
 
 
 class TreeEntry(NamedTuple):
@@ -49,8 +41,7 @@ class TreeEntry(NamedTuple):
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
-Pair = tuple[TreeEntry | None, TreeEntry | None]
-"""What was at a path and what is."""
+Pair = tuple[TreeEntry | None, TreeEntry | None]  # what was at a path and what is
 
 
 def blob_id(content: bytes | memoryview) -> str:
@@ -158,28 +149,22 @@ class Trees:
         return {entry.path: partial(self.blob, entry.blob) for entry in self.whole(tree) if entry.is_file}
 
     def _opened(self, entry: TreeEntry) -> Iterator[TreeEntry]:
-        if entry.mode != GITLINK or not self._is_fetched(entry.blob):
+        if entry.mode == GITLINK:  # where Git has the commits of submodules is looked up at the first one
+            for folder in (objects for modules in self._modules for objects in object_folders(modules)):
+                self._repo.odb.add_disk_alternate(str(folder))
+            self._modules = ()
+        if entry.mode != GITLINK or entry.blob not in self._repo:
             yield entry
             return
         for inner in self._below(entry.blob, f"{entry.path}/"):
             yield from self._opened(inner)
-
-    def _is_fetched(self, commit: str) -> bool:
-        """Whether a submodule's commit is here; where Git has those of submodules is looked up at the first one."""
-        for folder in (objects for modules in self._modules for objects in object_folders(modules)):
-            self._repo.odb.add_disk_alternate(str(folder))
-        self._modules = ()
-        return commit in self._repo
 
     def tar(self, tree: str, wanted: Callable[[str], bool]) -> bytes:
         """The wanted files and links, those of fetched submodules too, as an uncompressed tar, alike for like trees."""
         return self._archive(entry for entry in self.whole(tree) if wanted(entry.path))
 
     def changes(self, base: str, tree: str, wanted: Callable[[str], bool]) -> tuple[bytes, tuple[str, ...]]:
-        """What makes `tree` of `base`: an archive of what is new or differs, as `tar` makes it, and paths to remove.
-
-        What turns from a file into a link or the other way is in both. Folders that are equal are not read.
-        """
+        """Return what makes `tree` of `base`: a `tar` of what is new or differs, and paths to remove."""
         changed, removed = list[TreeEntry](), list[str]()
         for old, new in self.differences(base, tree):
             if new is not None and wanted(new.path):
@@ -201,24 +186,18 @@ class Trees:
 
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:
-            for entry in entries:
-                if entry.mode != GITLINK:
-                    self._add_to_tar(archive, entry)
+            for entry in (entry for entry in entries if entry.mode != GITLINK):
+                content = self.blob(entry.blob)
+                member = tarfile.TarInfo(entry.path)
+                if entry.mode == LINK:
+                    member.type = tarfile.SYMTYPE
+                    member.linkname = os.fsdecode(content)
+                    archive.addfile(member)
+                else:
+                    member.size = len(content)
+                    member.mode = entry.mode & 0o777
+                    archive.addfile(member, io.BytesIO(content))
         return buffer.getvalue()
-
-    def _add_to_tar(self, archive: tarfile.TarFile, entry: TreeEntry) -> None:
-        import tarfile
-
-        content = self.blob(entry.blob)
-        member = tarfile.TarInfo(entry.path)
-        if entry.mode == LINK:
-            member.type = tarfile.SYMTYPE
-            member.linkname = os.fsdecode(content)
-            archive.addfile(member)
-        else:
-            member.size = len(content)
-            member.mode = entry.mode & 0o777
-            archive.addfile(member, io.BytesIO(content))
 
     def refuse_twins(self, before: str, after: str) -> None:
         """Refuse what is new in `after` and differs from something there only in case. Raises UnfitChangeError."""
@@ -237,12 +216,7 @@ class Trees:
     def write(
         self, base: str | None, changes: Mapping[str, bytes | None], modes: Mapping[str, int] | None = None
     ) -> str:
-        """The id of the tree `base` (None: empty) with `changes` applied: path -> content, or None to delete.
-
-        A changed file keeps its mode unless `modes` names one; a new one is a plain file. Raises UnfitChangeError: for
-        an unsafe path, one to delete that is not there, one that is a link or a submodule, or one that differs from
-        another only in case.
-        """
+        """Return the tree `base` with `changes` (None deletes) and `modes` applied. Raises UnfitChangeError."""
         for path in changes:
             check_path(path)
         nested: dict[str, object] = {}

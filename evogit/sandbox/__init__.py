@@ -19,25 +19,16 @@ Breach = Literal["timeout", "out-of-memory", "output-limit", "process-limit", "d
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """The limits of one session. Sizes are in bytes, times in seconds.
+    """The limits of one session. Sizes are in bytes, times in seconds."""
 
-    `wall` and `cpu` bound each request (a call, one streamed item, a run); CPU counts from the end of the previous
-    request, so imports and start-up belong to the first. Once all requests together took `total` of wall clock, the
-    next one is a timeout: neither many small items nor a silent server must hold the engine for hours, so that while a
-    connection to one is open, the time between requests counts. `memory` and `processes` (threads count) are for all
-    processes of the session together, `disk` for everything it writes, which counts as memory too where the disk is
-    in memory. `output` is for stdout and stderr each, of all calls together and of each run; `reply` for one value
-    that comes back from a call, and for the files of one run together.
-    """
-
-    wall: float = 10.0
-    cpu: float = 10.0
-    total: float = 600.0
-    memory: int = 512 * 1024 * 1024
-    processes: int = 64
-    disk: int = 256 * 1024 * 1024
-    output: int = 1024 * 1024
-    reply: int = 16 * 1024 * 1024
+    wall: float = 10.0  # of each request: a call, one streamed item, a run
+    cpu: float = 10.0  # from the end of the previous request on, so that imports belong to the first
+    total: float = 600.0  # wall clock of all requests together; with a server, the time between them counts, too
+    memory: int = 512 * 1024 * 1024  # of all processes of the session together
+    processes: int = 64  # threads count
+    disk: int = 256 * 1024 * 1024  # of all that is written, which counts as memory, too, if the disk is in memory
+    output: int = 1024 * 1024  # of stdout and stderr each, of all calls together and of each run
+    reply: int = 16 * 1024 * 1024  # of one value that comes back from a call, and of the files of one run together
 
 
 FolderEntry = tuple[str, str, int, int]
@@ -46,26 +37,18 @@ when it was last changed in seconds since 1970; 0 stands for now."""
 
 
 class Environment(Struct, frozen=True, kw_only=True):
-    """What programs find in their sandbox, and how they are kept apart: the rest of a task's `[sandbox]`.
+    """What programs find in their sandbox, and how they are kept apart: the rest of a task's `[sandbox]`."""
 
-    `image` is what the sandbox's system is made from (empty: EvoGit's own), `packages` are Python requirements and,
-    with the prefix "apt:", Debian packages; `setup` are shell commands run once on top of both, with a network.
-    `isolation = "fresh"` gives each session a worker of its own. `cpus` are the cores that all its processes share.
-    With `exclusive`, sessions are pinned to one core that the rest of EvoGit keeps away from. `network` gives them the
-    host's network, for `prepare` alone: a candidate never has one. `links` are "PATH=FOLDER": an absolute path that
-    programs expect, which leads to a folder among the candidate's files (bubblewrap).
-    """
-
-    image: str = ""
-    packages: tuple[str, ...] = ()
-    setup: tuple[str, ...] = ()
-    isolation: Literal["warm", "fresh"] = "warm"
+    image: str = ""  # of which the sandbox's system is made; empty: EvoGit's own
+    packages: tuple[str, ...] = ()  # Python requirements and, with the prefix "apt:", Debian packages
+    setup: tuple[str, ...] = ()  # shell commands that run once on top of both, with a network
+    isolation: Literal["warm", "fresh"] = "warm"  # fresh: each session has a worker of its own
     runtime: Literal["", "runsc"] = ""
-    cpus: float = 1.0
+    cpus: float = 1.0  # cores that all processes of a session share
     gpus: int = 0
-    exclusive: bool = False
-    network: bool = False
-    links: tuple[str, ...] = ()
+    exclusive: bool = False  # sessions are pinned to one core that the rest of EvoGit keeps away from
+    network: bool = False  # the host's, for `prepare` alone: a candidate never has one
+    links: tuple[str, ...] = ()  # "PATH=FOLDER": a path that programs expect -> the candidate's folder (bubblewrap)
 
     def __repr__(self) -> str:
         return shown(self, but=("links",))  # journals hold digests of it
@@ -78,10 +61,7 @@ class Environment(Struct, frozen=True, kw_only=True):
 
 
 class ResourceUsage(Struct, frozen=True, kw_only=True):
-    """Seconds of wall clock and CPU, and the peak of memory in bytes, of one request.
-
-    `waited` are the seconds of `wall` in which it was ready to run, and other processes of the machine had the cores.
-    """
+    """Seconds of wall clock and CPU, peak bytes, and `waited`: the part of `wall` in which others had the cores."""
 
     wall: float
     cpu: float
@@ -97,11 +77,8 @@ class LargestRequest(Struct, frozen=True, kw_only=True):
     share: float = 0.0
 
 
-Place = int | str
-"""Where an argument belongs: its number, or its name."""
-
-Form = tuple[Any, ...]
-"""What the bytes of a value are: `("json",)`, `("bytes",)`, or `numpy` or `memory` with format and shape."""
+Place = int | str  # where an argument belongs: its number, or its name
+Form = tuple[Any, ...]  # `json`, `bytes`, or `numpy` or `memory` with format and shape
 
 
 class Piece(Struct, frozen=True):
@@ -128,19 +105,14 @@ class Phases(Struct, frozen=True, kw_only=True):
 
 
 class CallReply(Struct, frozen=True, kw_only=True):
-    """A reply to a call: `value` is the JSON text of the result, untrusted and not yet parsed.
+    """A reply to a call."""
 
-    A `binary` one is of pieces, each after its length: places and forms as JSON, the value with nulls there, contents.
-    `phases` are the parts of `usage`. `failure` is empty for a value, "crashed" if the program raised, exited or was
-    killed, or a `Breach`; `detail` is one sentence, with the traceback's last lines.
-    """
-
-    value: bytes = b""
-    failure: Literal["", "crashed", "invalid"] | Breach = ""
-    detail: str = ""
+    value: bytes = b""  # the JSON text of the result, untrusted and not yet parsed
+    failure: Literal["", "crashed", "invalid"] | Breach = ""  # crashed: the program raised, exited or was killed
+    detail: str = ""  # one sentence, with the traceback's last lines
     usage: ResourceUsage
-    phases: Phases | None = None
-    binary: bool = False
+    phases: Phases | None = None  # the parts of `usage`
+    binary: bool = False  # pieces, each after its length: places and forms as JSON, the value with nulls, contents
 
 
 class Completed(Struct, frozen=True, kw_only=True):
@@ -152,7 +124,5 @@ class Completed(Struct, frozen=True, kw_only=True):
     stderr: bytes
     breach: Breach | None
     usage: ResourceUsage
-    detail: str = ""
-    """One sentence about the breach, or about the end of the sandbox."""
-    files: Mapping[str, bytes] = field(default_factory=dict)
-    """The files asked for with `out`, as far as they exist and are regular."""
+    detail: str = ""  # one sentence about the breach, or about the end of the sandbox
+    files: Mapping[str, bytes] = field(default_factory=dict)  # those asked for with `out` that are regular files

@@ -11,14 +11,11 @@ from msgspec import Struct
 from evogit.sandbox import Breach, CallReply, Completed, FolderEntry, Phases, ResourceUsage, values
 
 NOTHING = ResourceUsage(wall=0.0, cpu=0.0, memory=0)
-MARKER = 64
-"""Bytes that cut output may be longer than the limit, for the marker."""
+MARKER = 64  # bytes that cut output may be longer than the limit, for the marker
 
 KINDS = ("file", "executable", "link", "folder", "other")
-SHARE = ("cpu", "memory", "wall", "waited", "binary", "phases")
-"""What is told of each of several calls."""
-MOST = 1 << 53
-"""Numbers above this one are none that a supervisor counts."""
+SHARE = ("cpu", "memory", "wall", "waited", "binary", "phases")  # what is told of each of several calls
+MOST = 1 << 53  # numbers above this one are none that a supervisor counts
 
 
 class Share(Struct, frozen=True, kw_only=True):
@@ -44,8 +41,7 @@ class SupervisorAnswer(Struct, frozen=True, kw_only=True):
     tunnel: int | None = None
     ended: bool = False
     full: bool = False
-    entries: tuple[FolderEntry, ...] = ()
-    """Those of a packed folder, whose contents are the second part."""
+    entries: tuple[FolderEntry, ...] = ()  # those of a packed folder, whose contents are the second part
 
     @property
     def usages(self) -> tuple[ResourceUsage, ...]:
@@ -65,7 +61,10 @@ def checked(header: dict[str, Any], body: bytes) -> SupervisorAnswer:
     out = header.get("out", [])
     if not isinstance(out, list) or not all(isinstance(path, str) for path in out):
         raise ValueError(f"expected a list of paths, got {str(out)[:100]}")
-    shares, parts = tuple(_shares(header.get("shares", []))), tuple(_split(header.get("sizes"), body))
+    several = header.get("shares", [])
+    if not isinstance(several, list) or not all(isinstance(each, list) and len(each) == len(SHARE) for each in several):
+        raise ValueError(f"expected {', '.join(SHARE)} of each call, got {str(several)[:100]}")
+    shares, parts = tuple(_share(dict(zip(SHARE, each, strict=True))) for each in several), tuple(_split(header, body))
     if shares and len(parts) != len(shares) + 2:
         raise ValueError(f"expected {len(shares)} values and the output, got {len(parts)} parts")
     return SupervisorAnswer(
@@ -120,12 +119,10 @@ def _number(header: dict[str, Any], name: str) -> float:
     return number
 
 
-def _split(sizes: object, body: bytes) -> Iterator[bytes]:
-    if (
-        not isinstance(sizes, list)
-        or not all(type(size) is int and size >= 0 for size in sizes)
-        or sum(sizes) != len(body)
-    ):
+def _split(header: dict[str, Any], body: bytes) -> Iterator[bytes]:
+    sizes: Any = header.get("sizes")
+    is_plain = isinstance(sizes, list) and all(type(size) is int and size >= 0 for size in sizes)
+    if not is_plain or sum(sizes) != len(body):
         raise ValueError(f"expected sizes of the parts of {len(body)} bytes, got {str(sizes)[:100]}")
     position = 0
     for size in sizes:
@@ -133,30 +130,18 @@ def _split(sizes: object, body: bytes) -> Iterator[bytes]:
         position += size
 
 
-def _shares(shares: object) -> Iterator[Share]:
-    if not isinstance(shares, list):
-        raise ValueError(f"expected a list of usages, got {str(shares)[:100]}")
-    for share in shares:
-        if not isinstance(share, list) or len(share) != len(SHARE):
-            raise ValueError(f"expected {', '.join(SHARE)}, got {str(share)[:100]}")
-        yield _share(dict(zip(SHARE, share, strict=True)))
-
-
 def _share(fields: dict[str, Any]) -> Share:
     wall, cpu, memory, waited = (_number(fields, name) for name in ("wall", "cpu", "memory", "waited"))
     usage = ResourceUsage(wall=wall, cpu=cpu, memory=int(memory), waited=waited)
-    return Share(usage=usage, phases=_phases(fields.get("phases")), binary=fields.get("binary") is True)
-
-
-def _phases(parts: object) -> Phases | None:
-    if parts is None:
-        return None
-    if not isinstance(parts, list) or len(parts) != 8 or [*map(type, parts[-2:])] != [bool, bool]:
-        raise ValueError(f"expected the parts of a call, got {str(parts)[:100]}")
-    named = {str(place): number for place, number in enumerate(parts[:-2])}
-    numbers = [_number(named, place) for place in named]
-    call, decode, encode = zip(numbers[::2], numbers[1::2], strict=True)
-    return Phases(call=call, decode=decode, encode=encode, clean=parts[-2], counted=parts[-1])
+    phases, parts = None, fields.get("phases")
+    if parts is not None:
+        if not isinstance(parts, list) or len(parts) != 8 or [*map(type, parts[-2:])] != [bool, bool]:
+            raise ValueError(f"expected the parts of a call, got {str(parts)[:100]}")
+        named = {str(place): number for place, number in enumerate(parts[:-2])}
+        numbers = [_number(named, place) for place in named]
+        call, decode, encode = zip(numbers[::2], numbers[1::2], strict=True)
+        phases = Phases(call=call, decode=decode, encode=encode, clean=parts[-2], counted=parts[-1])
+    return Share(usage=usage, phases=phases, binary=fields.get("binary") is True)
 
 
 def listed(parts: Sequence[bytes]) -> Iterator[FolderEntry]:

@@ -11,8 +11,7 @@ from pathlib import PurePosixPath
 from evogit.core import SandboxError
 from evogit.sandbox import FolderEntry
 
-PAGE = 4096
-"""Bytes that a tmpfs gives out at once."""
+PAGE = 4096  # bytes that a tmpfs gives out at once
 
 
 def pack(files: Mapping[str, bytes]) -> bytes:
@@ -57,9 +56,7 @@ def entries_of(archive: bytes) -> tuple[list[FolderEntry], bytes]:
                 entries.append((path, kind, len(content), changed))
                 contents.append(content)
     except tarfile.TarError as error:
-        raise SandboxError(
-            f"expected a tar archive of the candidate's files, got one that is broken: {error}"
-        ) from error
+        raise SandboxError(f"expected a tar archive of the candidate's files, got a broken one: {error}") from error
     _check_entries(entries)
     return entries, b"".join(contents)
 

@@ -15,8 +15,7 @@ from evogit.sandbox import Environment
 from evogit.sandbox.cores import exclusive_core, pinned
 from evogit.sandbox.interpreter import NAMES, choose, environment, prepare
 from evogit.sandbox.packages import lease, packages_folder
-from evogit.sandbox.pool import Pool, WorkerStart
-from evogit.sandbox.process import JailProcess
+from evogit.sandbox.pool import JailProcess, Pool, WorkerStart
 from evogit.subprocesses import run_child
 
 logger = logging.getLogger(__name__)
@@ -32,8 +31,7 @@ with open(held, "rb") as codes:
 sys.modules["jail_main"].main()
 """
 """What a worker's `python3 -c` runs; the supervisor comes compiled, since each session takes a new worker."""
-HEADER = 16
-"""Bytes of a compiled file before its code."""
+HEADER = 16  # bytes of a compiled file before its code
 
 
 class Bare:

@@ -21,38 +21,28 @@ from evogit.sandbox.cgroups import TASKS, Group, groups, room
 from evogit.sandbox.cores import exclusive_core, pinned
 from evogit.sandbox.interpreter import Interpreter, choose, environment, prepare
 from evogit.sandbox.packages import lease, packages_folder
-from evogit.sandbox.pool import MOST_SESSIONS, Pool, WorkerStart
-from evogit.sandbox.process import JailProcess
+from evogit.sandbox.pool import MOST_SESSIONS, JailProcess, Pool, WorkerStart
 from evogit.sandbox.seccomp import compile_filter
 
 CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_NET_ADMIN", "CAP_DAC_OVERRIDE")
 """What the supervisor needs to mount, to switch on a loopback interface and to lay files over others."""
-SLACK = 1 << 20
-"""Bytes above what is needed, for small files and folders."""
-USERS = range(1 << 24, 1 << 30)
-"""User ids for sandboxes of a root engine: above those of people, services and the usual id ranges of containers."""
-DEVICES = ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom")
-"""There is no /dev/zero: a shared mapping of it is memory that no limit sees."""
+SLACK = 1 << 20  # bytes above what is needed, for small files and folders
+USERS = range(1 << 24, 1 << 30)  # user ids of a root engine's sandboxes: above those of people, services and containers
+DEVICES = ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom")  # not /dev/zero: no limit sees its shared mappings
 SYSTEM = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/R/Renviron", "/etc/R/ldpaths")
 """What libraries and programs below /usr need from /etc."""
-TOPS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-"""Links into /usr, or folders beside it."""
-RESOLVING = ("/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/ssl")
-"""What programs need of /etc to use a network."""
-PROGRAMS = "/programs"
-"""A folder with `python`, which many systems do not have beside `python3`."""
+TOPS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")  # links into /usr, or folders beside it
+RESOLVING = ("/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/ssl")  # what programs need of /etc to use a network
+PROGRAMS = "/programs"  # a folder with `python`, which many systems do not have beside `python3`
 ACCOUNTS = {
     "/etc/passwd": b"root:x:0:0::/root:/bin/sh\nbox:x:1000:1000::/box/home:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n",
     "/etc/group": b"root:x:0:\nbox:x:1000:\nnogroup:x:65534:\n",
     "/etc/hosts": b"127.0.0.1 localhost\n::1 localhost\n",
 }
 
-SOURCES = ("/usr/src", "/usr/local/src")
-"""Folders of projects, which no program needs."""
-MAX_POINTER_CHARS = 8192
-"""Of a `.git` file, which names a folder."""
-INDISPENSABLE = ("/usr/bin", "/usr/lib")
-"""Paths that every program needs."""
+SOURCES = ("/usr/src", "/usr/local/src")  # folders of projects, which no program needs
+MAX_POINTER_CHARS = 8192  # of a `.git` file, which names a folder
+INDISPENSABLE = ("/usr/bin", "/usr/lib")  # paths that every program needs
 
 
 class Bubblewrap:
@@ -68,14 +58,7 @@ class Bubblewrap:
         *,
         counted: bool = True,
     ) -> None:
-        """Find bubblewrap and an interpreter, and compile the supervisor and the filter for this machine.
-
-        `rng` chooses user ids of sandboxes for root. Programs cannot read `private` folders (default: where we are).
-        Usage is sampled unless `counted` by control groups.
-
-        Raises:
-            SandboxError: when one of them is missing, or a project cannot be kept apart from the system.
-        """
+        """Prepare for this machine; `rng` chooses users for root, `private` is hidden. Raises SandboxError."""
         bwrap = shutil.which("bwrap")
         if bwrap is None:
             raise SandboxError(
@@ -88,7 +71,18 @@ class Bubblewrap:
         self._privileged = os.geteuid() == 0
         folder = content("sandbox")
         self._python = prepare(*choose(privileged=self._privileged), folder)
-        self._hidden = list(self._hidden_folders([Path.cwd()] if private is None else private))
+        places = [Path("/usr"), *self._python.folders, *map(Path, TOPS)]
+        own = [PACKAGE, *map(Path, SOURCES), *persons(os.environ)]
+        for name in ("tasks", "sandbox"):
+            with suppress(EvoGitError):
+                own.append(content(name))
+        self._hidden = covered(
+            [place for place in places if not place.is_symlink()],
+            projects([Path.cwd()] if private is None else private),
+            own,
+            self._python.path.parent.parent,
+            privileged=self._privileged,
+        )
         self._packages = packages_folder(self._environment, self._python.version)
         if self._packages:  # kept as long as we are, since a provider can be used again once it was closed
             weakref.finalize(self, lease(self._packages).close)
@@ -141,15 +135,6 @@ class Bubblewrap:
             return self._groups.make(memory, limits.processes + TASKS, cores)
         except OSError as error:
             raise SandboxError(f"cannot make a control group for a sandbox any more: {error}") from error
-
-    def _hidden_folders(self, private: Sequence[Path]) -> Sequence[Path]:
-        roots = [Path(root) for root in ("/usr", *map(str, self._python.folders), *TOPS) if not Path(root).is_symlink()]
-        own = [PACKAGE, *map(Path, SOURCES), *persons(os.environ)]
-        for name in ("tasks", "sandbox"):
-            with suppress(EvoGitError):
-                own.append(content(name))
-        prefix = self._python.path.parent.parent
-        return covered(roots, projects(private), own, prefix, privileged=self._privileged)
 
     def _shared(self) -> Iterator[str]:
         """What sessions have of the host besides the system: Python packages, and for `prepare` perhaps its network."""
@@ -217,18 +202,12 @@ def projects(places: Iterable[Path]) -> Iterator[Path]:
             marker = top / ".git"
             if os.path.exists(marker):  # noqa: PTH110 - a folder above may be closed to us
                 yield top
-                yield from _git_folders(marker)
+                if marker.is_file():
+                    with marker.open(errors="replace") as file:
+                        named = file.read(MAX_POINTER_CHARS).partition("gitdir:")[2].strip()
+                    folder = (top / named).resolve()
+                    yield from [folder, *([folder.parent.parent] if folder.parent.name == "worktrees" else [])]
                 break
-
-
-def _git_folders(marker: Path) -> Iterator[Path]:
-    if marker.is_file():
-        with marker.open(errors="replace") as file:
-            named = file.read(MAX_POINTER_CHARS).partition("gitdir:")[2].strip()
-        folder = (marker.parent / named).resolve()
-        yield folder
-        if folder.parent.name == "worktrees":
-            yield folder.parent.parent
 
 
 def persons(environ: Mapping[str, str]) -> Iterator[Path]:
@@ -246,11 +225,8 @@ def covered(
 ) -> list[Path]:
     """Return the folders to cover below the `roots` that sandboxes see; none lies below another.
 
-    `private` are projects, which must be covered; `own` folders are covered only below a root, as a home may be `/`.
-    A `privileged` sandbox runs as another user, who cannot enter what is not open to all.
-
-    Raises:
-        SandboxError: a project holds what every program needs.
+    `private` projects must be covered, `own` folders below a root only; a `privileged` sandbox runs as another user.
+    Raises SandboxError: a project holds what every program needs.
     """
     roots, private, system = list(roots), list(private), [Path(each) for each in INDISPENSABLE]
     for folder in private:

@@ -15,8 +15,7 @@ from typing import Any
 
 from evogit.core import SandboxError
 
-Say = Callable[[str], None]
-"""Takes sentences about what goes on, for a person who waits."""
+Say = Callable[[str], None]  # takes sentences about what goes on, for a person who waits
 
 
 def cache_folder() -> Path:

@@ -33,31 +33,19 @@ COUNTED = {
     2: {"memory": ["cpu.stat", "memory.current", "memory.stat", "memory.events", "pids.current"]},
 }
 """Files that the supervisor reads, as `sandbox/jail_cgroup.py` knows them."""
-KILLS = {1: "memory.oom_control", 2: "memory.events"}
-"""The one that has a line `oom_kill N`: processes that the kernel ended for lack of memory."""
-ENTER = "enter "
-"""How the names of files begin by which a supervisor enters the group."""
-KERNEL = (5, 16)
-"""Since then who has opened such a file decides what may be written to it, not who writes."""
-ENGINE = "evogit-engine"
-"""The group in a delegated scope for the scope's own processes: one with subgroups may have none."""
-OVERHEAD = 64 << 20
-"""Bytes of memory for the supervisor."""
-PRELOADED = 256 << 20
-"""Bytes more where it imports modules beforehand; what it uses is not counted against the program."""
-TASKS = 64
-"""Processes above the limit, for the supervisor, and so that too many show as more than the limit."""
-NUMBERS = count(1)
-"""Of this process's groups."""
-LONGEST_REMOVAL = 0.2
-"""Seconds in which a group must have become empty; else it is removed later."""
+KILLS = {1: "memory.oom_control", 2: "memory.events"}  # has a line `oom_kill N`: processes ended for lack of memory
+ENTER = "enter "  # how the names of files begin by which a supervisor enters the group
+KERNEL = (5, 16)  # since then who has opened such a file decides what may be written to it, not who writes
+ENGINE = "evogit-engine"  # the group of a delegated scope's own processes: one with subgroups may have none
+OVERHEAD = 64 << 20  # bytes of memory for the supervisor
+PRELOADED = 256 << 20  # bytes more where it imports modules beforehand; what it uses is not counted against the program
+TASKS = 64  # processes above the limit, for the supervisor, and so that too many show as more than the limit
+NUMBERS = count(1)  # of this process's groups
+LONGEST_REMOVAL = 0.2  # seconds in which a group must have become empty; else it is removed later
 
 
 def room(limits: Limits, base: BaseFiles | None, *, preloads: bool) -> int:
-    """Return the kernel's memory limit of a worker in bytes, above the task's limit, so that a breach is seen.
-
-    It counts written files, the supervisor's base, and a copy of that per session.
-    """
+    """Return the kernel's limit of a worker in bytes, above the task's; it counts written files and the base, too."""
     files = len(base.archive) + disk_of(base.archive)[0] if base else 0
     return limits.memory + limits.memory // 4 + OVERHEAD + files + PRELOADED * preloads
 
@@ -109,25 +97,20 @@ class Groups(Struct, frozen=True):
         for folder in set(group.folders.values()):
             folder.mkdir()
         try:
-            for file, value in self._settings(group, memory, tasks, cores):
-                file.write_text(value)
-            if self.version == 1:
-                _without_swap(group.folders["memory"] / "memory.memsw.limit_in_bytes", memory)
-            else:
-                _without_swap(group.folders["memory"] / "memory.swap.max", 0)
+            old, place = self.version == 1, group.folders["memory"]
+            (place / ("memory.limit_in_bytes" if old else "memory.max")).write_text(str(memory))
+            (group.folders["pids"] / "pids.max").write_text(str(tasks))
+            if cpuset := group.folders.get(CORES):
+                if old:
+                    (cpuset / "cpuset.mems").write_text((self.parents[CORES] / "cpuset.mems").read_text())
+                (cpuset / "cpuset.cpus").write_text(",".join(map(str, cores)))
+            with contextlib.suppress(OSError):  # a kernel without swap accounting has no such file
+                swap = ("memory.memsw.limit_in_bytes", memory) if old else ("memory.swap.max", 0)
+                (place / swap[0]).write_text(str(swap[1]))
         except OSError:
             group.remove()
             raise
         return group
-
-    def _settings(self, group: Group, memory: int, tasks: int, cores: Iterable[int]) -> Iterator[tuple[Path, str]]:
-        most = "memory.limit_in_bytes" if self.version == 1 else "memory.max"
-        yield group.folders["memory"] / most, str(memory)
-        yield group.folders["pids"] / "pids.max", str(tasks)
-        if folder := group.folders.get(CORES):
-            if self.version == 1:
-                yield folder / "cpuset.mems", (self.parents[CORES] / "cpuset.mems").read_text()
-            yield folder / "cpuset.cpus", ",".join(map(str, cores))
 
     def sweep(self) -> None:
         """Remove what engines left that were killed."""
@@ -144,22 +127,20 @@ def groups() -> Groups | None:
         own = {name: path for _, names, path in (line.split(":", 2) for line in lines) for name in names.split(",")}
         if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < KERNEL:
             return None
-        found = _unified(ROOT, own.get("", "/")) if (ROOT / "cgroup.controllers").exists() else _separate(ROOT, own)
+        if (ROOT / "cgroup.controllers").exists():
+            found = _unified(ROOT, own.get("", "/"))
+        else:  # version 1: a hierarchy of each controller, or of some together
+            parents = {}
+            for controller in (*NEEDED[1], CORES):
+                place = ROOT / controller / own.get(controller, "/").lstrip("/")
+                parents[controller] = (place if place.is_dir() else ROOT / controller).resolve()
+            found = _usable(1, parents)
         if found:
             found.sweep()
             found.make(1 << 30, TASKS, os.sched_getaffinity(0)).remove()
         return found
     except OSError:
         return None
-
-
-def _separate(root: Path, own: Mapping[str, str]) -> Groups | None:
-    """Version 1: a hierarchy of each controller, or of some together."""
-    parents = {}
-    for controller in (*NEEDED[1], CORES):
-        place = root / controller / own.get(controller, "/").lstrip("/")
-        parents[controller] = (place if place.is_dir() else root / controller).resolve()
-    return _usable(1, parents)
 
 
 def _unified(root: Path, own: str) -> Groups | None:
@@ -169,7 +150,11 @@ def _unified(root: Path, own: str) -> Groups | None:
     place = root / own.lstrip("/")
     if place.name == ENGINE:
         return _usable(2, _alike(place.parent))
-    if not _is_delegated(place) or not os.access(place, os.W_OK):
+    is_delegated = False
+    for name in ("user.delegate", "trusted.delegate"):
+        with contextlib.suppress(OSError):
+            is_delegated |= os.getxattr(place, name) == b"1"
+    if not is_delegated or not os.access(place, os.W_OK):
         return None
     (place / ENGINE).mkdir(exist_ok=True)
     while pids := (place / "cgroup.procs").read_text().split():
@@ -186,25 +171,12 @@ def _alike(place: Path) -> dict[str, Path]:
     return dict.fromkeys((place / "cgroup.subtree_control").read_text().split(), place)
 
 
-def _is_delegated(place: Path) -> bool:
-    for name in ("user.delegate", "trusted.delegate"):
-        with contextlib.suppress(OSError):
-            if os.getxattr(place, name) == b"1":
-                return True
-    return False
-
-
 def _usable(version: int, parents: Mapping[str, Path]) -> Groups | None:
     wanted: Sequence[str] = NEEDED[version]
     if any(name not in parents or not os.access(parents[name], os.W_OK) for name in wanted):
         return None
     known = {name: place for name, place in parents.items() if name in (*wanted, CORES) and os.access(place, os.W_OK)}
     return Groups(version, known)
-
-
-def _without_swap(file: Path, value: int) -> None:
-    with contextlib.suppress(OSError):  # a kernel without swap accounting has no such file
-        file.write_text(str(value))
 
 
 def _removed(folder: Path) -> bool:

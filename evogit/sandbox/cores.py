@@ -57,11 +57,7 @@ def pinned(core: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def turn(core: int | None = None, *, whole: bool = True) -> Iterator[None]:
-    """Wait for this user's other exclusive evaluations on this machine, or without `whole` those on the same `core`.
-
-    Raises:
-        SandboxError: when the lock cannot be taken.
-    """
+    """Wait for this user's other exclusive evaluations, or those on `core`. Raises SandboxError: no lock."""
     machine = f"exclusive.{os.uname().nodename}"  # homes may be shared between machines
     names = [*([machine] if whole else []), *([] if core is None else [f"{machine}.core{core}"])]
     with contextlib.ExitStack() as stack:

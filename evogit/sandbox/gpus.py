@@ -7,7 +7,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import IO
@@ -17,12 +17,10 @@ from msgspec import Struct
 from evogit.core import SandboxError
 from evogit.sandbox.cache import cache_folder
 
-GIVEN = "CUDA_VISIBLE_DEVICES"
-"""Variables in which a user, Slurm or Ray names them, by number or by UUID."""
+GIVEN = "CUDA_VISIBLE_DEVICES"  # variables in which a user, Slurm or Ray names them, by number or by UUID
 DEVICES, DRIVER = Path("/dev"), Path("/proc/driver/nvidia")
 VERSION = re.compile(r"\b\d+\.\d+(?:\.\d+)?\b")
-POLL = 0.2
-"""Seconds between two attempts to get GPUs that others have."""
+POLL = 0.2  # seconds between two attempts to get GPUs that others have
 
 
 class Gpu(Struct, frozen=True):
@@ -41,26 +39,15 @@ def gpus(devices: Path = DEVICES, driver: Path = DRIVER) -> list[Gpu]:
         ids = sorted(filter(str.isdigit, ids), key=int)
     else:
         ids = [each.strip() for each in told.split(",") if each.strip() not in ("", "-1")]
-    known = list(_described(driver))
-    return [Gpu(id, *_about(id, known)) for id in ids]
-
-
-def _described(driver: Path) -> Iterator[tuple[str, str, str]]:
-    """Minor number, UUID and model of each GPU that the driver describes."""
-    for file in sorted(driver.glob("gpus/*/information")):
-        try:
+    known = dict.fromkeys(ids, ("", ""))
+    for file in sorted(driver.glob("gpus/*/information"), reverse=True):  # of several the first counts
+        with suppress(OSError):
             lines = file.read_text(errors="replace").splitlines()
-        except OSError:
-            continue
-        about = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-        yield about.get("Device Minor", ""), about.get("GPU UUID", ""), about.get("Model", "")
-
-
-def _about(id: str, known: Sequence[tuple[str, str, str]]) -> tuple[str, str]:
-    for minor, uuid, model in known:
-        if id == minor or (not id.isdigit() and uuid.startswith(id)):
-            return uuid, model
-    return "", ""
+            about = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+            minor, uuid, model = (about.get(name, "") for name in ("Device Minor", "GPU UUID", "Model"))
+            matches = (id for id in ids if id == minor or (not id.isdigit() and uuid.startswith(id)))
+            known |= dict.fromkeys(matches, (uuid, model))
+    return [Gpu(id, *known[id]) for id in ids]
 
 
 def alike(known: Sequence[Gpu]) -> list[Gpu]:

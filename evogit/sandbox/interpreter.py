@@ -121,9 +121,8 @@ def _probed(path: Path, texts: Mapping[str, str]) -> dict[str, Any]:
     except (OSError, TooLongError) as error:
         raise SandboxError(f"{expected}: {error}") from error
     if probe.returncode:
-        raise SandboxError(
-            f"{expected} exit code {probe.returncode}: {one_line(probe.stderr.decode(errors='replace'))}"
-        )
+        said = one_line(probe.stderr.decode(errors="replace"))
+        raise SandboxError(f"{expected} exit code {probe.returncode}: {said}")
     found = json.loads(probe.stdout)
     if tuple(found["version"]) < OLDEST:
         raise SandboxError(f"expected Python 3.11 or newer for sandboxes, got {found['version']} at {path}")

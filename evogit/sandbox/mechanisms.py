@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec.structs import replace
@@ -81,7 +81,13 @@ def CPU():
 def mechanisms(sandbox: Sandbox) -> Iterator[Check]:
     """Yield each attack, whether the sandbox held, and a sentence; about two seconds. Raises SandboxError."""
     rights = _value(_run(sandbox, "rights"))
-    yield _privileges(rights) if isinstance(rights, dict) else ("privileges", False, str(rights))
+    if isinstance(rights, dict):
+        powerless, final = int(rights["CapEff"], 16) == 0 and rights["Uid"] != "0", rights["NoNewPrivs"] in ("1", "")
+        sentence = f"user {rights['Uid']}, {'no capabilities' if powerless else 'capabilities ' + rights['CapEff']}"
+        sentence += ", none to be gained" if final else ", more to be gained"
+        yield "privileges", powerless and final, sentence
+    else:
+        yield "privileges", False, str(rights)
     allowed = _value(_run(sandbox, "allowed"))
     refused = "VSOCK, io_uring and System V shared memory are refused"
     yield "system calls", allowed == [], refused if allowed == [] else f"programs may use {_list(allowed)}"
@@ -93,13 +99,6 @@ def mechanisms(sandbox: Sandbox) -> Iterator[Check]:
         told = reply.detail.removesuffix(" in call 1") or "nothing stopped the program"
         held = reply.failure == breach
         yield f"{name} limit", held, f"of {most}: " + (f"stopped a program ({told})" if held else told)
-
-
-def _privileges(rights: Mapping[str, str]) -> Check:
-    powerless = int(rights["CapEff"], 16) == 0 and rights["Uid"] != "0"
-    final = rights["NoNewPrivs"] in ("1", "")
-    told = f"user {rights['Uid']}, {'no capabilities' if powerless else 'capabilities ' + rights['CapEff']}"
-    return "privileges", powerless and final, told + (", none to be gained" if final else ", more to be gained")
 
 
 def _run(sandbox: Sandbox, function: str, limits: Limits = ROOMY) -> CallReply:

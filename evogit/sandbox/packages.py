@@ -47,19 +47,14 @@ sys.addaudithook(refuse)
 runpy.run_module("pip", run_name="__main__", alter_sys=True)
 """
 """pip that builds nothing, also no dependency by address; it ends with the process whose id is the first argument."""
-SHOWN = 20
-"""Last lines of a failed command's output that an error tells."""
-UNFINISHED = ".new-"
-"""The prefix of folders of installations that are under way, or were until the process was killed."""
+SHOWN = 20  # last lines of a failed command's output that an error tells
+UNFINISHED = ".new-"  # the prefix of folders of installations that are under way, or were until the process was killed
 WHEEL = re.compile(r"\s*(Downloading|Using cached) (?:\S*/)?(\S+\.whl) \((\d+(?:\.\d+)?) ([kMG]?)B\)")
 """The line that pip prints before it downloads a wheel."""
 UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
-LARGE_BYTES = 20 * 10**6
-"""Size of a wheel from which on it is named before it is downloaded."""
-FREE_BYTES = 10**9
-"""Room that an installation leaves on a disk."""
-POLL_S = 0.5
-"""Seconds between two looks at the room that is left."""
+LARGE_BYTES = 20 * 10**6  # size of a wheel from which on it is named before it is downloaded
+FREE_BYTES = 10**9  # room that an installation leaves on a disk
+POLL_S = 0.5  # seconds between two looks at the room that is left
 
 
 class Platform(Struct, frozen=True, kw_only=True):
@@ -105,14 +100,10 @@ def packages_folder(
     say: Say = logger.warning,
     free: int = FREE_BYTES,
 ) -> Path | None:
-    """The folder with the Python packages of an environment, None when it asks for none; made at the first use.
+    """Return the folder with an environment's packages, None if it asks for none; made at the first use.
 
-    Its name is the SHA-256 of its content: equal for equal versions, whoever made it. Everyone may read it. `platform`
-    is this machine unless given. Whoever uses the folder holds a `lease` on it. An installation sends `say` what it
-    downloads and how much room that takes, and leaves `free` bytes on the disk.
-
-    Raises:
-        SandboxError: when pip does not get all of them as wheels, or there is too little room.
+    Its name is the SHA-256 of its content. Whoever uses it holds a `lease`. `say` is sent what takes time; `free` bytes
+    stay on the disk. Raises SandboxError: no wheels, or too little room.
     """
     wanted, platform = requirements(environment), platform or host(python)
     if not wanted:
@@ -142,11 +133,7 @@ def lease(folder: Path) -> IO[bytes]:
 
 
 def remove_folders(keep: Iterable[Environment]) -> Iterator[tuple[str, int]]:
-    """Remove folders, and remains, that no environment needs and no process uses; yield names and sizes in bytes.
-
-    Raises:
-        SandboxError: when an environment asks for what is not a package.
-    """
+    """Remove folders that are neither needed nor used; yield names and bytes. Raises SandboxError: not a package."""
     packages, needed = cache_folder() / "packages", {_recipe(requirements(environment)) for environment in keep}
     yield from remove_unfinished(packages)
     kept = set()
@@ -156,22 +143,15 @@ def remove_folders(keep: Iterable[Environment]) -> Iterator[tuple[str, int]]:
         else:
             link.unlink()
     for folder in sorted(path for path in packages.glob("*") if path.is_dir() and len(path.name) == 64):
-        if folder.name not in kept and (size := _remove(folder)) is not None:
-            yield folder.name, size
-
-
-def _remove(folder: Path) -> int | None:
-    """Remove a folder unless a process has a lease on it; its size in bytes."""
-    lock = folder.with_suffix(".lease")
-    with lock.open("wb") as file:
-        try:
+        if folder.name in kept:
+            continue
+        lock = folder.with_suffix(".lease")
+        with lock.open("wb") as file, suppress(BlockingIOError):  # a process has a lease on it
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return None
-        size = _size(folder)
-        shutil.rmtree(folder)
-        lock.unlink()
-    return size
+            size = _size(folder)
+            shutil.rmtree(folder)
+            lock.unlink()
+            yield folder.name, size
 
 
 def remove_unfinished(packages: Path) -> Iterator[tuple[str, int]]:
@@ -284,8 +264,8 @@ class Progress:
     def end(self, folder: Path, began: float) -> None:
         """Say how much was installed."""
         number = len(list(folder.glob("*.dist-info")))
-        what = f"{number} package{'s' * (number != 1)}"
-        self.say(f"installed {what}, {gigabytes(_size(folder))}, in {time.monotonic() - began:.0f} s")
+        seconds = time.monotonic() - began
+        self.say(f"installed {number} package{'s' * (number != 1)}, {gigabytes(_size(folder))}, in {seconds:.0f} s")
 
 
 def _install(wanted: Sequence[str], platform: Platform, link: Path, progress: Progress) -> None:
@@ -299,10 +279,20 @@ def _install(wanted: Sequence[str], platform: Platform, link: Path, progress: Pr
         progress.check_room(new, wanted)
         progress.begin(wanted, platform)
         _pip(wanted, platform, folder, progress)
-        _tidy(folder)
+        # what tells of this machine goes: commands start with the path of our Python, addresses are of local files
+        shutil.rmtree(folder / "bin", ignore_errors=True)
+        for info in folder.glob("*.dist-info"):
+            (info / "direct_url.json").unlink(missing_ok=True)
+            record, ours = info / "RECORD", ("../../bin/", "bin/")
+            lines = record.read_text(encoding="utf-8").splitlines(keepends=True) if record.exists() else []
+            lines = [line for line in lines if not line.startswith(ours) and "direct_url.json" not in line]
+            record.write_text("".join(sorted(lines)), encoding="utf-8")
         final = link.parent.parent / digest_of(folder)
-        if platform.version == sys.version_info[:2]:
-            _compile(folder)
+        if platform.version == sys.version_info[:2]:  # for fast imports: the folder will be read-only
+            command = [*python("-m", "compileall", isolated=True), "-qq", "--invalidation-mode", "unchecked-hash"]
+            tests = f"^{re.escape(str(folder))}/(.*/)?tests/"  # half of NumPy's code, which no program imports
+            command += ["-x", tests, "-s", str(folder), "-p", "/packages", str(folder)]
+            run_child(command, seconds=None, env={})  # some packages carry files that do not compile
         for path in (*folder.rglob("*"), folder):  # equal times, and everyone may read
             path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
             os.utime(path, (0, 0))
@@ -314,10 +304,7 @@ def _install(wanted: Sequence[str], platform: Platform, link: Path, progress: Pr
 
 
 def _pip(wanted: Sequence[str], platform: Platform, folder: Path, progress: Progress) -> None:
-    """Have pip choose and unpack wheels into the folder, with the user's configuration; it builds nothing.
-
-    It runs elsewhere, so that modules it has just unpacked are not its own.
-    """
+    """Have pip unpack wheels, with the user's configuration. It builds nothing, and runs where it imports no wheel."""
     command = [*python("-c", PIP, str(os.getpid()), "install"), "--disable-pip-version-check", "--no-input"]
     command += ["--progress-bar=off", "--no-color", "--target", str(folder), "--only-binary=:all:", "--no-compile"]
     command += ["--implementation=cp", "--python-version", ".".join(map(str, platform.version))]
@@ -356,24 +343,3 @@ def _run(argv: Sequence[str], env: dict[str, str], read: Callable[[str], None], 
             return process.wait()
         finally:
             end_group(process.pid)
-
-
-def _tidy(folder: Path) -> None:
-    """Remove what tells of this machine: commands start with the path of our Python, addresses are of local files."""
-    shutil.rmtree(folder / "bin", ignore_errors=True)
-    for info in folder.glob("*.dist-info"):
-        (info / "direct_url.json").unlink(missing_ok=True)
-        record = info / "RECORD"
-        lines = record.read_text(encoding="utf-8").splitlines(keepends=True) if record.exists() else []
-        kept = [line for line in lines if not line.startswith(("../../bin/", "bin/")) and "direct_url.json" not in line]
-        record.write_text("".join(sorted(kept)), encoding="utf-8")
-
-
-def _compile(folder: Path) -> None:
-    """Compile for fast imports: the folder will be read-only, so no program could do it for the next one.
-
-    Not the tests that packages carry, half of NumPy's code, as programs import none of them.
-    """
-    command = [*python("-m", "compileall", isolated=True), "-qq", "--invalidation-mode", "unchecked-hash"]
-    command += ["-x", f"^{re.escape(str(folder))}/(.*/)?tests/", "-s", str(folder), "-p", "/packages", str(folder)]
-    run_child(command, seconds=None, env={})  # some packages carry files that do not compile

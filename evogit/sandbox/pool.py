@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -13,16 +17,13 @@ from evogit.core import BaseFiles, Files, SandboxError, SandboxLostError
 from evogit.sandbox import Limits
 from evogit.sandbox.answers import clean
 from evogit.sandbox.archive import check_readonly, entries_of
-from evogit.sandbox.session import GRACE, STARTUP, Jail, Session
-from evogit.sandbox.wire import LostError
+from evogit.sandbox.session import GRACE, SILENCE, STARTUP, Jail, Session
+from evogit.sandbox.wire import LostError, Wire
+from evogit.subprocesses import PIPE, SubprocessError, TimeoutExpired, start
 
 PROTOCOL = 7
-MOST_SESSIONS = 500
-"""Sessions that a worker serves before another one takes its place, whatever may have gathered in it."""
-
-
-Gpus = Callable[[], AbstractContextManager[Sequence[str]]]
-"""A context in which this process has GPUs of its own, by name."""
+MOST_SESSIONS = 500  # sessions that a worker serves, whatever may have gathered in it
+Gpus = Callable[[], AbstractContextManager[Sequence[str]]]  # a context with GPUs of its own, by name
 
 
 def no_gpus() -> AbstractContextManager[Sequence[str]]:
@@ -34,14 +35,10 @@ NO_NAMESPACES = ("No permissions to create new namespace", "setting up uid map",
 """What bubblewrap says where the kernel lets only root make what it needs."""
 
 
-def _way_on(said: str) -> str:
-    if not any(words in said for words in NO_NAMESPACES):
-        return ""
-    return (
-        "; this kernel lets only root make user namespaces: sudo sysctl -w "
-        "kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu), or sudo sysctl -w "
-        "kernel.unprivileged_userns_clone=1 (older Debian), or use Docker"
-    )
+NAMESPACES_ADVICE = (
+    "; this kernel lets only root make user namespaces: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 "
+    "(Ubuntu), or sudo sysctl -w kernel.unprivileged_userns_clone=1 (older Debian), or use Docker"
+)
 
 
 class WorkerStart(Struct, frozen=True):
@@ -70,12 +67,8 @@ class Pool:
 
         `seccomp` is a filter made by `compile_filter`; `network` is the host's, shared; `gpus` lends GPUs to a context.
         """
-        self._spawn = spawn
-        self._seccomp = seccomp
-        self._sessions = sessions
-        self._network = network
-        self._cpus = cpus
-        self._gpus = gpus
+        self._spawn, self._seccomp, self._sessions = spawn, seccomp, sessions
+        self._network, self._cpus, self._gpus = network, cpus, gpus
         self._idle: list[_Worker] = []
 
     def open(self, files: bytes | Files, limits: Limits, preload: Sequence[str] = (), *, seed: int = 0) -> Session:
@@ -90,7 +83,12 @@ class Pool:
 
         def release(usable: bool) -> None:
             with lent:
-                self._release(worker, usable)
+                worker.served += 1
+                if usable and worker.served < self._sessions:
+                    worker.leave()
+                    self._idle.append(worker)
+                else:
+                    worker.jail.kill()
 
         with ExitStack() as undo:
             undo.callback(lent.close)
@@ -112,14 +110,6 @@ class Pool:
                 return worker
             worker.jail.kill()
         return None
-
-    def _release(self, worker: _Worker, usable: bool) -> None:
-        worker.served += 1
-        if usable and worker.served < self._sessions:
-            worker.leave()
-            self._idle.append(worker)
-        else:
-            worker.jail.kill()
 
 
 class _Worker:
@@ -153,7 +143,8 @@ class _Worker:
             if isinstance(error, LostError) and not said:  # no program has run there that could have done it
                 raise SandboxLostError("the sandbox was ended from outside while it started") from error
             why = said or f"no answer in {STARTUP:g} s"
-            raise SandboxError(f"the sandbox did not start: {why}{_way_on(said)}") from error
+            why += NAMESPACES_ADVICE if any(words in said for words in NO_NAMESPACES) else ""
+            raise SandboxError(f"the sandbox did not start: {why}") from error
         except BaseException:
             jail.kill()
             raise
@@ -181,3 +172,87 @@ class _Worker:
         said = clean(self.jail.complaint()).strip()
         self.jail.kill()
         return said
+
+
+PATIENCE = 2.0  # seconds for a supervisor to end by itself once its pipe is closed
+COMPLAINT = 4000  # most bytes of stderr that go into a message
+
+
+class JailProcess:
+    """Keeps the contract of `Jail`: the command is the supervisor, or the parent of it."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        user: int | None = None,
+        pass_fds: Sequence[int] = (),
+        cleanup: Callable[[], None] = lambda: None,
+        ran_out: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Start the command as `user` (root only) or as ourselves. Raises SandboxError: it cannot be started."""
+        self._cleanup = cleanup
+        self._ran_out = ran_out
+        try:
+            self._process = start(
+                command,
+                env=environment,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+                user=user,
+                group=user,
+                extra_groups=None if user is None else [],
+                pass_fds=pass_fds,
+            )
+        except (OSError, SubprocessError) as error:
+            cleanup()
+            raise SandboxError(f"cannot start {command[0]}: {error}") from error
+        assert self._process.stdin
+        assert self._process.stdout
+        self.wire = Wire(self._process.stdin.fileno(), self._process.stdout.fileno())
+        self._gone = False
+
+    def complaint(self) -> str:
+        """What it wrote to stderr, once it has ended."""
+        self._end()
+        assert self._process.stderr
+        return self._process.stderr.read(COMPLAINT).decode(errors="replace")
+
+    def autopsy(self) -> tuple[str, str]:
+        """The program gets the blame: a supervisor on this machine ends only when something makes it."""
+        if self._ran_out():
+            return "out-of-memory", "the kernel killed the sandbox for lack of memory"
+        return "crashed", "the program brought its sandbox down"
+
+    def silence(self) -> str:
+        """The program gets the blame: nothing else is between us and the supervisor."""
+        return SILENCE
+
+    def kill(self) -> None:
+        """End the supervisor, everything below it, and what it left; may be called again."""
+        if self._gone:
+            return
+        self._gone = True
+        self._end()
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            assert pipe
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
+        self._cleanup()
+
+    def _end(self) -> None:
+        assert self._process.stdin
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(PATIENCE)
+        except TimeoutExpired:
+            for stat in Path("/proc").glob("[0-9]*/stat"):  # children are in a session of their own
+                with contextlib.suppress(OSError):
+                    if int(stat.read_bytes().rpartition(b")")[2].split()[1]) == self._process.pid:
+                        os.kill(int(stat.parent.name), signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()

@@ -23,12 +23,8 @@ from evogit.subprocesses import QUERY_SECONDS, run_child
 logger = logging.getLogger(__name__)
 
 NAMES = ("auto", "docker", "bubblewrap", "none")
-QUICK = 2.0
-"""Seconds that `auto` waits for a Docker daemon to say something."""
-
-Check = tuple[str, bool, str]
-"""What was checked, whether it is well, and a sentence about it."""
-
+QUICK = 2.0  # seconds that `auto` waits for a Docker daemon to say something
+Check = tuple[str, bool, str]  # what was checked, whether it is well, and a sentence about it
 PROBE = b"""
 import errno, os, socket, sys
 
@@ -58,10 +54,8 @@ def provider(
 
     Programs cannot read `private` folders (default: where we are). What `worked` before is waited for while it is away.
     `auto` is Docker if its daemon answers and the image is there or soon made, else bubblewrap, and never `none`.
-
-    Raises:
-        SandboxError: when it does not work here, or cannot give what is needed; the message says what to do.
-        UsageError: when there is no such provider.
+    Raises SandboxError: when it does not work here, or cannot give what is needed; the message says what to do;
+    UsageError: when there is no such provider.
     """
     wanted = environment or Environment()
     if name == "auto":

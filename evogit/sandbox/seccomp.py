@@ -1,7 +1,4 @@
-"""Compiles `sandbox/seccomp.json` into a filter that the kernel runs at every system call of a sandbox.
-
-Classic BPF: see Documentation/userspace-api/seccomp_filter.rst and linux/seccomp.h, linux/bpf_common.h.
-"""
+"""Compiles `sandbox/seccomp.json` to classic BPF (Documentation/userspace-api/seccomp_filter.rst)."""
 
 from __future__ import annotations
 
@@ -16,28 +13,20 @@ from typing import Any
 from evogit.core import SandboxError
 
 MACHINES = ("x86_64", "aarch64")
-NUMBER, AUDIT_ARCH, ARGUMENTS = 0, 4, 16
-"""Offsets in `struct seccomp_data`; both machines are little-endian, so an argument's low half comes first."""
+NUMBER, AUDIT_ARCH, ARGUMENTS = 0, 4, 16  # offsets in `struct seccomp_data`; both machines are little-endian
 LOAD, AND, RETURN = 0x20, 0x54, 0x06
 IF_EQUAL, IF_GREATER_OR_EQUAL, IF_ANY_BIT = 0x15, 0x35, 0x45
 ALLOW, ERROR = 0x7FFF0000, 0x00050000
-DONE = 0
-"""The error of a call that is not made, and said to have been."""
-X32 = 0x40000000
-"""Bit of the numbers of the x32 ABI, a second table of the same calls."""
+DONE = 0  # the error of a call that is not made, and said to have been
+X32 = 0x40000000  # bit of the numbers of the x32 ABI, a second table of the same calls
 
 Instruction = tuple[int, int, int, int]
 PASS: Instruction = (RETURN, 0, 0, ALLOW)
-GO_ON: Instruction = (LOAD, 0, 0, NUMBER)
-"""To the next rule, which looks at the number of the call again."""
+GO_ON: Instruction = (LOAD, 0, 0, NUMBER)  # to the next rule, which looks at the number of the call again
 
 
 def compile_filter(profile: Path, machine: str | None = None, *, pinned: bool = False) -> bytes:
-    """Return the filter as an array of `struct sock_filter`; `pinned` programs cannot change their core.
-
-    Raises:
-        SandboxError: on a machine for which the profile has no numbers.
-    """
+    """Return an array of `struct sock_filter`; `pinned`: no change of core. Raises SandboxError: an unknown machine."""
     machine = machine or platform.machine()
     if machine not in MACHINES:
         raise SandboxError(f"expected one of the machines {', '.join(MACHINES)}, got {machine}; use Docker there")
@@ -60,7 +49,9 @@ def _program(rules: dict[str, Any], machine: int, *, pinned: bool) -> Iterator[I
     for group in rules["ignored"].values():
         yield from _refuse(group, machine, DONE)
     for rule in rules["refused_flags"]:
-        yield from _only(rule["number"][machine], [*_flags(rule)])
+        bits = rule.get("all")
+        test = [(IF_ANY_BIT, 0, 1, rule["any"])] if bits is None else [(AND, 0, 0, bits), (IF_EQUAL, 0, 1, bits)]
+        yield from _only(rule["number"][machine], [_argument(rule), *test, _error(errno.EPERM), GO_ON])
     for rule in rules["refused_values"].values():
         yield from _only(rule["number"][machine], [*_values(rule, listed=_error(errno.EPERM), other=GO_ON)])
     for rule in rules["allowed_values"].values():
@@ -84,18 +75,6 @@ def _only(number: int, body: list[Instruction]) -> Iterator[Instruction]:
     """Run the body for one system call; it returns, or ends with the number loaded again."""
     yield (IF_EQUAL, 0, len(body), number)
     yield from body
-
-
-def _flags(rule: dict[str, Any]) -> Iterator[Instruction]:
-    """Refuse a call with any, or with all, of some bits in an argument."""
-    yield _argument(rule)
-    if "any" in rule:
-        yield (IF_ANY_BIT, 0, 1, rule["any"])
-    else:
-        yield (AND, 0, 0, rule["all"])
-        yield (IF_EQUAL, 0, 1, rule["all"])
-    yield _error(errno.EPERM)
-    yield GO_ON
 
 
 def _values(rule: dict[str, Any], *, listed: Instruction, other: Instruction) -> Iterator[Instruction]:

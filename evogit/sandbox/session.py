@@ -19,27 +19,18 @@ from evogit.sandbox.answers import MARKER, NOTHING, Share, SupervisorAnswer, che
 from evogit.sandbox.archive import archive_of, check_paths
 from evogit.sandbox.wire import LostError, Wire
 
-GRACE = 5.0
-"""Seconds that the supervisor has, beyond a request's own limit, before it counts as hung."""
-STARTUP = 60.0
-"""Seconds for unpacking and preloading; the first request of a session waits for it."""
-BATCH, BATCH_BYTES = 256, 1 << 20
-"""Most items, and bytes of items, that the supervisor feeds to the program without coming back to us."""
-LENGTH = struct.Struct(">I")
-"""In front of each piece of a body of several."""
-STARVED = 0.2
-"""The share of a time limit that a program must have waited for a core, for the machine to be the cause of its end."""
-ASLEEP = 0.5
-"""The share in which it was neither running nor ready to, from which on it is its own: it waits for something else."""
-NONE: Mapping[Place, Piece] = MappingProxyType({})
-"""No pieces."""
+GRACE = 5.0  # seconds that the supervisor has, beyond a request's own limit, before it counts as hung
+STARTUP = 60.0  # seconds for unpacking and preloading; the first request of a session waits for it
+BATCH, BATCH_BYTES = 256, 1 << 20  # items, and their bytes, that a supervisor feeds at once
+LENGTH = struct.Struct(">I")  # in front of each piece of a body of several
+STARVED = 0.2  # share of a time limit that a program waited for a core, from which on the machine is the cause
+ASLEEP = 0.5  # share in which it was neither running nor ready, from which on the program is the cause
+NONE: Mapping[Place, Piece] = MappingProxyType({})  # no pieces
 SILENCE = "the sandbox stopped answering and was killed"
 CLOSED = SupervisorAnswer(failure="crashed", detail="not done: the session was closed", usage=NOTHING)
 
-POLL = 0.01
-"""Seconds between two looks at an end that is silent."""
-SOON = 0.001
-"""Seconds to wait first where bytes are likely to come; then twice as long, and so on."""
+POLL = 0.01  # seconds between two looks at an end that is silent
+SOON = 0.001  # seconds to wait first where bytes are likely to come; then twice as long, and so on
 CHUNK = 1 << 16
 
 
@@ -50,51 +41,35 @@ class Jail(Protocol):
 
     def kill(self) -> None:
         """End it and every process below it, and remove what it left; may be called again."""
-        ...
 
     def complaint(self) -> str:
         """What it wrote to stderr, for the message when it did not start."""
-        ...
 
     def autopsy(self) -> tuple[str, str]:
         """Return how the program ended it: a failure, and a sentence. Raises SandboxLostError if it is not to blame."""
-        ...
 
     def silence(self) -> str:
         """Return a sentence that blames the program for no answer. Raises SandboxLostError if it is not to blame."""
-        ...
 
 
 class Session:
-    """One life of a candidate: its files unpacked in a place of its own, gone without a trace at the end.
-
-    `usage` is what all requests used so far: sums, and the peak of memory. `largest` is the one that came nearest to
-    its limits. `starved` says how long a request waited for a core whose wall clock ran out, if that was long enough
-    for the machine to be the cause; else it is empty.
-    """
+    """One life of a candidate: its files unpacked in a place of its own, gone without a trace at the end."""
 
     def __init__(
         self, jail: Jail, limits: Limits, release: Callable[[bool], None], files: tuple[dict[str, Any], bytes]
     ) -> None:
-        """Open a session on a supervisor; `release` takes it back, and whether it works. `files` is `open`'s request.
-
-        Raises:
-            SandboxLostError: when the sandbox went away, and the program had no part in it.
-        """
-        self._jail = jail
-        self._limits = limits
-        self._release = release
-        self._stdout = bytearray()
-        self._stderr = bytearray()
+        """Open a session; `release` takes back the supervisor, and whether it works. Raises SandboxLostError."""
+        self._jail, self._limits, self._release = jail, limits, release
+        self._stdout, self._stderr = bytearray(), bytearray()
         self._ended: SupervisorAnswer | None = None
         self._lost = False
         self._loss: SandboxLostError | None = None
         self._held: dict[int, tuple[int, Piece]] = {}
         self._lock = threading.Lock()
-        self.usage = NOTHING
-        self.largest = LargestRequest()
+        self.usage = NOTHING  # what all requests used so far: sums, and the peak of memory
+        self.largest = LargestRequest()  # the one that came nearest to its limits
         self._heard = NOTHING
-        self.starved = ""
+        self.starved = ""  # how long a request that ran out of time waited for a core, if the machine was the cause
         self._patience = STARTUP
         self._answered = 0.0
         self._exchange(*files, time.monotonic() + STARTUP, None)
@@ -112,16 +87,17 @@ class Session:
     ) -> CallReply:
         """Call `module:function` with the JSON text `{"args": [...], "kwargs": {...}}` in the session's process.
 
-        `pieces` and `held` take the places of arguments that are null in the text; those that are `held` are sent by
-        the first call that has them, and kept for others. The process stays up between calls (`fresh` starts another
-        one first); a crash or a breach ends it.
+        `pieces` and `held` take the places of nulls; `held` ones are sent once. `fresh` starts another process first.
         """
         request: dict[str, Any] = {"do": "call", "fresh": fresh, "target": target, "given": [], "held": []}
         body = LENGTH.pack(len(arguments)) + arguments
         if held or pieces:
-            for piece in held.values():
-                if refused := self._hold(piece):
-                    return refused
+            for piece in (piece for piece in held.values() if id(piece) not in self._held):
+                number = len(self._held)
+                answer = self._ask({"do": "hold", "number": number, "about": piece.form}, bytes(piece.content))
+                self._held[id(piece)] = number, piece
+                if answer.failure:
+                    return reply_of(answer)
             request["given"] = [[place, piece.form] for place, piece in pieces.items()]
             request["held"] = [[place, self._held[id(piece)][0]] for place, piece in held.items()]
             body += _in_pieces([piece.content for piece in pieces.values()])
@@ -131,20 +107,8 @@ class Session:
         self._stderr += stderr
         return _called(answer, answer, value)
 
-    def _hold(self, piece: Piece) -> CallReply | None:
-        if id(piece) in self._held:
-            return None
-        number = len(self._held)
-        answer = self._ask({"do": "hold", "number": number, "about": piece.form}, bytes(piece.content))
-        self._held[id(piece)] = number, piece
-        return reply_of(answer) if answer.failure else None
-
     def stream(self, target: str, items: Iterable[bytes], *, wall: float | None = None) -> Iterator[CallReply]:
-        """Call `target` once per JSON item; a failure is the last reply.
-
-        Items of a list or tuple are sent ahead, and the supervisor shows them to the program one at a time; those of
-        any other iterable are not even made before the reply to the last one was taken.
-        """
+        """Call `target` once per JSON item. Items of a list are sent ahead; other iterables wait for each reply."""
         if isinstance(items, list | tuple):
             yield from self._feed(target, items, wall)
             return
@@ -197,13 +161,7 @@ class Session:
         out: Sequence[str] = (),
         wall: float | None = None,
     ) -> Completed:
-        """Run a command in the candidate's folder, after writing `files` into it.
-
-        A command that cannot be run ends with code 127 or 126, as in a shell.
-
-        Raises:
-            SandboxError: when a path of `files` or `out` is not inside the folder.
-        """
+        """Run a command after writing `files`; 127 or 126 as in a shell. Raises SandboxError: a path leaves it."""
         files = files or {}
         check_paths(list(files))
         check_paths(list(out))
@@ -218,10 +176,7 @@ class Session:
         return reply_of(self._ask({"do": "start", "argv": list(argv)}))
 
     def connect(self, port: int, *, patience: float) -> socket.socket | CallReply:
-        """Connect to a port of the loopback interface inside, within `patience` seconds; or return the failure.
-
-        A thread carries the bytes of the socket, whose timeout is the limit of a request.
-        """
+        """Connect to a port inside, within `patience` seconds, or return the failure; a thread carries the bytes."""
         until, since = time.monotonic() + patience, self.usage
         while True:
             answer = self._ask({"do": "connect", "port": port})
@@ -252,11 +207,7 @@ class Session:
         return reply_of(answer), archive_of(answer.entries, answer.parts[1]) if not answer.failure else b""
 
     def salvage(self, most: int, without: Sequence[str]) -> tuple[CallReply, Sequence[FolderEntry], bytes]:
-        """End the session and return its folder, up to `most` bytes `without` some folders, also after a breach.
-
-        Entries, and their contents in a row; what is too large, unreadable or no file or link is "other". Names that
-        are not UTF-8 are left out.
-        """
+        """End the session, also after a breach; return its folder's entries and contents up to `most` bytes."""
         answer = self._folder(most, without=list(without), lenient=True)
         return reply_of(answer), answer.entries, b"" if answer.failure else answer.parts[1]
 
@@ -306,13 +257,9 @@ class Session:
         fits: Callable[[SupervisorAnswer], bool] = lambda answer: len(answer.parts) == 1,
         after_end: bool = False,
     ) -> SupervisorAnswer:
-        """Send a request and return its answer within `longest` seconds (default: `wall`) and a little more.
+        """Send a request; return its answer, of parts that `fits` takes, within `longest` seconds (default: `wall`).
 
-        The answer must have the parts of `fits`. `after_end` may follow the session's end. While a connection is
-        open, the time between requests counts.
-
-        Raises:
-            SandboxLostError: when the sandbox went away, and the program had no part in it.
+        `after_end` may follow the session's end. Raises SandboxLostError: the sandbox went away, not by the program.
         """
         wall, limits = wall or self._limits.wall, self._limits
         with self._lock:
@@ -410,8 +357,7 @@ def _called(answer: SupervisorAnswer, share: Share | SupervisorAnswer, value: by
     )
 
 
-Ask = Callable[[dict[str, Any], bytes], SupervisorAnswer]
-"""Sends a request to the supervisor and takes its answer."""
+Ask = Callable[[dict[str, Any], bytes], SupervisorAnswer]  # sends a request to the supervisor and takes its answer
 
 
 def carried(tunnel: int, ask: Ask) -> socket.socket:
@@ -438,26 +384,16 @@ def _carry_bytes(tunnel: int, ask: Ask, ours: socket.socket) -> None:
 
 
 class Sandbox(Protocol):
-    """A provider of sessions.
-
-    `timing` says how CPU is known: `counted` by the kernel for all processes together, or `sampled`, which misses most
-    of what children use that nobody waits for.
-    """
+    """A provider of sessions; `timing`: `counted` by the kernel, or `sampled`, which misses what children use."""
 
     name: str
     timing: Literal["counted", "sampled"]
 
     def image(self) -> str:
         """A digest of what programs find inside: interpreter, libraries, supervisor."""
-        ...
 
     def open(self, files: bytes | Files, limits: Limits, preload: Sequence[str] = (), *, seed: int = 0) -> Session:
-        """Start a session on `files` (bytes: a whole tar archive). Raises SandboxError when the provider cannot.
-
-        `preload` names modules imported beforehand. `seed` seeds `random`, and a preloaded `numpy.random`, per process.
-        """
-        ...
+        """Start a session on `files` (bytes: a whole tar archive) after importing `preload`. Raises SandboxError."""
 
     def close(self) -> None:
         """End the warm workers; sessions must be closed by then. The provider can be used again."""
-        ...

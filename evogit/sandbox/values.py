@@ -10,15 +10,10 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, NoReturn
 
-CONTAINERS = 1_000_000
-"""Most arrays and objects in one text: a megabyte of `[],[],` must not become a gigabyte of lists."""
-
-LONGEST_KEY = 4300
-"""Digits of a key that may be read as an integer."""
-ALIKE = 1000
-"""Most values with one hash: sets and dicts compare each of these with each other, and a reply could hold millions."""
-_WIDE = (1 << 61) - 1
-"""The first integer whose hash is that of a smaller one."""
+CONTAINERS = 1_000_000  # arrays and objects in one text: a megabyte of `[],[],` must not become a gigabyte of lists
+LONGEST_KEY = 4300  # digits of a key that may be read as an integer
+ALIKE = 1000  # values with one hash: sets and dicts compare each of these with each other
+_WIDE = (1 << 61) - 1  # the first integer whose hash is that of a smaller one
 _DIGITS = re.compile(rb"[0-9]{19}")
 
 
@@ -29,18 +24,29 @@ class MisfitError(ValueError):
 def parse(raw: bytes, *, depth: int = 64) -> Any:
     """Read a JSON text that may have been written to do harm.
 
-    Raises:
-        ValueError: for no JSON, NaN, infinity, overflowing numbers, integers beyond 4300 digits, a lone surrogate,
-            thousands of integers with one hash, a repeated key, or nesting beyond `depth`; a sentence part.
+    Raises ValueError: for no JSON, NaN, infinity, overflowing numbers, integers beyond 4300 digits, a lone surrogate,
+    thousands of integers with one hash, a repeated key, or nesting beyond `depth`; a sentence part.
     """
     containers = raw.count(b"[") + raw.count(b"{")
     if containers > CONTAINERS:
         raise ValueError(f"it has {containers} brackets, more than {CONTAINERS}")
-    value = _loads(raw, depth)
+    try:
+        value = json.loads(
+            raw.decode("utf-8"), parse_constant=_reject, parse_float=_finite, object_pairs_hook=_without_duplicates
+        )
+    except UnicodeDecodeError as error:
+        raise ValueError(f"it is not UTF-8: {error}") from error
+    except json.JSONDecodeError as error:
+        raise ValueError(f"it is not JSON: {error}") from error
+    except RecursionError as error:
+        raise ValueError(f"it is nested deeper than {depth} levels") from error
     if containers > depth and _deeper(value, depth):
         raise ValueError(f"it is nested deeper than {depth} levels")
     if b"\\u" in raw:
-        _check_text(value)
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise ValueError("it has half of a surrogate pair, which is not a character") from error
     if _DIGITS.search(raw):
         check_hashes(_wide_integers(value))
     return value
@@ -80,19 +86,6 @@ def dump(value: Any) -> bytes:
         raise ValueError(f"expected a value that JSON can say; {error}") from error
 
 
-def _loads(raw: bytes, depth: int) -> Any:
-    try:
-        return json.loads(
-            raw.decode("utf-8"), parse_constant=_reject, parse_float=_finite, object_pairs_hook=_without_duplicates
-        )
-    except UnicodeDecodeError as error:
-        raise ValueError(f"it is not UTF-8: {error}") from error
-    except json.JSONDecodeError as error:
-        raise ValueError(f"it is not JSON: {error}") from error
-    except RecursionError as error:
-        raise ValueError(f"it is nested deeper than {depth} levels") from error
-
-
 def _reject(constant: str) -> NoReturn:
     raise ValueError(f"it has {constant}, which is not a number")
 
@@ -118,10 +111,3 @@ def _deeper(value: Any, depth: int) -> bool:
         children = (part.values() if isinstance(part, dict) else part for part in level)
         level = [child for items in children for child in items if isinstance(child, list | dict)]
     return bool(level)
-
-
-def _check_text(value: Any) -> None:
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        raise ValueError("it has half of a surrogate pair, which is not a character") from error

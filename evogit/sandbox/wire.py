@@ -13,10 +13,8 @@ from typing import Any
 from evogit.sandbox import values
 
 FRAME = struct.Struct(">II")
-HEADER = 1 << 16
-"""Most bytes of a header that the supervisor may send."""
-CHUNK = 1 << 18
-"""Most bytes read or written at once."""
+HEADER = 1 << 16  # most bytes of a header that the supervisor may send
+CHUNK = 1 << 18  # most bytes read or written at once
 
 
 class LostError(Exception):

@@ -44,16 +44,8 @@ REPLIES: Mapping[str, tuple[Callable[..., Behaviour], Callable[..., Behaviour]]]
     "responses": (response, response_stream),
     "messages": (message, message_stream),
 }
-DEAR = {
-    "n",
-    "best_of",
-    "store",
-    "previous_response_id",
-    "service_tier",
-    "background",
-    "prediction",
-    "web_search_options",
-}
+DEAR = {"n", "best_of", "store", "previous_response_id", "service_tier", "background", "prediction"}
+DEAR.add("web_search_options")
 FAULTS = ("lie", "untold", "cut", "silent", "stalled", "reset", "proxy", "busy", "page")
 TRICKS = ("leave", "pipeline", "half", "count", "half close")
 LIES: tuple[dict[str, Any], ...] = (
@@ -93,11 +85,8 @@ class Till:
             return Behaviour(status=rng.choice((429, 500, 503)), body='{"error": {"message": "no"}}')
         bill = PRICE.of(TokenUsage(prompt=prompt, cached=cached, completion=completion))
         self.billed.append(bill)
-        counted = {
-            "prompt": prompt - cached if path == "messages" else prompt,
-            "cached": cached,
-            "completion": completion,
-        }
+        asked = prompt - cached if path == "messages" else prompt
+        counted = {"prompt": asked, "cached": cached, "completion": completion}
         if kind == "honest":
             self.told.append(bill)
         return self._said(kind, path, bool(body.get("stream")), counted)

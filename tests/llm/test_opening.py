@@ -27,14 +27,9 @@ def test_a_name_that_settings_do_not_have_is_asked_of_openai(monkeypatch: pytest
     assert model.price == Price(prompt=1.25, cached=0.125, completion=10)
     assert models.get("mystery").price is None
     assert models.get("mystery").client is model.client  # type: ignore[attr-defined]
-
-
-def test_another_endpoint_has_prices_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setenv("OPENAI_BASE_URL", URL)
+    monkeypatch.setenv("OPENAI_BASE_URL", URL)  # another endpoint has prices of its own
     models = open_models(UserSettings())
-    assert models.endpoint("gpt-5") == URL
-    assert models.get("gpt-5").price is None
+    assert (models.endpoint("gpt-5"), models.get("gpt-5").price) == (URL, None)
 
 
 @pytest.mark.parametrize("url", ["host/v1", "http://[host/v1", "http://é..x/v1", "http://me:password@host/v1"])
@@ -46,25 +41,18 @@ def test_a_bad_address_in_the_environment_is_named(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("proxy", ["socks5://me:password@127.0.0.1:9", "ftp://me:password@host", "http://[::bad"])
-def test_a_proxy_that_cannot_be_used_is_named_before_anything_begins(
-    at: Opening, monkeypatch: pytest.MonkeyPatch, proxy: str
-) -> None:
+def test_a_proxy_that_cannot_be_used_is_named_at_once(at: Opening, monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
     monkeypatch.setenv("ALL_PROXY", proxy)
     with pytest.raises(UsageError, match="expected a proxy that can be used") as caught:
         at(URL).get("m")
     assert "password" not in str(caught.value)
 
 
-def test_settings_name_price_and_context(at: Opening) -> None:
-    model = at(URL, "price = {input = 2, output = 3}\ncontext = 2000").get("m")
-    assert model.price == Price(prompt=2, cached=2, completion=3)
-    assert model.context == 2000
-
-
-def test_keys_are_secrets_and_not_inherited(at: Opening) -> None:
-    models = at(URL)
+def test_settings_name_price_and_context_and_keys_are_secrets_and_not_inherited(at: Opening) -> None:
+    models = at(URL, "price = {input = 2, output = 3}\ncontext = 2000")
     assert models.secrets == ()
-    models.get("m")
+    model = models.get("m")
+    assert (model.price, model.context) == (Price(prompt=2, cached=2, completion=3), 2000)
     models.forget_keys()
     assert models.secrets == (KEY,)
     assert KEY not in subprocess.run(["env"], capture_output=True, text=True, check=True).stdout

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evogit.config.user_settings import UserSettings
 from evogit.core import UsageError
-from evogit.llm import CredentialError, ModelError, SpendingLimitError
+from evogit.llm import CredentialError, ModelError, Question, SpendingLimitError
 from evogit.llm.registry import open_models
 from tests.openai_server import BAD_KEY, echo_of_the_key, refusal, reply, serve
 
@@ -19,6 +21,16 @@ PRICE = "price = {input = 1, output = 10}\ncontext = 5000\n"
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "recording.ndjson"
+
+
+async def record(at: Opening, file: Path, ledger: Ledger, *behaviours: Any, questions: Sequence[Question] = ()) -> None:
+    """Ask an endpoint that behaves so, and record what comes of it."""
+    with serve(behaviours or [reply("hello")]) as server:
+        models = at(server.url, record=file)
+        try:
+            await asyncio.gather(*(models.get("m").ask(each, ledger) for each in questions or [question()]))
+        finally:
+            await models.close()
 
 
 async def test_a_replay_repeats_replies_failures_and_charges_without_a_key(at: Opening, file: Path) -> None:
@@ -41,29 +53,20 @@ async def test_a_replay_repeats_replies_failures_and_charges_without_a_key(at: O
 
 
 async def test_a_replay_prefers_the_reply_of_the_same_move(at: Opening, file: Path, ledger: Ledger) -> None:
-    with serve([lambda request: reply(f"number {len(server.requests)}")]) as server:
-        models = at(server.url, record=file)
-        for move in (1, 2, 3):
-            await models.get("m").ask(question(move=move), ledger)
-        await models.close()
+    for move in (1, 2, 3):
+        await record(at, file, ledger, reply(f"number {move}"), questions=[question(move=move)])
     model = open_models(UserSettings(), replay=file).get("m")
     assert [await model.ask(question(move=move), ledger) for move in (3, 9, 2)] == ["number 3", "number 1", "number 2"]
 
 
 async def test_limits_hold_in_a_replay(at: Opening, file: Path, ledger: Ledger) -> None:
-    with serve([refusal(500), reply("late")]) as server:
-        models = at(server.url, record=file)
-        await models.get("m").ask(question(), ledger)
-        await models.close()
+    await record(at, file, ledger, refusal(500), reply("late"))
     with pytest.raises(SpendingLimitError):
         await open_models(UserSettings(), replay=file).get("m").ask(question(), Ledger(attempts=1))
 
 
 async def test_a_question_that_was_not_recorded_is_named(at: Opening, file: Path, ledger: Ledger) -> None:
-    with serve() as server:
-        models = at(server.url, record=file)
-        await models.get("m").ask(question(), ledger)
-        await models.close()
+    await record(at, file, ledger)
     replay = open_models(UserSettings(), replay=file)
     with pytest.raises(ModelError, match="does not have this question: [0-9a-f]{12}, 'Why"):
         await replay.get("m").ask(question("Why?"), ledger)
@@ -80,11 +83,8 @@ async def test_a_question_that_was_not_recorded_is_named(at: Opening, file: Path
 
 
 async def test_no_key_is_recorded_and_many_write_at_once(at: Opening, file: Path, ledger: Ledger) -> None:
-    with serve([echo_of_the_key]) as server:
-        models = at(server.url, record=file)
-        asked = [models.get("m").ask(question(f"{KEY} {n} {'x' * 3000}"), ledger) for n in range(30)]
-        await asyncio.gather(*asked)
-        await models.close()
+    questions = [question(f"{KEY} {n} {'x' * 3000}") for n in range(30)]
+    await record(at, file, ledger, echo_of_the_key, questions=questions)
     text = file.read_text()
     assert KEY not in text
     assert "Your key is [redacted]" in text
@@ -93,23 +93,15 @@ async def test_no_key_is_recorded_and_many_write_at_once(at: Opening, file: Path
 
 
 async def test_what_ends_a_run_is_not_recorded(at: Opening, file: Path, ledger: Ledger) -> None:
-    with serve([BAD_KEY]) as server:
-        models = at(server.url, record=file)
-        with pytest.raises(CredentialError):
-            await models.get("m").ask(question(), ledger)
-        await models.close()
+    with pytest.raises(CredentialError):
+        await record(at, file, ledger, BAD_KEY)
     assert file.read_text() == ""
 
 
-async def test_a_recording_goes_on_after_a_kill_in_the_middle_of_a_line(
-    at: Opening, file: Path, ledger: Ledger
-) -> None:
-    with serve() as server:
-        for _ in range(2):
-            models = at(server.url, record=file)
-            await models.get("m").ask(question(), ledger)
-            await models.close()
-            file.write_text(file.read_text() + '{"key": "ab')
+async def test_a_recording_goes_on_after_a_kill_in_a_line(at: Opening, file: Path, ledger: Ledger) -> None:
+    for _ in range(2):
+        await record(at, file, ledger)
+        file.write_text(file.read_text() + '{"key": "ab')
     model = open_models(UserSettings(), replay=file).get("m")
     assert [await model.ask(question(), ledger) for _ in range(2)] == ["hello", "hello"]
 

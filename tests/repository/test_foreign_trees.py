@@ -19,8 +19,7 @@ SPELLINGS = [
     *(".git::$INDEX_ALLOCATION", ".git:x", "a\\.git\\config", "\uff0egit"),
 ]
 """What is `.git` on macOS or Windows."""
-ODD = [b"a\nb", b"\xff\xfe", b"a\\b", b"\xe2\x80\xaeb", b"-rf", b"C:x", b"x" * 300]
-"""What Git takes."""
+ODD = [b"a\nb", b"\xff\xfe", b"a\\b", b"\xe2\x80\xaeb", b"-rf", b"C:x", b"x" * 300]  # what Git takes
 
 LOOKS = ("diff", "line_changes", "changed_paths", "change", "lines", "changes", "entries", "draft")
 
@@ -62,9 +61,7 @@ def look(repository: Repository, how: str, tree: str) -> None:
 
 @pytest.mark.parametrize("folder", [False, True], ids=["file", "folder"])
 @pytest.mark.parametrize("name", NAMES)
-def test_paths_that_git_never_writes_are_refused_with_a_sentence(
-    repository: Repository, name: bytes, folder: bool
-) -> None:
+def test_paths_that_git_never_writes_are_refused(repository: Repository, name: bytes, folder: bool) -> None:
     tree = tree_of(repository, name, folder=folder)
     for how in LOOKS:
         with pytest.raises(RepositoryError, match="Git itself never writes such|plain names|cannot be read|\\.git"):

@@ -30,16 +30,13 @@ class Store:
         self.packed += 1
 
 
-async def test_a_run_of_cheap_candidates_is_packed_when_it_ends() -> None:
+async def test_a_run_of_cheap_candidates_is_packed_once_and_a_long_one_again_never_twice_at_once() -> None:
     store = Store()
     packer = Packer(store.pack, 1500)
     for candidates in range(1500, 9000, 3):  # several agents: no count can be relied on to be seen
         packer.grown(candidates)
     await packer.finish(9000)
     assert (store.packed, store.at_once) == (1, 1)
-
-
-async def test_a_long_run_is_packed_again_and_again_never_twice_at_once() -> None:
     store = Store()
     packer = Packer(store.pack, 0)
     for candidates in range(0, 45_000, 150):

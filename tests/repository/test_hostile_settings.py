@@ -28,19 +28,14 @@ from tests.plain_git import git
 
 SIGNED = {"evogit.sign": "true", "gpg.format": "ssh"}
 
+EXT = {"protocol.ext.allow": "always"}
 SETTINGS = {
-    "a transport": ("fetch origin", {"remote.origin.url": "ext::EVIL", "protocol.ext.allow": "always"}),
-    "a transport for pushes": (
-        "push origin HEAD:x",
-        {"remote.origin.pushurl": "ext::EVIL", "protocol.ext.allow": "always"},
-    ),
-    "a transport by name": (
-        "fetch origin",
-        {"remote.origin.vcs": "ext", "remote.origin.url": "EVIL", "protocol.ext.allow": "always"},
-    ),
+    "a transport": ("fetch origin", {"remote.origin.url": "ext::EVIL", **EXT}),
+    "a transport for pushes": ("push origin HEAD:x", {"remote.origin.pushurl": "ext::EVIL", **EXT}),
+    "a transport by name": ("fetch origin", {"remote.origin.vcs": "ext", "remote.origin.url": "EVIL", **EXT}),
     "another address": (
         "fetch origin",
-        {"remote.origin.url": "https://x", "url.ext::EVIL.insteadOf": "https://x", "protocol.ext.allow": "always"},
+        {"remote.origin.url": "https://x", "url.ext::EVIL.insteadOf": "https://x", **EXT},
     ),
     "uploadpack": ("fetch origin", {"remote.origin.uploadpack": "EVIL"}),
     "receivepack": ("push origin HEAD:x", {"remote.origin.receivepack": "EVIL"}),
@@ -175,9 +170,7 @@ def test_the_command_is_shown_before_all_else_and_secrets_are_not(clone: Clone) 
 
 
 @pytest.mark.parametrize("scope", ["clone", "user"])
-def test_the_journal_of_a_stranger_is_not_signed(
-    clone: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scope: str
-) -> None:
+def test_a_strangers_journal_is_not_signed(clone: Clone, tmp_path: Path, monkeypatch, scope: str) -> None:
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "key"], check=True)
     Repository.open(clone.folder).keys.keep("sealed", b"k" * 32)
     RecordedRun(clone.folder, "sealed").add_files({"main.py": b"1\n"}, value=1.0)
@@ -282,20 +275,17 @@ def test_settings_of_a_worktree_are_the_clones_too(clone: Clone) -> None:
     assert clone.plainly("fetch origin")
 
 
-def test_the_hooks_of_a_server_on_this_machine_are_not_run(clone: Clone) -> None:
-    hooks = ("pre-receive", "update", "post-receive", "post-update", "reference-transaction", "push-to-checkout")
-    for hook in hooks:
-        canary_program(clone.server / "hooks" / hook, clone.canary)
+@pytest.mark.parametrize("what", ["hooks", "alternates"])
+def test_what_a_server_on_this_machine_names_is_not_run(clone: Clone, what: str) -> None:
+    if what == "hooks":
+        hooks = ("pre-receive", "update", "post-receive", "post-update", "reference-transaction", "push-to-checkout")
+        for hook in hooks:
+            canary_program(clone.server / "hooks" / hook, clone.canary)
+    else:
+        (clone.server / "objects/info/alternates").write_text(f"{clone.server.parent}/other.git/objects\n")
+        git(clone.server, "config", "core.alternateRefsCommand", str(clone.program))
     clone.sync()
     assert git(clone.server, "for-each-ref", "refs/evogit")
-    assert not clone.canary.exists()
-    assert clone.plainly("push origin HEAD:refs/heads/x")
-
-
-def test_the_alternates_command_of_a_server_on_this_machine_is_not_run(clone: Clone) -> None:
-    (clone.server / "objects/info/alternates").write_text(f"{clone.server.parent}/other.git/objects\n")
-    git(clone.server, "config", "core.alternateRefsCommand", str(clone.program))
-    clone.sync()
     assert not clone.canary.exists()
     assert clone.plainly("push origin HEAD:refs/heads/x")
 

@@ -122,9 +122,7 @@ def test_a_moved_folder_is_followed_however_large(repository: Repository) -> Non
 
 
 @pytest.mark.parametrize("left", ["HEAD", "config"])
-async def test_merging_goes_on_where_an_engine_was_killed_while_it_wrote_what_git_needs(
-    repository: Repository, left: str
-) -> None:
+async def test_merging_goes_on_after_a_kill_while_git_s_files_were_written(repository: Repository, left: str) -> None:
     await merge(repository, {"f.py": edited(l2="ours")}, {"f.py": edited(l20="theirs")})
     (file,) = (repository.common / "evogit" / "scratch").glob(f"*/{left}")
     file.write_text(file.read_text()[:5])

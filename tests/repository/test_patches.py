@@ -58,12 +58,9 @@ def test_odd_names_of_large_files_bring_no_lines_of_their_own(repository: Reposi
     assert "\u2028" not in repository.diff(old, new)
 
 
-def test_a_large_file_that_is_changed_at_one_place_is_compared(repository: Repository) -> None:
+def test_large_files_changed_at_one_place_or_not_wanted_leave_room(repository: Repository) -> None:
     lines = digits(MOST_LINES, 1)
     old, new = (repository.trees.write(None, {"a": lines + middle + lines}) for middle in (b"old\n", b"new\n"))
     assert repository.line_changes(old, new) == [("a", 1, 1)]
-
-
-def test_what_is_large_and_not_wanted_leaves_room_for_the_rest(repository: Repository) -> None:
     old, new = (repository.trees.write(None, TOO_MUCH["lines"](seed)) for seed in (1, 2))
     assert repository.diff(old, new, lambda path: path != "a.txt") == ""

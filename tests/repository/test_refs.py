@@ -40,26 +40,20 @@ def test_a_ref_moves_from_what_is_expected_only_and_leaves_no_lock(repo: pygit2.
     assert files(repo) == ["h"]
 
 
-def test_a_packed_ref_moves(repo: pygit2.Repository, commits: list[str], git) -> None:
+def test_a_packed_ref_moves_and_one_with_a_log_keeps_it(repo: pygit2.Repository, commits: list[str], git) -> None:
     first, second, third = commits
     move(repo, first, None)
     git("pack-refs", "--all")
     assert move(repo, second, first)
     assert move(repo, third, second)
     assert refs.target(repo, NAME) == third
-
-
-def test_a_ref_that_has_a_log_keeps_it(repo: pygit2.Repository, commits: list[str], git) -> None:
-    first, second, _ = commits
     git("config", "core.logAllRefUpdates", "always")
     git("update-ref", NAME, first)
     assert move(repo, second, first)
     assert [entry.oid_new for entry in repo.lookup_reference(NAME).log()] == [second, first]
 
 
-def test_files_that_cannot_change_names_are_no_obstacle(
-    repo: pygit2.Repository, commits: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_that_cannot_change_names_are_no_obstacle(repo: pygit2.Repository, commits, monkeypatch) -> None:
     first, second, _ = commits
     move(repo, first, None)
     monkeypatch.setattr(refs, "EXCHANGE", 1 << 20)  # which the kernel refuses, as other file systems refuse EXCHANGE

@@ -85,6 +85,15 @@ def far(tmp_path: Path, server: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return f"host:{server}"
 
 
+def met(join: Join) -> tuple[Host, Host, str]:
+    """Two hosts that have met over a seed of the first one."""
+    alpha, beta = join("alpha"), join("beta")
+    seed = alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
+    alpha.sync()
+    beta.sync()
+    return alpha, beta, seed
+
+
 def refuse(server: Path, refs: str) -> None:
     hook = server / "hooks/update"
     hook.parent.mkdir(exist_ok=True)
@@ -224,10 +233,7 @@ def test_a_stranger_changes_nothing_here(join: Join, theirs: bytes) -> None:
 
 
 def test_what_a_stranger_does_to_a_hosts_refs_there_reaches_nobody(join: Join, server: Path) -> None:
-    alpha, beta = join("alpha"), join("beta")
-    seed = alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
-    alpha.sync()
-    beta.sync()
+    alpha, beta, seed = met(join)
     stranger = join("stranger", b"")
     stranger.run.add_files({"main.py": b"x\n"}, value=99.0)
     for kind in ("journal", "keep"):
@@ -364,10 +370,7 @@ def test_a_clone_is_named_once(join: Join) -> None:
 
 
 def test_a_lock_that_a_killed_git_left_is_in_nobodys_way(join: Join) -> None:
-    alpha, beta = join("alpha"), join("beta")
-    seed = alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
-    alpha.sync()
-    beta.sync()
+    alpha, beta, seed = met(join)
     for ref in (beta.repository.common / "refs/evogit/r/fetched").rglob("alpha"):
         ref.with_name("alpha.lock").touch()
     alpha.run.decide("promote", seed)
@@ -402,10 +405,7 @@ def test_refs_that_a_stranger_replaces_by_a_folder_stop_nobody(join: Join, serve
 
 
 def test_refs_that_cannot_be_written_here_stop_no_others(join: Join, server: Path) -> None:
-    alpha, beta = join("alpha"), join("beta")
-    alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
-    alpha.sync()
-    beta.sync()
+    alpha, beta, _ = met(join)
     [staged] = [ref for ref in refs_of(beta.repository.path) if "/fetched/" in ref and ref.endswith("/journal/alpha")]
     evil = staged.removesuffix("alpha") + "evil"
     git(server, "update-ref", "refs/evogit/r/journal/evil", alpha.tip("journal") or "")
@@ -518,10 +518,7 @@ def test_a_journal_in_the_name_of_this_clone_needs_the_key(join: Join) -> None:
 
 
 def test_a_commit_of_which_a_colleague_knows_the_id_alone_stays_here(join: Join, server: Path) -> None:
-    alpha, beta = join("alpha"), join("beta")
-    seed = alpha.run.add_files({"main.py": b"1\n"}, value=1.0)
-    alpha.sync()
-    beta.sync()
+    alpha, beta, seed = met(join)
     private = alpha.run.commit({"main.py": b"secret\n"}, seed)
     beta.run.propose(seed, candidate=private, tree=alpha.repository.tree_of(private), engine="")
     git(beta.repository.path, "push", "-q", beta.server, beta.ref("journal"))

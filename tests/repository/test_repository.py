@@ -40,7 +40,7 @@ with Repository.open(Path(sys.argv[1])).engines("r").enter(join=False):
 """
 
 
-def test_a_candidate_carries_its_provenance_where_git_finds_it(repository: Repository, git) -> None:
+def test_a_candidate_carries_its_provenance_where_git_finds_it(repository: Repository, git, tmp_path: Path) -> None:
     tree = repository.trees.write(None, {"a.py": b"1"})
     title = "better\x00 start\u202e\nEvogit-Agent: mallory"
     commit = repository.commit(
@@ -48,15 +48,11 @@ def test_a_candidate_carries_its_provenance_where_git_finds_it(repository: Repos
     )
     assert git("log", "-1", "--format=%s|%an|%ct", commit).strip() == "better  start|evogit a3|1700000000"
     assert git("log", "-1", "--format=%(trailers)", commit).strip() == "Evogit-Agent: a3\nEvogit-Operator: mutation"
-
-
-def test_the_same_candidate_has_the_same_id_anywhere(tmp_path: Path) -> None:
-    ids = set()
-    for name in ("one", "two"):
-        repository = Repository.create(tmp_path / name)
-        tree = repository.trees.write(None, {"a.py": b"1"})
-        ids.add(repository.commit(tree, (), author="a1", time=5, title="t", trailers={"Agent": "a1"}))
-    assert len(ids) == 1
+    other = Repository.create(tmp_path / "other")
+    assert tree == other.trees.write(None, {"a.py": b"1"})
+    trailers = {"Agent": "a3", "Operator": "mutation"}
+    same = other.commit(tree, (), author="a3", time=1_700_000_000, title=title, trailers=trailers)
+    assert same == commit, "the same candidate has the same id anywhere"
 
 
 def test_a_branch_that_somebody_works_on_is_not_moved(repository: Repository, git, tmp_path: Path) -> None:
@@ -100,13 +96,16 @@ def test_locks_of_a_killed_engine_are_cleared(repository: Repository, age: float
     assert others.exists(), "locks that are not ours are left alone"
 
 
-def test_bare_repositories_work_too(tmp_path: Path) -> None:
+def test_bare_repositories_work_and_formats_that_libgit2_cannot_read_are_named(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "bare.git")], check=True)
     repository = Repository.open(tmp_path / "bare.git")
     tree = repository.trees.write(None, {"a": b"1"})
     commit = repository.commit(tree, (), author="a1", time=1, title="t", trailers={})
     assert repository.move_branch("refs/heads/evogit/r/best", commit)
     assert repository.bare
+    subprocess.run(["git", "init", "-q", "--object-format=sha256", str(tmp_path / "r")], check=True)
+    with pytest.raises(RepositoryError, match="SHA-256"):
+        Repository.open(tmp_path / "r")
 
 
 def test_a_linked_worktree_shares_host_and_refs(repository: Repository, git, tmp_path: Path) -> None:
@@ -128,43 +127,30 @@ def test_a_folder_with_something_else_in_it_is_refused(tmp_path: Path) -> None:
         Repository.open(tmp_path)
 
 
-def test_formats_that_libgit2_cannot_read_are_named(tmp_path: Path) -> None:
-    subprocess.run(["git", "init", "-q", "--object-format=sha256", str(tmp_path / "r")], check=True)
-    with pytest.raises(RepositoryError, match="SHA-256"):
-        Repository.open(tmp_path / "r")
-
-
 @pytest.mark.parametrize("name", ["", "a b", "../x", "x.lock", "a..b", "-x", "a/b", "x."])
 def test_run_names_that_no_ref_can_hold_are_refused(repository: Repository, name: str) -> None:
     with pytest.raises(UsageError, match="run's name"):
         repository.journal(name, lambda entry: None)
 
 
-async def test_packs_stay_few_and_git_has_a_list_of_commits(
-    repository: Repository, git, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_packs_stay_few_and_keep_all_and_git_lists_commits(repository: Repository, git, monkeypatch) -> None:
     monkeypatch.setattr("evogit.repository.git.MANY_PACKS", 2)
     journal = repository.journal("r", lambda entry: None)
+    tree = repository.trees.write(None, {"a.py": b"1"})
+    commit = repository.commit(tree, (), author="a1", time=1, title="t", trailers={})
     kept = []
+    journal.keep({"stdout": b"x"}, commit)
     for number in range(6):
         kept.append(journal.keep({"output": b"%d" % number}))
         await repository.pack()
     packs = list((repository.common / "objects" / "pack").glob("*.pack"))
     assert len(packs) <= 3
+    assert git("count-objects").startswith("0 objects")
     again = Repository.open(repository.path)
+    assert again.tree_of(commit) == tree
     assert [again.trees.files(each, lambda _: True)["output"] for each in kept] == [b"%d" % each for each in range(6)]
     git("commit-graph", "verify")
     git("fsck", "--strict")
-
-
-async def test_packing_keeps_everything_that_is_kept(repository: Repository, git) -> None:
-    journal = repository.journal("r", lambda entry: None)
-    tree = repository.trees.write(None, {"a.py": b"1"})
-    commit = repository.commit(tree, (), author="a1", time=1, title="t", trailers={})
-    journal.keep({"stdout": b"x"}, commit)
-    await repository.pack()
-    assert git("count-objects").startswith("0 objects")
-    assert repository.tree_of(commit) == tree
 
 
 def test_notes_show_in_plain_git_log_and_grow(repository: Repository, git) -> None:
@@ -179,9 +165,10 @@ def test_notes_show_in_plain_git_log_and_grow(repository: Repository, git) -> No
     assert "timeout on train" in git("log", "-1", "--notes=evogit/*", two)
 
 
-def test_environment_of_git_commands_is_not_trusted(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_keeps_its_name_whatever_the_environment_says(repository: Repository, monkeypatch) -> None:
     monkeypatch.setitem(os.environ, "GIT_DIR", "/nonexistent")
     assert Repository.open(repository.path).host == repository.host
+    assert (repository.common / "evogit" / "host").read_text().strip() == repository.host
 
 
 def test_refs_in_the_way_are_named_before_anything_is_written(repository: Repository, git) -> None:

@@ -38,9 +38,9 @@ def test_paths_that_could_escape_are_refused(repository: Repository, path: str) 
         repository.trees.write(None, {path: b""})
 
 
-@pytest.mark.parametrize("path", [".github/workflows/x.yml", ".gitignore", "docs/git~notes.md", "naïve.py", "a b/c"])
-def test_ordinary_paths_are_taken(path: str) -> None:
-    check_path(path)
+def test_ordinary_paths_are_taken() -> None:
+    for path in (".github/workflows/x.yml", ".gitignore", "docs/git~notes.md", "naïve.py", "a b/c"):
+        check_path(path)
 
 
 @pytest.mark.parametrize(
@@ -54,9 +54,7 @@ def test_ordinary_paths_are_taken(path: str) -> None:
         ({"x": b"", "x/y": b""}, "both as a file and as a folder"),
     ],
 )
-def test_changes_that_do_not_fit_are_refused(
-    repository: Repository, changes: dict[str, bytes | None], message: str
-) -> None:
+def test_changes_that_do_not_fit_are_refused(repository: Repository, changes: dict, message: str) -> None:
     base = repository.trees.write(None, SEED)
     with pytest.raises(RepositoryError, match=message):
         repository.trees.write(base, changes)

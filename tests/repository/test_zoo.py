@@ -13,8 +13,7 @@ import pytest
 from evogit.repository import Merged, MergeImpossibleError, Repository, Side, UnfitChangeError
 from evogit.selection.conflict_settlers import settler
 
-Content = bytes | tuple[int, bytes]
-"""A plain file's content, or mode and content (of a submodule: the commit's id)."""
+Content = bytes | tuple[int, bytes]  # a plain file's content, or mode and content (of a submodule: the commit's id)
 
 Files = Mapping[str, Content]
 
@@ -59,6 +58,14 @@ def both(files: Files) -> Mapping[Side, Files]:
     return {"ours": files, "theirs": files}
 
 
+def one_file(
+    base: Content, ours: Content, theirs: Content, kinds: str = "", taken: dict[Side, Content] | None = None
+) -> Case:
+    """A case of the file `a` alone."""
+    won: dict[Side, Files] = {side: {"a": content} for side, content in (taken or {}).items()}
+    return Case({"a": base}, {"a": ours}, {"a": theirs}, won, kinds)
+
+
 CLEAN = {
     "different files": Case({"a": b"1\n", "b": b"1\n"}, {"a": b"2\n", "b": b"1\n"}, {"a": b"1\n", "b": b"2\n"}),
     "different hunks": Case({"a": LINES}, {"a": at(2, b"x")}, {"a": at(17, b"y")}),
@@ -90,30 +97,19 @@ CLEAN = {
 }
 
 CONFLICTS = {
-    "one line": Case({"a": LINES}, {"a": at(2, b"x")}, {"a": at(2, b"y")}, kinds="lines"),
-    "one line, and another one apart": Case(
-        {"a": LINES},
-        {"a": at(2, b"x")},
-        {"a": at(17, b"z", at(2, b"y"))},
-        {"ours": {"a": at(17, b"z", at(2, b"x"))}},
-        "lines",
+    "one line": one_file(LINES, at(2, b"x"), at(2, b"y"), "lines"),
+    "one line, and another one apart": one_file(
+        LINES, at(2, b"x"), at(17, b"z", at(2, b"y")), "lines", {"ours": at(17, b"z", at(2, b"x"))}
     ),
-    "text that looks like conflicts": Case(
-        {"a": LINES},
-        {"a": at(2, b"<<<<<<< x\n=======\n>>>>>>> y")},
-        {"a": at(2, b"=========\n|||||||")},
-        kinds="lines",
+    "text that looks like conflicts": one_file(
+        LINES, at(2, b"<<<<<<< x\n=======\n>>>>>>> y"), at(2, b"=========\n|||||||"), "lines"
     ),
     "added differently": Case({"a": LINES}, {"a": LINES, "n": b"1\n"}, {"a": LINES, "n": b"2\n"}, kinds="lines"),
     "added alike, executable here": Case(
         {"a": LINES}, {"a": LINES, "n": program(b"1\n")}, {"a": LINES, "n": b"1\n"}, kinds="mode"
     ),
-    "executable here, one line": Case(
-        {"a": LINES},
-        {"a": program(at(2, b"x"))},
-        {"a": at(2, b"y")},
-        {"theirs": {"a": program(at(2, b"y"))}},
-        "lines",
+    "executable here, one line": one_file(
+        LINES, program(at(2, b"x")), at(2, b"y"), "lines", {"theirs": program(at(2, b"y"))}
     ),
     "changed here, deleted there": Case(
         {"a": LINES, "b": b"b\n"},
@@ -129,11 +125,9 @@ CONFLICTS = {
         {"theirs": {"a": at(2, b"x"), "b": b"c\n"}},
         "deleted",
     ),
-    "binary on both sides": Case({"d": b"\0"}, {"d": b"\0\1"}, {"d": b"\0\2"}, kinds="binary"),
-    "text here, binary there": Case({"d": LINES}, {"d": at(2, b"x")}, {"d": b"\0" + LINES}, kinds="binary"),
-    "lines that ask for endless markers": Case(
-        {"d": LINES}, {"d": at(2, b"=" * 2000)}, {"d": at(2, b"y")}, kinds="binary"
-    ),
+    "binary on both sides": one_file(b"\0", b"\0\1", b"\0\2", "binary"),
+    "text here, binary there": one_file(LINES, at(2, b"x"), b"\0" + LINES, "binary"),
+    "lines that ask for endless markers": one_file(LINES, at(2, b"=" * 2000), at(2, b"y"), "binary"),
     "renamed to two names": Case({"a": LINES}, {"b": LINES}, {"c": LINES}, both({"b": LINES, "c": LINES}), "rename"),
     "renamed to two names and changed": Case(
         {"a": LINES}, {"b": at(2, b"x")}, {"c": at(2, b"y")}, both({"b": at(2, b"x"), "c": at(2, b"y")}), "rename"
@@ -180,9 +174,9 @@ CONFLICTS = {
         {"n": b"file\n"},
         kinds="rename folder",
     ),
-    "no line end at the end": Case({"a": b"1\n2"}, {"a": b"1\nx"}, {"a": b"1\ny"}, kinds="lines"),
-    "carriage returns, one line": Case(
-        *({"a": text.replace(b"\n", b"\r\n")} for text in (LINES, at(2, b"x"), at(2, b"y"))), kinds="lines"
+    "no line end at the end": one_file(b"1\n2", b"1\nx", b"1\ny", "lines"),
+    "carriage returns, one line": one_file(
+        *(text.replace(b"\n", b"\r\n") for text in (LINES, at(2, b"x"), at(2, b"y"))), "lines"
     ),
     "a module's functions": Case(
         {"m.py": MODULE},

@@ -47,18 +47,12 @@ def test_everybody_keeps_off_the_core_until_the_end(cores: set[int]) -> None:
         script = "import json, os; print(json.dumps(list(os.sched_getaffinity(0))))"
         child = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True)
         seen += [os.sched_getaffinity(0), set(json.loads(child.stdout))]
+        with pinned(core), subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as pinned_child:
+            assert os.sched_getaffinity(pinned_child.pid) == {core}
+        assert core not in os.sched_getaffinity(0)
     assert seen[0] == seen[1] == seen[2], "threads that were there, we ourselves, and what we start"
     assert set() < seen[0] <= cores - {core}
     assert os.sched_getaffinity(0) == cores
-
-
-@needs_two
-def test_what_is_started_meanwhile_is_pinned_also_by_who_keeps_off(cores: set[int]) -> None:
-    core = exclusive_core()
-    with kept_free(core):
-        with pinned(core), subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
-            assert os.sched_getaffinity(child.pid) == {core}
-        assert core not in os.sched_getaffinity(0)
 
 
 WAITS = """

@@ -16,7 +16,7 @@ from evogit.core import SandboxError
 from evogit.evaluation.evaluator_process import _environment
 from evogit.evaluation.machine import simultaneous
 from evogit.sandbox import Environment, Limits
-from evogit.sandbox.docker.provider import _resources
+from evogit.sandbox.docker.provider import confinement
 from evogit.sandbox.gpus import Gpu, Lender, alike, asked_for, gpus, kind
 from evogit.sandbox.pool import WorkerStart
 
@@ -111,7 +111,7 @@ def test_processes_that_evaluate_at_the_same_time_have_different_gpus(monkeypatc
             holder.communicate()
 
 
-def test_one_waits_until_enough_are_free_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_waits_until_enough_are_free_or_their_holder_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
     holder, said = hold(1), list[str]()
     names(holder)
@@ -122,23 +122,19 @@ def test_one_waits_until_enough_are_free_and_says_so(monkeypatch: pytest.MonkeyP
 
     with Lender().lent(2, say) as ids:
         assert ([*ids], len(said)) == (["0", "1"], 1)
-
-
-def test_a_killed_process_gives_its_gpus_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    holder = hold(1)
-    assert names(holder) == ["0"]
-    holder.kill()
-    holder.communicate()
+    killed = hold(2)
+    assert names(killed) == ["0", "1"]
+    killed.kill()
+    killed.communicate()
     with Lender().lent(1, pytest.fail) as ids:
         assert [*ids] == ["0"]
 
 
 def test_docker_is_asked_for_the_ids_that_were_lent() -> None:
     limits, wanted = Limits(), Environment(gpus=2)
-    [request] = _resources(WorkerStart(limits, gpus=("3", "GPU-8a1b")), wanted, None)["device_requests"]
+    [request] = confinement(WorkerStart(limits, gpus=("3", "GPU-8a1b")), [], wanted, None)["device_requests"]
     assert (request["DeviceIDs"], request["Count"]) == (["3", "GPU-8a1b"], 0)
-    assert _resources(WorkerStart(limits), Environment(), None)["device_requests"] is None
+    assert confinement(WorkerStart(limits), [], Environment(), None)["device_requests"] is None
 
 
 def test_where_none_is_known_the_first_ids_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,18 +149,14 @@ def test_where_none_is_known_the_first_ids_are_asked_for(monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("needed", "given", "jobs", "places"), [(1, "0,1,2", 8, 3), (2, "0,1,2", 8, 1), (1, "0,1,2", 2, 2), (4, "0", 8, 1)]
 )
-def test_no_more_evaluations_than_gpus_at_a_time(
-    tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch, needed: int, given: str, jobs: int, places: int
-) -> None:
+def test_no_more_evaluations_than_gpus_at_a_time(tiny, monkeypatch, needed: int, given: str, jobs: int, places: int):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)
     task = tiny()
     task = replace(task, environment=replace(task.environment, gpus=needed))
     assert simultaneous(task, jobs) == places
 
 
-def test_with_gpus_of_their_own_exclusive_evaluations_need_a_core_each(
-    tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_exclusive_evaluations_with_gpus_need_a_core_each(tiny: Callable[..., Task], monkeypatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(100))))
     task = tiny()
     task = replace(task, environment=replace(task.environment, gpus=1, exclusive=True))

@@ -41,15 +41,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / "evogit"
 
 
-def test_no_packages_need_no_folder(cache: Path) -> None:
-    assert packages_folder(Environment(packages=("apt:gcc",)), HERE) is None
-    assert not cache.exists()
-
-
 @pytest.mark.slow
-def test_a_folder_is_made_once_named_by_its_content_and_kept_while_it_is_needed_or_in_use(
-    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_is_made_once_named_by_its_content_and_kept_while_it_is_used(cache: Path, tmp_path, monkeypatch):
     said: list[str] = []
     folder = packages_folder(TINY, HERE, say=said.append)
     assert folder
@@ -145,9 +138,7 @@ packages_folder(Environment(packages=("slow",)), sys.version_info[:2])
 
 
 @pytest.mark.slow
-def test_what_a_killed_installation_leaves_is_removed_by_the_next_one_and_pip_ends_with_it(
-    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pip_ends_with_a_killed_installation_whose_rest_the_next_one_removes(cache: Path, tmp_path, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as index:  # an index that never answers
         monkeypatch.setenv("PIP_NO_INDEX", "0")
         monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{index.getsockname()[1]}/simple")
@@ -172,6 +163,8 @@ def test_what_a_killed_installation_leaves_is_removed_by_the_next_one_and_pip_en
 
 
 def test_leftovers_go_with_what_no_task_needs(cache: Path) -> None:
+    assert packages_folder(Environment(packages=("apt:gcc",)), HERE) is None
+    assert not cache.exists()
     (cache / "packages" / ".new-abc" / "site").mkdir(parents=True)
     (cache / "packages" / ".new-abc" / "site" / "half").write_bytes(bytes(1000))
     assert list(remove_folders([])) == [(".new-abc", 1000)]
@@ -197,22 +190,16 @@ def test_what_is_large_is_named_before_it_comes() -> None:
     assert ["torch-2.5.1" in said[0], "0.9 GB" in said[0]] == [True, True]
     assert ["nvidia_cublas" in said[1], "1.4 GB" in said[1], "2.3 GB so far" in said[1]] == [True, True, True]
     assert len(said) == 2
+    for gpus in (False, True):  # torch brings what no sandbox without a GPU uses
+        said.clear()
+        Progress(said.append, free=0, gpus=gpus).begin(["numpy", "torch>=2"], DEBIAN)
+        assert any("PyTorch" in text for text in said) != gpus
 
 
-@pytest.mark.parametrize(("gpus", "told"), [(0, True), (1, False)])
-def test_that_torch_brings_what_no_sandbox_uses_is_said_before(gpus: int, told: bool) -> None:
-    said: list[str] = []
-    Progress(said.append, free=0, gpus=gpus > 0).begin(["numpy", "torch>=2"], DEBIAN)
-    assert any("PyTorch" in text for text in said) == told
-
-
-@pytest.mark.parametrize("name", ["./here", "--index-url=x", "a @ git+https://b/c", "a/b", "", "-r x"])
-def test_only_names_are_packages(name: str) -> None:
-    with pytest.raises(SandboxError, match="expected sandbox.packages to name packages"):
-        packages_folder(Environment(packages=(name,)), HERE)
-
-
-def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch) -> None:
+def test_only_names_are_packages_and_a_cache_must_be_writable(tmp_path: Path, monkeypatch) -> None:
+    for name in ("./here", "--index-url=x", "a @ git+https://b/c", "a/b", "", "-r x"):
+        with pytest.raises(SandboxError, match="expected sandbox.packages to name packages"):
+            packages_folder(Environment(packages=(name,)), HERE)
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     with pytest.raises(SandboxError, match=r"cannot keep sandbox.packages in .*XDG_CACHE_HOME"):

@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -66,21 +67,15 @@ def project(request: pytest.FixtureRequest) -> Iterator[Path]:
 
 
 @needs_usr
-async def test_programs_find_nothing_of_a_project_below_usr(project: Path) -> None:
+async def test_programs_find_nothing_of_a_project_below_usr_or_where_the_engine_stands(project: Path, monkeypatch):
     task = load_task(project / "tasks" / "tiny")
     async with Evaluator(task, provider="bubblewrap", jobs=1) as evaluator:
         evaluation, evidence = await evaluator.evaluate("0" * 40, pack({"looks.py": LOOKS}), split="holdout")
     assert evaluation.ok, evaluation.reason
     assert evidence.feedback == {"one": "[]"}
-
-
-@needs_usr
-def test_nor_of_the_repository_in_which_the_engine_stands(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project / "tasks")
-    sandbox = Bubblewrap()
-    with sandbox.open(pack({"looks.py": LOOKS}), Limits()) as session:
+    with closing(Bubblewrap()) as sandbox, sandbox.open(pack({"looks.py": LOOKS}), Limits()) as session:
         reply = session.call("looks:found", json.dumps({"args": [str(project), "holdout 8675309"]}).encode())
-    sandbox.close()
     assert json.loads(reply.value) == []
 
 
@@ -118,9 +113,6 @@ def test_coding_programs_cannot_read_a_repository_that_is_named_from_elsewhere(p
     found = define("mine", {"mine": CommandTable(argv=("sh",))})
     assert found
     sandbox = programs._sandbox(found)
-    try:
-        with sandbox.open(pack({"looks.py": LOOKS}), Limits()) as session:
-            reply = session.call("looks:found", json.dumps({"args": [str(project), "holdout"]}).encode())
-            assert (reply.failure, json.loads(reply.value)) == ("", [])
-    finally:
-        sandbox.close()
+    with closing(sandbox), sandbox.open(pack({"looks.py": LOOKS}), Limits()) as session:
+        reply = session.call("looks:found", json.dumps({"args": [str(project), "holdout"]}).encode())
+        assert (reply.failure, json.loads(reply.value)) == ("", [])

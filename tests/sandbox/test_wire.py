@@ -69,21 +69,18 @@ def test_no_frame_is_refused(ends, data):
         wire.receive(100, deadline=late())
 
 
-def test_silence_ends_at_the_deadline(ends):
+def test_silence_ends_at_the_deadline_and_the_end_of_the_pipe_is_told(ends):
     wire, _, replies = ends
+    out, gone = os.pipe()
+    os.close(gone)
+    with pytest.raises(LostError):
+        Wire(os.dup(out), out).receive(3, deadline=late())
+    os.close(out)
     os.write(replies, FRAME.pack(9, 3) + b'{"a"')
     with pytest.raises(TimeoutError):
         wire.receive(3, deadline=soon())
     with pytest.raises(TimeoutError):
         wire.send({}, bytes(10**6), deadline=soon())
-
-
-def test_end_of_the_pipe_is_told():
-    out, replies = os.pipe()
-    os.close(replies)
-    with pytest.raises(LostError):
-        Wire(os.dup(out), out).receive(3, deadline=late())
-    os.close(out)
 
 
 @pytest.mark.parametrize(
@@ -180,14 +177,11 @@ def test_answer_to_another_question_is_the_end_of_the_sandbox(ends, ask, answer)
     assert (taken.killed, released) == (True, [False])
 
 
-def test_answer_is_taken_apart():
+def test_answer_is_taken_apart_into_short_and_harmless_text():
     answer = checked({**USED, "sizes": [1, 2], "failure": "timeout", "detail": "late\x1b"}, b"abc")
     assert answer.parts == (b"a", b"bc")
     assert answer.detail == "late\N{REPLACEMENT CHARACTER}"
     assert (answer.usage.wall, answer.usage.cpu, answer.usage.memory) == (1, 1.5, 7)
-
-
-def test_clean_text_is_short_and_harmless():
     assert clean("a\nb\x1b[31m\u202e") == "a\nb\ufffd[31m\ufffd"
     assert len(clean("x" * 10**6)) == 4000
 

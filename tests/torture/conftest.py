@@ -13,8 +13,7 @@ from tests.sandbox.own_daemon import OwnDaemon
 
 from .world import World
 
-ROUNDS = 10
-"""Of the long form."""
+ROUNDS = 10  # of the long form
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -21,11 +21,9 @@ from .world import ENDLESS, World
 pytestmark = pytest.mark.slow
 
 MUTATORS = ("--agents", "3", "-j", "2")
-DISK = 32 << 20
-"""Bytes."""
+DISK = 32 << 20  # bytes
 HOUR = 3600
-JUMPS = (3 * HOUR, -48 * HOUR, 9600 * HOUR, 0)
-"""Seconds that the clock is off."""
+JUMPS = (3 * HOUR, -48 * HOUR, 9600 * HOUR, 0)  # seconds that the clock is off
 
 Worlds = Callable[..., World]
 

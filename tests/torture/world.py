@@ -29,14 +29,12 @@ from tests.sandbox.own_daemon import OwnDaemon
 TRANSPORT = f"sh -c {shlex.quote(f'{shlex.quote(str(EVOGIT))} worker; exit $?')}"
 """A shell that stays, as ssh would, with a worker below it."""
 
-SECONDS = 0.2
-"""Of an evaluation."""
+SECONDS = 0.2  # of an evaluation
 
 KINDS = {"worker": "/evogit\0worker\0", "transport": "sh\0-c\0", "evaluator": "evaluator_main", "sandbox": "bwrap\0"}
 """What may be killed beside the engine and Docker, by what its command line has."""
 
-DAEMON = "dockerd"
-"""What may be killed of Docker; it is started again."""
+DAEMON = "dockerd"  # what may be killed of Docker; it is started again
 
 SETTINGS = """\
 [models.m]

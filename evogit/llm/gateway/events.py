@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 LONGEST_EVENT = 4_000_000  # bytes of one event; the last one of a response repeats all of it
-
 _BLANK_LINE = re.compile(rb"\r?\n\r?\n|\r\r")
 
 

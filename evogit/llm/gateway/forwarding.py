@@ -34,8 +34,7 @@ from evogit.llm.gateway.serving import Caller, Request
 from evogit.llm.reader import INLINE, PIECE
 from evogit.llm.replies import LONGEST_ERROR, LONGEST_STREAM, MAY_BE_BILLED, LostAttemptError, quote, retry_after
 
-WRAPPING = 4000
-"""Bytes of a whole reply that are not its text, at most, as far as what it says of its tokens is doubted."""
+WRAPPING = 4000  # bytes of a whole reply that are not its text, as far as its count is doubted
 
 
 class Meter:
@@ -196,11 +195,9 @@ class Watched(Protocol):
     @property
     def secrets(self) -> tuple[str, ...]:
         """What no program gets to see."""
-        ...
 
     def hung_up(self) -> None:
         """The program went away from a call that was sent."""
-        ...
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

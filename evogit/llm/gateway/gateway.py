@@ -1,8 +1,4 @@
-"""Access to models for programs that have neither a key nor a network: requests pass, metered, if they may.
-
-A session is a Unix socket for one program, such as a coding CLI in a container, and an account that all its calls are
-charged to. The key is added on the way out; what the program itself sends as one is dropped.
-"""
+"""Access to models for programs without a key or a network: a Unix socket and an account for each program."""
 
 from __future__ import annotations
 
@@ -30,17 +26,12 @@ MOST_CONNECTIONS = 32  # of one session; more are hung up on
 ACCEPTED = 8  # connections that are taken in one turn of the loop
 MOST_CALLS = 8  # of one session at once; others wait, so that no session takes all places at an endpoint
 LONGEST_SOCKET = 100  # bytes of a socket's path, of which Linux takes 107
-
-PAUSE_AFTER_END = 0.1
-"""Seconds before each refusal of a session that has ended: programs that ask for ever keep nothing busy."""
-
+PAUSE_AFTER_END = 0.1  # seconds before each refusal of an ended session: programs that ask for ever keep nothing busy
 MOST_HANG_UPS = 3  # calls of a session that its program went away from; each is charged all that was set aside for it
 COUNTED_EVERY = 0.1  # seconds between two counts of tokens of a session, which cost nothing but time of ours
 COUNTED = 8  # bytes that are counted for each token of a model's context: who asks wants to know whether it is too much
 FREE_EVERY = 0.005  # seconds between two answers of a session that ask nobody, such as lists of models
-
-LONGEST_HOLD = 10.0
-"""Seconds that a call is held at most after its endpoint failed it: the model's pause, doubled for each in a row."""
+LONGEST_HOLD = 10.0  # seconds at most that a call is held after its endpoint failed; it doubles with each in a row
 
 JSON = {"content-type": "application/json"}
 
@@ -102,11 +93,7 @@ class GatewaySession:
 
     @contextlib.asynccontextmanager
     async def listen(self, folder: Path, *, mode: int = 0o600) -> AsyncIterator[Path]:
-        """Serve on a socket in a folder made for this user alone; all calls end with the block.
-
-        For a container's other user `mode` is 0o666, in a folder inside one that no one else can enter.
-        Raises UsageError: the path is too long, or taken.
-        """
+        """Serve on a socket for this user alone (`mode` 0o666: for a container's). Raises UsageError: no socket."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         place = folder / SOCKET
         if len(bytes(place)) > LONGEST_SOCKET:

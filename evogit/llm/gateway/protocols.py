@@ -44,13 +44,6 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-class Said(Struct, frozen=True):
-    """What a reply or an event of it says: usage so far, and whether that is the usage of all of it."""
-
-    usage: TokenUsage
-    last: bool = True
-
-
 class Told(Struct, frozen=True, kw_only=True):
     """The facts of a reply, or of an event of it, that the engine needs."""
 
@@ -85,7 +78,10 @@ class Dialect(ABC):
     def restrict(self, body: Mapping[str, Any], model: str) -> dict[str, Any]:
         """What is sent on, with the endpoint's name of the model."""
         kept = {name: value for name, value in body.items() if name in self.fields} | {"model": model}
-        self._cache(kept)
+        for part in _objects(kept):  # caches of five minutes, as `written` of a price; none where writing is not told
+            if "cache_control" in part:
+                part.pop("cache_control")
+                part |= {"cache_control": {"type": "ephemeral"}} if self.caches else {}
         if "tools" in kept:
             offered = kept["tools"] if isinstance(kept["tools"], list) else []
             kept["tools"] = [tool for tool in offered if isinstance(tool, dict) and self._is_local(tool)]
@@ -97,29 +93,22 @@ class Dialect(ABC):
     def _is_local(self, tool: Mapping[str, Any]) -> bool:
         return tool.get("type") in self.tools
 
-    def _cache(self, body: dict[str, Any]) -> None:
-        """Have caches be those of five minutes, as `written` of a price is theirs; none where writing is not told."""
-        for part in _objects(body):
-            if "cache_control" in part:
-                part.pop("cache_control")
-                part |= {"cache_control": {"type": "ephemeral"}} if self.caches else {}
-
     def told(self, said: Any, *, whole: bool) -> Told:
         """What there is to know of a whole reply, or of an event of a stream."""
         if not isinstance(said, dict):
             return Told()
         found, texts = self.usage(said), _texts(said.get(self.replied)) if whole else self.text(said)
         return Told(
-            usage=found.usage if found else None,
-            last=bool(found and (whole or found.last)),
+            usage=found[0] if found else None,
+            last=bool(found and (whole or found[1])),
             size=sum(len(text.encode(errors="replace")) for text in texts),
             extra=self.is_extra(said),
             readable=True,
         )
 
     @abstractmethod
-    def usage(self, said: Mapping[str, Any]) -> Said | None:
-        """What a whole reply or an event of a stream says about its cost."""
+    def usage(self, said: Mapping[str, Any]) -> tuple[TokenUsage, bool] | None:
+        """Return the usage so far that a reply or an event of it tells, and whether it is that of all of it."""
 
     @abstractmethod
     def text(self, event: Mapping[str, Any]) -> Iterator[str]:
@@ -165,11 +154,11 @@ class Chat(Dialect):
             kept.pop("stream_options", None)
         return kept
 
-    def usage(self, said: Mapping[str, Any]) -> Said | None:
+    def usage(self, said: Mapping[str, Any]) -> tuple[TokenUsage, bool] | None:
         """Of a reply or of an event; some endpoints tell it with each, so far, and with the last one for all."""
         usage, choices = read_usage(said.get("usage")), _list(said.get("choices"))
         last = not choices or any(_dict(choice).get("finish_reason") for choice in choices)
-        return Said(usage, last) if usage else None
+        return (usage, last) if usage else None
 
     def text(self, event: Mapping[str, Any]) -> Iterator[str]:
         """Content, reasoning and the arguments of calls, of all choices."""
@@ -211,7 +200,7 @@ class Responses(Dialect):
         """Nothing is to be stored; that nothing is may be said."""
         return super().restrict(body, model) | ({"store": False} if body.get("store") is False else {})
 
-    def usage(self, said: Mapping[str, Any]) -> Said | None:
+    def usage(self, said: Mapping[str, Any]) -> tuple[TokenUsage, bool] | None:
         """Of a response, or of an event that has one, the last of which says how it ended."""
         usage = _dict(_dict(said.get("response", said)).get("usage"))
         prompt, completion = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
@@ -220,7 +209,7 @@ class Responses(Dialect):
         completion = max(completion, (count(usage.get("total_tokens")) or 0) - prompt)
         cached = count(_dict(usage.get("input_tokens_details")).get("cached_tokens")) or 0
         last = said.get("type") in ("response.completed", "response.incomplete", "response.failed")
-        return Said(TokenUsage(prompt=prompt, cached=min(cached, prompt), completion=completion), last)
+        return TokenUsage(prompt=prompt, cached=min(cached, prompt), completion=completion), last
 
     def text(self, event: Mapping[str, Any]) -> Iterator[str]:
         """What the deltas of all kinds add."""
@@ -263,7 +252,7 @@ class Messages(Dialect):
         kind = tool.get("type")
         return kind in self.tools or bool(_OWN_TOOL.fullmatch(str(kind))) or (kind is None and "input_schema" in tool)
 
-    def usage(self, said: Mapping[str, Any]) -> Said | None:
+    def usage(self, said: Mapping[str, Any]) -> tuple[TokenUsage, bool] | None:
         """Of a message, of its start (the prompt alone), or of its end; what goes into the cache comes on top."""
         usage = _dict(_dict(said.get("message", said)).get("usage"))
         read, written = (count(usage.get(f"cache_{name}_input_tokens")) or 0 for name in ("read", "creation"))
@@ -272,7 +261,7 @@ class Messages(Dialect):
         if completion is None or not (prompt or said.get("type") == "message_delta"):
             return None
         last = said.get("type") == "message_delta" and bool(_dict(said.get("delta")).get("stop_reason"))
-        return Said(TokenUsage(prompt=prompt, cached=read, written=written, completion=completion), last)
+        return TokenUsage(prompt=prompt, cached=read, written=written, completion=completion), last
 
     def text(self, event: Mapping[str, Any]) -> Iterator[str]:
         """What the deltas add: text, thinking, and the input of tools."""

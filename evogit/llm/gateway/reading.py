@@ -1,7 +1,4 @@
-"""What a program sends, read and made ready to be sent on; what an endpoint answers, read and counted.
-
-It runs in a process of its own (`reader_main.py`), so that the engine has only bytes and numbers of it.
-"""
+"""Requests of programs and answers of endpoints, read and counted in a process of its own (`reader_main.py`)."""
 
 from __future__ import annotations
 

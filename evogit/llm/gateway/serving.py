@@ -1,7 +1,4 @@
-"""HTTP/1.1 for one connection of an untrusted client: requests come in whole and bounded, answers go out.
-
-What is syntax is h11's; here are limits, time-outs, and noticing that the client went away.
-"""
+"""HTTP/1.1 for one connection of an untrusted client. h11 knows the syntax; here are limits and time-outs."""
 
 from __future__ import annotations
 
@@ -16,12 +13,8 @@ from evogit.llm.gateway.reading import LONGEST_REQUEST
 
 SLOWEST_REQUEST = 60.0  # seconds from the head of a request to its end
 LONGEST_LINGER = 2.0  # seconds that a client is given to read a refusal before it has sent all
-
-MOST_IN_MEMORY = 16_000_000
-"""Bytes of the bodies of all requests that one session makes at a time; others wait in their sockets."""
-
+MOST_IN_MEMORY = 16_000_000  # bytes of all bodies of one session; others wait in their sockets
 FEW_PIECES = 1000  # pieces of a body that may be of any size; all more have SMALLEST_PIECE bytes at least, on average
-
 SMALLEST_PIECE = 256
 AT_ONCE = 65536  # bytes that are read at once, and that may come before an answer is done
 
@@ -83,10 +76,7 @@ class Caller:
         self.begun = False
 
     async def request(self) -> Request | None:
-        """Return the next request, None after the last.
-
-        Raises ConnectionError: the client is gone; RejectedError: it is refused; answer, then `close`.
-        """
+        """Return the next request, None after the last. Raises ConnectionError: the client is gone; RejectedError."""
         if self._http.our_state is not h11.IDLE:
             if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
                 return None

@@ -18,16 +18,11 @@ from evogit.sandbox.gpus import words
 
 T = TypeVar("T")
 
-OLDEST_API = (1, 40)
-"""Docker Engine 19.03: the first with GPUs."""
-ANSWER = 10.0
-"""Seconds that a daemon has to say which version it is."""
-REQUEST = 60.0
-"""Seconds that it has for any other request."""
-PATIENCE = 60.0
-"""Seconds that a daemon which was there may be away, as when it is restarted."""
-PAUSES = (0.1, 2.0)
-"""Seconds between two attempts to reach it: the first pause, and the longest."""
+OLDEST_API = (1, 40)  # Docker Engine 19.03: the first with GPUs
+ANSWER = 10.0  # seconds that a daemon has to say which version it is
+REQUEST = 60.0  # seconds that it has for any other request
+PATIENCE = 60.0  # seconds that a daemon which was there may be away, as when it is restarted
+PAUSES = (0.1, 2.0)  # seconds between two attempts to reach it: the first pause, and the longest
 REFUSALS = {
     "no space left on device": "the disk of the Docker daemon is full; make room (`docker system df` tells what for)",
     "could not select device driver": (
@@ -89,25 +84,13 @@ def patiently(act: Callable[[], T], patience: float) -> T:
     while True:
         try:
             return act()
-        except AwayError as error:
+        except (AwayError, UnreachableError) as error:
             if time.monotonic() + pause > until:
                 raise SandboxError(
                     f"the Docker daemon has been away for {patience:g} s ({error}); start it again, then go on"
                 ) from error
         time.sleep(pause)
         pause = min(2 * pause, longest)
-
-
-def connect_again(patience: float) -> docker.DockerClient:
-    """Connect to a daemon that may be away, as when it restarts. Raises SandboxError when it refuses or stays away."""
-
-    def attempt() -> docker.DockerClient:
-        try:
-            return connect()
-        except UnreachableError as error:
-            raise AwayError(str(error)) from error
-
-    return patiently(attempt, patience)
 
 
 def check_daemon(client: docker.DockerClient, environment: Environment) -> None:

@@ -16,7 +16,7 @@ import docker
 from docker.types import DeviceRequest, LogConfig, Ulimit
 
 from evogit.content import content
-from evogit.core import BaseFiles, SandboxError
+from evogit.core import SandboxError
 from evogit.sandbox import Environment
 from evogit.sandbox.archive import PAGE, disk_of, entries_of
 from evogit.sandbox.cache import Say
@@ -29,7 +29,6 @@ from evogit.sandbox.docker.daemon import (
     AwayError,
     check_daemon,
     connect,
-    connect_again,
     patiently,
     plainly,
 )
@@ -43,23 +42,15 @@ from evogit.sandbox.seccomp import compile_filter
 
 logger = logging.getLogger(__name__)
 
-BOX = "/tmp"
-"""The one writable folder, a tmpfs."""
+BOX = "/tmp"  # the one writable folder, a tmpfs
 COMMAND = ("python3", "-s", "-P", "-S", "-B", "-c", BOOTSTRAP, "users", BOX)
-CAPABILITIES = ("SETUID", "SETGID", "KILL")
-"""The capabilities that the supervisor needs to change users and to end what they leave."""
-SLACK = 1 << 20
-"""Bytes of disk above the limit, so that a full disk shows as more than the limit."""
-NOTHING = "ro,noexec,nosuid,nodev,mode=0555,size=4096,nr_inodes=1"
-"""A tmpfs that stays empty."""
-FILES = 65_536
-"""Files that every session may have, as in the supervisor."""
-UNCONNECTED = {"net.ipv4.tcp_max_tw_buckets": "0"}
-"""Of the kernel: or a connection of a session would outlive it by a minute."""
-CERTIFICATES = Path("/etc/ssl")
-"""The certificates of this machine's registries and proxies, which an image cannot know."""
-LIKELY_VICTIM = 500
-"""Of 1000: when the machine has no memory left, workers go before the engine. Programs are at 1000."""
+CAPABILITIES = ("SETUID", "SETGID", "KILL")  # to change users and to end what they leave
+SLACK = 1 << 20  # bytes of disk above the limit, so that a full disk shows as more than the limit
+NOTHING = "ro,noexec,nosuid,nodev,mode=0555,size=4096,nr_inodes=1"  # a tmpfs that stays empty
+FILES = 65_536  # files that every session may have, as in the supervisor
+UNCONNECTED = {"net.ipv4.tcp_max_tw_buckets": "0"}  # else a connection would outlive its session by a minute
+CERTIFICATES = Path("/etc/ssl")  # the certificates of this machine's registries and proxies, which an image cannot know
+LIKELY_VICTIM = 500  # Of 1000: when the machine has no memory left, workers go before the engine. Programs are at 1000.
 
 
 class Docker:
@@ -75,17 +66,10 @@ class Docker:
         *,
         worked: bool = False,
     ) -> None:
-        """Find the daemon and the image, built if need be, and remove what dead engines left.
-
-        A daemon that `worked` before may be away for `patience` seconds, also between sessions; `say` takes progress.
-
-        Raises:
-            SandboxError: when there is no daemon, or it cannot give what is asked for.
-        """
+        """Find the daemon and the image. One that `worked` may be away for `patience` seconds. Raises SandboxError."""
         self._environment = environment or Environment()
-        self._patience = patience
         self.timing: Literal["counted", "sampled"] = "sampled" if self._environment.runtime else "counted"
-        self._client = connect_again(patience) if worked else connect()
+        self._client = patiently(connect, patience) if worked else connect()
         self._left_behind: list[str] = []
         patiently(lambda: check_daemon(self._client, self._environment), patience if worked else 0.0)
         patiently(lambda: clean(self._client), patience if worked else 0.0)
@@ -97,7 +81,7 @@ class Docker:
         number, exclusive = self._environment.gpus, self._environment.exclusive
         sessions = 1 if self._environment.isolation == "fresh" else MOST_SESSIONS
         self._pool = Pool(
-            self._spawn,
+            lambda start: patiently(lambda: self._start(start), patience),
             self._filter,
             sessions,
             network=self._environment.network,
@@ -118,15 +102,14 @@ class Docker:
             with contextlib.suppress(AwayError, SandboxError):  # the next engine tries again, and says what is wrong
                 remove_some()
 
-    def _spawn(self, start: WorkerStart) -> DockerWorker:
-        return patiently(lambda: self._start(start), self._patience)
-
     def _start(self, start: WorkerStart) -> DockerWorker:
-        if self._environment.runtime == GVISOR and start.base and (single := _single_file(start.base)):
-            raise SandboxError(
-                f"gVisor cannot keep a program from putting a file of its own in the place of {single}, which is to be "
-                "read-only: withhold its whole folder (FOLDER/**), or take sandbox.runtime out"
-            )
+        if self._environment.runtime == GVISOR and start.base and start.base.readonly:
+            entries, _ = entries_of(start.base.archive)
+            for path in (path for path, kind, *_ in entries if kind != "folder" and path in start.base.readonly):
+                raise SandboxError(
+                    f"gVisor cannot keep a program from putting a file of its own in the place of {path}, which is to "
+                    "be read-only: withhold its whole folder (FOLDER/**), or take sandbox.runtime out"
+                )
         named = f" with the GPUs {', '.join(start.gpus)}" if start.gpus else ""
         with plainly(f"start a container{named}"):
             knock(address(), ANSWER)
@@ -142,12 +125,6 @@ class Docker:
             self._left_behind.pop()
 
 
-def _single_file(base: BaseFiles) -> str | None:
-    """A file of the base that is to be read-only without its folder: gVisor lets others be renamed over it."""
-    entries, _ = entries_of(base.archive) if base.readonly else ([], b"")
-    return next((path for path, kind, *_ in entries if kind != "folder" and path in base.readonly), None)
-
-
 def container_options(
     client: docker.DockerClient,
     start: WorkerStart,
@@ -157,11 +134,7 @@ def container_options(
     labels: Mapping[str, str],
     core: int | None,
 ) -> dict[str, Any]:
-    """Return the arguments of `create_container` for one worker.
-
-    The kernel's limits are wider than the task's, so that a breach is seen. Folders that the image declares as volumes
-    are empty and read-only.
-    """
+    """Return the arguments of `create_container`; limits are wider than the task's, so that breaches are seen."""
     volumes = sorted(client.api.inspect_image(image.id)["Config"].get("Volumes") or ())
     variables: dict[str, str | None] = {**environment(Path("python3"), BOX), "HOSTNAME": None}
     del variables["PATH"]  # the image knows where its Python is
@@ -179,13 +152,17 @@ def container_options(
         "stop_signal": "SIGTERM",
         "healthcheck": {"test": ["NONE"]},
         "labels": dict(labels),
-        "host_config": client.api.create_host_config(
-            **_isolation(wanted), **_resources(start, wanted, core), **_places(start, volumes, wanted)
-        ),
+        "host_config": client.api.create_host_config(**confinement(start, volumes, wanted, core)),
     }
 
 
-def _isolation(wanted: Environment) -> dict[str, Any]:
+def confinement(start: WorkerStart, volumes: Iterable[str], wanted: Environment, core: int | None) -> dict[str, Any]:
+    """Return how a container is confined. All that is writable is the box: volumes would outlive a session."""
+    memory = room(start.limits, start.base, preloads=bool(start.preload))
+    certified = wanted.network and CERTIFICATES.is_dir()
+    size, files = disk_of(start.base.archive) if start.base else (0, 0)
+    size += start.limits.disk + SLACK
+    files += max(FILES, start.limits.disk // PAGE) + FILES
     return {
         "auto_remove": True,
         "cap_drop": ["ALL"],
@@ -197,12 +174,6 @@ def _isolation(wanted: Environment) -> dict[str, Any]:
         "init": False,
         "log_config": LogConfig(type="none"),
         "runtime": wanted.runtime or None,
-    }
-
-
-def _resources(start: WorkerStart, wanted: Environment, core: int | None) -> dict[str, Any]:
-    memory = room(start.limits, start.base, preloads=bool(start.preload))
-    return {
         "mem_limit": memory,
         "memswap_limit": memory,
         "pids_limit": start.limits.processes + TASKS,
@@ -211,16 +182,6 @@ def _resources(start: WorkerStart, wanted: Environment, core: int | None) -> dic
         "device_requests": [DeviceRequest(device_ids=[*start.gpus], capabilities=[["gpu"]])] if start.gpus else None,
         "oom_score_adj": LIKELY_VICTIM,
         "ulimits": [Ulimit(name="core", soft=1, hard=1)],
-    }
-
-
-def _places(start: WorkerStart, volumes: Iterable[str], wanted: Environment) -> dict[str, Any]:
-    """All that is writable is the box: message queues and volumes would outlive a session."""
-    certified = wanted.network and CERTIFICATES.is_dir()
-    size, files = disk_of(start.base.archive) if start.base else (0, 0)
-    size += start.limits.disk + SLACK
-    files += max(FILES, start.limits.disk // PAGE) + FILES
-    return {
         "read_only": True,
         "binds": [f"{CERTIFICATES}:{CERTIFICATES}:ro"] if certified else [],
         "tmpfs": {

@@ -37,13 +37,7 @@ def address() -> str:
 
 
 def knock(path: str, answer: float) -> None:
-    """Wait `answer` seconds for a daemon's reply; the errors' messages say what to do.
-
-    Raises:
-        AbsentError: when none listens.
-        UnreachableError: when it hangs.
-        SandboxError: when we may not use it.
-    """
+    """Wait for a daemon's reply. Raises AbsentError: none listens; UnreachableError: it hangs; SandboxError."""
     with socket.socket(socket.AF_UNIX) as knocking:
         knocking.settimeout(answer)
         try:

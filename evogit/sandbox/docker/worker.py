@@ -26,24 +26,16 @@ from evogit.sandbox.session import SILENCE
 from evogit.sandbox.wire import LostError, Wire
 from evogit.subprocesses import QUERY_SECONDS, run_child
 
-HEAD = struct.Struct(">BxxxI")
-"""In front of each piece of output: which stream it is of, and its size."""
+HEAD = struct.Struct(">BxxxI")  # in front of each piece of output: which stream it is of, and its size
 STDOUT = 1
-COMPLAINT = 4000
-"""Most bytes of stderr that are kept for a message."""
-PATIENCE = 3.0
-"""Seconds for a container to be gone by itself, once its input is closed."""
-VERDICT = 15.0
-"""Seconds for the daemon to say how a container ended whose stream has ended."""
-STOPPED, KILLED = 143, 137
-"""Exit codes of a supervisor that was told to stop from outside, and of one that was killed."""
-
-MARK = "evogit.worker"
-"""The label of all our containers, in every version of EvoGit, with the value 1; images made from them have another."""
+COMPLAINT = 4000  # most bytes of stderr that are kept for a message
+PATIENCE = 3.0  # seconds for a container to be gone by itself, once its input is closed
+VERDICT = 15.0  # seconds for the daemon to say how a container ended whose stream has ended
+STOPPED, KILLED = 143, 137  # exit codes of a supervisor that was told to stop from outside, and of one that was killed
+MARK = "evogit.worker"  # the label of all our containers, with the value 1; their images have another value
 MACHINE, PROCESS, BORN = "evogit.machine", "evogit.process", "evogit.born"
 """Labels that tell which process made a container; process ids come again, so that its time of birth belongs to it."""
-ENDED = "ZX"
-"""States of a process of which only how it ended is left (proc_pid_stat(5))."""
+ENDED = "ZX"  # states of a process of which only how it ended is left (proc_pid_stat(5))
 
 
 class AttachedWire(Wire):
@@ -88,13 +80,7 @@ class DockerWorker:
         program: bytes,
         left_behind: Callable[[str], None],
     ) -> None:
-        """Create and start a container that reads `program` first.
-
-        `left_behind` takes the name or id of a container that could not be removed, as the daemon was away.
-
-        Raises:
-            RequestException: when the daemon refuses, or does not answer.
-        """
+        """Start a container that reads `program` first. `left_behind` takes the id of one that could not be removed."""
         self._client = client
         self._left_behind = left_behind
         self._gone = False
@@ -178,9 +164,15 @@ class DockerWorker:
                 self._away = str(error)
 
     def _learn_killer(self) -> None:
+        """Read the daemon's events of the container's end: `kill` if it did that itself, and `die`."""
+        api = self._client.api
+        about = json.dumps({"container": [self._id], "event": ["kill", "die"]})
+        period = {"since": "0", "until": f"{time.time():.9f}", "filters": about}
         try:
             with plainly("learn who killed a container"):
-                acts = self._acts()
+                response = api.get(f"{api.base_url}/v{api.api_version}/events", params=period, timeout=REQUEST)
+                response.raise_for_status()
+                acts = {json.loads(line)["Action"] for line in response.text.splitlines()}
         except AwayError as error:
             self._away = str(error)
             return
@@ -188,17 +180,6 @@ class DockerWorker:
             self._code = STOPPED
         elif not acts:
             self._away = "it does not know the container any more"
-
-    def _acts(self) -> set[str]:
-        """Return the daemon's events of the container's end: `kill` if it did that itself, and `die`."""
-        api = self._client.api
-        about = json.dumps({"container": [self._id], "event": ["kill", "die"]})
-        period = {"since": "0", "until": f"{time.time():.9f}"}
-        response = api.get(
-            f"{api.base_url}/v{api.api_version}/events", params={**period, "filters": about}, timeout=REQUEST
-        )
-        response.raise_for_status()
-        return {json.loads(line)["Action"] for line in response.text.splitlines()}
 
     def _post(self, what: str, parameters: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
         api = self._client.api
