@@ -46,17 +46,13 @@ COMMANDS = {
     ".sh": "bash {}",
 }
 """Ending of a file's name -> the command that starts it."""
-METRIC = re.compile(r"METRIC[ \t]{1,8}([A-Za-z_][\w.µμ-]{0,100})[ \t]{0,8}=")
-"""A line METRIC name=value."""
+METRIC = re.compile(r"METRIC[ \t]{1,8}([A-Za-z_][\w.µμ-]{0,100})[ \t]{0,8}=")  # a line METRIC name=value
 WORD = re.compile(r"[\w.@+/-]{1,200}")
-MAX_WORDS = 5000
-"""Words of a source that may name files."""
+MAX_WORDS = 5000  # words of a source that may name files
 PROSE = "program.md"
-TIMEOUT = 600.0
-"""Seconds of one experiment."""
+TIMEOUT = 600.0  # seconds of one experiment
 MAX_LOG_LINES = 10_000
-MAX_SCRIPT_BYTES = 1 << 16
-"""Bytes of a shell script in which commands are looked for."""
+MAX_SCRIPT_BYTES = 1 << 16  # bytes of a shell script in which commands are looked for
 SPAN = re.compile(r"`([^`\n]{1,200})`")
 SCOPE = re.compile(r"^(#{1,6} |\*\*) ?(?:files in scope|in scope|scope)\b", re.IGNORECASE)
 LIST = re.compile(r"[ \t]{0,8}(?:[-*+]|\d{1,3}[.)])[ \t]")
@@ -74,10 +70,8 @@ STICK = re.compile(
 )
 """Names of files that measure."""
 PROJECT = "pyproject.toml"
-AUTO = ".auto"
-"""The folder of a session."""
-UNUSED = (f"{AUTO}/hooks/", f"{AUTO}/log.jsonl", f"{AUTO}/ideas.md")
-"""The files of a session that no experiment needs."""
+AUTO = ".auto"  # the folder of a session
+UNUSED = (f"{AUTO}/hooks/", f"{AUTO}/log.jsonl", f"{AUTO}/ideas.md")  # the files of a session that no experiment needs
 BENCHMARKS = re.compile(r"bench(marks?|marking)?$|perf(ormance)?$")
 """Groups of optional dependencies that are for measuring."""
 PREAMBLE = (

@@ -27,11 +27,9 @@ COMMIT = re.compile(r"[0-9a-f]{7,40}")
 FARTHEST = 500
 """Commits above one of a row among which it is looked for the program that was changed, where some row's is near."""
 
-Programs = tuple[tuple[str, str], ...]
-"""Path and blob of each file of a program, in order."""
+Programs = tuple[tuple[str, str], ...]  # path and blob of each file of a program, in order
 NAMES = ("results.tsv", "autoresearch-results.tsv")
-COMMITS = ("commit", "commit_hash", "hash", "sha")
-"""Names of the column of commits."""
+COMMITS = ("commit", "commit_hash", "hash", "sha")  # names of the column of commits
 SCORES = ("score", "metric", "metric_value", "value")
 """Names of the column of scores, if it does not have the metric's name."""
 FAILED = frozenset({"crash", "crashed", "error", "fail", "failed", "oom", "timeout"})
@@ -39,8 +37,7 @@ DISCARDED = frozenset({"abort", "aborted", "discard", "discarded", "reject", "re
 MAX_COLUMNS = 100
 AUTORESEARCH = "autoresearch"
 KEPT = "keep"
-MAX_COLUMN_CHARS = 2000
-"""Characters of what a row tells beside its numbers."""
+MAX_COLUMN_CHARS = 2000  # characters of what a row tells beside its numbers
 
 
 class LoggedCommits:

@@ -22,16 +22,12 @@ from evogit.content import content
 from evogit.core import ConfigError, Direction
 from evogit.sandbox.cache import cache_folder
 
-File = tuple[bytes, int]
-"""Content and Git mode."""
+File = tuple[bytes, int]  # content and Git mode
 
-OURS = "run"
-"""The folder of the evaluator's in which our stand-ins lie."""
-THEIRS = "task"
-"""The folder of the evaluator's in which the files of the other system lie, as they were."""
+OURS = "run"  # the folder of the evaluator's in which our stand-ins lie
+THEIRS = "task"  # the folder of the evaluator's in which the files of the other system lie, as they were
 SHIMS = f".evogit/{OURS}"
-VIEW = ".foreign"
-"""The folder among the candidate's files in which their evaluator finds its own, and may write."""
+VIEW = ".foreign"  # the folder among the candidate's files in which their evaluator finds its own, and may write
 INSIDE = (
     "# Its evaluator runs beside the candidate, in the candidate's sandbox: what it says can be forged, so scores are",
     "# marked `judged: inside`. docs/tasks.md tells how to evaluate from outside.",
@@ -40,13 +36,10 @@ OUTSIDE = (
     "# Its evaluator runs outside of the sandbox, on what the candidate's functions return. It is code of the task's",
     "# author that runs with your rights.",
 )
-MAX_NAME_BYTES = 255
-"""Bytes of a file's name."""
+MAX_NAME_BYTES = 255  # bytes of a file's name
 PLAIN, EXECUTABLE = 0o100644, 0o100755
-CORES = 4
-"""CPU seconds per second of wall clock that an evaluation may take: these systems limit the latter alone."""
-MEMORY, DISK = 4096, 512
-"""MB that an evaluation may take where nothing says more."""
+CORES = 4  # CPU seconds per second of wall clock that an evaluation may take: these systems limit the latter alone
+MEMORY, DISK = 4096, 512  # MB that an evaluation may take where nothing says more
 IMPORTS = re.compile(r"^[ \t]*(?:from|import)[ \t]+([\w.]{1,500})", re.MULTILINE)
 """The module that a line of Python imports."""
 SCORED_FAILURES = (SEED, "traceback")
@@ -332,8 +325,6 @@ def shinka_outside(program: str, evaluator: File, arguments: list[str]) -> tuple
 
 def unfit(program: str, evaluator: File) -> str:
     """Why an evaluator cannot be given a stand-in for the program; empty when it may be tried."""
-    if program == ".":
-        return "the evaluator takes a whole repository, for which nothing can stand in"
     if not program.endswith(".py"):
         return f"{program} is no Python, so that its functions cannot be called from outside"
     text = evaluator[0].decode(errors="replace")

@@ -35,20 +35,15 @@ from evogit.adopt.sources import all_below, at, read_yaml, seconds, too_large
 from evogit.contained import find_text, lines_of, text_at, toml_of
 
 EXPECTED = "instruction.md with tests/test.sh (Harbor)"
-WORKDIR = "/app"
-"""Where agents work, if the image does not say."""
+WORKDIR = "/app"  # where agents work, if the image does not say
 TIMEOUT = 600.0
 LOGS = f"{VIEW}-logs"
 NAMED = re.compile(r"[`\"'\s](/?(?:[\w.-]+/)*[\w-]+\.[A-Za-z]\w{0,4})[`\"'\s.,:)]")
-ENVIRONMENTS = (".local/bin/env", ".cargo/env")
-"""What installers of programs leave in a home, to be sourced."""
-BESIDE = "/tests/requirements.txt"
-"""What a verifier needs, whether it installs that or not."""
-TAKEN = ("tests", "logs")
-"""What is at the top of an image for the verifier."""
+ENVIRONMENTS = (".local/bin/env", ".cargo/env")  # what installers of programs leave in a home, to be sourced
+BESIDE = "/tests/requirements.txt"  # what a verifier needs, whether it installs that or not
+TAKEN = ("tests", "logs")  # what is at the top of an image for the verifier
 MAX_MEGABYTES = 1 << 24
-MAIN = "main"
-"""The service of a composition in which agents work."""
+MAIN = "main"  # the service of a composition in which agents work
 FORBIDDEN = frozenset(
     ["bwrap", "chroot", "docker", "gdb", "iptables", "ltrace", "mount", "nsenter", "strace", "systemctl", "unshare"]
 )

@@ -46,8 +46,7 @@ from evogit.source.marks import blocks
 
 EXPECTED = "initial_program.* with evaluator.py (OpenEvolve, SkyDiscover)"
 TIMEOUT = 300.0
-SLACK = 30.0
-"""Seconds for what is no stage, and for one that cannot be broken off at once."""
+SLACK = 30.0  # seconds for what is no stage, and for one that cannot be broken off at once
 INNER = ("evaluator", "eval")
 """Folders in which SkyDiscover's tasks have their evaluator, in newer versions and in older ones."""
 EVALUATE = re.compile(r"^(?:async )?def evaluate\(", re.MULTILINE)
@@ -61,31 +60,24 @@ FEEDBACK = (
     "evaluator alone says"
 )
 YAML = (".yaml", ".yml")
-THRESHOLDS = (0.5, 0.75, 0.9)
-"""OpenEvolve's, where the file says nothing."""
-FEATURES = ("complexity", "diversity")
-"""Metrics that OpenEvolve leaves out of the mean, where the file says nothing."""
-SKYDISCOVER_THRESHOLDS = (0.3,)
-"""SkyDiscover's, which has two stages."""
+THRESHOLDS = (0.5, 0.75, 0.9)  # openEvolve's, where the file says nothing
+FEATURES = ("complexity", "diversity")  # metrics that OpenEvolve leaves out of the mean, where the file says nothing
+SKYDISCOVER_THRESHOLDS = (0.3,)  # skyDiscover's, which has two stages
 SKYDISCOVER_TIMEOUT = 360.0
 QUOTED = re.compile(r"[\"'`]([^\"'`\n]{1,200})[\"'`]")
-UP = re.compile(r"parent|\bdirname\(\s*(?:os\.path\.)?dirname\(|[\"']\.\.")
-"""Signs of a source that leaves its folder."""
+UP = re.compile(r"parent|\bdirname\(\s*(?:os\.path\.)?dirname\(|[\"']\.\.")  # signs of a source that leaves its folder
 _PATH_CALLS = """
 open Path PurePath spec_from_file_location SourceFileLoader run_path run Popen check_output check_call call system
 import_module load_module load_program join dirname basename abspath realpath exists isfile copy copyfile copy2
 """
-PATH_CALLS = frozenset(_PATH_CALLS.split())
-"""Functions that are given a path, or a command with one."""
+PATH_CALLS = frozenset(_PATH_CALLS.split())  # functions that are given a path, or a command with one
 _VALUES = """
 output outputs out result results answer answers response responses reply completion prediction predictions solution
 solutions value values data array points inputs eval_inputs stdout text code source content state
 """
-VALUES = frozenset(_VALUES.split())
-"""Names of parameters that hold what a program returns, or its text."""
+VALUES = frozenset(_VALUES.split())  # names of parameters that hold what a program returns, or its text
 EXPECTED_CONTAINER = "initial_program.* with evaluator/evaluate.sh (SkyDiscover)"
-WORKDIR = "/benchmark"
-"""The default working folder of a container."""
+WORKDIR = "/benchmark"  # the default working folder of a container
 
 
 def read_openevolve(place: Path) -> ForeignTask | None:

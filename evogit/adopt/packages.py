@@ -16,7 +16,7 @@ from evogit.adopt.foreign_task import File, reached
 from evogit.adopt.sources import at
 from evogit.contained import MAX_LINE_CHARS, joined_lines, lines_of, toml_of
 
-STAND_INS = frozenset({"alpha_evolve", "openevolve", "shinka", "skydiscover"})
+STAND_INS = frozenset({"openevolve", "shinka", "skydiscover"})
 PACKAGES = {
     "Crypto": "pycryptodome",
     "PIL": "Pillow",
@@ -61,8 +61,7 @@ _VALUED = """
 --requirements --resolution --retries --rev --root --script --spec --tag --target --timeout --torch-backend
 --trusted-host --upgrade-package --with --with-editable --with-requirements
 """
-VALUED = frozenset(_VALUED.split())
-"""Options of these programs that a value follows."""
+VALUED = frozenset(_VALUED.split())  # options of these programs that a value follows
 LISTS = ("-r", "--requirement", "--requirements", "--with-requirements")
 """Options that a file with requirements follows."""
 _TOOLS = "bandit black codespell coverage flake8 isort mypy nox pylint pyright radon ruff tox vulture yapf"

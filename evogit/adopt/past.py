@@ -13,12 +13,9 @@ from msgspec import Struct, field
 
 from evogit.core import UsageError
 
-MAX_RUN_BYTES = 1 << 30
-"""Bytes of the files of a run, or of its database."""
-MAX_PROGRAM_BYTES = 32 << 20
-"""Bytes of a file about a program, or of a value in a database."""
-LATEST = 1 << 33
-"""Seconds since the epoch, beyond which a number is no time: it may be one of milliseconds."""
+MAX_RUN_BYTES = 1 << 30  # bytes of the files of a run, or of its database
+MAX_PROGRAM_BYTES = 32 << 20  # bytes of a file about a program, or of a value in a database
+LATEST = 1 << 33  # seconds since the epoch, beyond which a number is no time: it may be one of milliseconds
 
 
 class Past(Struct, frozen=True):

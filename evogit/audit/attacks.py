@@ -16,14 +16,10 @@ from evogit.config import Task
 from evogit.contained import find_text
 from evogit.core import UsageError
 
-QUICK = ("memo", "kept-on-disk", "hard-coded")
-"""The attacks on timed tasks that `evogit check` tries, too."""
-MAX_TABLE_BYTES = 1 << 20
-"""The size of answers that are written into a candidate."""
-MAX_FILES = 40
-"""Modules that an attack is written into at once, before it is tried in one alone."""
-MAX_JUDGES = 2
-"""Commands of the evaluator's own whose output is forged."""
+QUICK = ("memo", "kept-on-disk", "hard-coded")  # the attacks on timed tasks that `evogit check` tries, too
+MAX_TABLE_BYTES = 1 << 20  # the size of answers that are written into a candidate
+MAX_FILES = 40  # modules that an attack is written into at once, before it is tried in one alone
+MAX_JUDGES = 2  # commands of the evaluator's own whose output is forged
 LUCK_TRIES = 4
 MEASURE = "Time with program.measure, which gives each measurement a session and files of its own."
 OUTSIDE = (
@@ -83,8 +79,7 @@ NOTHING = {
     "an empty text": 'return ""',
     "an empty list": "return []",
 }
-EMPTY: tuple[Any, ...] = (None, "", [], {}, "null", "None", "[]", "{}")
-"""Answers that say nothing, also printed ones."""
+EMPTY: tuple[Any, ...] = (None, "", [], {}, "null", "None", "[]", "{}")  # answers that say nothing, also printed ones
 EVERY_NUMBER = "return _each(honest(*args, **kwargs), lambda number: {})"
 ODD = {
     "NaN": EVERY_NUMBER.format('float("nan")'),

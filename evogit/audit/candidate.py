@@ -74,8 +74,7 @@ class AttackCandidate(Struct, frozen=True):
         return "".join(parts)
 
 
-SEED = AttackCandidate({})
-"""The seed itself."""
+SEED = AttackCandidate({})  # the seed itself
 
 
 def _lines(content: bytes) -> list[str]:

@@ -40,10 +40,8 @@ from evogit.llm.command_account import CommandAccount
 from evogit.repository.paths import UnfitChangeError, check_path
 from evogit.text import cut, escaped, fence, one_line
 
-MAX_ROUNDS = 3
-"""Questions in which the model may propose attacks."""
-MAX_ATTACKS = 4
-"""Attacks of one reply that are tried."""
+MAX_ROUNDS = 3  # questions in which the model may propose attacks
+MAX_ATTACKS = 4  # attacks of one reply that are tried
 MAX_FILE_TOKENS = 30_000
 """The size of the evaluator's files, and of the seed's, in a question to a model with room for them."""
 MAX_FEEDBACK_TOKENS = 1_500

@@ -15,17 +15,14 @@ from evogit.review.json_records import how_ended
 from evogit.review.reporting import remarks
 from evogit.text import measured, number, one_line
 
-SUSPICIOUS = 8
-"""Valid candidates that are all worth the same, from which on that is told."""
+SUSPICIOUS = 8  # valid candidates that are all worth the same, from which on that is told
 
-LATEST = 12
-"""Steps of the way to the best that are shown, the last ones."""
+LATEST = 12  # steps of the way to the best that are shown, the last ones
 
 WIDTH, HEIGHT = 520, 180
 LEFT, BOTTOM, TOP = 76, 24, 10
 
-MAX_STEPS = 1000
-"""Steps that are drawn, evenly taken."""
+MAX_STEPS = 1000  # steps that are drawn, evenly taken
 
 
 def summary(repository: Repository, history: History) -> str:

@@ -9,8 +9,7 @@ from evogit.config.printed_numbers import NUMBER, read_of
 from evogit.scaffold.project import BENCHMARK, Project, ProjectFiles, editable
 
 GO_BENCHMARK = re.compile(r"^func (Benchmark\w*)\(", re.MULTILINE)
-MAVEN = 'mvn -B -q -Dmaven.repo.local="$HOME/.m2"'
-"""Java asks the system, not the environment, where home is."""
+MAVEN = 'mvn -B -q -Dmaven.repo.local="$HOME/.m2"'  # java asks the system, not the environment, where home is
 
 
 def rust(source: ProjectFiles) -> Project | None:

@@ -10,8 +10,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-LOOKED_AT = 20
-"""Most files of one sort that are read."""
+LOOKED_AT = 20  # most files of one sort that are read
 
 SOURCE = re.compile(r"\.(py|[ch]|cc|cpp|cxx|hpp|hh|[cm]?[jt]s|[jt]sx|rs|go|java|kt|rb|pl|lua|zig)$")
 ASIDE = re.compile(

@@ -14,10 +14,8 @@ from evogit.contained import MAX_LINE_CHARS, toml_of
 from evogit.scaffold.project import ASIDE, BENCHMARK, LOOKED_AT, Project, ProjectFiles, editable, table, texts
 
 PYTHON_TEST = re.compile(r"(^|/)(test_[^/]*|[^/]*_test)\.py$")
-TESTING = re.compile(r"tests?$|testing$")
-"""Groups of requirements that are for the tests."""
-TESTED_BY = re.compile(r"pytest|hypothesis")
-"""Requirements of other groups that tests need."""
+TESTING = re.compile(r"tests?$|testing$")  # groups of requirements that are for the tests
+TESTED_BY = re.compile(r"pytest|hypothesis")  # requirements of other groups that tests need
 REQUIREMENT_FILES = ("requirements.txt", "requirements-test.txt", "test-requirements.txt", "requirements/test.txt")
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")
 ITSELF = re.compile(r"\bimportlib[._]metadata\b|\bpkg_resources\b|\bext_modules\b")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evogit.adopt.dockerfile import Recipe, read_dockerfile
-from evogit.adopt.foreign_task import EXECUTABLE, PLAIN, File
+from evogit.adopt.foreign_task import PLAIN, File
 
 BESIDE = ("fit.py", "util.py", "words.txt", "data/a.csv", "data/b.csv", "data/deep/c.csv", "src/main.py")
 
@@ -67,7 +67,7 @@ def test_the_variables_of_the_image_are_read() -> None:
         "RUN cat a b > /app/hello.txt",
         "RUN cp fit.py /k",
         "RUN rm -f fit.py",
-        "RUN chmod 600 fit.py",
+        "RUN chmod +x fit.py",
         "RUN python3 -m venv /opt/v",
         "RUN echo $(date) > x",
         "RUN npm ci --omit dev",
@@ -99,7 +99,6 @@ def test_what_needs_docker_is_told_and_not_guessed(text: str) -> None:
         "RUN python -m pip install x && uv pip install z && curl -LsSf https://example.org/uv/install.sh | sh",
         "RUN apt-get install -y x || true; useradd me && git config --global a b; echo done",
         "FROM docker.io/library/ubuntu@sha256:12",
-        "COPY fit.py .\nRUN chmod +x fit.py",
     ],
 )
 def test_commands_that_leave_nothing_to_miss_are_not_told(text: str) -> None:
@@ -121,11 +120,8 @@ def test_printed_files_are_read(text: str, files: dict[str, str]) -> None:
     assert {path: data.decode() for path, (data, _) in read(f"FROM python\n{text}\n").files.items()} == files
 
 
-def test_empty_folders_and_modes_are_read() -> None:
+def test_empty_folders_are_read() -> None:
     recipe = read(
-        "FROM python\nRUN mkdir -p /out/a /app/b /tmp /x{1,2} full && mkdir /opt\nCOPY fit.py full/\n"
-        "COPY util.py .\nRUN chmod +x util.py\nCOPY --chmod=755 words.txt .\n"
+        "FROM python\nRUN mkdir -p /out/a /app/b /tmp /x{1,2} full && mkdir /opt\nCOPY fit.py full/\nCOPY util.py .\n"
     )
     assert recipe.folders == ("/app/b", "/out/a")
-    runs = [path for path, (_, mode) in recipe.files.items() if mode == EXECUTABLE]
-    assert runs == ["/app/util.py", "/app/words.txt"]
