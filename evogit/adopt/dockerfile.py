@@ -17,7 +17,7 @@ from types import MappingProxyType
 
 from msgspec import Struct, field
 
-from evogit.adopt.foreign_task import PLAIN, VIEW, File, may_link
+from evogit.adopt.foreign_task import EXECUTABLE, PLAIN, VIEW, File, may_link
 from evogit.adopt.packages import commands, debian, has_version, installed, lists, requirements_of, statements, words
 from evogit.config.values import matches
 from evogit.contained import MAX_LINE_CHARS
@@ -226,6 +226,10 @@ class _Image(Struct):
         for path in (each for each in given[1:] if given[0] == "mkdir" and re.fullmatch(r"[\w./][\w./-]*", each)):
             self.made.add(self.at(path))
             self.add_folder(self.at(path))
+        paths = [self.at(path) for path in given[2:]] if given[:2] == ["chmod", "+x"] else []
+        if paths and self.files.keys() >= set(paths):
+            self.files |= {path: (self.files[path][0], EXECUTABLE) for path in paths}
+            return True
         plain, sign, into = re.sub(r"(>>?)\s*(\S+)$", r"\0\1\0\2", text).partition("\0")
         sign, _, into = into.partition("\0")
         content = _printed(plain) if sign and not into.startswith(("/dev/", "/etc/apt/")) else None

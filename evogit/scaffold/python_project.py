@@ -43,11 +43,13 @@ def _python(source: ProjectFiles) -> Project:
     if runner == "pytest" and not any(re.match(r"pytest\b(?!-)", need) for need in needs):
         needs = (*needs, "pytest")
     prepare, build = _install(source)
-    flags = {"pytest": "-m pytest -q", "unittest": f"-m unittest discover{_start(source)}"}
+    folders = {path.split("/")[0] for path in source.matching(PYTHON_TEST) if "/" in path}
+    start = f" -s {shlex.quote(folders.pop())}" if len(folders) == 1 else ""
+    flags = {"pytest": "-m pytest -q", "unittest": f"-m unittest discover{start}"}
     return Project(
         kind=f"a Python project{f' with {runner}' if runner else ''}",
-        tests=_with_path(top, f"python3 {flags[runner]}") if runner else "",
-        benchmark=_with_path(apart, f"python3 {shlex.quote(benchmark)}") if benchmark else "",
+        tests=f"{_path(top)}python3 {flags[runner]}" if runner else "",
+        benchmark=f"{_path(apart)}python3 {shlex.quote(benchmark)}" if benchmark else "",
         reads=read_of([source.text(benchmark)]),
         editable=editable(path for path in source.paths if path.endswith(".py") or ASIDE.search(path)),
         prepare=prepare,
@@ -84,14 +86,8 @@ def _python_benchmark(source: ProjectFiles) -> str:
     return named[0] if named else found[0] if len(found) == 1 else ""
 
 
-def _start(source: ProjectFiles) -> str:
-    """Where unittest is to look, when the tests have a folder of their own."""
-    folders = {path.split("/")[0] for path in source.matching(PYTHON_TEST) if "/" in path}
-    return f" -s {shlex.quote(folders.pop())}" if len(folders) == 1 else ""
-
-
-def _with_path(folder: str, command: str) -> str:
-    return f'PYTHONPATH="{folder}:$PYTHONPATH" {command}' if folder else command
+def _path(folder: str) -> str:
+    return f'PYTHONPATH="{folder}:$PYTHONPATH" ' if folder else ""
 
 
 def serves_tests(group: str, requirement: str) -> bool:
@@ -139,11 +135,8 @@ def _poetry(poetry: Mapping[str, Any], is_needed: Callable[[str, str], bool]) ->
     for group, needs in groups:
         for name, about in needs.items():
             known = about if isinstance(about, dict) else {}
-            if (
-                (not group or is_needed(group, name))
-                and name != "python"
-                and not {"optional", "path", "git"} & known.keys()
-            ):
+            is_meant = name != "python" and not {"optional", "path", "git"} & known.keys()
+            if is_meant and (not group or is_needed(group, name)):
                 yield name + (f"[{','.join(texts(known, 'extras'))}]" if known.get("extras") else "")
 
 

@@ -67,7 +67,7 @@ def test_the_variables_of_the_image_are_read() -> None:
         "RUN cat a b > /app/hello.txt",
         "RUN cp fit.py /k",
         "RUN rm -f fit.py",
-        "RUN chmod +x fit.py",
+        "RUN chmod 600 fit.py",
         "RUN python3 -m venv /opt/v",
         "RUN echo $(date) > x",
         "RUN npm ci --omit dev",
@@ -99,6 +99,7 @@ def test_what_needs_docker_is_told_and_not_guessed(text: str) -> None:
         "RUN python -m pip install x && uv pip install z && curl -LsSf https://example.org/uv/install.sh | sh",
         "RUN apt-get install -y x || true; useradd me && git config --global a b; echo done",
         "FROM docker.io/library/ubuntu@sha256:12",
+        "COPY fit.py .\nRUN chmod +x fit.py",
     ],
 )
 def test_commands_that_leave_nothing_to_miss_are_not_told(text: str) -> None:

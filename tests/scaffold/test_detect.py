@@ -10,8 +10,7 @@ import pytest
 from evogit.config import load_repository_task
 from evogit.config.printed_numbers import direction_of, read_of
 from evogit.core import ConfigError, RefusedError
-from evogit.scaffold.compiled_projects import MAVEN
-from evogit.scaffold.detect import detect
+from evogit.scaffold.detect import MAVEN, detect
 from evogit.scaffold.project import Project, ProjectFiles, editable
 from evogit.scaffold.repository_files import Choices, files, tried, write
 
