@@ -11,7 +11,7 @@ import json
 import posixpath
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from types import MappingProxyType
 
@@ -83,14 +83,11 @@ class Recipe(Struct, frozen=True):
         return tuple(f"{path}/." for path in self.folders)
 
 
-def read_dockerfile(context: Mapping[str, File], workdir: str = "/", whose: str = "its image") -> Recipe:
-    """Return the recipe in the Dockerfile among these files, which are those beside it.
-
-    `workdir` counts until the Dockerfile names one; notes say `whose` image it is.
-    """
+def read_dockerfile(context: Mapping[str, File], workdir: str = "/") -> Recipe:
+    """Return the recipe in the Dockerfile among the files beside it; `workdir` counts until that names one."""
     text = context.get("Dockerfile", (b"", 0))[0][:MAX_CHARS].decode(errors="replace")
     files = {path: file for path, file in _sent(context).items() if path != "Dockerfile"}
-    image = _Image(whose, files, workdir)
+    image = _Image(files, workdir)
     image.add_folder(workdir)
     text = re.sub(r"\\[ \t]*\n", " ", re.sub(r"(?m)^[ \t]*#.*\n?", "", text))
     *earlier, text = re.split(r"(?im)^[ \t]*(?=FROM[ \t])", text)
@@ -111,8 +108,8 @@ def read_dockerfile(context: Mapping[str, File], workdir: str = "/", whose: str 
         {name: value for name, value in image.environment.items() if (name, value) != ("PATH", PATH)},
         image.empty(),
         (
-            *([f"{whose} installs {system}, which bubblewrap takes from this machine"] if system else ()),
-            *told_base(image.base, whose),
+            *([f"its image installs {system}, which bubblewrap takes from this machine"] if system else ()),
+            *told_base(image.base),
             *([image.told_undone()] if image.undone else ()),
         ),
     )
@@ -137,7 +134,6 @@ def _sent(files: Mapping[str, File]) -> dict[str, File]:
 class _Image(Struct):
     """An image that is being built; `undone` are the instructions that are not done here."""
 
-    whose: str
     context: Mapping[str, File]
     workdir: str
     base: str = ""
@@ -194,7 +190,7 @@ class _Image(Struct):
         undone = list(self.undone)
         named = ", ".join(f'"{one_line(text, MAX_COMMAND_CHARS)}"' for text in undone[:MAX_COMMANDS])
         more = f" and {len(undone) - MAX_COMMANDS} more" if undone[MAX_COMMANDS:] else ""
-        return f"{self.whose} has {named}{more}, which is not done here: files that it makes are missing; {BUILD}"
+        return f"its image has {named}{more}, which is not done here: files that it makes are missing; {BUILD}"
 
     def empty(self) -> tuple[str, ...]:
         """Return the folders that commands make in which there is nothing."""
@@ -317,11 +313,11 @@ def _is_idle(command: str) -> bool:
     return NEEDLESS.match(command) is not None or (programs <= IDLE and harmless)
 
 
-def told_base(base: str, whose: str) -> Iterator[str]:
+def told_base(base: str) -> Iterator[str]:
     """Yield the note on an image that another one begins as, if it may bring files or programs."""
     name = re.sub(r"^((index\.)?docker\.io/)?(.*\blibrary/)?|[:@].*$", "", base)
     if name and name not in STOCK and not name.endswith("/astral-sh/uv"):
-        yield f"{whose} begins as {base}: what that brings is not known here, and missing; {BUILD}"
+        yield f"its image begins as {base}: what that brings is not known here, and missing; {BUILD}"
 
 
 def normal_path(path: str) -> str:
@@ -425,13 +421,14 @@ def is_below(path: str, folder: str) -> bool:
     return path.startswith(f"{folder.rstrip('/')}/")
 
 
-def told_lost(lost: Collection[str], whose: str = "its image", where: str = "the system") -> Iterator[str]:
+def told_lost(lost: Sequence[str]) -> Iterator[str]:
     """Yield the note on files of an image that a sandbox cannot have."""
     if lost:
-        names = ", ".join(list(lost)[:MAX_PATHS]) + (
-            f" and {len(lost) - MAX_PATHS} more" if len(lost) > MAX_PATHS else ""
+        more = f" and {len(lost) - MAX_PATHS} more" if len(lost) > MAX_PATHS else ""
+        yield (
+            f"its image has {', '.join(lost[:MAX_PATHS])}{more}, where a sandbox has the system: no program will find "
+            "that"
         )
-        yield f"{whose} has {names}, where a sandbox has {where}: no program will find that"
 
 
 def _linkable(path: str, taken: Collection[str]) -> bool:

@@ -11,7 +11,6 @@ import json
 import posixpath
 import re
 import shlex
-import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,24 +23,21 @@ from evogit.adopt.foreign_task import (
     File,
     ForeignTask,
     name_of,
-    openevolve_outside,
+    outside_evaluator,
     reached,
-    told_along,
 )
 from evogit.adopt.notes import HARMLESS, told_needs, told_unheeded
 from evogit.adopt.packages import merged, packages, requirements
 from evogit.adopt.sources import (
-    MAX_SOURCE_BYTES,
     SOURCES,
     at,
     files_below,
     marked,
     read_yaml,
     seconds,
-    shared_folder,
     too_large,
 )
-from evogit.contained import file_at, find_text, has_file, lines_of, text_at
+from evogit.contained import file_at, find_text, lines_of, text_at
 from evogit.source.marks import blocks
 
 EXPECTED = "initial_program.* with evaluator.py (OpenEvolve, SkyDiscover)"
@@ -60,12 +56,11 @@ FEEDBACK = (
     "evaluator alone says"
 )
 YAML = (".yaml", ".yml")
+OUTSIDE = "openevolve_outside.py.txt"
 THRESHOLDS = (0.5, 0.75, 0.9)  # openEvolve's, where the file says nothing
 FEATURES = ("complexity", "diversity")  # metrics that OpenEvolve leaves out of the mean, where the file says nothing
 SKYDISCOVER_THRESHOLDS = (0.3,)  # skyDiscover's, which has two stages
 SKYDISCOVER_TIMEOUT = 360.0
-QUOTED = re.compile(r"[\"'`]([^\"'`\n]{1,200})[\"'`]")
-UP = re.compile(r"parent|\bdirname\(\s*(?:os\.path\.)?dirname\(|[\"']\.\.")  # signs of a source that leaves its folder
 _PATH_CALLS = """
 open Path PurePath spec_from_file_location SourceFileLoader run_path run Popen check_output check_call call system
 import_module load_module load_program join dirname basename abspath realpath exists isfile copy copyfile copy2
@@ -91,18 +86,15 @@ def read_openevolve(place: Path) -> ForeignTask | None:
     config = read_config(place)
     program = begun_with(programs, config).name
     seed = {program: file_at(folder, program)}
-    own = {**files_below(folder), evaluators[0]: file_at(folder, evaluators[0])}
-    shared = above(folder, own, evaluators[0])
-    home = folder.resolve().name if shared else "."
-    theirs = {**shared, **{posixpath.normpath(f"{home}/{path}"): file for path, file in own.items()}}
-    evaluator = posixpath.normpath(f"{home}/{evaluators[0]}")
+    evaluator = evaluators[0]
+    theirs = {**files_below(folder), evaluator: file_at(folder, evaluator)}
     scoring = _scoring(config, is_skydiscover=is_skydiscover)
-    about = {"home": home, "evaluator": evaluator, **scoring, **_standing(folder, evaluators[0])}
+    about = {"home": ".", "evaluator": evaluator, **scoring}
     timeout = timeout_of(config, SKYDISCOVER_TIMEOUT if is_skydiscover else TIMEOUT)
     used = {path: file for path, file in theirs.items() if path in reached(theirs, {evaluator})}
     stages = sum(any(f"def evaluate_stage{n}".encode() in data for data, _ in used.values()) for n in (1, 2, 3))
     ranked = "" if any(b"combined_score" in data for data, _ in used.values()) else MEAN
-    outside, why = openevolve_outside(program, json.dumps(about), theirs[evaluator])
+    outside, why = outside_evaluator(OUTSIDE, program, theirs[evaluator], config=json.dumps(about))
     given = json.dumps({**about, "timeout": timeout})
     return ForeignTask(
         system=system,
@@ -115,7 +107,8 @@ def read_openevolve(place: Path) -> ForeignTask | None:
         timeout=timeout * max(1, stages if scoring["cascade"] else 1) + SLACK,
         packages=packages(theirs),
         notes=(
-            *(*told_along(shared, f" of {folder.resolve().parent}"), *too_large(folder, own)),
+            *too_large(folder, theirs),
+            *_told_above(folder, used),
             *([NO_SCORE] if ranked else []),
             *_config_notes(place, config),
             *told_unheeded(config, system, HARMLESS | {"evaluator_args"} if "arguments" in scoring else HARMLESS),
@@ -149,7 +142,7 @@ def read_skydiscover(folder: Path) -> ForeignTask | None:
     file = f"{inner}/evaluator.py"
     about = json.dumps({"evaluator": file, "cascade": False, "thresholds": [], "features": []})
     evaluator = theirs.get(file, (b"", 0))
-    outside, why = openevolve_outside(program, about, evaluator)
+    outside, why = outside_evaluator(OUTSIDE, program, evaluator, config=about)
     if b"def evaluate(" not in evaluator[0]:
         outside, why = "", "its container has no evaluator.py with evaluate(program_path)"
     given = map(json.dumps, (home, recipe.environment, seconds))
@@ -184,11 +177,6 @@ def lacking(folder: Path) -> str:
         return f"evaluator.py {why}" if why else f"{programs[0].name} has no evaluator.py beside it"
     if programs or not evaluators:
         return ""
-    config = read_config(folder)
-    if at(config, "language") == "image":
-        return "its config.yaml has images evolved that a model draws (language: image), which is not done here"
-    if resolver := at(config, "benchmark", "resolver"):
-        return f"its program is made when SkyDiscover starts ({resolver}), and not there to begin with"
     if (folder / "initial_program").is_dir():
         return (
             f"its initial_program is a folder, and {evaluators[0]} is given one file: put what a script of the task "
@@ -289,49 +277,12 @@ def hands_to(function: ast.AST, name: str, calls: Collection[str]) -> bool:
     return False
 
 
-# --- what an evaluator reaches above its folder -------------------------------------------------------------------
-
-
-def above(folder: Path, files: Mapping[str, File], evaluator: str) -> dict[str, File]:
-    """Return path in the folder above -> file: modules that the evaluator imports, and folders that these name.
-
-    Of a folder with a part for each task, only what the evaluator names comes along.
-    """
-    own = [files[path][0].decode(errors="replace") for path in reached(files, {evaluator})]
-    root = shared_folder(folder)
-    if root is None or not any(map(UP.search, own)):
-        return {}
-    modules: dict[str, File] = {}
-    queue = list(own)
-    while queue:
-        names = {name.partition(".")[0] for name in IMPORTS.findall(queue.pop())} - sys.stdlib_module_names
-        for path in sorted(f"{name}.py" for name in names if name):
-            if path not in files and path not in modules and has_file(root, path):
-                modules[path] = file_at(root, path, MAX_SOURCE_BYTES)
-                queue.append(modules[path][0].decode(errors="replace"))
-    texts = [data.decode(errors="replace") for data, _ in modules.values()]
-    named = {name for text in texts for name in QUOTED.findall(text)}
-    meant = {name for text in own for name in QUOTED.findall(text)}
-    shared = dict(modules)
-    for place in sorted(root.iterdir()) if modules else ():
-        is_other = place.name != folder.resolve().name and not place.name.startswith(".")
-        if place.name in named and place.is_dir() and is_other:
-            inner = [each.name for each in sorted(place.iterdir()) if each.is_dir() and each.name in meant]
-            for below in [f"{place.name}/{each}" for each in inner] or [place.name]:
-                shared |= {f"{below}/{path}": file for path, file in files_below(root, below).items()}
-    return shared
-
-
-def _standing(folder: Path, evaluator: str) -> dict[str, str]:
-    """Return `below`: the folder as the evaluator's relative paths name it, if they begin in a folder above."""
-    text = text_at(folder, evaluator)
-    parts = folder.resolve().parts[1:]
-    for first in range(len(parts)):
-        below = "/".join(parts[first:])
-        named = re.findall(rf"[\"'](?:\./)?{re.escape(below)}/([^\"'\n]+)[\"']", text)
-        if any(has_file(folder, each) for each in named):
-            return {"below": below}
-    return {}
+def _told_above(folder: Path, used: Mapping[str, File]) -> Iterator[str]:
+    """Yield the note on modules of the folder above that sources import: nothing from there comes along."""
+    texts = (data.decode(errors="replace") for data, _ in used.values())
+    names = {f"{name.partition('.')[0]}.py" for text in texts for name in IMPORTS.findall(text)} - used.keys()
+    if lacks := sorted(name for name in names if (folder.resolve().parent / name).is_file()):
+        yield f"it imports {', '.join(lacks)} of the folder above, which does not come along: put a copy beside it"
 
 
 # --- the configuration --------------------------------------------------------------------------------------------
@@ -350,15 +301,14 @@ def _config_file(place: Path) -> Path | None:
 
 
 def _configs(folder: Path) -> list[Path]:
-    """Return the configuration files of a folder, the plainest name first; at last that of the folder above."""
+    """Return the configuration files of a folder, the plainest name first."""
     patterns = ("config.yaml", "config*.yaml", "config*.yml", "*config*.yaml", "*config*.yml")
-    found = [file for each in patterns for file in sorted(folder.glob(each), key=lambda file: (len(file.name), file))]
-    shared = shared_folder(folder)
-    return [each for each in dict.fromkeys([*found, *([shared / "config.yaml"] if shared else [])]) if each.is_file()]
+    files = [file for glob in patterns for file in sorted(folder.glob(glob), key=lambda file: (len(file.name), file))]
+    return [file for file in dict.fromkeys(files) if file.is_file()]
 
 
 def _config_notes(place: Path, config: Mapping[str, Any]) -> Iterator[str]:
-    several = [file for file in _configs(place) if file.parent == place]
+    several = _configs(place)
     if len(several) > 1 and several[0].name != "config.yaml":
         yield f"it is read with {several[0].name}; name another one to use that, such as {several[1]}"
     file = _config_file(place)

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from evogit.adopt.foreign_task import SHIMS, File, ForeignTask, name_of, reached, shinka_outside
+from evogit.adopt.foreign_task import SHIMS, File, ForeignTask, name_of, outside_evaluator, reached
 from evogit.adopt.notes import told_needs
 from evogit.adopt.packages import packages, requirements
 from evogit.adopt.sources import files_below, marked, read_yaml, too_large
@@ -43,7 +43,7 @@ def read_shinka(folder: Path) -> ForeignTask | None:
     goal = max(filter(lambda text: " " in text, _messages(files)), key=len, default="")
     about = f"The program is `{program}`. A higher `combined_score` is better."
     arguments, notes = _arguments(files)
-    outside, why = shinka_outside(program, theirs["evaluate.py"], arguments)
+    outside, why = outside_evaluator("shinka_outside.py.txt", program, theirs["evaluate.py"], arguments=arguments)
     return ForeignTask(
         system="ShinkaEvolve",
         name=name_of(folder),

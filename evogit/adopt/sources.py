@@ -105,16 +105,6 @@ def _walk(root: Path, inside: str, without: re.Pattern[str]) -> Iterator[str]:
         yield from (name for name in names if not without.search(name) and has_file(folder, name))
 
 
-def shared_folder(folder: Path) -> Path | None:
-    """Return the folder above, in which tasks have what they share; None where that is none of the task's author's.
-
-    The home of the user, folders above it, and what is around a repository are the user's own.
-    """
-    task, home = folder.resolve(), Path.home().resolve()
-    is_own = home.is_relative_to(task.parent) or (task / ".git").exists()
-    return None if is_own else task.parent
-
-
 def marked(seed: Mapping[str, File]) -> str:
     """A sentence for agents where a seed marks what may change; empty where it does not."""
     if any(blocks(data) for data, _ in seed.values()):

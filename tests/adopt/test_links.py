@@ -174,13 +174,11 @@ def test_a_brief_takes_no_template_through_a_link(tmp_path: Path) -> None:
         _template("proposal.md", SimpleNamespace(templates=task.templates))
 
 
-def test_nothing_is_taken_from_the_home_around_a_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_taken_from_the_folder_around_a_task(tmp_path: Path) -> None:
     task = {**FORMATS["openevolve"], "evaluator.py": f"import sys\nsys.path.append('..')\nimport notes\n{EVALUATOR}"}
     del task["config.yaml"]
     write(tmp_path, {f"task/{path}": text for path, text in task.items()})
     write(tmp_path, {"notes.py": f"# {CANARY}\n", "config.yaml": f"prompt:\n  system_message: the {CANARY}\n"})
-    assert CANARY in taken(tmp_path / "task", "openevolve")
-    monkeypatch.setenv("HOME", str(tmp_path))
     assert CANARY not in taken(tmp_path / "task", "openevolve")
 
 
