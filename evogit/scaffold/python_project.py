@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -90,20 +90,17 @@ def _path(folder: str) -> str:
     return f'PYTHONPATH="{folder}:$PYTHONPATH" ' if folder else ""
 
 
-def serves_tests(group: str, requirement: str) -> bool:
+def _serves_tests(group: str, requirement: str) -> bool:
     """Return whether a requirement of an optional group is one of the tests."""
     return TESTING.match(group) is not None or TESTED_BY.match(requirement) is not None
 
 
-def project_requirements(source: ProjectFiles, is_needed: Callable[[str, str], bool] = serves_tests) -> tuple[str, ...]:
-    """The packages that the project and its tests say they need, in the versions of a lock file.
-
-    `is_needed` tells of the name of an optional group and a requirement in it whether that is needed.
-    """
+def project_requirements(source: ProjectFiles) -> tuple[str, ...]:
+    """Return the packages that the project and its tests say they need, in the versions of a lock file."""
     pyproject = _toml(source.text("pyproject.toml"))
     name, locked = str(table(pyproject, "project").get("name", "")), _locked(source)
     named = dict[str, str]()
-    for line in (line[:MAX_LINE_CHARS] for line in _said(source, pyproject, is_needed)):
+    for line in (line[:MAX_LINE_CHARS] for line in _said(source, pyproject)):
         found = REQUIREMENT.fullmatch(line)
         if found and line.isprintable() and _plain(found[1]) != _plain(name):
             version = locked.get(_plain(found[1]))
@@ -112,23 +109,23 @@ def project_requirements(source: ProjectFiles, is_needed: Callable[[str, str], b
     return tuple(named.values())
 
 
-def _said(source: ProjectFiles, pyproject: Mapping[str, Any], is_needed: Callable[[str, str], bool]) -> Iterator[str]:
+def _said(source: ProjectFiles, pyproject: Mapping[str, Any]) -> Iterator[str]:
     """The requirements of the project, its tests, and of its own extras that they name."""
     project = table(pyproject, "project")
     groups = {**table(project, "optional-dependencies"), **table(pyproject, "dependency-groups")}
     yield from texts(project, "dependencies")
     groups["dev-dependencies"] = table(table(pyproject, "tool"), "uv").get("dev-dependencies")
-    asked = [line for name in groups for line in texts(groups, name) if is_needed(name, line)]
+    asked = [line for name in groups for line in texts(groups, name) if _serves_tests(name, line)]
     own = re.compile(rf"{re.escape(str(project.get('name', '')))}\[([\w, .-]+)\]")
     extras = (found[1] for name in groups for line in texts(groups, name) if (found := own.match(line)))
     yield from asked
     yield from (line for names in extras for name in names.split(",") for line in texts(groups, name.strip()))
-    yield from _poetry(table(table(pyproject, "tool"), "poetry"), is_needed)
+    yield from _poetry(table(table(pyproject, "tool"), "poetry"))
     for name in REQUIREMENT_FILES:
         yield from (line.split("#")[0].strip() for line in source.text(name).splitlines())
 
 
-def _poetry(poetry: Mapping[str, Any], is_needed: Callable[[str, str], bool]) -> Iterator[str]:
+def _poetry(poetry: Mapping[str, Any]) -> Iterator[str]:
     """What Poetry's own tables name, without their kind of versions, which pip does not know."""
     groups = [("", table(poetry, "dependencies")), ("dev", table(poetry, "dev-dependencies"))]
     groups += [(name, table(group, "dependencies")) for name, group in table(poetry, "group").items()]
@@ -136,7 +133,7 @@ def _poetry(poetry: Mapping[str, Any], is_needed: Callable[[str, str], bool]) ->
         for name, about in needs.items():
             known = about if isinstance(about, dict) else {}
             is_meant = name != "python" and not {"optional", "path", "git"} & known.keys()
-            if is_meant and (not group or is_needed(group, name)):
+            if is_meant and (not group or _serves_tests(group, name)):
                 yield name + (f"[{','.join(texts(known, 'extras'))}]" if known.get("extras") else "")
 
 
