@@ -59,23 +59,15 @@ MAX_PATHS = 5  # paths that a note names
 
 
 class Recipe(Struct, frozen=True):
-    """The files and packages of an image.
+    """The files and packages of an image."""
 
-    Attributes:
-        workdir: where its programs run.
-        packages: Python requirements that it installs.
-        files: absolute path in the image -> file, of those that it copies.
-        environment: variable -> value, of those that it sets.
-        folders: absolute paths of the empty folders that it makes.
-        notes: what the user has to see to: its Debian packages, and what could not be read.
-    """
-
-    workdir: str
-    packages: tuple[str, ...] = ()
+    workdir: str  # where its programs run
+    packages: tuple[str, ...] = ()  # Python requirements that it installs
+    # absolute path in the image -> file, of those that it copies
     files: Mapping[str, File] = field(default_factory=dict)
-    environment: Mapping[str, str] = field(default_factory=dict)
-    folders: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)  # variable -> value, of those that it sets
+    folders: tuple[str, ...] = ()  # absolute paths of the empty folders that it makes
+    notes: tuple[str, ...] = ()  # what the user has to see to: its Debian packages, and what could not be read
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -329,23 +321,14 @@ def normal_path(path: str) -> str:
 
 
 class Places(Struct, frozen=True):
-    """The places of an image's files.
+    """The places of an image's files."""
 
-    Attributes:
-        folder: absolute path of the folder in which programs work, with all that the image has around it.
-        own: top folders beside it that are folders of the candidate's.
-        files: path among the candidate's -> file.
-        elsewhere: path among theirs -> file, of those outside of it.
-        links: absolute path -> folder of the candidate's.
-        lost: absolute paths that a sandbox cannot have.
-    """
-
-    folder: str
-    own: tuple[str, ...]
-    files: Mapping[str, File]
-    elsewhere: Mapping[str, File]
-    links: Mapping[str, str]
-    lost: tuple[str, ...]
+    folder: str  # absolute path of the folder in which programs work, with all that the image has around it
+    own: tuple[str, ...]  # top folders beside it that are folders of the candidate's
+    files: Mapping[str, File]  # path among the candidate's -> file
+    elsewhere: Mapping[str, File]  # path among theirs -> file, of those outside of it
+    links: Mapping[str, str]  # absolute path -> folder of the candidate's
+    lost: tuple[str, ...]  # absolute paths that a sandbox cannot have
 
 
 def arranged(

@@ -49,48 +49,29 @@ catch."""
 
 
 class ForeignTask(Struct, frozen=True, kw_only=True):
-    """What is evolved and how it is evaluated, in EvoGit's words.
+    """What is evolved and how it is evaluated, in EvoGit's words."""
 
-    Attributes:
-        system: whose format it is, such as "OpenEvolve".
-        name: of the task.
-        goal: what agents are told.
-        editable: globs of what may change.
-        seed: path -> file of the first candidate.
-        theirs: path -> file that evaluates or is read by what does; candidates run beside them.
-        command: the shell command that evaluates.
-        read: how the score is read from it.
-        metric: what the score is called.
-        direction: which way is better.
-        timeout: seconds of one evaluation.
-        memory, disk: MB that programs of it may take.
-        packages: Python requirements.
-        links: absolute path that their programs expect -> folder of the candidate's that it leads to.
-        notes: what a person should know.
-        outside: the text of a Python evaluator that evaluates where no candidate can reach it; empty where none can.
-        why_inside: why there is none.
-        requirements: packages that it imports, which have to be where EvoGit is.
-    """
-
-    system: str
-    name: str
-    goal: str
-    editable: tuple[str, ...]
-    seed: Mapping[str, File]
-    theirs: Mapping[str, File]
-    command: str
-    read: str = "json"
-    metric: str = "combined_score"
-    direction: Direction = "maximize"
-    timeout: float = 300.0
-    memory: int = MEMORY
-    disk: int = DISK
-    packages: tuple[str, ...] = ()
+    system: str  # whose format it is, such as "OpenEvolve"
+    name: str  # of the task
+    goal: str  # what agents are told
+    editable: tuple[str, ...]  # globs of what may change
+    seed: Mapping[str, File]  # path -> file of the first candidate
+    theirs: Mapping[str, File]  # path -> file that evaluates or is read by what does; candidates run beside them
+    command: str  # the shell command that evaluates
+    read: str = "json"  # how the score is read from it
+    metric: str = "combined_score"  # what the score is called
+    direction: Direction = "maximize"  # which way is better
+    timeout: float = 300.0  # seconds of one evaluation
+    memory: int = MEMORY  # MB that programs of it may take
+    disk: int = DISK  # MB that programs of it may take
+    packages: tuple[str, ...] = ()  # Python requirements
+    # absolute path that their programs expect -> folder of the candidate's that it leads to
     links: Mapping[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what a person should know
+    # the text of a Python evaluator that evaluates where no candidate can reach it; empty where none can
     outside: str = ""
-    why_inside: str = "the candidate itself says its number"
-    requirements: tuple[str, ...] = ()
+    why_inside: str = "the candidate itself says its number"  # why there is none
+    requirements: tuple[str, ...] = ()  # packages that it imports, which have to be where EvoGit is
 
     @property
     def origin(self) -> str:
