@@ -130,7 +130,10 @@ def read_table(file: Path, program: str, metric: str) -> PastRun:
             f"{file} has {len(table)} rows; none names a commit that Git still has (7 hexadecimal digits or more)"
         )
     score = next((name for name in (metric.casefold(), *SCORES) if name in header), "")
-    score = score or next((name for name in header[header.index(column) + 1 :] if _has_numbers(table, name)), "")
+    for name in header[header.index(column) + 1 :] if not score else ():
+        if 2 * sum(_number(row.get(name, "")) is not None for row in table) > len(table):
+            score = name
+            break
     programs = []
     for commit, row in rows.items():
         failure = _failure(row, column)
@@ -157,10 +160,6 @@ def _failure(row: Mapping[str, str], column: str) -> str:
     cells = list(row)[list(row).index(column) + 1 :]
     broken_off = words & DISCARDED if not any(_number(row[name]) for name in cells) else set()
     return min(words & FAILED | broken_off, default="")
-
-
-def _has_numbers(table: Sequence[Mapping[str, str]], name: str) -> bool:
-    return 2 * sum(_number(row.get(name, "")) is not None for row in table) > len(table)
 
 
 def _number(text: str) -> float | None:

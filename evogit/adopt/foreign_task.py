@@ -87,8 +87,9 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
             yield f"seed/{path}", file
         for path, file in self.theirs.items():
             yield f"{evaluator}/{THEIRS}/{path}", file
-        for path, file in _stand_ins() if outside or SHIMS in self.command else ():
-            yield f"{evaluator}/{OURS}/{path}", file
+        root = content("sandbox") / "foreign"
+        for path in sorted(root.rglob("*.py")) if outside or SHIMS in self.command else ():
+            yield f"{evaluator}/{OURS}/{path.relative_to(root).as_posix()}", (path.read_bytes(), PLAIN)
         if outside:
             yield "evaluator/evaluate.py", (self.outside.encode(), PLAIN)
             reach = {path.rpartition("/")[2] for path in self.seed}
@@ -179,12 +180,6 @@ def remove_kept(unused: float) -> Iterator[tuple[str, int]]:
             size = sum(path.lstat().st_size for path in folder.rglob("*"))
             shutil.rmtree(folder)
             yield folder.name, size
-
-
-def _stand_ins() -> Iterator[tuple[str, File]]:
-    root = content("sandbox") / "foreign"
-    for path in sorted(root.rglob("*.py")):
-        yield path.relative_to(root).as_posix(), (path.read_bytes(), PLAIN)
 
 
 def reached(files: Mapping[str, File], begin: set[str]) -> set[str]:

@@ -138,14 +138,13 @@ def _toml(choices: Choices) -> Iterator[str]:
             yield 'scale = "log" # noise grows with the value'
         if len(choices.directions) > 1 and metric == choices.primary:
             yield "primary = true # candidates are ranked by this one"
-    yield from ("", *(_by_python(choices) if choices.python else _by_command(choices)))
+    yield ""
+    if choices.python:
+        yield "# Python code that runs outside of the sandbox; the code that it evaluates cannot reach it."
+        yield from ("[evaluator]", 'kind = "python"', f'file = "{FOLDER}/evaluate.py"', *_repeats(choices))
+    else:
+        yield from _by_command(choices)
     yield from ("", *_sandbox(choices))
-
-
-def _by_python(choices: Choices) -> Iterator[str]:
-    yield "# Python code that runs outside of the sandbox; the code that it evaluates cannot reach it."
-    yield from ("[evaluator]", 'kind = "python"', f'file = "{FOLDER}/evaluate.py"')
-    yield from _repeats(choices)
 
 
 def _by_command(choices: Choices) -> Iterator[str]:
