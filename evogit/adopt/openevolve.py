@@ -11,7 +11,8 @@ import json
 import posixpath
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -253,34 +254,25 @@ def misfit(text: str) -> str:
     names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
     if not names:
         return "" if function.args.vararg else "has an evaluate() that takes no program"
-    if hands_to(function, names[0], PATH_CALLS):
-        return ""
-    looked_up = (each for each in ast.walk(function) if isinstance(each, ast.Subscript))
-    is_mapping = any(
-        getattr(each.value, "id", "") == names[0] and isinstance(getattr(each.slice, "value", None), str)
-        for each in looked_up
-    )
-    return (
-        f"has evaluate({names[0]}), which is not given the path of a program"
-        if (names[0] in VALUES or is_mapping)
-        else ""
-    )
-
-
-def hands_to(function: ast.AST, name: str, calls: Collection[str]) -> bool:
-    """Return whether a function hands a parameter to one of these functions."""
     for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
         called = getattr(call.func, "attr", getattr(call.func, "id", ""))
-        used = (node for given in (*call.args, *call.keywords) for node in ast.walk(given))
-        if called in calls and any(isinstance(node, ast.Name) and node.id == name for node in used):
-            return True
-    return False
+        given = (node for value in (*call.args, *call.keywords) for node in ast.walk(value))
+        if called in PATH_CALLS and any(isinstance(node, ast.Name) and node.id == names[0] for node in given):
+            return ""
+    is_mapping = any(
+        getattr(node.value, "id", "") == names[0] and isinstance(getattr(node.slice, "value", None), str)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Subscript)
+    )
+    is_value = names[0] in VALUES or is_mapping
+    return f"has evaluate({names[0]}), which is not given the path of a program" if is_value else ""
 
 
 def _told_above(folder: Path, used: Mapping[str, File]) -> Iterator[str]:
     """Yield the note on modules of the folder above that sources import: nothing from there comes along."""
     texts = (data.decode(errors="replace") for data, _ in used.values())
-    names = {f"{name.partition('.')[0]}.py" for text in texts for name in IMPORTS.findall(text)} - used.keys()
+    modules = {name.partition(".")[0] for text in texts for name in IMPORTS.findall(text)} - sys.stdlib_module_names
+    names = {f"{module}.py" for module in modules if module} - used.keys()
     if lacks := sorted(name for name in names if (folder.resolve().parent / name).is_file()):
         yield f"it imports {', '.join(lacks)} of the folder above, which does not come along: put a copy beside it"
 

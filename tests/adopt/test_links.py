@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from evogit.adopt import find_task
+from evogit.adopt import find_task, recognise
 from evogit.adopt.past_runs import read_past
 from evogit.agents.briefs.briefing import _template
 from evogit.contained import file_at, has_file
@@ -180,6 +180,9 @@ def test_nothing_is_taken_from_the_folder_around_a_task(tmp_path: Path) -> None:
     write(tmp_path, {f"task/{path}": text for path, text in task.items()})
     write(tmp_path, {"notes.py": f"# {CANARY}\n", "config.yaml": f"prompt:\n  system_message: the {CANARY}\n"})
     assert CANARY not in taken(tmp_path / "task", "openevolve")
+    found = recognise(tmp_path / "task")
+    assert found
+    assert any("notes.py of the folder above" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(
