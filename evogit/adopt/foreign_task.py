@@ -88,8 +88,8 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
         for path, file in self.theirs.items():
             yield f"{evaluator}/{THEIRS}/{path}", file
         root = content("sandbox") / "foreign"
-        for path in sorted(root.rglob("*.py")) if outside or SHIMS in self.command else ():
-            yield f"{evaluator}/{OURS}/{path.relative_to(root).as_posix()}", (path.read_bytes(), PLAIN)
+        for stand_in in sorted(root.rglob("*.py")) if outside or SHIMS in self.command else ():
+            yield f"{evaluator}/{OURS}/{stand_in.relative_to(root).as_posix()}", (stand_in.read_bytes(), PLAIN)
         if outside:
             yield "evaluator/evaluate.py", (self.outside.encode(), PLAIN)
             reach = {path.rpartition("/")[2] for path in self.seed}
