@@ -82,7 +82,6 @@ STARTERS: dict[str, tuple[set[str], str]] = {
     "evogit/subprocesses.py": ({"subprocess", "create_subprocess_exec", "sys.executable"}, "the one place"),
     "sandbox/foreign/evaluate_container.py": ({"subprocess"}, JAIL),
     "sandbox/foreign/evaluate_harbor.py": ({"subprocess"}, JAIL),
-    "sandbox/foreign/evaluate_alphaevolve.py": ({"subprocess", "sys.executable"}, JAIL),
     "sandbox/foreign/evaluate_shinka.py": ({"subprocess", "sys.executable"}, JAIL),
     "sandbox/foreign/foreign_view.py": ({"sys.executable"}, JAIL),
     "sandbox/foreign/shinka_eval.py": ({"ProcessPoolExecutor"}, JAIL),

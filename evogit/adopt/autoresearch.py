@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct, field
 
 from evogit.adopt.foreign_task import PLAIN, SHIMS, File, ForeignTask, name_of, told_along
-from evogit.adopt.packages import PACKAGES, TOOLS, commands, imported, installed, merged, normal, packages
+from evogit.adopt.packages import TOOLS, commands, installed, merged, normal, packages
 from evogit.adopt.past import object_of
 from evogit.adopt.sources import MAX_SOURCE_BYTES, files_below, marked
 from evogit.config.printed_numbers import NUMBER, direction_of, standing
@@ -25,7 +25,7 @@ from evogit.config.values import matches
 from evogit.contained import file_at, find_text, has_file, joined_lines, lines_of, text_at, walk
 from evogit.core import Direction
 from evogit.scaffold.project import ProjectFiles
-from evogit.scaffold.python_project import project_requirements, serves_tests
+from evogit.scaffold.python_project import project_requirements
 
 EXPECTED = (
     "autoresearch.md with autoresearch.sh (or .auto/prompt.md with .auto/measure.sh) that prints METRIC name=value "
@@ -46,17 +46,13 @@ COMMANDS = {
     ".sh": "bash {}",
 }
 """Ending of a file's name -> the command that starts it."""
-METRIC = re.compile(r"METRIC[ \t]{1,8}([A-Za-z_][\w.µμ-]{0,100})[ \t]{0,8}=")
-"""A line METRIC name=value."""
+METRIC = re.compile(r"METRIC[ \t]{1,8}([A-Za-z_][\w.µμ-]{0,100})[ \t]{0,8}=")  # a line METRIC name=value
 WORD = re.compile(r"[\w.@+/-]{1,200}")
-MAX_WORDS = 5000
-"""Words of a source that may name files."""
+MAX_WORDS = 5000  # words of a source that may name files
 PROSE = "program.md"
-TIMEOUT = 600.0
-"""Seconds of one experiment."""
+TIMEOUT = 600.0  # seconds of one experiment
 MAX_LOG_LINES = 10_000
-MAX_SCRIPT_BYTES = 1 << 16
-"""Bytes of a shell script in which commands are looked for."""
+MAX_SCRIPT_BYTES = 1 << 16  # bytes of a shell script in which commands are looked for
 SPAN = re.compile(r"`([^`\n]{1,200})`")
 SCOPE = re.compile(r"^(#{1,6} |\*\*) ?(?:files in scope|in scope|scope)\b", re.IGNORECASE)
 LIST = re.compile(r"[ \t]{0,8}(?:[-*+]|\d{1,3}[.)])[ \t]")
@@ -74,12 +70,8 @@ STICK = re.compile(
 )
 """Names of files that measure."""
 PROJECT = "pyproject.toml"
-AUTO = ".auto"
-"""The folder of a session."""
-UNUSED = (f"{AUTO}/hooks/", f"{AUTO}/log.jsonl", f"{AUTO}/ideas.md")
-"""The files of a session that no experiment needs."""
-BENCHMARKS = re.compile(r"bench(marks?|marking)?$|perf(ormance)?$")
-"""Groups of optional dependencies that are for measuring."""
+AUTO = ".auto"  # the folder of a session
+UNUSED = (f"{AUTO}/hooks/", f"{AUTO}/log.jsonl", f"{AUTO}/ideas.md")  # the files of a session that no experiment needs
 PREAMBLE = (
     "These instructions were written for an agent that works alone. Here, EvoGit runs the experiments, keeps what is "
     "better and writes the log: propose one change of {files} at a time, and leave branches, commits and logs alone."
@@ -281,27 +273,16 @@ def _interpreter(script: bytes) -> str:
 
 
 def _packages(files: Mapping[str, File], reached: Mapping[str, File]) -> tuple[str, ...]:
-    """Return the packages of a project; of optional ones those for benchmarks and tests, and what is imported.
-
-    Those that its scripts install, or start by their names, come along.
-    """
+    """Return the packages of a project and its tests, and those that its scripts install, or start by their names."""
     shell = (data[:MAX_SCRIPT_BYTES] for path, (data, _) in reached.items() if re.search(r"\.(ba)?sh$", path))
     script = joined_lines(b"\n".join(shell).decode(errors="replace"))
     started = set(_started(script))
-    used = started | {normal(PACKAGES.get(module, module)) for module in imported(reached)}
-
-    def is_needed(group: str, requirement: str) -> bool:
-        name = re.match(r"[\w.-]*", requirement)
-        is_used = name is not None and normal(name[0]) in used
-        return is_used or BENCHMARKS.match(group) is not None or serves_tests(group, requirement)
-
     source = ProjectFiles(tuple(files), lambda path: files[path][0].decode(errors="replace"))
-    plugins = ("pytest-benchmark",) if "pytest" in started and "--benchmark" in script else ()
     return merged(
         packages(files),
-        project_requirements(source, is_needed) if PROJECT in files else (),
+        project_requirements(source) if PROJECT in files else (),
         tuple(text for _, text in installed(script)),
-        (*sorted(started & TOOLS), *plugins),
+        tuple(sorted(started & TOOLS)),
     )
 
 

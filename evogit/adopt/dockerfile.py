@@ -23,23 +23,16 @@ from evogit.config.values import matches
 from evogit.contained import MAX_LINE_CHARS
 from evogit.text import one_line
 
-MAX_CHARS = 1 << 16
-"""Characters of a Dockerfile that are read."""
+MAX_CHARS = 1 << 16  # characters of a Dockerfile that are read
 MAX_INSTRUCTIONS = 500
-MAX_LAID_BYTES = 64 << 20
-"""Bytes that all instructions may lay into an image, twice what comes along with a task."""
-MIN_FILE_BYTES = 1024
-"""The least bytes that a file counts."""
-MAX_RULES = 200
-"""Lines of a .dockerignore that count."""
-HERE = re.compile(r"(?<!\S)\d?<<-?[ \t]{0,8}[\"']?([\w.]{1,80})[\"']?(?!\S)")
-"""The beginning of a here-document."""
+MAX_LAID_BYTES = 64 << 20  # bytes that all instructions may lay into an image, twice what comes along with a task
+MIN_FILE_BYTES = 1024  # the least bytes that a file counts
+MAX_RULES = 200  # lines of a .dockerignore that count
+HERE = re.compile(r"(?<!\S)\d?<<-?[ \t]{0,8}[\"']?([\w.]{1,80})[\"']?(?!\S)")  # the beginning of a here-document
 VARIABLE = re.compile(r"\$(?:(\w{1,80})|\{(\w{1,80})\})")
 _USUAL = "/ /etc /home /mnt /opt /root /srv /tmp /usr /usr/bin /usr/local /usr/local/bin /usr/src /var"
-USUAL = frozenset(_USUAL.split())
-"""Folders that images have."""
-PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""PATH of images that do not set another one."""
+USUAL = frozenset(_USUAL.split())  # folders that images have
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # PATH of images that do not set another one
 BUILD = "`docker build` it, and name it as [sandbox] image of a task of your own (`evogit new --from`)"
 _IDLE = """
 : [ apk apt apt-get cd echo export groupadd mkdir pip pip3 printf set test true umask unset useradd usermod uv which
@@ -57,38 +50,24 @@ almalinux alpine amazonlinux archlinux bash buildpack-deps busybox centos clojur
 elixir erlang fedora gcc golang gradle groovy haskell julia maven node openjdk oraclelinux perl php pypy python r-base
 rockylinux ruby rust scratch swift ubuntu
 """
-STOCK = frozenset(_STOCK.split())
-"""Images with a system or a language, and no files of a task."""
-MAX_COMMANDS, MAX_COMMAND_CHARS = 4, 60
-"""Commands that a note shows, and characters of each."""
-IMAGE = "image"
-"""The folder of theirs with what an image has elsewhere."""
-TEMPORARY = "tmp"
-"""The folder that cannot be linked: stand-ins copy what is in a tmp/ to where /tmp is."""
-FOLDER: File = (b"", 0)
-"""Stands for an empty folder among an image's files."""
-MAX_PATHS = 5
-"""Paths that a note names."""
+STOCK = frozenset(_STOCK.split())  # images with a system or a language, and no files of a task
+MAX_COMMANDS, MAX_COMMAND_CHARS = 4, 60  # commands that a note shows, and characters of each
+IMAGE = "image"  # the folder of theirs with what an image has elsewhere
+TEMPORARY = "tmp"  # the folder that cannot be linked: stand-ins copy what is in a tmp/ to where /tmp is
+FOLDER: File = (b"", 0)  # stands for an empty folder among an image's files
+MAX_PATHS = 5  # paths that a note names
 
 
 class Recipe(Struct, frozen=True):
-    """The files and packages of an image.
+    """The files and packages of an image."""
 
-    Attributes:
-        workdir: where its programs run.
-        packages: Python requirements that it installs.
-        files: absolute path in the image -> file, of those that it copies.
-        environment: variable -> value, of those that it sets.
-        folders: absolute paths of the empty folders that it makes.
-        notes: what the user has to see to: its Debian packages, and what could not be read.
-    """
-
-    workdir: str
-    packages: tuple[str, ...] = ()
+    workdir: str  # where its programs run
+    packages: tuple[str, ...] = ()  # Python requirements that it installs
+    # absolute path in the image -> file, of those that it copies
     files: Mapping[str, File] = field(default_factory=dict)
-    environment: Mapping[str, str] = field(default_factory=dict)
-    folders: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)  # variable -> value, of those that it sets
+    folders: tuple[str, ...] = ()  # absolute paths of the empty folders that it makes
+    notes: tuple[str, ...] = ()  # what the user has to see to: its Debian packages, and what could not be read
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -96,16 +75,16 @@ class Recipe(Struct, frozen=True):
         return tuple(f"{path}/." for path in self.folders)
 
 
-def read_dockerfile(context: Mapping[str, File], workdir: str = "/", whose: str = "its image") -> Recipe:
-    """Return the recipe in the Dockerfile among these files, which are those beside it.
-
-    `workdir` counts until the Dockerfile names one; notes say `whose` image it is.
-    """
+def read_dockerfile(context: Mapping[str, File], workdir: str = "/") -> Recipe:
+    """Return the recipe in the Dockerfile among the files beside it; `workdir` counts until that names one."""
     text = context.get("Dockerfile", (b"", 0))[0][:MAX_CHARS].decode(errors="replace")
     files = {path: file for path, file in _sent(context).items() if path != "Dockerfile"}
-    image = _Image(whose, files, workdir, workdir)
+    image = _Image(files, workdir)
     image.add_folder(workdir)
     text = re.sub(r"\\[ \t]*\n", " ", re.sub(r"(?m)^[ \t]*#.*\n?", "", text))
+    *earlier, text = re.split(r"(?im)^[ \t]*(?=FROM[ \t])", text)
+    if any(map(str.strip, earlier)):
+        image.undone["several stages"] = None
     lines = islice(filter(str.strip, text.splitlines()), MAX_INSTRUCTIONS)
     for line in lines:
         word, *rest = line.strip()[:MAX_LINE_CHARS].split(None, 1)
@@ -121,9 +100,9 @@ def read_dockerfile(context: Mapping[str, File], workdir: str = "/", whose: str 
         {name: value for name, value in image.environment.items() if (name, value) != ("PATH", PATH)},
         image.empty(),
         (
-            *([f"{whose} installs {system}, which bubblewrap takes from this machine"] if system else ()),
-            *told_base(image.base, whose),
-            *told_undone(list(image.undone), whose),
+            *([f"its image installs {system}, which bubblewrap takes from this machine"] if system else ()),
+            *told_base(image.base),
+            *([image.told_undone()] if image.undone else ()),
         ),
     )
 
@@ -147,9 +126,7 @@ def _sent(files: Mapping[str, File]) -> dict[str, File]:
 class _Image(Struct):
     """An image that is being built; `undone` are the instructions that are not done here."""
 
-    whose: str
     context: Mapping[str, File]
-    home: str
     workdir: str
     base: str = ""
     environment: dict[str, str] = field(default_factory=lambda: {"PATH": PATH})
@@ -164,17 +141,12 @@ class _Image(Struct):
     def take(self, word: str, rest: str) -> None:
         """Do what an instruction says; what needs Docker becomes a note."""
         if word == "FROM":
-            if self.base:
-                self.undone["several stages"] = None
-                self.files, self.folders, self.made, self.environment = {}, set(USUAL), set(), {"PATH": PATH}
-            self.base, self.workdir = "".join(rest.split()[:1]), self.home
-            self.add_folder(self.workdir)
+            self.base = "".join(rest.split()[:1])
         elif word == "ENV":
             name, _, value = rest.partition(" ")
-            given = words(rest) if "=" in name else [f"{name}={value.strip()}"]
-            known = dict(self.environment)
-            pairs = (each.partition("=") for each in given)
-            self.environment |= {name: _expanded(value, known) for name, _, value in pairs}
+            pairs = words(rest) if "=" in name else [f"{name}={value.strip()}"]
+            values = {name: _expanded(value, self.environment) for name, _, value in (p.partition("=") for p in pairs)}
+            self.environment |= values
         elif word == "WORKDIR":
             self.workdir = self.at(_expanded(rest.strip("\"' "), self.environment))
             self.add_folder(self.workdir)
@@ -205,6 +177,13 @@ class _Image(Struct):
             self.files.pop(path, None)
             path = posixpath.dirname(path)
 
+    def told_undone(self) -> str:
+        """Return the note that names the commands which are not done here."""
+        undone = list(self.undone)
+        named = ", ".join(f'"{one_line(text, MAX_COMMAND_CHARS)}"' for text in undone[:MAX_COMMANDS])
+        more = f" and {len(undone) - MAX_COMMANDS} more" if undone[MAX_COMMANDS:] else ""
+        return f"its image has {named}{more}, which is not done here: files that it makes are missing; {BUILD}"
+
     def empty(self) -> tuple[str, ...]:
         """Return the folders that commands make in which there is nothing."""
         full = {posixpath.dirname(path) for path in (*self.files, *self.folders)}
@@ -215,14 +194,16 @@ class _Image(Struct):
         line = shlex.join(given) if (given := _array(rest)) else re.sub(r"^(--\S+\s+)+", "", rest)
         script = _expanded(line, self.environment, unknown=True)
         self.system.update(dict.fromkeys(debian(script)))
-        for name, asked in [*self._listed(script), *installed(script)]:
+        files = (self.files.get(self.at(p)) or self.context.get(posixpath.basename(p)) for p in lists(script))
+        listed = (asked for file in files if file for asked in requirements_of(file[0]))
+        for name, asked in [*listed, *installed(script)]:
             if has_version(asked) or name not in self.packages:
                 self.packages[name] = asked
         workdir = self.workdir
         for text in _apart(script):
             if not self._done(text):
-                undone = [each for each in statements(text) if not _is_idle(each)]
-                self.undone |= dict.fromkeys(re.sub(r"\s+", " ", each) for each in undone)
+                undone = (command for command in statements(text) if not _is_idle(command))
+                self.undone |= dict.fromkeys(re.sub(r"\s+", " ", command) for command in undone)
         self.workdir = workdir
 
     def _done(self, text: str) -> bool:
@@ -233,8 +214,9 @@ class _Image(Struct):
         for path in (each for each in given[1:] if given[0] == "mkdir" and re.fullmatch(r"[\w./][\w./-]*", each)):
             self.made.add(self.at(path))
             self.add_folder(self.at(path))
-        if given[:2] == ["chmod", "+x"] and set(map(self.at, given[2:])) <= self.files.keys():
-            self.files |= {path: (self.files[path][0], EXECUTABLE) for path in map(self.at, given[2:])}
+        paths = [self.at(path) for path in given[2:]] if given[:2] == ["chmod", "+x"] else []
+        if paths and self.files.keys() >= set(paths):
+            self.files |= {path: (self.files[path][0], EXECUTABLE) for path in paths}
             return True
         plain, sign, into = re.sub(r"(>>?)\s*(\S+)$", r"\0\1\0\2", text).partition("\0")
         sign, _, into = into.partition("\0")
@@ -245,29 +227,20 @@ class _Image(Struct):
         self.lay(into, ((before if sign == ">>" else b"") + content.encode(errors="replace"), mode))
         return True
 
-    def _listed(self, script: str) -> Iterator[tuple[str, str]]:
-        """Yield name -> requirement of the packages in files that a script installs of."""
-        for path in lists(script):
-            file = self.files.get(self.at(path)) or self.context.get(posixpath.basename(path))
-            yield from requirements_of(file[0]) if file else ()
-
     def _copy(self, word: str, rest: str) -> None:
         """Lay files where a COPY has them; one of another image, an address or an archive is not read."""
-        options = re.match(r"(--[\w-]+(=\S*)?\s+)*", rest)
-        given = options[0] if options else ""
-        paths = _array(rest[len(given) :].strip()) or words(rest[len(given) :])
+        given = re.sub(r"^(--[\w-]+(=\S*)?\s+)*", "", rest)
+        options, paths = rest[: len(rest) - len(given)], _array(given.strip()) or words(given)
         *sources, last = [_expanded(path, self.environment) for path in paths] or [""]
         chosen = {source: list(_chosen(source, self.context)) for source in sources}
-        odd = re.sub(r"--(chown=\S+|link|chmod=\d+)\s+", "", given).strip()
+        odd = re.sub(r"--(chown=\S+|link|chmod=\d+)\s+", "", options).strip()
         if odd or not all(chosen.values()) or (word == "ADD" and re.search(r"\.(tar|t?gz|bz2|t?xz|zip)\b", rest)):
             self.undone[f"{word} {rest}"] = None
         several = sum(len({meant for meant, _, _ in found}) for found in chosen.values()) > 1
         into = several or last.endswith(("/", "/.")) or self.at(last) in self.folders
-        mode = re.search(r"--chmod=0?([0-7]{3})\b", given)
-        for meant, inner, file in (each for found in chosen.values() for each in found if not odd):
+        for meant, inner, file in (item for found in chosen.values() for item in found if not odd):
             name = posixpath.basename(meant) if into else ""
-            own = file[1] if mode is None else EXECUTABLE if int(mode[1], 8) & 0o100 else PLAIN
-            self.lay(posixpath.join(last, inner or name), (file[0], own))
+            self.lay(posixpath.join(last, inner or name), file)
 
 
 def _chosen(source: str, files: Mapping[str, File]) -> Iterator[tuple[str, str, File]]:
@@ -327,25 +300,16 @@ def _printed(command: str) -> str | None:
 
 def _is_idle(command: str) -> bool:
     """Return whether a command leaves no file that is missing here."""
-    if NEEDLESS.match(command):
-        return True
     programs = {posixpath.basename(given[0]) for given in commands(command)}
-    return programs <= IDLE and (WRITES.search(command) is None or programs <= {"apt", "apt-get", "pip", "pip3", "uv"})
+    harmless = WRITES.search(command) is None or programs <= {"apt", "apt-get", "pip", "pip3", "uv"}
+    return NEEDLESS.match(command) is not None or (programs <= IDLE and harmless)
 
 
-def told_undone(undone: Sequence[str], whose: str) -> Iterator[str]:
-    """Yield the note that names the commands of an image that are not done here."""
-    if undone:
-        named = ", ".join(f'"{one_line(text, MAX_COMMAND_CHARS)}"' for text in undone[:MAX_COMMANDS])
-        more = f" and {len(undone) - MAX_COMMANDS} more" if undone[MAX_COMMANDS:] else ""
-        yield f"{whose} has {named}{more}, which is not done here: files that it makes are missing; {BUILD}"
-
-
-def told_base(base: str, whose: str) -> Iterator[str]:
+def told_base(base: str) -> Iterator[str]:
     """Yield the note on an image that another one begins as, if it may bring files or programs."""
     name = re.sub(r"^((index\.)?docker\.io/)?(.*\blibrary/)?|[:@].*$", "", base)
     if name and name not in STOCK and not name.endswith("/astral-sh/uv"):
-        yield f"{whose} begins as {base}: what that brings is not known here, and missing; {BUILD}"
+        yield f"its image begins as {base}: what that brings is not known here, and missing; {BUILD}"
 
 
 def normal_path(path: str) -> str:
@@ -357,23 +321,14 @@ def normal_path(path: str) -> str:
 
 
 class Places(Struct, frozen=True):
-    """The places of an image's files.
+    """The places of an image's files."""
 
-    Attributes:
-        folder: absolute path of the folder in which programs work, with all that the image has around it.
-        own: top folders beside it that are folders of the candidate's.
-        files: path among the candidate's -> file.
-        elsewhere: path among theirs -> file, of those outside of it.
-        links: absolute path -> folder of the candidate's.
-        lost: absolute paths that a sandbox cannot have.
-    """
-
-    folder: str
-    own: tuple[str, ...]
-    files: Mapping[str, File]
-    elsewhere: Mapping[str, File]
-    links: Mapping[str, str]
-    lost: tuple[str, ...]
+    folder: str  # absolute path of the folder in which programs work, with all that the image has around it
+    own: tuple[str, ...]  # top folders beside it that are folders of the candidate's
+    files: Mapping[str, File]  # path among the candidate's -> file
+    elsewhere: Mapping[str, File]  # path among theirs -> file, of those outside of it
+    links: Mapping[str, str]  # absolute path -> folder of the candidate's
+    lost: tuple[str, ...]  # absolute paths that a sandbox cannot have
 
 
 def arranged(
@@ -449,13 +404,14 @@ def is_below(path: str, folder: str) -> bool:
     return path.startswith(f"{folder.rstrip('/')}/")
 
 
-def told_lost(lost: Collection[str], whose: str = "its image", where: str = "the system") -> Iterator[str]:
+def told_lost(lost: Sequence[str]) -> Iterator[str]:
     """Yield the note on files of an image that a sandbox cannot have."""
     if lost:
-        names = ", ".join(list(lost)[:MAX_PATHS]) + (
-            f" and {len(lost) - MAX_PATHS} more" if len(lost) > MAX_PATHS else ""
+        more = f" and {len(lost) - MAX_PATHS} more" if len(lost) > MAX_PATHS else ""
+        yield (
+            f"its image has {', '.join(lost[:MAX_PATHS])}{more}, where a sandbox has the system: no program will find "
+            "that"
         )
-        yield f"{whose} has {names}, where a sandbox has {where}: no program will find that"
 
 
 def _linkable(path: str, taken: Collection[str]) -> bool:

@@ -27,11 +27,9 @@ COMMIT = re.compile(r"[0-9a-f]{7,40}")
 FARTHEST = 500
 """Commits above one of a row among which it is looked for the program that was changed, where some row's is near."""
 
-Programs = tuple[tuple[str, str], ...]
-"""Path and blob of each file of a program, in order."""
+Programs = tuple[tuple[str, str], ...]  # path and blob of each file of a program, in order
 NAMES = ("results.tsv", "autoresearch-results.tsv")
-COMMITS = ("commit", "commit_hash", "hash", "sha")
-"""Names of the column of commits."""
+COMMITS = ("commit", "commit_hash", "hash", "sha")  # names of the column of commits
 SCORES = ("score", "metric", "metric_value", "value")
 """Names of the column of scores, if it does not have the metric's name."""
 FAILED = frozenset({"crash", "crashed", "error", "fail", "failed", "oom", "timeout"})
@@ -39,8 +37,7 @@ DISCARDED = frozenset({"abort", "aborted", "discard", "discarded", "reject", "re
 MAX_COLUMNS = 100
 AUTORESEARCH = "autoresearch"
 KEPT = "keep"
-MAX_COLUMN_CHARS = 2000
-"""Characters of what a row tells beside its numbers."""
+MAX_COLUMN_CHARS = 2000  # characters of what a row tells beside its numbers
 
 
 class LoggedCommits:
@@ -133,7 +130,10 @@ def read_table(file: Path, program: str, metric: str) -> PastRun:
             f"{file} has {len(table)} rows; none names a commit that Git still has (7 hexadecimal digits or more)"
         )
     score = next((name for name in (metric.casefold(), *SCORES) if name in header), "")
-    score = score or next((name for name in header[header.index(column) + 1 :] if _has_numbers(table, name)), "")
+    for name in header[header.index(column) + 1 :] if not score else ():
+        if 2 * sum(_number(row.get(name, "")) is not None for row in table) > len(table):
+            score = name
+            break
     programs = []
     for commit, row in rows.items():
         failure = _failure(row, column)
@@ -160,10 +160,6 @@ def _failure(row: Mapping[str, str], column: str) -> str:
     cells = list(row)[list(row).index(column) + 1 :]
     broken_off = words & DISCARDED if not any(_number(row[name]) for name in cells) else set()
     return min(words & FAILED | broken_off, default="")
-
-
-def _has_numbers(table: Sequence[Mapping[str, str]], name: str) -> bool:
-    return 2 * sum(_number(row.get(name, "")) is not None for row in table) > len(table)
 
 
 def _number(text: str) -> float | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from evogit.adopt import alphaevolve, autoresearch, harbor, openevolve, shinka
+from evogit.adopt import autoresearch, harbor, openevolve, shinka
 from evogit.adopt.foreign_task import ForeignTask
 from evogit.adopt.harbor import steps
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task, gallery, load_repository_task, load_task
@@ -24,7 +24,6 @@ FORMATS: dict[str, Callable[[Path], ForeignTask | None]] = {
     openevolve.EXPECTED_CONTAINER: openevolve.read_skydiscover,
     shinka.EXPECTED: shinka.read_shinka,
     openevolve.EXPECTED: openevolve.read_openevolve,
-    alphaevolve.EXPECTED: alphaevolve.read_alphaevolve,
     harbor.EXPECTED: harbor.read_harbor,
     autoresearch.EXPECTED: autoresearch.read_autoresearch,
     autoresearch.EXPECTED_SCRIPT: autoresearch.read_script,
@@ -72,7 +71,7 @@ def unknown(path: Path) -> NotFoundError:
     what = "\n".join(f"  {expected}" for expected in (TASK_FILE, REPOSITORY_FILE, *FORMATS))
     below = [str(each) for each in sorted(path.iterdir()) if each.is_dir() and _is_task(each)] if path.is_dir() else []
     perhaps = f"\nperhaps you mean {', '.join(below[:5])}" if below else ""
-    reasons = (system.lacking(path) for system in (autoresearch, alphaevolve, openevolve, shinka))
+    reasons = (system.lacking(path) for system in (autoresearch, openevolve, shinka))
     lacks = "".join(f"; {reason}" for reason in reasons if reason)
     return NotFoundError(
         f"{path} has no task.toml or evogit.toml, nor what another format needs{lacks}; looked for\n{what}\n"

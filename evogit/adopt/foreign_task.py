@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from string import Template
 
 from msgspec import Struct, field
 
@@ -22,16 +23,12 @@ from evogit.content import content
 from evogit.core import ConfigError, Direction
 from evogit.sandbox.cache import cache_folder
 
-File = tuple[bytes, int]
-"""Content and Git mode."""
+File = tuple[bytes, int]  # content and Git mode
 
-OURS = "run"
-"""The folder of the evaluator's in which our stand-ins lie."""
-THEIRS = "task"
-"""The folder of the evaluator's in which the files of the other system lie, as they were."""
+OURS = "run"  # the folder of the evaluator's in which our stand-ins lie
+THEIRS = "task"  # the folder of the evaluator's in which the files of the other system lie, as they were
 SHIMS = f".evogit/{OURS}"
-VIEW = ".foreign"
-"""The folder among the candidate's files in which their evaluator finds its own, and may write."""
+VIEW = ".foreign"  # the folder among the candidate's files in which their evaluator finds its own, and may write
 INSIDE = (
     "# Its evaluator runs beside the candidate, in the candidate's sandbox: what it says can be forged, so scores are",
     "# marked `judged: inside`. docs/tasks.md tells how to evaluate from outside.",
@@ -40,13 +37,10 @@ OUTSIDE = (
     "# Its evaluator runs outside of the sandbox, on what the candidate's functions return. It is code of the task's",
     "# author that runs with your rights.",
 )
-MAX_NAME_BYTES = 255
-"""Bytes of a file's name."""
+MAX_NAME_BYTES = 255  # bytes of a file's name
 PLAIN, EXECUTABLE = 0o100644, 0o100755
-CORES = 4
-"""CPU seconds per second of wall clock that an evaluation may take: these systems limit the latter alone."""
-MEMORY, DISK = 4096, 512
-"""MB that an evaluation may take where nothing says more."""
+CORES = 4  # CPU seconds per second of wall clock that an evaluation may take: these systems limit the latter alone
+MEMORY, DISK = 4096, 512  # MB that an evaluation may take where nothing says more
 IMPORTS = re.compile(r"^[ \t]*(?:from|import)[ \t]+([\w.]{1,500})", re.MULTILINE)
 """The module that a line of Python imports."""
 SCORED_FAILURES = (SEED, "traceback")
@@ -55,48 +49,29 @@ catch."""
 
 
 class ForeignTask(Struct, frozen=True, kw_only=True):
-    """What is evolved and how it is evaluated, in EvoGit's words.
+    """What is evolved and how it is evaluated, in EvoGit's words."""
 
-    Attributes:
-        system: whose format it is, such as "OpenEvolve".
-        name: of the task.
-        goal: what agents are told.
-        editable: globs of what may change.
-        seed: path -> file of the first candidate.
-        theirs: path -> file that evaluates or is read by what does; candidates run beside them.
-        command: the shell command that evaluates.
-        read: how the score is read from it.
-        metric: what the score is called.
-        direction: which way is better.
-        timeout: seconds of one evaluation.
-        memory, disk: MB that programs of it may take.
-        packages: Python requirements.
-        links: absolute path that their programs expect -> folder of the candidate's that it leads to.
-        notes: what a person should know.
-        outside: the text of a Python evaluator that evaluates where no candidate can reach it; empty where none can.
-        why_inside: why there is none.
-        requirements: packages that it imports, which have to be where EvoGit is.
-    """
-
-    system: str
-    name: str
-    goal: str
-    editable: tuple[str, ...]
-    seed: Mapping[str, File]
-    theirs: Mapping[str, File]
-    command: str
-    read: str = "json"
-    metric: str = "combined_score"
-    direction: Direction = "maximize"
-    timeout: float = 300.0
-    memory: int = MEMORY
-    disk: int = DISK
-    packages: tuple[str, ...] = ()
+    system: str  # whose format it is, such as "OpenEvolve"
+    name: str  # of the task
+    goal: str  # what agents are told
+    editable: tuple[str, ...]  # globs of what may change
+    seed: Mapping[str, File]  # path -> file of the first candidate
+    theirs: Mapping[str, File]  # path -> file that evaluates or is read by what does; candidates run beside them
+    command: str  # the shell command that evaluates
+    read: str = "json"  # how the score is read from it
+    metric: str = "combined_score"  # what the score is called
+    direction: Direction = "maximize"  # which way is better
+    timeout: float = 300.0  # seconds of one evaluation
+    memory: int = MEMORY  # MB that programs of it may take
+    disk: int = DISK  # MB that programs of it may take
+    packages: tuple[str, ...] = ()  # Python requirements
+    # absolute path that their programs expect -> folder of the candidate's that it leads to
     links: Mapping[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what a person should know
+    # the text of a Python evaluator that evaluates where no candidate can reach it; empty where none can
     outside: str = ""
-    why_inside: str = "the candidate itself says its number"
-    requirements: tuple[str, ...] = ()
+    why_inside: str = "the candidate itself says its number"  # why there is none
+    requirements: tuple[str, ...] = ()  # packages that it imports, which have to be where EvoGit is
 
     @property
     def origin(self) -> str:
@@ -112,8 +87,9 @@ class ForeignTask(Struct, frozen=True, kw_only=True):
             yield f"seed/{path}", file
         for path, file in self.theirs.items():
             yield f"{evaluator}/{THEIRS}/{path}", file
-        for path, file in _stand_ins() if outside or SHIMS in self.command else ():
-            yield f"{evaluator}/{OURS}/{path}", file
+        root = content("sandbox") / "foreign"
+        for stand_in in sorted(root.rglob("*.py")) if outside or SHIMS in self.command else ():
+            yield f"{evaluator}/{OURS}/{stand_in.relative_to(root).as_posix()}", (stand_in.read_bytes(), PLAIN)
         if outside:
             yield "evaluator/evaluate.py", (self.outside.encode(), PLAIN)
             reach = {path.rpartition("/")[2] for path in self.seed}
@@ -206,12 +182,6 @@ def remove_kept(unused: float) -> Iterator[tuple[str, int]]:
             yield folder.name, size
 
 
-def _stand_ins() -> Iterator[tuple[str, File]]:
-    root = content("sandbox") / "foreign"
-    for path in sorted(root.rglob("*.py")):
-        yield path.relative_to(root).as_posix(), (path.read_bytes(), PLAIN)
-
-
 def reached(files: Mapping[str, File], begin: set[str]) -> set[str]:
     """The files that an evaluation imports, and those that it begins with."""
     reached, left = set[str](), list(begin)
@@ -255,85 +225,18 @@ READS_TEXT = re.compile(
     r"\.read_text\(|\.readlines?\(|\.read\(\)|getsource|open\(\s*program_path|ast\.parse|py_compile"
 )
 """Signs of an evaluator that reads the program's text, which differs in a stand-in."""
-HEAD = '''\
-"""Evaluates outside of the sandbox, where no candidate can reach it: written by `evogit new --from`.
-
-The evaluator in task/ is theirs, as it was. It is given a file that stands in for the program: a call of one of its
-functions is made in the sandbox, and what it returns comes back as plain data. What the evaluator does not check of
-that data can still be false: make it compute the score from answers, not from scores that the program reports.
-"""
-
-import json
-import sys
-from pathlib import Path
-
-from evogit import Case{invalid}
-from evogit.evaluation.stand_in import stand_in
-
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE / "run"), str(HERE / "task")]
-'''
-
-OPENEVOLVE = (
-    HEAD.replace("{invalid}", "")
-    + """
-from evaluate_openevolve import fitness, judged, loaded
-
-PROGRAM = {program}
-CONFIG = json.loads({config})
 
 
-def evaluate(program, split):
-    with stand_in(program, PROGRAM) as path:
-        metrics, artifacts = judged(loaded(str(HERE / "task" / CONFIG["evaluator"])), path, CONFIG)
-    told = [*(item for item in metrics.items() if not isinstance(item[1], int | float)), *artifacts.items()]
-    feedback = "\\n".join(f"{{name}}: {{value}}" for name, value in told)
-    case = Case("evaluation", feedback=feedback, combined_score=fitness(metrics, CONFIG["features"]))
-    case.beside = {{**artifacts, **metrics}}
-    yield case
-"""
-)
-
-SHINKA = (
-    HEAD.replace("{invalid}", ", Invalid").replace("import sys\n", "import runpy\nimport sys\nimport tempfile\n")
-    + """
-PROGRAM = {program}
-ARGUMENTS = {arguments}
-
-
-def evaluate(program, split):
-    with stand_in(program, PROGRAM) as path, tempfile.TemporaryDirectory() as results:
-        sys.argv = ["evaluate.py", "--program_path", path, "--results_dir", results, *ARGUMENTS]
-        runpy.run_path(str(HERE / "task" / "evaluate.py"), run_name="__main__")
-        correct = json.loads((Path(results) / "correct.json").read_text())
-        metrics = json.loads((Path(results) / "metrics.json").read_text())
-    if not correct.get("correct"):
-        raise Invalid(f"not correct: {{correct.get('error')}}", metrics.get("text_feedback") or "")
-    told = [f"{{name}}: {{value}}" for name, value in (metrics.get("public") or {{}}).items()]
-    feedback = "\\n".join([*told, *filter(None, [metrics.get("text_feedback")])])
-    case = Case("evaluation", feedback=feedback, combined_score=metrics["combined_score"])
-    case.beside = metrics.get("public") or {{}}
-    yield case
-"""
-)
-
-
-def openevolve_outside(program: str, config: str, evaluator: File) -> tuple[str, str]:
-    """The evaluator to be written, and why there is none (one of the two is empty)."""
-    why = unfit(program, evaluator)
-    return ("", why) if why else (OPENEVOLVE.format(program=repr(program), config=repr(config)), "")
-
-
-def shinka_outside(program: str, evaluator: File, arguments: list[str]) -> tuple[str, str]:
-    """The evaluator to be written, and why there is none (one of the two is empty)."""
-    why = unfit(program, evaluator)
-    return ("", why) if why else (SHINKA.format(program=repr(program), arguments=repr(arguments)), "")
+def outside_evaluator(template: str, program: str, evaluator: File, **values: object) -> tuple[str, str]:
+    """Return the evaluator to be written from a template, and why there is none; one of the two is empty."""
+    if why := unfit(program, evaluator):
+        return "", why
+    text = (Path(__file__).parent / "templates" / template).read_text(encoding="utf-8")
+    return Template(text).substitute(program=repr(program), **{name: repr(value) for name, value in values.items()}), ""
 
 
 def unfit(program: str, evaluator: File) -> str:
     """Why an evaluator cannot be given a stand-in for the program; empty when it may be tried."""
-    if program == ".":
-        return "the evaluator takes a whole repository, for which nothing can stand in"
     if not program.endswith(".py"):
         return f"{program} is no Python, so that its functions cannot be called from outside"
     text = evaluator[0].decode(errors="replace")

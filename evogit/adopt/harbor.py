@@ -18,6 +18,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from evogit.adopt.dockerfile import (
+    BUILD,
     FOLDER,
     Places,
     Recipe,
@@ -31,24 +32,18 @@ from evogit.adopt.dockerfile import (
 from evogit.adopt.foreign_task import DISK, MEMORY, PLAIN, SHIMS, VIEW, File, ForeignTask, name_of
 from evogit.adopt.notes import VERIFIER, told_unheeded
 from evogit.adopt.packages import commands, installed, lists, merged, packages, requirements_of, told_unknown
-from evogit.adopt.sources import all_below, at, read_yaml, seconds, too_large
+from evogit.adopt.sources import all_below, at, seconds, too_large
 from evogit.contained import find_text, lines_of, text_at, toml_of
 
 EXPECTED = "instruction.md with tests/test.sh (Harbor)"
-WORKDIR = "/app"
-"""Where agents work, if the image does not say."""
+WORKDIR = "/app"  # where agents work, if the image does not say
 TIMEOUT = 600.0
 LOGS = f"{VIEW}-logs"
 NAMED = re.compile(r"[`\"'\s](/?(?:[\w.-]+/)*[\w-]+\.[A-Za-z]\w{0,4})[`\"'\s.,:)]")
-ENVIRONMENTS = (".local/bin/env", ".cargo/env")
-"""What installers of programs leave in a home, to be sourced."""
-BESIDE = "/tests/requirements.txt"
-"""What a verifier needs, whether it installs that or not."""
-TAKEN = ("tests", "logs")
-"""What is at the top of an image for the verifier."""
+ENVIRONMENTS = (".local/bin/env", ".cargo/env")  # what installers of programs leave in a home, to be sourced
+BESIDE = "/tests/requirements.txt"  # what a verifier needs, whether it installs that or not
+TAKEN = ("tests", "logs")  # what is at the top of an image for the verifier
 MAX_MEGABYTES = 1 << 24
-MAIN = "main"
-"""The service of a composition in which agents work."""
 FORBIDDEN = frozenset(
     ["bwrap", "chroot", "docker", "gdb", "iptables", "ltrace", "mount", "nsenter", "strace", "systemctl", "unshare"]
 )
@@ -68,9 +63,8 @@ def read_harbor(folder: Path) -> ForeignTask | None:
     named = _named(instruction, recipe.workdir)
     places = arranged(recipe, ".", TAKEN, {**verifier.files, **dict.fromkeys(verifier.places, FOLDER)}, named)
     asked = _solution(named, recipe, places)
-    in_tests = {path[1:]: file for path, file in {**recipe.files, **verifier.files}.items() if _is_test(path)}
+    in_tests = {path[1:]: file for path, file in recipe.files.items() if _is_test(path)}
     theirs = {
-        **_collecting(config),
         **places.elsewhere,
         **in_tests,
         **{f"tests/{path}": file for path, file in tests.items()},
@@ -89,12 +83,12 @@ def read_harbor(folder: Path) -> ForeignTask | None:
         timeout=seconds(at(config, "verifier", "timeout_sec"), TIMEOUT),
         memory=_megabytes(config, "memory", MEMORY),
         disk=_megabytes(config, "storage", DISK),
-        packages=merged(verifier.packages, *_installed(tests, recipe), *used, recipe.packages),
+        packages=merged(*_installed(tests, recipe), *used, recipe.packages),
         links={**places.links, "/tests": f"{VIEW}/tests", "/logs": LOGS},
         why_inside="the verifier runs where the candidate's files are, and may run them",
         notes=(
-            *(*recipe.notes, *verifier.notes, *_notes(folder, config, tests, beside)),
-            *_told_places(recipe, verifier, places, named),
+            *(*recipe.notes, *_notes(folder, config, tests, beside)),
+            *_told_places(recipe, places, named),
             *too_large(folder, beside, "environment", whole=True),
             *too_large(folder, tests, "tests", whole=True),
         ),
@@ -114,15 +108,15 @@ def _config(folder: Path) -> dict[str, Any]:
 
 
 def _verifier(config: Mapping[str, Any], tests: Mapping[str, File], workdir: str) -> Recipe:
-    """Return the image of a verifier that has one of its own; else one with the folders that its script makes."""
-    built = _is_separate(config) and "Dockerfile" in tests
-    recipe = read_dockerfile(tests, workdir, "its verifier's image") if built else Recipe(workdir)
+    """Return a recipe with the working folder of the verifier, the folders that its script makes, and what it sources.
+
+    An image of its own is not read.
+    """
     script = _script(tests)
-    sourced = {f"/root/{path}": (b"", PLAIN) for path in ENVIRONMENTS if f"/root/{path}" in script}
+    files = {f"/root/{path}": (b"", PLAIN) for path in ENVIRONMENTS if f"/root/{path}" in script}
     made = (path for program, *paths in commands(script) if program == "mkdir" for path in paths)
-    tops = (f"/{top[1]}" for top in (re.match(r"/([\w-]+)", path) for path in made) if top)
-    recipe = replace(recipe, folders=(*recipe.folders, *tops), files={**sourced, **recipe.files})
-    return _in(recipe, at(config, "verifier", "environment", "workdir"))
+    tops = tuple(f"/{top[1]}" for top in (re.match(r"/([\w-]+)", path) for path in made) if top)
+    return _in(Recipe(workdir, folders=tops, files=files), at(config, "verifier", "environment", "workdir"))
 
 
 def _in(recipe: Recipe, workdir: object) -> Recipe:
@@ -150,7 +144,7 @@ def _installed(tests: Mapping[str, File], recipe: Recipe) -> tuple[tuple[str, ..
 def _command(config: Mapping[str, Any], recipe: Recipe, verifier: Recipe, places: Places, named: Sequence[str]) -> str:
     """Return the shell command that verifies, in the verifier's working folder if a sandbox has it."""
     inner = posixpath.relpath(recipe.workdir, places.folder)
-    given = json.dumps({**recipe.environment, **verifier.environment, **_variables(config)})
+    given = json.dumps({**recipe.environment, **_variables(config)})
     own = (f"/{top}" for top in places.own if any(is_below(path, f"/{top}") for path in named))
     made = [f"{path}/" for path in (*recipe.folders, *verifier.folders, *own)]
     made += [path for path in named if path.startswith("./")]
@@ -195,14 +189,6 @@ def _variables(config: Mapping[str, Any]) -> dict[str, str]:
     return variables
 
 
-def _collecting(config: Mapping[str, Any]) -> dict[str, File]:
-    """Return path among theirs -> a script of what is to be run where an agent worked, before the verifier."""
-    hooks = at(config, "verifier", "collect")
-    hooks = [each for each in hooks if at(each, "service") in (None, MAIN)] if isinstance(hooks, list) else []
-    lines = [f"({at(each, 'command')}\n)\n" for each in hooks if at(each, "command")]
-    return {"collect.sh": ("".join(lines).encode(), PLAIN)} if lines else {}
-
-
 def _megabytes(config: Mapping[str, Any], what: str, least: int) -> int:
     """Return how much of `memory` or `storage` a task asks for, or its verifier; no less than the `least`."""
     sizes = [least]
@@ -211,12 +197,6 @@ def _megabytes(config: Mapping[str, Any], what: str, least: int) -> int:
         sizes += [int(match[1]) * (1024 if match[2] in "gG" else 1)] if match else []
         sizes += [size] if isinstance(size := at(table, f"{what}_mb"), int) else []
     return min(max(sizes), MAX_MEGABYTES)
-
-
-def _is_separate(config: Mapping[str, Any]) -> bool:
-    """Return whether the verifier is a container of its own."""
-    verifier = at(config, "verifier")
-    return at(verifier, "environment_mode") == "separate" or bool(at(verifier, "environment"))
 
 
 # --- notes --------------------------------------------------------------------------------------------------------
@@ -229,20 +209,18 @@ def _notes(
     yield from told_unheeded(config, "Harbor", VERIFIER)
     if not config and any(not line.lstrip().startswith("#") for line in lines_of(find_text(folder, "task.toml"))):
         yield "task.toml cannot be read: none of its settings count"
-    if _is_separate(config):
-        yield "its verifier is a container of its own there; here it runs beside the candidate"
+    verifier = at(config, "verifier")
+    if at(verifier, "environment_mode") == "separate" or at(verifier, "environment"):
+        yield f"its verifier has an image of its own there, which is not read: it runs beside the candidate; {BUILD}"
+    if at(verifier, "collect"):
+        yield "its task.toml has commands to be run before the verifier (collect), which is not done here"
     if "Dockerfile" not in beside:
-        yield from told_base(str(at(config, "environment", "docker_image") or ""), "its image")
-    yield from told_base(str(at(config, "verifier", "environment", "docker_image") or ""), "its verifier's image")
+        yield from told_base(str(at(config, "environment", "docker_image") or ""))
     machines = (at(config, "environment"), at(config, "verifier", "environment"))
     if any(at(table, "gpus") or at(table, "tpu") for table in machines):
         yield "it asks for a graphics processor, which no sandbox has"
-    composed = b"\n".join(
-        beside[f"docker-compose.{end}"][0] for end in ("yaml", "yml") if f"docker-compose.{end}" in beside
-    )
-    services = at(read_yaml(composed.decode(errors="replace")), "services")
-    if others := [name for name in services if name != MAIN] if isinstance(services, dict) else []:
-        yield f"its docker-compose.yaml starts {', '.join(others)}, which is not done here: no program will find that"
+    if any(f"docker-compose.{end}" in beside for end in ("yaml", "yml")):
+        yield "its docker-compose.yaml is not read: no program will find its services"
     yield from told_unknown(_script(tests))
     texts = {path: data.decode(errors="replace") for path, (data, _) in tests.items() if path.endswith((".sh", ".py"))}
     run = {posixpath.basename(word) for path in texts if path.endswith(".sh") for word, *_ in commands(texts[path])}
@@ -251,14 +229,11 @@ def _notes(
         yield f"its verifier runs {', '.join(forbidden)}, which a sandbox forbids: what it finds may be wrong"
 
 
-def _told_places(recipe: Recipe, verifier: Recipe, places: Places, named: Sequence[str]) -> Iterator[str]:
+def _told_places(recipe: Recipe, places: Places, named: Sequence[str]) -> Iterator[str]:
     """Yield notes on paths that a sandbox cannot have."""
     if recipe.workdir != "/" and places.folder not in places.links:
         yield f"its programs expect {recipe.workdir}, where a sandbox has the system: they run elsewhere"
     tops = {"tests", "logs", *(path.split("/")[1] for path in (*places.links, recipe.workdir)), *places.own}
     if beyond := sorted({path for path in named if path.split("/")[1] not in tops} - recipe.files.keys()):
         yield f"its instructions name {', '.join(beyond)}, where a sandbox has the system: no candidate can bring that"
-    lost = [path for path in places.lost if not _is_test(path)]
-    yield from told_lost([path for path in lost if path not in verifier.files])
-    theirs = [path for path in lost if path in verifier.files]
-    yield from told_lost(theirs, "its verifier's image", "the candidate or the system")
+    yield from told_lost([path for path in places.lost if not _is_test(path)])

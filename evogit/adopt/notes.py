@@ -31,21 +31,18 @@ STARTED = re.compile(
     rf"[\"'](?:({_PROGRAMS})[\"']|(go)[\"'],\s{{0,40}}[\"'](?:run|build|test))"
 )
 """A program that comes first in a list or a call, or last in a path that is put together."""
-DOCKER = re.compile(r"^[ \t]*(?:sudo[ \t]+)?docker[ \t]+\w", re.MULTILINE)
-"""A command of a shell script."""
+DOCKER = re.compile(r"^[ \t]*(?:sudo[ \t]+)?docker[ \t]+\w", re.MULTILINE)  # a command of a shell script
 FETCHED = re.compile(r"[\w.-]{1,100}\.(?:csv|tsv|jsonl?|npz|npy|parquet|pkl|h5|gz|zip|txt)\b")
 """Files that a script may download."""
 REQUIREMENTS = re.compile(r"(^|/)requirements[^/]*\.txt$")
 CODE = re.compile(r"\.(py|sh|cu)$")
-MAX_REQUIREMENT_CHARS = 60
-"""Characters of a requirement that a note shows."""
+MAX_REQUIREMENT_CHARS = 60  # characters of a requirement that a note shows
 SCORE = re.compile(
     r"(^|_)(scor(es?|er|ing)|metrics?|fitness|objectives?|rewards?|direction|aggregat\w*|(min|max)imi[sz]\w*|"
     r"is_better|penalt(y|ies)|normali[sz]\w*|judge|evaluators?)(_|$)"
 )
 """Names of settings that tell how a score comes about."""
-EVALUATORS = ("evaluator", "evaluation", "verifier")
-"""Sections in which every setting may change a score."""
+EVALUATORS = ("evaluator", "evaluation", "verifier")  # sections in which every setting may change a score
 OTHERS = ("llm", "prompt", "models", "agent", "environment", "metadata", "solution", "task")
 """Sections that are not about scores."""
 MAX_SHOWN = 5
@@ -61,10 +58,8 @@ _VERIFIER = """
 timeout_sec env user environment_mode environment collect network_mode allow_internet allowed_hosts max_timeout_sec
 multi_step_reward_strategy
 """
-VERIFIER = frozenset(_VERIFIER.split())
-"""The same of Harbor's [verifier]."""
-MAX_ADMITTED_CHARS = 200
-"""Characters of it that are shown."""
+VERIFIER = frozenset(_VERIFIER.split())  # the same of Harbor's [verifier]
+MAX_ADMITTED_CHARS = 200  # characters of it that are shown
 _SPEAKS = r"\w{0,40}?(?:error|traceback|timeout|crash)\w{0,40}|failure(?:_(?:reason|stage))?"
 ADMITTED = re.compile(
     rf"^(?:\[(?P<name>{_SPEAKS})\][ \t]+|\[(?P<block>{_SPEAKS})\]\n|(?P<same>error|traceback):[ \t]+|"

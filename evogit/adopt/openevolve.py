@@ -12,7 +12,7 @@ import posixpath
 import re
 import shlex
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,30 +24,26 @@ from evogit.adopt.foreign_task import (
     File,
     ForeignTask,
     name_of,
-    openevolve_outside,
+    outside_evaluator,
     reached,
-    told_along,
 )
 from evogit.adopt.notes import HARMLESS, told_needs, told_unheeded
 from evogit.adopt.packages import merged, packages, requirements
 from evogit.adopt.sources import (
-    MAX_SOURCE_BYTES,
     SOURCES,
     at,
     files_below,
     marked,
     read_yaml,
     seconds,
-    shared_folder,
     too_large,
 )
-from evogit.contained import file_at, find_text, has_file, lines_of, text_at
+from evogit.contained import file_at, find_text, lines_of, text_at
 from evogit.source.marks import blocks
 
 EXPECTED = "initial_program.* with evaluator.py (OpenEvolve, SkyDiscover)"
 TIMEOUT = 300.0
-SLACK = 30.0
-"""Seconds for what is no stage, and for one that cannot be broken off at once."""
+SLACK = 30.0  # seconds for what is no stage, and for one that cannot be broken off at once
 INNER = ("evaluator", "eval")
 """Folders in which SkyDiscover's tasks have their evaluator, in newer versions and in older ones."""
 EVALUATE = re.compile(r"^(?:async )?def evaluate\(", re.MULTILINE)
@@ -61,31 +57,23 @@ FEEDBACK = (
     "evaluator alone says"
 )
 YAML = (".yaml", ".yml")
-THRESHOLDS = (0.5, 0.75, 0.9)
-"""OpenEvolve's, where the file says nothing."""
-FEATURES = ("complexity", "diversity")
-"""Metrics that OpenEvolve leaves out of the mean, where the file says nothing."""
-SKYDISCOVER_THRESHOLDS = (0.3,)
-"""SkyDiscover's, which has two stages."""
+OUTSIDE = "openevolve_outside.py.txt"
+THRESHOLDS = (0.5, 0.75, 0.9)  # openEvolve's, where the file says nothing
+FEATURES = ("complexity", "diversity")  # metrics that OpenEvolve leaves out of the mean, where the file says nothing
+SKYDISCOVER_THRESHOLDS = (0.3,)  # skyDiscover's, which has two stages
 SKYDISCOVER_TIMEOUT = 360.0
-QUOTED = re.compile(r"[\"'`]([^\"'`\n]{1,200})[\"'`]")
-UP = re.compile(r"parent|\bdirname\(\s*(?:os\.path\.)?dirname\(|[\"']\.\.")
-"""Signs of a source that leaves its folder."""
 _PATH_CALLS = """
 open Path PurePath spec_from_file_location SourceFileLoader run_path run Popen check_output check_call call system
 import_module load_module load_program join dirname basename abspath realpath exists isfile copy copyfile copy2
 """
-PATH_CALLS = frozenset(_PATH_CALLS.split())
-"""Functions that are given a path, or a command with one."""
+PATH_CALLS = frozenset(_PATH_CALLS.split())  # functions that are given a path, or a command with one
 _VALUES = """
 output outputs out result results answer answers response responses reply completion prediction predictions solution
 solutions value values data array points inputs eval_inputs stdout text code source content state
 """
-VALUES = frozenset(_VALUES.split())
-"""Names of parameters that hold what a program returns, or its text."""
+VALUES = frozenset(_VALUES.split())  # names of parameters that hold what a program returns, or its text
 EXPECTED_CONTAINER = "initial_program.* with evaluator/evaluate.sh (SkyDiscover)"
-WORKDIR = "/benchmark"
-"""The default working folder of a container."""
+WORKDIR = "/benchmark"  # the default working folder of a container
 
 
 def read_openevolve(place: Path) -> ForeignTask | None:
@@ -99,18 +87,15 @@ def read_openevolve(place: Path) -> ForeignTask | None:
     config = read_config(place)
     program = begun_with(programs, config).name
     seed = {program: file_at(folder, program)}
-    own = {**files_below(folder), evaluators[0]: file_at(folder, evaluators[0])}
-    shared = above(folder, own, evaluators[0])
-    home = folder.resolve().name if shared else "."
-    theirs = {**shared, **{posixpath.normpath(f"{home}/{path}"): file for path, file in own.items()}}
-    evaluator = posixpath.normpath(f"{home}/{evaluators[0]}")
+    evaluator = evaluators[0]
+    theirs = {**files_below(folder), evaluator: file_at(folder, evaluator)}
     scoring = _scoring(config, is_skydiscover=is_skydiscover)
-    about = {"home": home, "evaluator": evaluator, **scoring, **_standing(folder, evaluators[0])}
+    about = {"home": ".", "evaluator": evaluator, **scoring}
     timeout = timeout_of(config, SKYDISCOVER_TIMEOUT if is_skydiscover else TIMEOUT)
     used = {path: file for path, file in theirs.items() if path in reached(theirs, {evaluator})}
     stages = sum(any(f"def evaluate_stage{n}".encode() in data for data, _ in used.values()) for n in (1, 2, 3))
     ranked = "" if any(b"combined_score" in data for data, _ in used.values()) else MEAN
-    outside, why = openevolve_outside(program, json.dumps(about), theirs[evaluator])
+    outside, why = outside_evaluator(OUTSIDE, program, theirs[evaluator], config=json.dumps(about))
     given = json.dumps({**about, "timeout": timeout})
     return ForeignTask(
         system=system,
@@ -123,7 +108,8 @@ def read_openevolve(place: Path) -> ForeignTask | None:
         timeout=timeout * max(1, stages if scoring["cascade"] else 1) + SLACK,
         packages=packages(theirs),
         notes=(
-            *(*told_along(shared, f" of {folder.resolve().parent}"), *too_large(folder, own)),
+            *too_large(folder, theirs),
+            *_told_above(folder, used),
             *([NO_SCORE] if ranked else []),
             *_config_notes(place, config),
             *told_unheeded(config, system, HARMLESS | {"evaluator_args"} if "arguments" in scoring else HARMLESS),
@@ -157,7 +143,7 @@ def read_skydiscover(folder: Path) -> ForeignTask | None:
     file = f"{inner}/evaluator.py"
     about = json.dumps({"evaluator": file, "cascade": False, "thresholds": [], "features": []})
     evaluator = theirs.get(file, (b"", 0))
-    outside, why = openevolve_outside(program, about, evaluator)
+    outside, why = outside_evaluator(OUTSIDE, program, evaluator, config=about)
     if b"def evaluate(" not in evaluator[0]:
         outside, why = "", "its container has no evaluator.py with evaluate(program_path)"
     given = map(json.dumps, (home, recipe.environment, seconds))
@@ -192,11 +178,6 @@ def lacking(folder: Path) -> str:
         return f"evaluator.py {why}" if why else f"{programs[0].name} has no evaluator.py beside it"
     if programs or not evaluators:
         return ""
-    config = read_config(folder)
-    if at(config, "language") == "image":
-        return "its config.yaml has images evolved that a model draws (language: image), which is not done here"
-    if resolver := at(config, "benchmark", "resolver"):
-        return f"its program is made when SkyDiscover starts ({resolver}), and not there to begin with"
     if (folder / "initial_program").is_dir():
         return (
             f"its initial_program is a folder, and {evaluators[0]} is given one file: put what a script of the task "
@@ -273,73 +254,27 @@ def misfit(text: str) -> str:
     names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
     if not names:
         return "" if function.args.vararg else "has an evaluate() that takes no program"
-    if hands_to(function, names[0], PATH_CALLS):
-        return ""
-    looked_up = (each for each in ast.walk(function) if isinstance(each, ast.Subscript))
-    is_mapping = any(
-        getattr(each.value, "id", "") == names[0] and isinstance(getattr(each.slice, "value", None), str)
-        for each in looked_up
-    )
-    return (
-        f"has evaluate({names[0]}), which is not given the path of a program"
-        if (names[0] in VALUES or is_mapping)
-        else ""
-    )
-
-
-def hands_to(function: ast.AST, name: str, calls: Collection[str]) -> bool:
-    """Return whether a function hands a parameter to one of these functions."""
     for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
         called = getattr(call.func, "attr", getattr(call.func, "id", ""))
-        used = (node for given in (*call.args, *call.keywords) for node in ast.walk(given))
-        if called in calls and any(isinstance(node, ast.Name) and node.id == name for node in used):
-            return True
-    return False
+        given = (node for value in (*call.args, *call.keywords) for node in ast.walk(value))
+        if called in PATH_CALLS and any(isinstance(node, ast.Name) and node.id == names[0] for node in given):
+            return ""
+    is_mapping = any(
+        getattr(node.value, "id", "") == names[0] and isinstance(getattr(node.slice, "value", None), str)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Subscript)
+    )
+    is_value = names[0] in VALUES or is_mapping
+    return f"has evaluate({names[0]}), which is not given the path of a program" if is_value else ""
 
 
-# --- what an evaluator reaches above its folder -------------------------------------------------------------------
-
-
-def above(folder: Path, files: Mapping[str, File], evaluator: str) -> dict[str, File]:
-    """Return path in the folder above -> file: modules that the evaluator imports, and folders that these name.
-
-    Of a folder with a part for each task, only what the evaluator names comes along.
-    """
-    own = [files[path][0].decode(errors="replace") for path in reached(files, {evaluator})]
-    root = shared_folder(folder)
-    if root is None or not any(map(UP.search, own)):
-        return {}
-    modules: dict[str, File] = {}
-    queue = list(own)
-    while queue:
-        names = {name.partition(".")[0] for name in IMPORTS.findall(queue.pop())} - sys.stdlib_module_names
-        for path in sorted(f"{name}.py" for name in names if name):
-            if path not in files and path not in modules and has_file(root, path):
-                modules[path] = file_at(root, path, MAX_SOURCE_BYTES)
-                queue.append(modules[path][0].decode(errors="replace"))
-    texts = [data.decode(errors="replace") for data, _ in modules.values()]
-    named = {name for text in texts for name in QUOTED.findall(text)}
-    meant = {name for text in own for name in QUOTED.findall(text)}
-    shared = dict(modules)
-    for place in sorted(root.iterdir()) if modules else ():
-        is_other = place.name != folder.resolve().name and not place.name.startswith(".")
-        if place.name in named and place.is_dir() and is_other:
-            inner = [each.name for each in sorted(place.iterdir()) if each.is_dir() and each.name in meant]
-            for below in [f"{place.name}/{each}" for each in inner] or [place.name]:
-                shared |= {f"{below}/{path}": file for path, file in files_below(root, below).items()}
-    return shared
-
-
-def _standing(folder: Path, evaluator: str) -> dict[str, str]:
-    """Return `below`: the folder as the evaluator's relative paths name it, if they begin in a folder above."""
-    text = text_at(folder, evaluator)
-    parts = folder.resolve().parts[1:]
-    for first in range(len(parts)):
-        below = "/".join(parts[first:])
-        named = re.findall(rf"[\"'](?:\./)?{re.escape(below)}/([^\"'\n]+)[\"']", text)
-        if any(has_file(folder, each) for each in named):
-            return {"below": below}
-    return {}
+def _told_above(folder: Path, used: Mapping[str, File]) -> Iterator[str]:
+    """Yield the note on modules of the folder above that sources import: nothing from there comes along."""
+    texts = (data.decode(errors="replace") for data, _ in used.values())
+    modules = {name.partition(".")[0] for text in texts for name in IMPORTS.findall(text)} - sys.stdlib_module_names
+    names = {f"{module}.py" for module in modules if module} - used.keys()
+    if lacks := sorted(name for name in names if (folder.resolve().parent / name).is_file()):
+        yield f"it imports {', '.join(lacks)} of the folder above, which does not come along: put a copy beside it"
 
 
 # --- the configuration --------------------------------------------------------------------------------------------
@@ -358,15 +293,14 @@ def _config_file(place: Path) -> Path | None:
 
 
 def _configs(folder: Path) -> list[Path]:
-    """Return the configuration files of a folder, the plainest name first; at last that of the folder above."""
+    """Return the configuration files of a folder, the plainest name first."""
     patterns = ("config.yaml", "config*.yaml", "config*.yml", "*config*.yaml", "*config*.yml")
-    found = [file for each in patterns for file in sorted(folder.glob(each), key=lambda file: (len(file.name), file))]
-    shared = shared_folder(folder)
-    return [each for each in dict.fromkeys([*found, *([shared / "config.yaml"] if shared else [])]) if each.is_file()]
+    files = [file for glob in patterns for file in sorted(folder.glob(glob), key=lambda file: (len(file.name), file))]
+    return [file for file in dict.fromkeys(files) if file.is_file()]
 
 
 def _config_notes(place: Path, config: Mapping[str, Any]) -> Iterator[str]:
-    several = [file for file in _configs(place) if file.parent == place]
+    several = _configs(place)
     if len(several) > 1 and several[0].name != "config.yaml":
         yield f"it is read with {several[0].name}; name another one to use that, such as {several[1]}"
     file = _config_file(place)

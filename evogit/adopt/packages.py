@@ -16,7 +16,7 @@ from evogit.adopt.foreign_task import File, reached
 from evogit.adopt.sources import at
 from evogit.contained import MAX_LINE_CHARS, joined_lines, lines_of, toml_of
 
-STAND_INS = frozenset({"alpha_evolve", "openevolve", "shinka", "skydiscover"})
+STAND_INS = frozenset({"openevolve", "shinka", "skydiscover"})
 PACKAGES = {
     "Crypto": "pycryptodome",
     "PIL": "Pillow",
@@ -61,8 +61,7 @@ _VALUED = """
 --requirements --resolution --retries --rev --root --script --spec --tag --target --timeout --torch-backend
 --trusted-host --upgrade-package --with --with-editable --with-requirements
 """
-VALUED = frozenset(_VALUED.split())
-"""Options of these programs that a value follows."""
+VALUED = frozenset(_VALUED.split())  # options of these programs that a value follows
 LISTS = ("-r", "--requirement", "--requirements", "--with-requirements")
 """Options that a file with requirements follows."""
 _TOOLS = "bandit black codespell coverage flake8 isort mypy nox pylint pyright radon ruff tox vulture yapf"
@@ -172,7 +171,7 @@ def _imports(tree: ast.Module) -> Iterator[str]:
 
 
 class _Command(Struct, frozen=True):
-    """A command of pip, uv, uvx, pipx or apt: its program, its verb, options with values, and the other words."""
+    """A command of pip, uv, uvx or pipx: its program, its verb, options with values, and the other words."""
 
     program: str
     verb: tuple[str, ...]
@@ -206,8 +205,6 @@ def _installers(script: str) -> Iterator[_Command]:
             continue
         if "install" in given[pip:]:
             yield _Command("pip", ("install",), *_parsed(given[given.index("install", pip) + 1 :]))
-        elif program in ("apt", "apt-get") and "install" in given:
-            yield _Command("apt", ("install",), *_parsed(given[given.index("install") + 1 :]))
         elif program in ("uv", "uvx", "pipx"):
             words = _parsed(given[1:], 2)[1] if program != "uvx" else []
             verb = tuple(words if words[:1] == ["tool"] else words[:1])
@@ -219,14 +216,13 @@ def _installers(script: str) -> Iterator[_Command]:
 def installed(script: str) -> Iterator[tuple[str, str]]:
     """Yield normal name -> requirement that a shell script installs with pip or uv, or runs its programs with."""
     for command in _installers(script):
-        if command.program != "apt":
-            yield from _requirements(command.packages)
-            yield from (each for each in _requirements([command.tool]) if each[0] in TOOLS)
+        yield from _requirements(command.packages)
+        yield from (asked for asked in _requirements([command.tool]) if asked[0] in TOOLS)
 
 
 def lists(script: str) -> Iterator[str]:
     """Yield the paths of the files with what it installs: requirements, and pyproject.toml of a project."""
-    for command in (each for each in _installers(script) if each.program != "apt"):
+    for command in _installers(script):
         yield from (value for option, value in command.options if option in LISTS)
         folders = [word.partition("[")[0] for word in (*command.names, *(value for _, value in command.options))]
         folders += ["."] if command.verb == ("sync",) else []
@@ -245,7 +241,9 @@ def told_unknown(script: str) -> Iterator[str]:
 
 def debian(script: str) -> Iterator[str]:
     """Yield the names of the Debian packages that it installs."""
-    return (name for command in _installers(script) if command.program == "apt" for name in command.names)
+    for given in commands(script):
+        if posixpath.basename(given[0]) in ("apt", "apt-get") and "install" in given:
+            yield from _parsed(given[given.index("install") + 1 :])[1]
 
 
 def commands(script: str) -> Iterator[list[str]]:

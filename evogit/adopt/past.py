@@ -13,56 +13,34 @@ from msgspec import Struct, field
 
 from evogit.core import UsageError
 
-MAX_RUN_BYTES = 1 << 30
-"""Bytes of the files of a run, or of its database."""
-MAX_PROGRAM_BYTES = 32 << 20
-"""Bytes of a file about a program, or of a value in a database."""
-LATEST = 1 << 33
-"""Seconds since the epoch, beyond which a number is no time: it may be one of milliseconds."""
+MAX_RUN_BYTES = 1 << 30  # bytes of the files of a run, or of its database
+MAX_PROGRAM_BYTES = 32 << 20  # bytes of a file about a program, or of a value in a database
+LATEST = 1 << 33  # seconds since the epoch, beyond which a number is no time: it may be one of milliseconds
 
 
 class Past(Struct, frozen=True):
-    """A program that another system evaluated.
+    """A program that another system evaluated."""
 
-    Attributes:
-        id: what that system calls it.
-        files: path -> content of what differs from the task's seed.
-        value: its score there; None where it has none, as it failed.
-        parent: the id of the program that it was made of; empty where it was of none.
-        shown: ids of programs that whoever made it was shown besides.
-        title: what it is said to change.
-        failure: why it has no score, as far as that is said.
-        numbers: the metrics that it has beside its score, or among which that is.
-        told: what else is known of how it was made, such as its island.
-        feedback: what its evaluation said.
-        time: seconds since the epoch.
-    """
-
-    id: str
-    files: Mapping[str, bytes]
-    value: float | None
-    parent: str = ""
-    shown: Sequence[str] = ()
-    title: str = ""
-    failure: str = ""
+    id: str  # what that system calls it
+    files: Mapping[str, bytes]  # path -> content of what differs from the task's seed
+    value: float | None  # its score there; None where it has none, as it failed
+    parent: str = ""  # the id of the program that it was made of; empty where it was of none
+    shown: Sequence[str] = ()  # ids of programs that whoever made it was shown besides
+    title: str = ""  # what it is said to change
+    failure: str = ""  # why it has no score, as far as that is said
+    # the metrics that it has beside its score, or among which that is
     numbers: Mapping[str, float] = field(default_factory=dict)
-    told: Mapping[str, str] = field(default_factory=dict)
-    feedback: str = ""
-    time: int = 0
+    told: Mapping[str, str] = field(default_factory=dict)  # what else is known of how it was made, such as its island
+    feedback: str = ""  # what its evaluation said
+    time: int = 0  # seconds since the epoch
 
 
 class PastRun(Struct, frozen=True):
-    """What another system found.
+    """What another system found."""
 
-    Attributes:
-        system: which one it was.
-        programs: parents first.
-        unread: programs, or rows of a table, that are there and cannot be read.
-    """
-
-    system: str
-    programs: Sequence[Past]
-    unread: int = 0
+    system: str  # which one it was
+    programs: Sequence[Past]  # parents first
+    unread: int = 0  # programs, or rows of a table, that are there and cannot be read
 
     @property
     def orphans(self) -> int:

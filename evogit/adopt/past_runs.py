@@ -37,23 +37,18 @@ EXPECTED_RUNS = (
     "(results.tsv, .auto/log.jsonl, autoresearch.jsonl)"
 )
 SKYDISCOVER = "SkyDiscover"
-CODE = {"code": "OpenEvolve", "solution": SKYDISCOVER}
-"""The key of a program's text -> the system that calls it so."""
-NO_SCORES = frozenset({"error", "stage1_passed"})
-"""Numbers that say nothing of a program but that it failed."""
+CODE = {"code": "OpenEvolve", "solution": SKYDISCOVER}  # the key of a program's text -> the system that calls it so
+NO_SCORES = frozenset({"error", "stage1_passed"})  # numbers that say nothing of a program but that it failed
 REASONS = ("error", "error_message", "stderr", "failure_stage")
 """Artifacts that say why a program failed, the plainest first."""
-NEEDED = frozenset({"id", "code", "combined_score"})
-"""Columns without which nothing can be told of a program."""
+NEEDED = frozenset({"id", "code", "combined_score"})  # columns without which nothing can be told of a program
 MAGIC = b"SQLite format 3"
 NAME = "copy.sqlite"
 MAX_ROWS = 200_000
-MAX_SQL_DEPTH = 100
-"""Expressions within each other."""
+MAX_SQL_DEPTH = 100  # expressions within each other
 STEPS, MAX_STEPS = 100_000, 100_000_000
 """Steps of SQLite's machine between two looks at how many there were, and at most."""
-TRIES = 5
-"""Copies of a database at work, until one is whole."""
+TRIES = 5  # copies of a database at work, until one is whole
 
 
 def read_past(path: Path, program: str, metric: str, is_program: Callable[[str], bool] | None = None) -> PastRun:

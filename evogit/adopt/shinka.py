@@ -1,7 +1,4 @@
-"""Reads a ShinkaEvolve folder: `initial.*`, and `evaluate.py` that leaves `metrics.json` and `correct.json`.
-
-Where that takes a whole repository, candidates are all files of the folder that a configuration calls its seed.
-"""
+"""Reads a ShinkaEvolve folder: `initial.*`, and `evaluate.py` that leaves `metrics.json` and `correct.json`."""
 
 from __future__ import annotations
 
@@ -14,78 +11,50 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
-from evogit.adopt.foreign_task import SHIMS, File, ForeignTask, name_of, reached, shinka_outside
+from evogit.adopt.foreign_task import SHIMS, File, ForeignTask, name_of, outside_evaluator, reached
 from evogit.adopt.notes import told_needs
 from evogit.adopt.packages import packages, requirements
-from evogit.adopt.sources import all_below, at, files_below, marked, read_yaml, too_large
-from evogit.config.values import matches
+from evogit.adopt.sources import files_below, marked, read_yaml, too_large
 from evogit.contained import file_at, find_text
 
-EXPECTED = "initial.* or seed_repo/ with evaluate.py (ShinkaEvolve)"
-TIMEOUT = 600.0
-"""Seconds of one evaluation where nothing is said."""
+EXPECTED = "initial.* with evaluate.py (ShinkaEvolve)"
+TIMEOUT = 600.0  # seconds of one evaluation where nothing is said
 SAID = re.compile(r"\btime[ \t]{0,8}[=:][ \t]{0,8}[\"']?(\d{1,4}):(\d\d):(\d\d)")
-MAX_TEXT_CHARS = 1 << 16
-"""Characters of a text that a module puts together."""
-MAX_TEXTS_CHARS = 1 << 24
-"""Characters of all of them, each counted wherever it is used."""
-MESSAGE = "task_sys_msg"
-"""What they call the instructions."""
-ARGUMENTS = "extra_cmd_args"
-"""The name of the setting with the arguments that evaluate.py gets beside the program."""
+MAX_TEXT_CHARS = 1 << 16  # characters of a text that a module puts together
+MAX_TEXTS_CHARS = 1 << 24  # characters of all of them, each counted wherever it is used
+MESSAGE = "task_sys_msg"  # what they call the instructions
+ARGUMENTS = "extra_cmd_args"  # the name of the setting with the arguments that evaluate.py gets beside the program
 STARTS = re.compile(r"(^|/)run[^/]*\.py$")
 """Files that begin a run of theirs, which no evaluator needs, where they speak of it."""
 
 
-class _Begin(Struct, frozen=True):
-    """The first candidate of a task.
-
-    Attributes:
-        what: what the evaluator is given: a program, or the folder of a repository.
-        seed: path -> file of the first one.
-        editable: globs of what may change.
-        folder: where it lies, below the task's; empty for a program, which lies in it.
-    """
-
-    what: str
-    seed: Mapping[str, File]
-    editable: tuple[str, ...]
-    folder: str = ""
-
-
 def read_shinka(folder: Path) -> ForeignTask | None:
     """Read the task in a folder; return None if it is not one."""
-    if not (folder / "evaluate.py").is_file() or (begin := _program(folder) or _repository(folder)) is None:
+    programs = sorted(path for path in folder.glob("initial.*") if path.is_file())
+    if not programs or not (folder / "evaluate.py").is_file():
         return None
-    inner = f"{begin.folder}/" if begin.folder else "\0"
-    files = {path: file for path, file in files_below(folder).items() if not path.startswith(inner)}
-    files["evaluate.py"] = file_at(folder, "evaluate.py")
-    used = {path: files[path] for path in reached(files, {"evaluate.py", begin.what})}
+    program = next((path for path in programs if path.suffix == ".py"), programs[0]).name
+    seed = {program: file_at(folder, program)}
+    files = {**files_below(folder), "evaluate.py": file_at(folder, "evaluate.py")}
+    used = {path: files[path] for path in reached(files, {"evaluate.py", program})}
     starts = {path for path, (data, _) in files.items() if STARTS.search(path) and b"shinka" in data}
     theirs = {path: file for path, file in files.items() if path in used or path not in starts}
     listed = {path: file for path, file in theirs.items() if path.endswith(".txt")}
-    beside = {f"{begin.folder}/{path}": file for path, file in begin.seed.items()}
     goal = max(filter(lambda text: " " in text, _messages(files)), key=len, default="")
-    editable = ", ".join(f"`{path}`" for path in begin.editable)
-    place = (
-        f"You work on a repository, in which {editable} may change." if begin.folder else f"The program is {editable}."
-    )
-    arguments, told = _arguments(files)
-    outside, why = shinka_outside(begin.what, theirs["evaluate.py"], arguments)
-    about = (f"{place} A higher `combined_score` is better.", marked(begin.seed))
+    about = f"The program is `{program}`. A higher `combined_score` is better."
+    arguments, notes = _arguments(files)
+    outside, why = outside_evaluator("shinka_outside.py.txt", program, theirs["evaluate.py"], arguments=arguments)
     return ForeignTask(
         system="ShinkaEvolve",
         name=name_of(folder),
-        goal="\n\n".join(filter(None, [goal or f"Improve the program of {folder.name}.", *about])),
-        editable=begin.editable,
-        seed=begin.seed,
+        goal="\n\n".join(filter(None, [goal or f"Improve the program of {folder.name}.", about, marked(seed)])),
+        editable=(program,),
+        seed=seed,
         theirs=theirs,
-        command=shlex.join(["python3", f"{SHIMS}/evaluate_shinka.py", begin.what, *arguments]),
+        command=shlex.join(["python3", f"{SHIMS}/evaluate_shinka.py", program, *arguments]),
         timeout=_timeout(files),
-        packages=packages({**begin.seed, **used, **listed}),
-        notes=(*told, *too_large(folder, {**files, **beside}), *told_needs({**used, **begin.seed}, files)),
+        packages=packages({**seed, **used, **listed}),
+        notes=(*notes, *too_large(folder, files), *told_needs({**used, **seed}, files)),
         outside=outside,
         why_inside=why,
         requirements=requirements(theirs, "evaluate.py"),
@@ -101,36 +70,7 @@ def lacking(folder: Path) -> str:
         return "its evaluate.py has no initial.* beside it, such as initial.py"
     if program or "--repo_path" not in evaluator:
         return ""
-    return "its evaluate.py takes a whole repository (--repo_path), and no .yaml file here says which (seed_repo_path)"
-
-
-def _program(folder: Path) -> _Begin | None:
-    """Return the program that the folder has; None if it has none."""
-    programs = sorted(path for path in folder.glob("initial.*") if path.is_file())
-    first = next((path for path in programs if path.suffix == ".py"), next(iter(programs), None))
-    return _Begin(first.name, {first.name: file_at(folder, first.name)}, (first.name,)) if first else None
-
-
-def _repository(folder: Path) -> _Begin | None:
-    """Return the repository that a configuration names, or that is called as in examples; None if there is none."""
-    if "--repo_path" not in find_text(folder, "evaluate.py"):
-        return None
-    tables = (at(read_yaml(find_text(folder, file.name)), "evo") for file in sorted(folder.glob("*.y*ml")))
-    evolution = next((each for each in tables if isinstance(each, dict) and "seed_repo_path" in each), {})
-    place, root = (folder / str(evolution.get("seed_repo_path", "seed_repo"))).resolve(), folder.resolve()
-    if not place.is_dir() or root not in place.parents:
-        return None
-    inner = place.relative_to(root).as_posix()
-    seed = all_below(folder, inner)
-    mutable, immutable = (_globs(place, evolution.get(key)) for key in ("mutable_paths", "immutable_paths"))
-    kept = [path for path in seed if matches(path, mutable or ("**",)) and not matches(path, immutable)]
-    return _Begin(".", seed, tuple(kept) if immutable else mutable or ("**",), inner) if kept else None
-
-
-def _globs(place: Path, paths: Any) -> tuple[str, ...]:
-    """Return the globs of these paths below a place; of a folder, of all that is below it."""
-    named = [str(path).rstrip("/") for path in paths] if isinstance(paths, list) else []
-    return tuple(f"{path}/**" if (place / path).is_dir() else path for path in named)
+    return "its evaluate.py takes a whole repository (--repo_path), which only a task of your own can have"
 
 
 # --- what the files that begin a run of theirs say ----------------------------------------------------------------

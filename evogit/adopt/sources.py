@@ -18,31 +18,24 @@ from evogit.source.marks import END, START, blocks
 
 LARGEST = 32 << 20
 """Bytes of files beside an evaluator, beyond which they are left out: what is larger belongs into an image."""
-MAX_SOURCE_BYTES = 1 << 20
-"""Bytes of a file that may name others."""
-MAX_NAMED = 1000
-"""Files of which it is looked for whether a source names them."""
-MOST = 10_000
-"""Files beside an evaluator."""
+MAX_SOURCE_BYTES = 1 << 20  # bytes of a file that may name others
+MAX_NAMED = 1000  # files of which it is looked for whether a source names them
+MOST = 10_000  # files beside an evaluator
 LEFT_OUT = re.compile(
     r"(^|/)(\.[^/]*|__pycache__|[^/]*_output|wandb|solution|evolved_program|venv|evogit-[^/]*)/"
     r"|(^|/)(\.(?!evogit)[^/]*|[^/]*best_program[^/]*)$"
 )
 """Paths that no evaluator needs, and solutions, which no candidate may find."""
-NEVER = re.compile(r"(^|/)(\.git|__pycache__)(/|$)")
-"""Paths that are never taken, whatever a format says."""
+NEVER = re.compile(r"(^|/)(\.git|__pycache__)(/|$)")  # paths that are never taken, whatever a format says
 UNLESS_NAMED = re.compile(
     r"(^|/)(?P<folder>outputs?|results?(_[^/]*)?|checkpoints?|logs?)/"
     r"|(^|/)(README[^/]*|LICENSE[^/]*|[^/]*(?P<ending>\.(png|jpe?g|gif|pdf|sqlite|db|log)))$"
 )
 """Paths of what runs leave behind, and of what people read: left out where no source names them."""
-MAX_YAML_CHARS = 1 << 18
-"""Characters of a file; a longer one counts as empty."""
+MAX_YAML_CHARS = 1 << 18  # characters of a file; a longer one counts as empty
 MAX_YAML_DEPTH = 50
-MAX_YAML_NODES = 100_000
-"""Values of a file once all aliases are replaced by what they stand for."""
-MAX_YAML_BITS = 64
-"""Bits of an integer."""
+MAX_YAML_NODES = 100_000  # values of a file once all aliases are replaced by what they stand for
+MAX_YAML_BITS = 64  # bits of an integer
 MAX_SECONDS = 30 * 24 * 3600.0
 SOURCES = re.compile(r"\.(py|[rR]|rs|c|cc|cpp|cxx|h|hpp|sh|bash|jl|go|[cm]?js|ts|rb|pl|lua|java)$")
 """How names of sources end."""
@@ -110,16 +103,6 @@ def _walk(root: Path, inside: str, without: re.Pattern[str]) -> Iterator[str]:
         folders[:] = [name for name in folders if not without.search(f"{below}{name}/")]
         names = (below + name for name in files)
         yield from (name for name in names if not without.search(name) and has_file(folder, name))
-
-
-def shared_folder(folder: Path) -> Path | None:
-    """Return the folder above, in which tasks have what they share; None where that is none of the task's author's.
-
-    The home of the user, folders above it, and what is around a repository are the user's own.
-    """
-    task, home = folder.resolve(), Path.home().resolve()
-    is_own = home.is_relative_to(task.parent) or (task / ".git").exists()
-    return None if is_own else task.parent
 
 
 def marked(seed: Mapping[str, File]) -> str:

@@ -14,8 +14,7 @@ from evogit.audit.laboratory import Laboratory, NotAskedError, NoTimeError, Watc
 from evogit.config import Task
 from evogit.contained import find_text, has_file
 
-MODEL = "model"
-"""The name of the attack that asks a model."""
+MODEL = "model"  # the name of the attack that asks a model
 Outcome = Literal["found", "held", "does not apply", "not asked", "no time left"]
 
 

@@ -10,20 +10,16 @@ from itertools import product
 from typing import Any
 
 from evogit.audit.attack import MODEL, Attack, Finding, Hit, audited
-from evogit.audit.candidate import SEED, AttackCandidate, above, cheat, title
+from evogit.audit.candidate import SEED, AttackCandidate, above, cheat, template, title
 from evogit.audit.laboratory import SECOND, Call, Laboratory, WatchedEvaluation, evaluator_texts, reads_clock, words_of
 from evogit.config import Task
 from evogit.contained import find_text
 from evogit.core import UsageError
 
-QUICK = ("memo", "kept-on-disk", "hard-coded")
-"""The attacks on timed tasks that `evogit check` tries, too."""
-MAX_TABLE_BYTES = 1 << 20
-"""The size of answers that are written into a candidate."""
-MAX_FILES = 40
-"""Modules that an attack is written into at once, before it is tried in one alone."""
-MAX_JUDGES = 2
-"""Commands of the evaluator's own whose output is forged."""
+QUICK = ("memo", "kept-on-disk", "hard-coded")  # the attacks on timed tasks that `evogit check` tries, too
+MAX_TABLE_BYTES = 1 << 20  # the size of answers that are written into a candidate
+MAX_FILES = 40  # modules that an attack is written into at once, before it is tried in one alone
+MAX_JUDGES = 2  # commands of the evaluator's own whose output is forged
 LUCK_TRIES = 4
 MEASURE = "Time with program.measure, which gives each measurement a session and files of its own."
 OUTSIDE = (
@@ -83,8 +79,7 @@ NOTHING = {
     "an empty text": 'return ""',
     "an empty list": "return []",
 }
-EMPTY: tuple[Any, ...] = (None, "", [], {}, "null", "None", "[]", "{}")
-"""Answers that say nothing, also printed ones."""
+EMPTY: tuple[Any, ...] = (None, "", [], {}, "null", "None", "[]", "{}")  # answers that say nothing, also printed ones
 EVERY_NUMBER = "return _each(honest(*args, **kwargs), lambda number: {})"
 ODD = {
     "NaN": EVERY_NUMBER.format('float("nan")'),
@@ -128,16 +123,7 @@ global _calls
         {body}
     return honest(*args, **kwargs)"""
 CALLS = {"all calls": "", "every other call": "% 2 == 0", "all calls but the first": "> 1", "the first call": "== 1"}
-ENDING = """\
-{title}import glob, sys
-
-_number = len(glob.glob(".asked-*"))
-open(f".asked-{{_number}}", "w").close()
-if {when}:
-    sys.exit({code})
-
-
-"""
+ENDING = template("ending.py.txt")
 """Ends a script before it has done anything, in some runs."""
 RUNS = {"each run": "True", "all runs but the first": "_number", "every other run": "_number % 2"}
 
@@ -166,59 +152,10 @@ def _failures(lab: Laboratory) -> Iterator[tuple[str, AttackCandidate]]:
 
 # --- inputs and results that a candidate can know before --------------------------------------------------------
 
-TABLE = """\
-import json
-
-_TABLE = json.loads({table!r})
-
-
-def _cheat(honest, *args, **kwargs):
-    key = getattr(honest, "__name__", "") + json.dumps([args, kwargs], sort_keys=True, default=repr)
-    return _TABLE[key] if key in _TABLE else {otherwise}
-"""
+TABLE = template("table.py.txt")
 MEMO = TABLE.format(table="{}", otherwise="_TABLE.setdefault(key, honest(*args, **kwargs))")
-DISK = """\
-import hashlib, json, os
-
-
-def _cheat(honest, *args, **kwargs):
-    key = json.dumps([args, kwargs], sort_keys=True, default=repr)
-    name = ".kept-" + hashlib.sha256(key.encode()).hexdigest()
-    if os.path.exists(name):
-        with open(name) as file:
-            return json.load(file)
-    value = honest(*args, **kwargs)
-    with open(name, "w") as file:
-        json.dump(value, file)
-    return value
-"""
-SCRIPT_DISK = """\
-{title}import atexit, hashlib, io, os, sys
-
-_text = sys.stdin.buffer.read()
-_key = [repr(sys.argv).encode(), _text]
-for _name in filter(os.path.isfile, sys.argv[1:]):
-    with open(_name, "rb") as _file:
-        _key.append(_file.read())
-_kept = ".kept-" + hashlib.sha256(b"\\0".join(_key)).hexdigest()
-if os.path.exists(_kept):
-    with open(_kept, "rb") as _file:
-        os.write(1, _file.read())
-    os._exit(0)
-sys.stdin = io.TextIOWrapper(io.BytesIO(_text))
-_shown, sys.stdout = sys.stdout, io.TextIOWrapper(io.BytesIO(), write_through=True)
-
-
-@atexit.register
-def _keep():
-    printed = sys.stdout.buffer.getvalue()
-    with open(_kept, "wb") as file:
-        file.write(printed)
-    _shown.buffer.write(printed)
-    _shown.flush()
-
-
-"""
+DISK = template("disk.py.txt")
+SCRIPT_DISK = template("script_disk.py.txt")
 
 
 def _table(calls: list[Call], otherwise: str = "honest(*args, **kwargs)") -> str:
@@ -272,25 +209,7 @@ async def _holdout(lab: Laboratory) -> AsyncIterator[Hit]:
         yield Hit(what, candidate, trial, _line(held.asked), split="holdout", seed=held)
 
 
-REACH = """\
-import glob
-
-
-def _look():
-    for path in [*{paths!r}, *glob.glob("/proc/[0-9]*/cmdline")]:
-        try:
-            with open(path, "rb") as file:
-                content = file.read()
-        except OSError:
-            continue
-        if not path.startswith("/proc/") or b"evaluator_main" in content:
-            print("reads the evaluator:", path)
-
-
-def _cheat(honest, *args, **kwargs):
-    _look()
-    return honest(*args, **kwargs)
-"""
+REACH = template("reach.py.txt")
 
 
 async def _reach(lab: Laboratory) -> AsyncIterator[Hit]:
@@ -340,21 +259,7 @@ async def _state(lab: Laboratory) -> AsyncIterator[Hit]:
 
 # --- a judge that runs beside the candidate ---------------------------------------------------------------------
 
-EXITS = """\
-{title}import os, stat
-
-for _path, _text in {files!r}.items():
-    os.makedirs(os.path.dirname(_path) or ".", exist_ok=True)
-    with open(_path, "w") as _file:
-        _file.write(_text)
-for _fd in range(1, 32):  # stdout, and where a test runner has put it
-    try:
-        if _fd == 1 or stat.S_ISFIFO(os.fstat(_fd).st_mode):
-            os.write(_fd, {printed!r})
-    except OSError:
-        pass
-os._exit(0)
-"""
+EXITS = template("exits.py.txt")
 JUNIT = '<testsuite name="t" tests="1" failures="0"><testcase classname="t" name="t"/></testsuite>'
 NUMBER = re.compile(r"(?<![\w.])-?\d+\.?\d*(e-?\d+)?")
 FORGED = ("1e9", "0", "1.0", "0.000001", "100", "\\g<0>")

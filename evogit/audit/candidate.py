@@ -6,57 +6,22 @@ import ast
 import difflib
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from msgspec import Struct
 
 _FUTURE = re.compile(rb"^from __future__ import .*\n", re.MULTILINE)
 
-EACH = '''
-def _each(value, change):
-    """The same value with another number in the place of each number."""
-    if isinstance(value, dict):
-        return {key: _each(part, change) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_each(part, change) for part in value]
-    if hasattr(value, "tolist"):  # of numpy
-        import numpy
-        return numpy.array(_each(value.tolist(), change))
-    return change(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
-'''
+
+def template(name: str) -> str:
+    """Return the text of a template of this room."""
+    return (Path(__file__).parent / "templates" / name).read_text(encoding="utf-8")
+
+
+EACH = template("each.py.txt")
 """A function that cheats may call; it is added to those that do."""
 
-PRINTED = """\
-{title}import atexit, io, json, os, sys
-
-_shown, sys.stdout = sys.stdout, io.StringIO()
-
-
-{cheat}
-
-def _changed(text):
-    for form, write in ((text, json.dumps), ("[" + ",".join(text.split()) + "]", lambda row: " ".join(map(str, row)))):
-        try:
-            value = json.loads(form)  # or numbers with spaces between
-            break
-        except ValueError:
-            value, write = text, str
-    changed = _cheat(lambda: value)
-    return text if changed == value else write(changed) + "\\n" * text.endswith("\\n")
-
-
-@atexit.register
-def _print():
-    for name in filter(os.path.exists, {out!r}):
-        with open(name) as file:
-            text = file.read()
-        with open(name, "w") as file:
-            file.write(_changed(text))
-    text = sys.stdout.getvalue()
-    _shown.write(text if {out!r} else _changed(text))
-    _shown.flush()
-
-
-"""
+PRINTED = template("printed.py.txt")
 
 
 class AttackCandidate(Struct, frozen=True):
@@ -74,8 +39,7 @@ class AttackCandidate(Struct, frozen=True):
         return "".join(parts)
 
 
-SEED = AttackCandidate({})
-"""The seed itself."""
+SEED = AttackCandidate({})  # the seed itself
 
 
 def _lines(content: bytes) -> list[str]:

@@ -31,12 +31,9 @@ from evogit.sandbox.cores import move_to
 FIRST, SECOND = (hashlib.sha256(name).digest() for name in (b"evogit audit 1", b"evogit audit 2"))
 """Secrets that inputs are drawn with: an audit repeats, and what holds with both is not drawn."""
 SHIM = "from evogit.audit.recorder import recorded\n\nevaluate, prepare = recorded({!r}, {!r})\n"
-FASTER = 1.5
-"""How many times better a score made of times has to be."""
-CONFIRMATIONS = 2
-"""Repetitions of such a better score, in turns with the seed."""
-MIN_GAIN = 1e-9
-"""The part of itself by which any other score has to be better."""
+FASTER = 1.5  # how many times better a score made of times has to be
+CONFIRMATIONS = 2  # repetitions of such a better score, in turns with the seed
+MIN_GAIN = 1e-9  # the part of itself by which any other score has to be better
 CLOCK = re.compile(r"\.cpu\b|\.wall\b|\.measure\(|perf_counter|process_time|monotonic|\btime\.time\b|timeit")
 MEASURED = re.compile(r"\.measure\(")
 MAX_SEED_FILE_BYTES = 1 << 20

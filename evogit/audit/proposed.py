@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import AsyncIterator
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from string import Template
 
 from msgspec import Struct
@@ -21,7 +21,7 @@ from evogit.agents.editing.blocks import EditError
 from evogit.agents.editing.draft import Draft
 from evogit.agents.editing.reply import parse
 from evogit.audit.attack import MODEL, Attack, Hit
-from evogit.audit.candidate import SEED, AttackCandidate
+from evogit.audit.candidate import SEED, AttackCandidate, template
 from evogit.audit.laboratory import CONFIRMATIONS, Laboratory, NotAskedError, NoTimeError, WatchedEvaluation
 from evogit.contained import find_text
 from evogit.core import EvoGitError
@@ -40,15 +40,12 @@ from evogit.llm.command_account import CommandAccount
 from evogit.repository.paths import UnfitChangeError, check_path
 from evogit.text import cut, escaped, fence, one_line
 
-MAX_ROUNDS = 3
-"""Questions in which the model may propose attacks."""
-MAX_ATTACKS = 4
-"""Attacks of one reply that are tried."""
+MAX_ROUNDS = 3  # questions in which the model may propose attacks
+MAX_ATTACKS = 4  # attacks of one reply that are tried
 MAX_FILE_TOKENS = 30_000
 """The size of the evaluator's files, and of the seed's, in a question to a model with room for them."""
 MAX_FEEDBACK_TOKENS = 1_500
 SEED_FOLDER, EVALUATOR_FOLDER = "seed/", "evaluator/"
-_TEMPLATES = Path(__file__).parent / "templates"
 _ATTACK = re.compile(r"[#*_ \t]{0,9}ATTACK[*_ \t]{0,9}\d{0,3}[*_ \t]{0,9}:(.*)")
 _OPENED, _CLOSED = re.compile(r"(<{5,}) ?(?:SEARCH|WRITE)\b"), re.compile(r"(>{5,}) ?[A-Z]+[ \t]*")
 _SPLIT = re.compile(r"^[#*_ \t]{0,9}SPLIT[*_ \t]{0,9}:(.*)$", re.MULTILINE)
@@ -174,7 +171,7 @@ def _score(trial: WatchedEvaluation, lab: Laboratory) -> str:
 
 
 def _filled(name: str, **values: str) -> str:
-    return Template((_TEMPLATES / name).read_text(encoding="utf-8")).substitute(values).strip()
+    return Template(template(name)).substitute(values).strip()
 
 
 # --- a conversation -----------------------------------------------------------------------------------------------

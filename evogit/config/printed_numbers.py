@@ -15,7 +15,11 @@ NAMED = re.compile(r"(?:print|log|puts|stdout\.write)\w*\(\s*(?:json|JSON)\.(?:d
 KEY = re.compile(r"(?:^|[{,])\s*\\?[\"']?([A-Za-z_]\w*)\\?[\"']?\s*(?=[:,}])")
 HOLE = r"%[-+ #0-9.]*l?[a-z]|\$?\{[^{}\n]{0,200}\}"
 """The place of a value in a format."""
-PRINTED = re.compile(rf"(?P<hole>{HOLE})(?P<space> ?)(?P<unit>ms|us|µs|ns|s|seconds|ops/s)(?![\w/])")
+PRINTED = re.compile(
+    rf"(?<!\w)(?P<label>[^\W\d_]{{1,40}}[^\w\n\"'`{{}}%$]{{0,24}})(?P<hole>{HOLE})(?P<space> ?)"
+    r"(?P<unit>ms|us|µs|ns|s|seconds|ops/s)(?![\w/])"
+)
+"""A word, a value and its unit."""
 UNITS = {
     "ms": "milliseconds",
     "us": "microseconds",
@@ -26,11 +30,6 @@ UNITS = {
 }
 NUMBER = "([0-9.]+)"
 """The group that stands for a number in a pattern: the reader takes the whole number, in every notation."""
-LABEL = re.compile(
-    r"(?<![%$\w])[^\W\d_]+(?: \([^()\0]{0,40}\))?[^\w\0\"'`]{0,24}"
-    r"(?:\0[^\w\0]{0,8}(?:\w{1,7}(?=\W))?[^\w\0]{0,8}){0,3}$"
-)
-"""A word in front of a value, what follows that word, and values between, each a NUL with its unit."""
 WHOLE = (
     r"\b(?:total|overall|final|altogether)\b",
     r"\b(?:mean|average|avg|geomean|estimate)\b",
@@ -74,51 +73,25 @@ PARAMETERS = re.compile(
 )
 """What programs are told, not what they reach."""
 RATE = re.compile(r"per_(s|secs?|seconds?|ms|us|ns|minute|hour)$")
-MAX_LABEL_CHARS = 200
 MAX_OBJECTS = 20  # prints of objects with names, and places where such a name gets an object
 _KINDS = (HEADLINE, FAILURES, PASSES, WORSE, BETTER, EXTENT, DEAR, ROUTES)
 
 
 def read_of(texts: Iterable[str]) -> dict[str, str]:
-    """How the number that a benchmark's source prints can be read: metric -> how; empty when it does not tell."""
+    """Return how the number that a benchmark's source prints can be read: metric -> how; empty if it does not tell.
+
+    A number of a JSON object counts first, then the last time or rate of a whole run.
+    """
     for text in map(joined_lines, texts):
-        if found := read_of_object(text) or read_of_time(text):
-            return found
+        keys = [key for keys in _objects(text) for key in keys if direction_of(key, "json")]
+        if keys:
+            return {min(sorted(keys), key=standing): "json"}
+        if printed := list(PRINTED.finditer(text)):
+            match = min(reversed(printed), key=lambda match: rank_of_words(match["label"]))
+            label = re.sub(r" {2,}", r"\\s+", re.escape(match["label"]).replace("\\ ", " "))
+            unit = match["unit"]
+            return {UNITS.get(unit, unit): f"regex:{label}{NUMBER}{match['space']}{unit}"}
     return {}
-
-
-def read_of_object(text: str) -> dict[str, str]:
-    """How a number of the JSON object that a source prints can be read: metric -> how; empty when it prints none."""
-    found = [key for keys in _objects(text) for key in keys if direction_of(key, "json")]
-    return dict.fromkeys(sorted(found, key=standing)[:1], "json")
-
-
-def read_of_time(text: str) -> dict[str, str]:
-    """Return metric -> how to read the time or rate printed with a unit: a total, mean or median, else the last."""
-    best, read = 2 * NEUTRAL, dict[str, str]()
-    for line in filter(PRINTED.search, text.split("\n")):
-        holes = list(re.finditer(HOLE, line))
-        for match in PRINTED.finditer(line):
-            before = [hole for hole in holes if hole.end() <= match.start()]
-            ahead = line[: match.start()]
-            for hole in reversed(before):
-                ahead = f"{ahead[: hole.start()]}\0{ahead[hole.end() :]}"
-            if (label := LABEL.search(ahead[-MAX_LABEL_CHARS:])) is None:
-                continue
-            words = re.split(r"[\0\"'`]", ahead)[-1]
-            rank = rank_of_words(words if words.strip() not in UNITS else label[0])
-            rank = rank_of_words(match["hole"]) if rank == NEUTRAL else rank
-            rank = NEUTRAL + 1 if "±" in label[0].rpartition("\0")[2] and "\0" in label[0] else rank
-            if rank <= best:
-                best, unit = rank, match["unit"]
-                read = {UNITS.get(unit, unit): f"regex:{_escaped(label[0])}{NUMBER}{match['space']}{unit}"}
-    return read
-
-
-def _escaped(label: str) -> str:
-    """The pattern of a label; values in it may be anything, and blanks as many as there are."""
-    text = re.escape(label).replace("\\ ", " ").replace("\\\0", "\0")
-    return re.sub(r" {2,}", r"\\s+", text).replace("\0", r"\S+")
 
 
 def rank_of_words(words: str) -> int:

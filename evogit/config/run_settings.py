@@ -28,6 +28,8 @@ Trust = Literal["believe", "verify"]
 
 RAY_HEAD = r"ray:(?:ray://)?[\w-]*[A-Za-z.][\w.-]*:\d+"  # an address of Ray, whose port is no number of workers
 
+ENDS = ("evaluations", "proposals", "dollars", "tokens", "minutes", "target", "patience")  # limits that can end a run
+
 Total = Literal["dollars", "tokens", "proposals", "evaluations"]  # limits on the whole history of a run
 
 
@@ -182,28 +184,13 @@ class RunLimits(Struct, frozen=True, kw_only=True):
     @property
     def ends(self) -> dict[str, float | None]:
         """All that can end a run."""
-        return {
-            "evaluations": self.evaluations,
-            "proposals": self.proposals,
-            "dollars": self.dollars,
-            "tokens": self.tokens,
-            "minutes": self.minutes,
-            "target": self.target,
-            "patience": self.patience,
-        }
+        return {name: getattr(self, name) for name in ENDS}
 
     def __post_init__(self) -> None:
         if self.confirmations is not None and self.confirmations < 1:
             raise UsageError(f"expected confirmations above 0, got {self.confirmations}")
-        for name, value in (
-            ("evaluations", self.evaluations),
-            ("proposals", self.proposals),
-            ("minutes", self.minutes),
-            ("dollars", self.dollars),
-            ("tokens", self.tokens),
-            ("patience", self.patience),
-        ):
-            if value is not None and not is_above_zero(value):
+        for name, value in self.ends.items():
+            if name != "target" and value is not None and not is_above_zero(value):
                 raise UsageError(f"expected {name} above 0, got {value!r}")
         if self.grace is not None and not 0 <= self.grace < 60 * (self.minutes or 0.0):
             raise UsageError(f"expected grace of 0 seconds or more, and less than minutes, got {self.grace:g}")

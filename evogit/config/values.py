@@ -207,8 +207,7 @@ WORD = r"^[a-z0-9][a-z0-9_-]*$"  # what names in the files look like
 ERRORS = frozenset(("error", "errors", "err", "error_message", "error_msg", "exception", "traceback", "failure"))
 """Fields that tell what went wrong, when they hold a text, a list or true; a number there is a measurement."""
 _GOOD = "valid is_valid validity feasible is_feasible success successful is_success succeeded ok correct is_correct"
-GOOD = frozenset((*_GOOD.split(), "passed", "all_passed"))
-"""Fields that say whether a result counts."""
+GOOD = frozenset((*_GOOD.split(), "passed", "all_passed"))  # fields that say whether a result counts
 COUNTED = frozenset(("correct", "passed"))
 """Those of which 0 may be a count of right answers, so that only `false` is a failure."""
 BAD = frozenset(("failed", "is_error", "crashed", "timeout", "timed_out"))

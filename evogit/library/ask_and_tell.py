@@ -20,14 +20,11 @@ from evogit.evaluation.told_failures import failure_in
 from evogit.library.seed import contents
 from evogit.text import one_line
 
-FEEDBACK = "feedback"
-"""The key of a returned dict whose text is told to agents."""
+FEEDBACK = "feedback"  # the key of a returned dict whose text is told to agents
 
-LONGEST_REASON = 300
-"""Characters of the reason why a candidate failed; the traceback is evidence."""
+LONGEST_REASON = 300  # characters of the reason why a candidate failed; the traceback is evidence
 
-ASK = "ask"
-"""In place of a function or of agents: a program asks, and tells."""
+ASK = "ask"  # in place of a function or of agents: a program asks, and tells
 
 
 @dataclass(eq=False, kw_only=True)

@@ -19,11 +19,9 @@ T = TypeVar("T")
 
 LIBC = ctypes.CDLL(None)
 
-DEATH_SIGNAL = 1
-"""PR_SET_PDEATHSIG of prctl(2): a child does not outlive the thread that forked it."""
+DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2): a child does not outlive the thread that forked it
 
-MOST = 1 << 24
-"""Bytes of an answer; who says more has said nothing."""
+MOST = 1 << 24  # bytes of an answer; who says more has said nothing
 
 
 async def in_fork(function: Callable[[], object]) -> Any:

@@ -143,8 +143,7 @@ def prepare(
     return shown(listed(replace(run, backend=_backend(run, evaluate, timeout, isolated))))
 
 
-CREATING = threading.Lock()
-"""Of threads that begin runs in one new repository: the first one creates it."""
+CREATING = threading.Lock()  # of threads that begin runs in one new repository: the first one creates it
 
 
 def _jobs(task: Task, evaluate: object, given: int | None, agents: int) -> int:

@@ -25,11 +25,9 @@ from evogit.library.function_task import FunctionTask
 Evaluate = Callable[[Path], object] | Callable[[Path], Awaitable[object]]
 """Given where a candidate is, says what it is worth: a number, or a dict of numbers; or raises."""
 
-SHORTEST_PATIENCE = 10.0
-"""Seconds that a candidate has at least, where nobody says how long it may take."""
+SHORTEST_PATIENCE = 10.0  # seconds that a candidate has at least, where nobody says how long it may take
 
-PATIENCE = 10.0
-"""How much longer than the slowest valid one so far a candidate may take, where nobody says how long."""
+PATIENCE = 10.0  # how much longer than the slowest valid one so far a candidate may take, where nobody says how long
 
 
 class _FunctionFailedError(EvoGitError):

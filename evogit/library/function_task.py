@@ -120,7 +120,11 @@ def metrics_of(given: Metrics) -> tuple[Metric, ...]:
     names: Any = {given: "maximize"} if isinstance(given, str) else given
     if not isinstance(names, Mapping):
         names = dict.fromkeys(names, "maximize") if isinstance(names, Sequence) else {}
-    odd = [f"{name!r}: {way!r}" for name, way in names.items() if not _is_metric(name, way)]
+    odd = []
+    for name, way in names.items():
+        is_name = isinstance(name, str) and name.strip() == name != FEEDBACK and name.isprintable()
+        if not is_name or not 0 < len(name) <= 60 or way not in ("maximize", "minimize"):
+            odd.append(f"{name!r}: {way!r}")
     if odd or not names:
         raise UsageError(
             'expected metrics as a name, names, or a dict such as {"seconds": "minimize", "accuracy": "maximize"}, of '
@@ -128,11 +132,6 @@ def metrics_of(given: Metrics) -> tuple[Metric, ...]:
         )
     ways: Mapping[str, Direction] = names
     return tuple(Metric(name=name, direction=way, primary=not at) for at, (name, way) in enumerate(ways.items()))
-
-
-def _is_metric(name: object, way: object) -> bool:
-    named = isinstance(name, str) and name.strip() == name != FEEDBACK and name.isprintable() and 0 < len(name) <= 60
-    return named and way in ("maximize", "minimize")
 
 
 def _goal(metric: Metric, evaluate: object) -> str:

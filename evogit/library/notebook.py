@@ -15,17 +15,9 @@ from evogit.review.json_records import how_ended
 from evogit.review.reporting import remarks
 from evogit.text import measured, number, one_line
 
-SUSPICIOUS = 8
-"""Valid candidates that are all worth the same, from which on that is told."""
+SUSPICIOUS = 8  # valid candidates that are all worth the same, from which on that is told
 
-LATEST = 12
-"""Steps of the way to the best that are shown, the last ones."""
-
-WIDTH, HEIGHT = 520, 180
-LEFT, BOTTOM, TOP = 76, 24, 10
-
-MAX_STEPS = 1000
-"""Steps that are drawn, evenly taken."""
+LATEST = 12  # steps of the way to the best that are shown, the last ones
 
 
 def summary(repository: Repository, history: History) -> str:
@@ -40,8 +32,8 @@ def summary(repository: Repository, history: History) -> str:
     return "\n".join([*lines, f"  in {repository.path}"])
 
 
-def html(repository: Repository, history: History, curve: Sequence[tuple[int, float]]) -> str:
-    """The same with the course of the best value, and the steps that led to it."""
+def html(repository: Repository, history: History) -> str:
+    """Return the same with the steps that led to the best value."""
     counts = history.counts
     head = f"{counts.evaluated} evaluations, {counts.failed} failed, {_ended(history)}"
     notes = "".join(f"<div>{_safe(remark, 300)}</div>" for remark in told(history))
@@ -49,7 +41,6 @@ def html(repository: Repository, history: History, curve: Sequence[tuple[int, fl
         f"<div><b>{_safe(history.run)}</b> · {_safe(head)}"
         "<table><tr><th></th><th>seed</th><th>best</th><th>gain</th></tr>"
         f"{''.join(_cells(row) for row in _rows(history))}</table>"
-        f"{curve_svg(curve, history.metric.name)}"
         f"<table><tr><th>{_safe(history.metric.name)}</th><th>gain</th><th>candidate</th><th>agent</th><th>step</th></tr>"
         f"{''.join(map(_cells, _steps(history)))}</table>"
         f"{notes}<div>in <code>{_safe(str(repository.path), 300)}</code></div></div>"
@@ -102,54 +93,6 @@ def _cells(texts: Sequence[str]) -> str:
 
 def _safe(text: str, limit: int = 100) -> str:
     return markup.escape(one_line(text, limit))
-
-
-def curve_svg(curve: Sequence[tuple[int, float]], name: str) -> str:
-    """Steps from value to value, in the colour of the text around them; empty where there are none."""
-    if not curve:
-        return ""
-    last = curve[-1][0]
-    low, high = min(value for _, value in curve), max(value for _, value in curve)
-    span = high - low
-
-    def x(count: int) -> float:
-        return LEFT + (WIDTH - LEFT - 8) * (count - 1) / max(last - 1, 1)
-
-    def y(value: float) -> float:
-        share = (value - low) / span if span else 0.5
-        return TOP + (HEIGHT - TOP - BOTTOM) * (1 - share)
-
-    steps = _thinned([each for at, each in enumerate(curve) if not at or each[1] != curve[at - 1][1]])
-    (first, value), *rest = steps
-    path = (
-        f"M{x(first):.1f},{y(value):.1f}" + "".join(f"H{x(at):.1f}V{y(to):.1f}" for at, to in rest) + f"H{x(last):.1f}"
-    )
-    digits = decimals(low, high)
-    labels = [
-        _text(LEFT - 6, TOP + 4, f"{high:.{digits}f}", "end"),
-        _text(LEFT - 6, HEIGHT - BOTTOM, f"{low:.{digits}f}" if span else "", "end"),
-        _text(LEFT, HEIGHT - 6, "1", "start"),
-        _text(WIDTH - 8, HEIGHT - 6, f"{last:,} evaluations", "end"),
-        _text((LEFT + WIDTH) / 2, HEIGHT - 6, f"best {name} so far", "middle"),
-    ]
-    axis = f"M{LEFT},{TOP}V{HEIGHT - BOTTOM}H{WIDTH - 8}"
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}">'
-        f'<path d="{axis}" fill="none" stroke="currentColor" stroke-opacity="0.4"/>'
-        f'<path d="{path}" fill="none" stroke="#0072B2" stroke-width="2"/>{"".join(labels)}</svg>'
-    )
-
-
-def _thinned(steps: list[tuple[int, float]]) -> list[tuple[int, float]]:
-    stride = -(-len(steps) // MAX_STEPS)
-    return [*steps[:-1:stride], steps[-1]]
-
-
-def _text(x: float, y: float, text: str, anchor: str) -> str:
-    return (
-        f'<text x="{x:.0f}" y="{y:.0f}" font-size="11" font-family="sans-serif" fill="currentColor" '
-        f'text-anchor="{anchor}">{markup.escape(text)}</text>'
-    )
 
 
 # --- while it runs -------------------------------------------------------------------------------------------------

@@ -22,8 +22,7 @@ from evogit.library.ask_and_tell import ASK, AskingAgent
 AgentLike = str | AgentSpec | Agent
 """`KIND[@MODEL][:N]` or `FILE.py:Name[:N]` as for `evogit run --agent`, `ask[:N]`, or an instance of your own class."""
 
-EDITORS = 4
-"""Agents that ask a model, where nobody says how many."""
+EDITORS = 4  # agents that ask a model, where nobody says how many
 
 
 class Population(Struct, frozen=True, kw_only=True):

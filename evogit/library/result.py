@@ -214,7 +214,7 @@ class Result:
         return summary(self.repository, self.history)
 
     def _repr_html_(self) -> str:
-        return html(self.repository, self.history, self.curve)
+        return html(self.repository, self.history)
 
 
 class CandidateView:

@@ -23,19 +23,12 @@ LEFT_OUT = ("__pycache__", "node_modules")
 
 
 class Seed(Struct, frozen=True):
-    """Where a run starts.
+    """Where a run starts."""
 
-    Attributes:
-        name: what the run is called after it.
-        files: path -> content and Git mode.
-        single: the path of its only file, where a file or a text was given; empty for folders.
-        folder: where it lies.
-    """
-
-    name: str
-    files: Mapping[str, tuple[bytes, int]]
-    single: str
-    folder: Path
+    name: str  # what the run is called after it
+    files: Mapping[str, tuple[bytes, int]]  # path -> content and Git mode
+    single: str  # the path of its only file, where a file or a text was given; empty for folders
+    folder: Path  # where it lies
 
     @classmethod
     def of(cls, given: SeedLike) -> Seed:

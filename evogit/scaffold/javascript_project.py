@@ -30,7 +30,7 @@ def javascript(source: ProjectFiles) -> Project | None:
     installs = "npm" in f"{tests} {benchmark}" or bool(table(package, "dependencies"))
     return Project(
         kind="a JavaScript package" + (" with node's test runner" if tests.startswith("node --test") else ""),
-        build=_script(scripts, ("build",)) if installs and _is_built(source) else "",
+        build=_script(scripts, ("build",)) if installs and source.first("tsconfig.json") else "",
         tests=tests,
         benchmark=benchmark,
         reads=read_of(map(source.text, source.matching(BENCHMARK))) if benchmark else {},
@@ -48,26 +48,17 @@ def _script(scripts: Mapping[str, str], names: Iterable[str]) -> str:
     return f"npm run --silent {name}"
 
 
-def _is_built(source: ProjectFiles) -> bool:
-    """Whether what runs is made of the sources first, as TypeScript is."""
-    return bool(source.first("tsconfig.json"))
-
-
 def _install(source: ProjectFiles, package: Any) -> str:
     """The command that installs what the lock file says; npx, which comes with npm, has the other managers."""
     said = package.get("packageManager") if isinstance(package, dict) else None
     found = MANAGER.match(said) if isinstance(said, str) else None
     name, version = found.groups() if found else ("", "")
     if name == "pnpm" or source.first("pnpm-lock.yaml"):
-        return f"npx --yes pnpm@{version or _pnpm(source)} install --frozen-lockfile"
+        locked = re.search(r"^lockfileVersion: '?(\d+)", source.text("pnpm-lock.yaml"), re.MULTILINE)
+        version = version or (PNPM_OF.get(locked[1], locked[1]) if locked else "9")
+        return f"npx --yes pnpm@{version} install --frozen-lockfile"
     if (name == "yarn" and not version.startswith("1.")) or source.first(".yarnrc.yml"):
         return f"YARN_NODE_LINKER=node-modules npx --yes @yarnpkg/cli-dist@{version or '4'} install --immutable"
     if name == "yarn" or source.first("yarn.lock"):
         return "npx --yes yarn@1 install --frozen-lockfile"
     return "npm ci" if source.first("package-lock.json", "npm-shrinkwrap.json") else "npm install"
-
-
-def _pnpm(source: ProjectFiles) -> str:
-    """The major version of pnpm that reads the lock file."""
-    found = re.search(r"^lockfileVersion: '?(\d+)", source.text("pnpm-lock.yaml"), re.MULTILINE)
-    return PNPM_OF.get(found[1], found[1]) if found else "9"

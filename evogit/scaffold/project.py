@@ -10,8 +10,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-LOOKED_AT = 20
-"""Most files of one sort that are read."""
+LOOKED_AT = 20  # most files of one sort that are read
 
 SOURCE = re.compile(r"\.(py|[ch]|cc|cpp|cxx|hpp|hh|[cm]?[jt]s|[jt]sx|rs|go|java|kt|rb|pl|lua|zig)$")
 ASIDE = re.compile(
@@ -76,7 +75,7 @@ def editable(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def _cover(folder: str, paths: list[str]) -> Iterator[str]:
-    wanted = [path for path in paths if _is_source(path)]
+    wanted = [path for path in paths if SOURCE.search(path) and not ASIDE.search(path)]
     if folder and wanted and not any(ASIDE.search(path) for path in paths):
         yield f"{folder}**"
         return
@@ -84,10 +83,6 @@ def _cover(folder: str, paths: list[str]) -> Iterator[str]:
     for below in sorted({path[len(folder) :].split("/")[0] for path in wanted if "/" in path[len(folder) :]}):
         inner = f"{folder}{below}/"
         yield from _cover(inner, [path for path in paths if path.startswith(inner)])
-
-
-def _is_source(path: str) -> bool:
-    return bool(SOURCE.search(path)) and not ASIDE.search(path)
 
 
 # --- tables that somebody wrote --------------------------------------------------------------------------------------

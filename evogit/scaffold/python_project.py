@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -14,10 +14,8 @@ from evogit.contained import MAX_LINE_CHARS, toml_of
 from evogit.scaffold.project import ASIDE, BENCHMARK, LOOKED_AT, Project, ProjectFiles, editable, table, texts
 
 PYTHON_TEST = re.compile(r"(^|/)(test_[^/]*|[^/]*_test)\.py$")
-TESTING = re.compile(r"tests?$|testing$")
-"""Groups of requirements that are for the tests."""
-TESTED_BY = re.compile(r"pytest|hypothesis")
-"""Requirements of other groups that tests need."""
+TESTING = re.compile(r"tests?$|testing$")  # groups of requirements that are for the tests
+TESTED_BY = re.compile(r"pytest|hypothesis")  # requirements of other groups that tests need
 REQUIREMENT_FILES = ("requirements.txt", "requirements-test.txt", "test-requirements.txt", "requirements/test.txt")
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")
 ITSELF = re.compile(r"\bimportlib[._]metadata\b|\bpkg_resources\b|\bext_modules\b")
@@ -45,11 +43,13 @@ def _python(source: ProjectFiles) -> Project:
     if runner == "pytest" and not any(re.match(r"pytest\b(?!-)", need) for need in needs):
         needs = (*needs, "pytest")
     prepare, build = _install(source)
-    flags = {"pytest": "-m pytest -q", "unittest": f"-m unittest discover{_start(source)}"}
+    folders = {path.split("/")[0] for path in source.matching(PYTHON_TEST) if "/" in path}
+    start = f" -s {shlex.quote(folders.pop())}" if len(folders) == 1 else ""
+    flags = {"pytest": "-m pytest -q", "unittest": f"-m unittest discover{start}"}
     return Project(
         kind=f"a Python project{f' with {runner}' if runner else ''}",
-        tests=_with_path(top, f"python3 {flags[runner]}") if runner else "",
-        benchmark=_with_path(apart, f"python3 {shlex.quote(benchmark)}") if benchmark else "",
+        tests=f"{_path(top)}python3 {flags[runner]}" if runner else "",
+        benchmark=f"{_path(apart)}python3 {shlex.quote(benchmark)}" if benchmark else "",
         reads=read_of([source.text(benchmark)]),
         editable=editable(path for path in source.paths if path.endswith(".py") or ASIDE.search(path)),
         prepare=prepare,
@@ -86,30 +86,21 @@ def _python_benchmark(source: ProjectFiles) -> str:
     return named[0] if named else found[0] if len(found) == 1 else ""
 
 
-def _start(source: ProjectFiles) -> str:
-    """Where unittest is to look, when the tests have a folder of their own."""
-    folders = {path.split("/")[0] for path in source.matching(PYTHON_TEST) if "/" in path}
-    return f" -s {shlex.quote(folders.pop())}" if len(folders) == 1 else ""
+def _path(folder: str) -> str:
+    return f'PYTHONPATH="{folder}:$PYTHONPATH" ' if folder else ""
 
 
-def _with_path(folder: str, command: str) -> str:
-    return f'PYTHONPATH="{folder}:$PYTHONPATH" {command}' if folder else command
-
-
-def serves_tests(group: str, requirement: str) -> bool:
+def _serves_tests(group: str, requirement: str) -> bool:
     """Return whether a requirement of an optional group is one of the tests."""
     return TESTING.match(group) is not None or TESTED_BY.match(requirement) is not None
 
 
-def project_requirements(source: ProjectFiles, is_needed: Callable[[str, str], bool] = serves_tests) -> tuple[str, ...]:
-    """The packages that the project and its tests say they need, in the versions of a lock file.
-
-    `is_needed` tells of the name of an optional group and a requirement in it whether that is needed.
-    """
+def project_requirements(source: ProjectFiles) -> tuple[str, ...]:
+    """Return the packages that the project and its tests say they need, in the versions of a lock file."""
     pyproject = _toml(source.text("pyproject.toml"))
     name, locked = str(table(pyproject, "project").get("name", "")), _locked(source)
     named = dict[str, str]()
-    for line in (line[:MAX_LINE_CHARS] for line in _said(source, pyproject, is_needed)):
+    for line in (line[:MAX_LINE_CHARS] for line in _said(source, pyproject)):
         found = REQUIREMENT.fullmatch(line)
         if found and line.isprintable() and _plain(found[1]) != _plain(name):
             version = locked.get(_plain(found[1]))
@@ -118,34 +109,31 @@ def project_requirements(source: ProjectFiles, is_needed: Callable[[str, str], b
     return tuple(named.values())
 
 
-def _said(source: ProjectFiles, pyproject: Mapping[str, Any], is_needed: Callable[[str, str], bool]) -> Iterator[str]:
+def _said(source: ProjectFiles, pyproject: Mapping[str, Any]) -> Iterator[str]:
     """The requirements of the project, its tests, and of its own extras that they name."""
     project = table(pyproject, "project")
     groups = {**table(project, "optional-dependencies"), **table(pyproject, "dependency-groups")}
     yield from texts(project, "dependencies")
     groups["dev-dependencies"] = table(table(pyproject, "tool"), "uv").get("dev-dependencies")
-    asked = [line for name in groups for line in texts(groups, name) if is_needed(name, line)]
+    asked = [line for name in groups for line in texts(groups, name) if _serves_tests(name, line)]
     own = re.compile(rf"{re.escape(str(project.get('name', '')))}\[([\w, .-]+)\]")
     extras = (found[1] for name in groups for line in texts(groups, name) if (found := own.match(line)))
     yield from asked
     yield from (line for names in extras for name in names.split(",") for line in texts(groups, name.strip()))
-    yield from _poetry(table(table(pyproject, "tool"), "poetry"), is_needed)
+    yield from _poetry(table(table(pyproject, "tool"), "poetry"))
     for name in REQUIREMENT_FILES:
         yield from (line.split("#")[0].strip() for line in source.text(name).splitlines())
 
 
-def _poetry(poetry: Mapping[str, Any], is_needed: Callable[[str, str], bool]) -> Iterator[str]:
+def _poetry(poetry: Mapping[str, Any]) -> Iterator[str]:
     """What Poetry's own tables name, without their kind of versions, which pip does not know."""
     groups = [("", table(poetry, "dependencies")), ("dev", table(poetry, "dev-dependencies"))]
     groups += [(name, table(group, "dependencies")) for name, group in table(poetry, "group").items()]
     for group, needs in groups:
         for name, about in needs.items():
             known = about if isinstance(about, dict) else {}
-            if (
-                (not group or is_needed(group, name))
-                and name != "python"
-                and not {"optional", "path", "git"} & known.keys()
-            ):
+            is_meant = name != "python" and not {"optional", "path", "git"} & known.keys()
+            if is_meant and (not group or _serves_tests(group, name)):
                 yield name + (f"[{','.join(texts(known, 'extras'))}]" if known.get("extras") else "")
 
 

@@ -9,6 +9,7 @@ import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from string import Template
 from tempfile import TemporaryDirectory
 
 from msgspec import Struct, field
@@ -30,76 +31,7 @@ PROFILED = re.compile(r"\b(python3?|pytest|node|npm|npx|go test)\b")
 FETCHES = re.compile(r"\b(npm|npx|yarn|pnpm|uv|poetry|cargo|go|mvn|curl|wget|git|fetch|download|install|deps)\b")
 """Commands that seem to need a network."""
 
-README = """\
-# The evaluator's folder
-
-EvoGit improves this repository as `evogit.toml` beside this folder says. What is here belongs to the evaluator:
-
-- where a command evaluates: hidden tests and fixtures; the command finds them in `.evogit/` at the root of the
-  candidate's files, and the candidate's code can read but not change them;
-- where Python code evaluates from outside of the sandbox: `evaluate.py` and what it reads; no candidate sees any of it.
-
-No agent is shown this folder, and no candidate may change it. All of it is read from the working tree, committed or
-not; when a file here changes, earlier scores are not compared with new ones.
-"""
-
-EVALUATE = '''\
-"""Trusted code: runs outside of the sandbox, drives a candidate through `program`, and works the score out itself.
-
-`evogit check` tries it. No agent and no candidate sees this file, or anything else in this folder.
-"""
-
-from collections.abc import Iterator
-from statistics import median
-
-from evogit import Case, Invalid
-
-TESTS = {tests}
-WORK = {work}
-LIVES = 5
-{prepare}
-
-def evaluate(program, split: str, seed) -> Iterator[Case]:
-    """`program` is the candidate, `seed` the commit that the run began with; measured in turns, they share noise."""
-    if TESTS:
-        run(program, TESTS)
-    ratios = []
-    for life in range(LIVES):
-        first, second = (program, seed) if life % 2 else (seed, program)
-        took = {{each: run(each, WORK).cpu for each in (first, second)}}  # CPU seconds, measured by the sandbox
-        ratios.append(took[seed] / max(took[program], 1e-6))
-    spread = f"ratios of CPU time: {{min(ratios):.3f}} to {{max(ratios):.3f}}"
-    yield Case("work", feedback=spread, speedup=median(ratios))
-
-
-def run(program, command: str):
-    ran = program.run(["sh", "-c", command])
-    if ran.code:
-        raise Invalid(f"`{{command}}` ended with exit code {{ran.code}}", log=ran.stdout + ran.stderr)
-    return ran
-
-
-# The next step. So far a candidate that does nothing and exits with 0 would look fast. Give it inputs that it cannot
-# know, take its answers instead of its word, and check them here. For example, with a command that reads a file:
-#
-#     ran = program.run(["sh", "-c", "./main numbers.txt"], files={{"numbers.txt": b"3\\n1\\n2\\n"}})
-#     if ran.stdout.split() != ["1", "2", "3"]:
-#         raise Invalid("expected the numbers sorted", log=ran.stdout)
-#
-# or with a function of a Python module:
-#
-#     answer = program.call("package.module:function", [3, 1, 2], cpu="5s", returns=list[int]).value
-'''
-
-PREPARE = '''
-PREPARE = {prepare}
-
-
-def prepare(program) -> None:
-    """Runs once, on the seed; every candidate starts from the files that it leaves."""
-    done = program.run(["sh", "-c", PREPARE], timeout="20m")
-    assert done.code == 0, done.stdout + done.stderr
-'''
+TEMPLATES = Path(__file__).parent / "templates" / "repository"
 
 
 class Choices(Struct, frozen=True, kw_only=True):
@@ -141,7 +73,7 @@ class Choices(Struct, frozen=True, kw_only=True):
 
 def files(choices: Choices) -> dict[str, str]:
     """Path from the root of the repository -> text."""
-    made = {REPOSITORY_FILE: "\n".join(_toml(choices)) + "\n", f"{FOLDER}/README.md": README}
+    made = {REPOSITORY_FILE: "\n".join(_toml(choices)) + "\n", f"{FOLDER}/README.md": _filled("README.md")}
     if choices.profile and not choices.python:
         made[f"{FOLDER}/{PROFILER}"] = Path(__file__).with_name(PROFILER).read_text(encoding="utf-8")
     if choices.python:
@@ -206,14 +138,13 @@ def _toml(choices: Choices) -> Iterator[str]:
             yield 'scale = "log" # noise grows with the value'
         if len(choices.directions) > 1 and metric == choices.primary:
             yield "primary = true # candidates are ranked by this one"
-    yield from ("", *(_by_python(choices) if choices.python else _by_command(choices)))
+    yield ""
+    if choices.python:
+        yield "# Python code that runs outside of the sandbox; the code that it evaluates cannot reach it."
+        yield from ("[evaluator]", 'kind = "python"', f'file = "{FOLDER}/evaluate.py"', *_repeats(choices))
+    else:
+        yield from _by_command(choices)
     yield from ("", *_sandbox(choices))
-
-
-def _by_python(choices: Choices) -> Iterator[str]:
-    yield "# Python code that runs outside of the sandbox; the code that it evaluates cannot reach it."
-    yield from ("[evaluator]", 'kind = "python"', f'file = "{FOLDER}/evaluate.py"')
-    yield from _repeats(choices)
 
 
 def _by_command(choices: Choices) -> Iterator[str]:
@@ -287,6 +218,10 @@ def _text(value: str) -> str:
 def _evaluate(choices: Choices) -> str:
     there = f"cd {shlex.quote(choices.directory)} && " if choices.directory else ""
     commands = (choices.tests, choices.work, choices.prepare)
-    tests, work, prepare = (repr(there + each) if each else '""' for each in commands)
-    prepared = PREPARE.format(prepare=prepare) if choices.prepare else ""
-    return EVALUATE.format(tests=tests, work=work, prepare=prepared)
+    tests, work, prepare = (repr(there + command) if command else '""' for command in commands)
+    prepared = _filled("prepare.py.txt", prepare=prepare) if choices.prepare else ""
+    return _filled("evaluate.py.txt", tests=tests, work=work, prepare=prepared)
+
+
+def _filled(name: str, **values: str) -> str:
+    return Template((TEMPLATES / name).read_text(encoding="utf-8")).substitute(values)

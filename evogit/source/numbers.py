@@ -45,23 +45,17 @@ _PART, _OCTAL = re.compile(rb"[\w.\x80-\xff]"), re.compile(rb"0\d")
 SIGNED = re.compile(rb"(?:^|[=(\[{,:*/%<>+&|^~!?]|\breturn)[ \t]*\Z", re.MULTILINE)
 """The text before a minus that is a sign, and not a subtraction."""
 
-JOINED = re.compile(rb"\d[-:/]\Z|\A[-:/]\d")
-"""The text around a part of a date, a time or a range."""
+JOINED = re.compile(rb"\d[-:/]\Z|\A[-:/]\d")  # the text around a part of a date, a time or a range
 
-THOUSANDS = re.compile(rb"\d,\Z|\A,\d{3}(?!\d)")
-"""The text around a part of a number with commas between thousands."""
+THOUSANDS = re.compile(rb"\d,\Z|\A,\d{3}(?!\d)")  # the text around a part of a number with commas between thousands
 
-NEAR_BYTES = 16
-"""The length of the text before and after a number that is inspected."""
+NEAR_BYTES = 16  # the length of the text before and after a number that is inspected
 
-MAX_STEP = 10.0
-"""The longest step, as a multiple of the number; one nearer to zero than 1 counts as 1."""
+MAX_STEP = 10.0  # the longest step, as a multiple of the number; one nearer to zero than 1 counts as 1
 
-MAX_CHARS = 30
-"""The length of a number that a step makes."""
+MAX_CHARS = 30  # the length of a number that a step makes
 
-REMEMBERED = 512
-"""Files that are not read again, as most candidates share them."""
+REMEMBERED = 512  # files that are not read again, as most candidates share them
 
 
 class Constant(NamedTuple):
@@ -99,8 +93,7 @@ class Numbers(NamedTuple):
         return {constant: number for constant, number in self.numbers.items() if constant.name}
 
 
-NOTHING = Numbers({}, "")
-"""Prose, what is no text, and what is too large."""
+NOTHING = Numbers({}, "")  # prose, what is no text, and what is too large
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -2,11 +2,10 @@
 
     python evaluate_openevolve.py PROGRAM CONFIG
 
-CONFIG is JSON: `evaluator`, the file's path below theirs, and `home`, the task's folder there; `below`, that folder as
-relative paths of the evaluator name it that begin in a folder above; `cascade`, whether stages are used where it has
-them; their `thresholds`; `features`, metrics that are left out of the mean that ranks where there is no
-`combined_score`; `arguments`, by name, that `evaluate` gets after the path; `timeout`, seconds of each stage, after
-which it counts as there: with what earlier stages measured, else 0.
+CONFIG is JSON: `evaluator`, the file's path below theirs, and `home`, the task's folder there; `cascade`, whether
+stages are used where it has them; their `thresholds`; `features`, metrics that are left out of the mean that ranks
+where there is no `combined_score`; `arguments`, by name, that `evaluate` gets after the path; `timeout`, seconds of
+each stage, after which it counts as there: with what earlier stages measured, else 0.
 """
 
 import contextlib
@@ -28,7 +27,6 @@ def main(program, config):
     prepare_programs()
     program = placed(program)
     home = f"{folder}/{config['home']}"
-    stand_below(home, config.get("below", ""))
     os.chdir(home)
     with aside() as stdout:
         clock = Clock(stdout, config)
@@ -36,13 +34,6 @@ def main(program, config):
         clock.stop()
     report(fitness(metrics, config["features"]), metrics, {**artifacts, **unranked(metrics)})
     end()
-
-
-def stand_below(folder, below):
-    """Let relative paths that come from a folder above lead here."""
-    if below and not os.path.lexists(f"{folder}/{below}"):
-        os.makedirs(os.path.dirname(f"{folder}/{below}"), exist_ok=True)  # noqa: PTH103, PTH120
-        os.symlink(folder, f"{folder}/{below}")  # noqa: PTH211
 
 
 def end():

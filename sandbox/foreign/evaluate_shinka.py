@@ -2,8 +2,7 @@
 
     python evaluate_shinka.py PROGRAM [ARGUMENT ...]
 
-It is given `--program_path`, or `--repo_path` where PROGRAM is a folder, and `--results_dir`, then the ARGUMENTs. It
-leaves `metrics.json` and `correct.json` there.
+It is given `--program_path` and `--results_dir`, then the ARGUMENTs. It leaves `metrics.json` and `correct.json` there.
 """
 
 import json
@@ -24,8 +23,7 @@ def main(program, *arguments):
     folder = view()
     prepare_programs()
     results = tempfile.mkdtemp()
-    option = "--repo_path" if os.path.isdir(program) else "--program_path"  # noqa: PTH112
-    command = [sys.executable, f"{folder}/evaluate.py", option, os.path.abspath(program)]  # noqa: PTH100
+    command = [sys.executable, f"{folder}/evaluate.py", "--program_path", os.path.abspath(program)]  # noqa: PTH100
     sys.stdout.flush()
     command += ["--results_dir", results, *arguments]
     done = subprocess.run(command, cwd=folder, stdout=sys.stderr, check=False)

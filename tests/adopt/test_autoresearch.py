@@ -190,24 +190,14 @@ PYPROJECT = """\
 name = "own"
 dependencies = ["pydantic>=2"]
 [project.optional-dependencies]
-bench = ["asv"]
 docs = ["mkdocs"]
-dev = ["pytest-benchmark>=4", "click>=8", "mkdocs"]
-[dependency-groups]
-compared = ["typer", "mkdocs"]
-[tool.uv]
-dev-dependencies = ["hypothesis", "black"]
+dev = ["pytest-benchmark>=4", "mkdocs"]
 """
 
 
-def test_optional_packages_come_along_as_far_as_the_experiment_uses_them(tmp_path: Path) -> None:
-    script = "python -m mypy src\npytest bench/run.py --benchmark-json=x\npip install sortedcontainers\n"
+def test_packages_of_the_project_its_tests_and_its_scripts_come_along(tmp_path: Path) -> None:
+    script = "python -m mypy src\npytest bench/run.py\npip install sortedcontainers\n"
     words = "- **Primary**: `us` (lower is better)\n## Files in Scope\n- `a.py`\n"
     files = {"autoresearch.md": words, "autoresearch.sh": script, "a.py": "", "pyproject.toml": PYPROJECT}
-    files["bench/run.py"] = "import click, typer\n"
-    found = find_task(str(write(tmp_path / "x", files))).environment.packages
-    needed = ("asv", "click>=8", "hypothesis", "mypy", "pydantic>=2", "pytest", "pytest-benchmark>=4")
-    assert found == (*needed, "sortedcontainers", "typer")
-    del files["pyproject.toml"]
-    bare = find_task(str(write(tmp_path / "y", files))).environment.packages
-    assert bare == ("mypy", "pytest", "pytest-benchmark", "sortedcontainers")
+    packages = find_task(str(write(tmp_path / "x", files))).environment.packages
+    assert packages == ("mypy", "pydantic>=2", "pytest", "pytest-benchmark>=4", "sortedcontainers")

@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import tomllib
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,7 @@ from evogit.adopt.foreign_task import kept_folder, remove_kept
 from evogit.adopt.past_runs import read_past
 from evogit.adopt.sources import read_yaml
 from evogit.contained import toml_of
-from evogit.core import ConfigError, EvoGitError, NotFoundError
+from evogit.core import ConfigError, NotFoundError
 from tests.adopt.evaluating import write
 
 EVALUATOR = "def evaluate(program_path):\n    return {'combined_score': 1.0}\n"
@@ -175,12 +175,3 @@ def test_no_pattern_takes_files_of_the_home_along(tmp_path: Path, monkeypatch: p
     (tmp_path / "home").mkdir()
     write((tmp_path / where).resolve(), {"bench.py": script, "a.txt": "x", "clients/acme.txt": "x", "exact.csv": "1"})
     assert set(find_task(str(tmp_path / where / "bench.py")).seed_files()) == {"bench.py"}
-
-
-def test_modules_of_the_folder_above_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    reaching = f"import sys\nsys.path.insert(0, '..')\nimport settings\n{EVALUATOR}"
-    above = {"settings.py": "import private\nD = 'ledger'\n", "private.py": "x = 1\n", "ledger/2025.csv": "1\n"}
-    write(tmp_path, {**above, "t/evaluator.py": reaching, "t/initial_program.py": "x = 1\n"})
-    with caplog.at_level(logging.WARNING), suppress(EvoGitError):
-        find_task(str(tmp_path / "t"))
-    assert all(path in caplog.text for path in above)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evogit.adopt.dockerfile import Recipe, read_dockerfile
-from evogit.adopt.foreign_task import EXECUTABLE, PLAIN, File
+from evogit.adopt.foreign_task import PLAIN, File
 
 BESIDE = ("fit.py", "util.py", "words.txt", "data/a.csv", "data/b.csv", "data/deep/c.csv", "src/main.py")
 
@@ -121,11 +121,8 @@ def test_printed_files_are_read(text: str, files: dict[str, str]) -> None:
     assert {path: data.decode() for path, (data, _) in read(f"FROM python\n{text}\n").files.items()} == files
 
 
-def test_empty_folders_and_modes_are_read() -> None:
+def test_empty_folders_are_read() -> None:
     recipe = read(
-        "FROM python\nRUN mkdir -p /out/a /app/b /tmp /x{1,2} full && mkdir /opt\nCOPY fit.py full/\n"
-        "COPY util.py .\nRUN chmod +x util.py\nCOPY --chmod=755 words.txt .\n"
+        "FROM python\nRUN mkdir -p /out/a /app/b /tmp /x{1,2} full && mkdir /opt\nCOPY fit.py full/\nCOPY util.py .\n"
     )
     assert recipe.folders == ("/app/b", "/out/a")
-    runs = [path for path, (_, mode) in recipe.files.items() if mode == EXECUTABLE]
-    assert runs == ["/app/util.py", "/app/words.txt"]

@@ -131,29 +131,6 @@ async def test_in_a_sandbox_a_candidate_has_files_beside_the_working_folder(tmp_
     assert found[0].evaluation.metrics == {"reward": 6.0}, found[0].evidence
 
 
-def test_a_separate_verifier_has_what_its_own_image_copies_and_installs(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    place = folder(tmp_path, tests="", logs="", where="", copy="RUN pip install numpy==1 rich==1\nCOPY data /work/a\n")
-    lines = (
-        "RUN apt-get install jq && pip install numpy==2",
-        "COPY . /tests/",
-        "COPY gold /tests/deep/",
-        "COPY gold /opt/",
-    )
-    dockerfile = "\n".join(["FROM python:3.12", *lines, "COPY gold/a.json /work/", "RUN pip install -r gone.txt"])
-    write(place / "tests", {"Dockerfile": dockerfile, "gold/a.json": "{}"})
-    assert not any("deep" in path for path in find_task(str(place)).evaluator_files())
-    (place / "task.toml").write_text(TASK + "[verifier.environment]\ncpus = 1\n")
-    task = find_task(str(place))
-    assert {"numpy==2", "rich==1"} <= set(task.environment.packages)
-    assert {"task/tests/deep/a.json", "task/image/opt/a.json"} <= task.evaluator_files().keys()
-    assert "/opt=.foreign/image/opt" in task.environment.links
-    assert task.seed_files().keys() == {"a/words.txt", "here/greeting.txt"}
-    assert "its verifier's image installs jq" in caplog.text
-    assert "its verifier's image has /work/a.json, where a sandbox has the candidate or the system" in caplog.text
-
-
 def test_a_task_of_several_steps_is_refused(tmp_path: Path) -> None:
     place = folder(tmp_path, tests="", logs="", where="")
     (place / "task.toml").write_text(TASK + "[[steps]]\nname = 'one'\n[[steps]]\nname = 'two'\n")
@@ -279,25 +256,24 @@ def test_what_an_image_does_otherwise_is_told(tmp_path: Path, caplog: pytest.Log
     find_task(str(write(place, {f"environment/{name}": text for name, text in services.items()})))
     assert 'its image has "make data", which is not done here' in caplog.text
     assert "its verifier runs chroot, strace, which a sandbox forbids" in caplog.text
-    assert "its docker-compose.yaml starts tool, db, which is not done here" in caplog.text
+    assert "its docker-compose.yaml is not read" in caplog.text
     (place / "environment" / "Dockerfile").unlink()
-    images = "docker_image = 'team/x:1'\ngpus = 1\n[verifier.environment]\ndocker_image = 'a.b/library/python:3'\n"
+    images = "docker_image = 'team/x:1'\ngpus = 1\n[verifier.environment]\ncpus = 1\n"
+    images += "[[verifier.collect]]\ncommand = 'x'\n"
     (place / "task.toml").write_text(f"[environment]\n{images}")
     find_task(str(place))
     assert "its image begins as team/x:1: what that brings is not known here" in caplog.text
-    assert "its verifier's image begins" not in caplog.text
+    assert "its verifier has an image of its own there" in caplog.text
+    assert "(collect), which is not done here" in caplog.text
     assert "it asks for a graphics processor" in caplog.text
 
 
-def test_a_task_toml_may_say_the_working_folder_and_what_runs_before_the_verifier(tmp_path: Path) -> None:
+def test_a_task_toml_may_say_the_working_folder(tmp_path: Path) -> None:
     place = folder(tmp_path, tests="$TEST_DIR", logs="$LOGS_DIR", where="", copy="COPY data /other/\n")
-    (place / "task.toml").write_text(
-        "[environment]\nworkdir = '/other'\n[[verifier.collect]]\ncommand = 'printf hello > greeting.txt'\n"
-        "[[verifier.collect]]\ncommand = 'exit 1'\n[[verifier.collect]]\nservice = 'x'\ncommand = 'rm *'\n"
-    )
+    (place / "task.toml").write_text("[environment]\nworkdir = '/other'\n")
     task = find_task(str(place))
     assert task.seed_files().keys() == {"words.txt"}
-    assert score(evaluated(task, tmp_path / "box")) == 1
+    assert score(evaluated(task, tmp_path / "box", **{"greeting.txt": "hello"})) == 1
 
 
 def test_a_file_that_the_image_has_not_is_not_there_while_it_is_empty(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from evogit.adopt import find_task
+from evogit.adopt import find_task, recognise
 from evogit.adopt.past_runs import read_past
 from evogit.agents.briefs.briefing import _template
 from evogit.contained import file_at, has_file
@@ -23,7 +23,6 @@ EVALUATOR = "def evaluate(program_path):\n    return {'combined_score': 1.0}\n"
 OWN = 'name = "t"\neditable = ["p.py"]\n[metrics.score]\ndirection = "maximize"\n[evaluator]\n'
 PYTHON = f'{OWN}kind = "python"\nfile = "evaluator/evaluate.py"\n'
 COMMAND = f'{OWN}kind = "command"\ncommand = "true"\nread.score = "json"\n'
-CONFIG = "evo:\n  seed_repo_path: seed_repo\n"
 SCOPE = "# Loss\n\n**Primary**: loss (lower is better)\n\n## Files in Scope\n- `train.py`\n"
 FORMATS: dict[str, dict[str, str]] = {
     "openevolve": {"evaluator.py": EVALUATOR, "initial_program.py": "", "config.yaml": "a: 1"},
@@ -34,7 +33,6 @@ FORMATS: dict[str, dict[str, str]] = {
         "t/system_message.txt": "a b",
     },
     "shinka": {"evaluate.py": "# --program_path\n", "initial.py": "x = 1\n", "run.yaml": "a: 1"},
-    "shinka_repository": {"evaluate.py": "# --repo_path\n", "seed_repo/a.py": "x = 1\n", "run.yaml": CONFIG},
     "skydiscover": {"initial_program.py": "", "evaluator/evaluate.sh": "", "evaluator/evaluator.py": EVALUATOR},
     "skydiscover_python": {"initial_program.py": "", "evaluator/evaluator.py": EVALUATOR},
     "harbor": {
@@ -156,7 +154,7 @@ def test_a_link_to_an_untracked_file_of_a_working_tree_gives_no_goal(tmp_path: P
         find_task(str(tmp_path / "task"))
 
 
-@pytest.mark.parametrize(("name", "place"), [("shinka_repository", "seed_repo"), ("harbor", "tests"), ("own", "seed")])
+@pytest.mark.parametrize(("name", "place"), [("harbor", "tests"), ("own", "seed")])
 def test_a_link_in_place_of_a_folder_takes_no_git_folder_along(tmp_path: Path, name: str, place: str) -> None:
     write(tmp_path / "task", FORMATS[name])
     shutil.move(tmp_path / "task" / place, tmp_path / "task" / ".git")
@@ -164,13 +162,6 @@ def test_a_link_in_place_of_a_folder_takes_no_git_folder_along(tmp_path: Path, n
     (tmp_path / "task" / place).symlink_to(".git")
     with suppress(EvoGitError):
         assert CANARY not in taken(tmp_path / "task", name)
-
-
-def test_no_setting_names_a_git_folder_as_a_seed(tmp_path: Path) -> None:
-    files = {**FORMATS["shinka_repository"], "run.yaml": "evo:\n  seed_repo_path: .git\n", ".git/config": CANARY}
-    write(tmp_path / "task", files)
-    with pytest.raises(EvoGitError):
-        taken(tmp_path / "task", "shinka_repository")
 
 
 def test_a_brief_takes_no_template_through_a_link(tmp_path: Path) -> None:
@@ -183,14 +174,15 @@ def test_a_brief_takes_no_template_through_a_link(tmp_path: Path) -> None:
         _template("proposal.md", SimpleNamespace(templates=task.templates))
 
 
-def test_nothing_is_taken_from_the_home_around_a_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_taken_from_the_folder_around_a_task(tmp_path: Path) -> None:
     task = {**FORMATS["openevolve"], "evaluator.py": f"import sys\nsys.path.append('..')\nimport notes\n{EVALUATOR}"}
     del task["config.yaml"]
     write(tmp_path, {f"task/{path}": text for path, text in task.items()})
     write(tmp_path, {"notes.py": f"# {CANARY}\n", "config.yaml": f"prompt:\n  system_message: the {CANARY}\n"})
-    assert CANARY in taken(tmp_path / "task", "openevolve")
-    monkeypatch.setenv("HOME", str(tmp_path))
     assert CANARY not in taken(tmp_path / "task", "openevolve")
+    found = recognise(tmp_path / "task")
+    assert found
+    assert any("notes.py of the folder above" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(

@@ -170,57 +170,12 @@ def test_an_async_evaluator_is_waited_for(tmp_path: Path) -> None:
     assert score(evaluated(find_task(str(example(tmp_path, **{"evaluator.py": waited}))), tmp_path / "box")) == 7
 
 
-def test_relative_paths_may_begin_in_a_folder_above(tmp_path: Path) -> None:
-    reads = "def evaluate(path):\n    return {'combined_score': sum(float(open(each).read()) for each in PATHS)}\n"
-    paths = "PATHS = (r'./problems/my example/a/x.txt', 'helper.txt')\n"
-    files = {"evaluator.py": paths + reads, "a/x.txt": "3", "helper.txt": "4"}
-    task = find_task(str(example(tmp_path / "problems", **files)))
-    assert score(evaluated(task, tmp_path / "box")) == 7
-
-
 def test_what_the_sources_name_comes_along_and_what_runs_left_behind_does_not(tmp_path: Path) -> None:
     named = 'def evaluate(path):\n    open("data/app.log"), open("checkpoints/w.npz")\n    return {"a": 1}\n'
     left = {"data/app.log": "1", "checkpoints/w.npz": "2", "logs/run.txt": "3", "plot.png": "4"}
     task = find_task(str(example(tmp_path, **{"evaluator.py": named, **left})))
     found = {path.removeprefix("task/") for path in task.evaluator_files()}
     assert found & left.keys() == {"data/app.log", "checkpoints/w.npz"}
-
-
-SHARED = """\
-import re
-from pathlib import Path
-import deeper
-DATA = Path(__file__).resolve().parent / "data"
-TASKS = {"my example": "Task: one", "another": "Task: two"}
-
-def score(task):
-    return float((DATA / task / "number.txt").read_text()) * deeper.TWICE
-"""
-REACHES = """\
-import os, sys
-import re
-from pathlib import Path
-_problem_dir = os.path.dirname(os.path.abspath(__file__))
-_parent_dir = os.path.dirname(_problem_dir)
-sys.path.insert(0, _parent_dir)
-import shared
-
-def evaluate(path):
-    return {"combined_score": shared.score("Task: one") + len(Path("helper.py").read_text())}
-"""
-
-
-def test_what_tasks_share_in_the_folder_above_comes_along_where_an_evaluator_reaches_it(tmp_path: Path) -> None:
-    beside = {f"data/Task: {name}/number.txt": "4" for name in ("one", "two")}
-    write(tmp_path, {"shared.py": SHARED, "deeper.py": "TWICE = 2\n", "json.py": "", "other.txt": "", **beside})
-    task = find_task(str(example(tmp_path, **{"evaluator.py": REACHES})))
-    files = {path.removeprefix("task/") for path in task.evaluator_files() if path.startswith("task/")}
-    assert {path for path in files if not path.startswith("my example/")} == {
-        "shared.py",
-        "deeper.py",
-        "data/Task: one/number.txt",
-    }
-    assert score(evaluated(task, tmp_path / "box")) == 8 + len("def half(x): return x / 2\n")
 
 
 def test_instructions_may_be_a_template(tmp_path: Path) -> None:
@@ -231,7 +186,7 @@ def test_instructions_may_be_a_template(tmp_path: Path) -> None:
     assert find_task(str(folder)).goal.startswith("Make X as large as it gets.")
     (folder / "sum_config.yaml").write_text(config.replace("templates", "ours/templates"))
     assert find_task(str(folder)).goal.startswith("Make X as large as it gets.")
-    (folder / "sum_config.yaml").rename(tmp_path / "config.yaml").write_text("llm:\n  system_message: Make X small.\n")
+    (folder / "sum_config.yaml").write_text("llm:\n  system_message: Make X small.\n")
     assert find_task(str(folder)).goal.startswith("Make X small.")
 
 

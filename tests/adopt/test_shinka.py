@@ -93,23 +93,6 @@ def test_a_program_that_is_not_correct_has_no_score(tmp_path: Path) -> None:
     assert "by zero" in seen.stderr, "what the evaluator draws for a run fails like the run"
 
 
-REPOSITORY = """\
-import argparse
-import json
-import runpy
-
-parser = argparse.ArgumentParser()
-parser.add_argument("--repo_path")
-parser.add_argument("--results_dir")
-given = parser.parse_args()
-found = runpy.run_path(f"{given.repo_path}/src/sums.py")["X"]
-for name, said in (("correct", {"correct": True}), ("metrics", {"combined_score": found})):
-    with open(f"{given.results_dir}/{name}.json", "w") as file:
-        json.dump(said, file)
-"""
-SETTINGS = "evo:\n  seed_repo_path: begin\n  mutable_paths: [src]\n  immutable_paths: [src/fixed.py]\n"
-
-
 def test_what_a_folder_lacks_is_told_and_what_is_called_like_a_start_is_none(tmp_path: Path) -> None:
     place = folder(tmp_path, **{"runner.py": "X = 1\n", "initial.ipynb": "{}"})
     assert find_task(str(place)).editable == ("initial.py",)
@@ -122,21 +105,8 @@ def test_what_a_folder_lacks_is_told_and_what_is_called_like_a_start_is_none(tmp
         find_task(str(place))
     with pytest.raises(NotFoundError, match=r"initial\.py has no evaluate\.py beside it"):
         find_task(str(write(tmp_path / "2", {"initial.py": INITIAL, "main.py": ""})))
-
-
-def test_a_repository_as_a_whole_is_a_task_where_it_is_known(tmp_path: Path) -> None:
-    files = {"evaluate.py": REPOSITORY, "begin/src/sums.py": "X = 4\n", "begin/src/fixed.py": "", "begin/README": "a"}
-    place = write(tmp_path / "repository", files)
-    with pytest.raises(NotFoundError, match=r"takes a whole repository \(--repo_path\), and no .yaml file"):
-        find_task(str(place))
-    (place / "shinka.yaml").write_text(SETTINGS)
-    task = find_task(str(place))
-    assert task.editable == ("src/sums.py",)
-    assert set(task.seed_files()) == {"src/sums.py", "src/fixed.py", "README"}
-    assert not any(path.startswith("task/begin") for path in task.evaluator_files())
-    assert score(evaluated(task, tmp_path / "box")) == 4
-    (place / "shinka.yaml").write_text(SETTINGS.rpartition("  immutable")[0])
-    assert find_task(str(place)).editable == ("src/**",)
+    with pytest.raises(NotFoundError, match=r"(?s)whole repository .*--repo_path.*evogit new NAME --from"):
+        find_task(str(write(tmp_path / "3", {"evaluate.py": "# --repo_path\n", "seed_repo/a.py": ""})))
 
 
 SCALED = """\

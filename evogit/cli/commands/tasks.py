@@ -73,7 +73,7 @@ def new(
 ) -> None:
     """Write a small task called NAME that works at once, to be changed into your own.
 
-    With --from PATH it is made from a task of OpenEvolve, ShinkaEvolve, SkyDiscover, Harbor, AlphaEvolve or
+    With --from PATH it is made from a task of OpenEvolve, ShinkaEvolve, SkyDiscover, Harbor or
     autoresearch. Its evaluator runs in the sandbox, where a candidate can forge its score; with --outside it runs on
     this machine, with a stand-in for the program, if the seed has the same score there. With --model, a model that is
     shown the files of PATH writes the task; `evogit check` then shows whether it is right.

@@ -1,1 +1,0 @@
-"""Stands in for AlphaEvolve's package, of which evaluators use the records of results."""
