@@ -27,22 +27,11 @@ IRRELEVANT = ("bench", "cli", "review", "web")
 """Parts of EvoGit that no run depends on."""
 
 
-class Merges(Struct, frozen=True, kw_only=True):
-    """Of merges or grafts by one strategy: how many were evaluated, beat all their parents, were a new best."""
-
-    made: int = 0
-    helped: int = 0
-    best: int = 0
-
-    def __add__(self, other: Merges) -> Merges:
-        return Merges(made=self.made + other.made, helped=self.helped + other.helped, best=self.best + other.best)
-
-
 class BenchRun(Struct, frozen=True, kw_only=True):
     """One run of one method.
 
-    `curve` is the value of the believed best after each evaluation, the seed's first. `merges` is by
-    `operator:strategy`. `depends` are the digests and settings that make it comparable.
+    `curve` is the value of the believed best after each evaluation, the seed's first; `depends` are the digests and
+    settings that make it comparable.
     """
 
     method: str
@@ -56,7 +45,6 @@ class BenchRun(Struct, frozen=True, kw_only=True):
     failed_proposals: int = 0
     cached: int = 0
     repeated: int = 0
-    merges: Mapping[str, Merges] = field(default_factory=dict)
     dollars: float = 0.0
     tokens: int = 0
     seconds: float = 0.0

@@ -16,7 +16,7 @@ from evogit import __version__
 from evogit.agents.population import Models, ProgramAgents, no_models, no_programs, populate
 from evogit.bench.memory import Memory, Remembering
 from evogit.bench.methods import Method
-from evogit.bench.outcome import BenchRun, Merges, source_digest
+from evogit.bench.outcome import BenchRun, source_digest
 from evogit.config import Task
 from evogit.config.custom_classes import is_own
 from evogit.config.run_settings import AgentSpec
@@ -162,7 +162,6 @@ class BenchRunner:
             seed=0,
             curve=tuple(value for _, value in story.best),
             reason=stopped.reason,
-            merges=merges(history),
             dollars=history.spent.dollars,
             tokens=history.spent.tokens,
             **{name: getattr(counts, name) for name in COUNTED},
@@ -189,16 +188,3 @@ class Story:
             self.best += [(best, value)] * fresh
         else:
             self.best[-1] = best, value
-
-
-def merges(history: History) -> dict[str, Merges]:
-    """Count merges and grafts and their success, by `operator:strategy`."""
-    total: dict[str, Merges] = {}
-    records = set(history.records)
-    for node in history.phylogeny:
-        if node.operator in ("merge", "graft") and history.judged(node.commit):
-            name = f"{node.operator}:{node.strategy}"
-            gains = [gain for parent in node.parents if (gain := history.gain(node.commit, parent)) is not None]
-            merge = Merges(made=1, helped=int(min(gains, default=0.0) > 0), best=int(node.commit in records))
-            total[name] = total.get(name, Merges()) + merge
-    return total

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from msgspec import to_builtins
 
@@ -17,7 +17,7 @@ from evogit.history.standing import compare, last_evaluation, way
 from evogit.repository import Repository
 from evogit.review.json_records import SCHEMA, Record, gain_record, host_records, known_ends, status_record
 from evogit.review.spending import last_start
-from evogit.selection.merge_strategies import StepEffect, edges, outcomes, tallies
+from evogit.selection.merge_strategies import outcomes, tallies
 
 WORTH_TELLING = 0.05
 """Share by which measurements of the same code differ that a person should know."""
@@ -89,6 +89,13 @@ def _failures(history: History) -> Iterator[Evaluation]:
         evaluation = last_evaluation(history, candidate) if history.fitness(candidate.commit) is None else None
         if evaluation and evaluation.counts and not evaluation.ok:
             yield evaluation
+
+
+def merge_statistics(history: History) -> Record:
+    """Return what merges and grafts came to by strategy; `gain` is the mean over the better parent."""
+    known = tallies(outcomes(history)).items()
+    rows = [{"operator": operator, "strategy": name, **to_builtins(tally)} for (operator, name), tally in known]
+    return {"strategies": rows}
 
 
 # --- how the best came to be --------------------------------------------------------------------------------------
@@ -217,35 +224,3 @@ def opening(goal: str) -> str:
 def first_sentence(goal: str) -> str:
     """The first sentence, or line, of its opening."""
     return re.split(r"(?<=[.!?;])\s|\n", opening(goal), maxsplit=1)[0]
-
-
-def merge_statistics(history: History) -> Record:
-    """Return the gains of merges and grafts, by strategy and by grafted step, causes first.
-
-    `gain` of a strategy is the mean over the better parent, that of a step the mean over the candidates that got it,
-    both in the primary metric's unit, None if unknown. A step's `interval` is of Student's t at 95 %, None
-    with one background; where the whole of it is above zero, the step is `causal`.
-    """
-    known = outcomes(history)
-    strategies = [
-        {"operator": operator, "strategy": strategy, **to_builtins(tally)}
-        for (operator, strategy), tally in tallies(known).items()
-    ]
-    return {"strategies": strategies, "steps": _steps(history, edges(known))}
-
-
-def _steps(history: History, found: Sequence[StepEffect]) -> list[Record]:
-    return [
-        {
-            "commit": each.commit,
-            "title": history.phylogeny[each.commit].title,
-            "backgrounds": each.backgrounds,
-            "helped": each.helped,
-            "gain": each.gain,
-            "interval": known_ends(
-                None if each.gain is None or each.margin is None else (each.gain - each.margin, each.gain + each.margin)
-            ),
-            "causal": each.causal,
-        }
-        for each in found
-    ]
