@@ -20,7 +20,7 @@ from evogit.stats.scales import mean
 FIRST = 25
 """The first number of evaluations at which methods are compared; the next ones are twice as many each."""
 
-AVERAGED = ("proposals", "duplicates", "failed_proposals", "failed", "cached", "repeated", "seconds", "dollars")
+AVERAGED = ("proposals", "duplicates", "failed_proposals", "failed", "repeated", "seconds", "dollars")
 """Numbers of runs that are shown as their mean."""
 
 Of = Literal["area", "final"]
@@ -51,7 +51,6 @@ class MethodResult(Struct, frozen=True, kw_only=True):
     duplicates: float
     failed_proposals: float
     failed: float
-    cached: float
     repeated: float
     seconds: float
     dollars: float

@@ -50,7 +50,7 @@ def markdown(by_task: Sequence[Findings], command: str) -> str:
 
 
 METHOD = f"""\
-Every method had the same number of evaluations; the seed's, failed and remembered ones count. Normalised values: the
+Every method had the same number of evaluations; the seed's and failed ones count. Normalised values: the
 seed is 0, the best known value (or else the best one seen) is 1. Area: the mean of the normalised best so far over all
 evaluations. Intervals: 95 %, {RESAMPLES:,} bootstrap resamples of pairs with equal seeds. p: one-sided paired sign-flip
 tests, not corrected within a task; no worse: loses less than {MARGIN:.0%}; worse: the same test the other way. P(sup):
@@ -84,10 +84,10 @@ def _values(findings: Findings) -> Table:
 
 
 def _work(findings: Findings) -> Table:
-    usual = ("proposals", "failed_proposals", "duplicates", "failed", "cached", "seconds")
+    usual = ("proposals", "failed_proposals", "duplicates", "failed", "seconds")
     extra = {"repeated": "repeats", "dollars": "dollars"}
     extra = {name: head for name, head in extra.items() if any(getattr(each, name) for each in findings.results)}
-    head = ["method", "proposals", "unusable", "duplicates", "failed", "remembered", "seconds", *extra.values()]
+    head = ["method", "proposals", "unusable", "duplicates", "failed", "seconds", *extra.values()]
     rows = [
         [
             each.method,

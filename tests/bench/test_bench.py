@@ -18,14 +18,13 @@ from msgspec.structs import replace
 
 from evogit.bench.bench import Bench
 from evogit.bench.comparison import Findings, findings, points
-from evogit.bench.memory import Memory
 from evogit.bench.methods import KNOWN, Method, methods
 from evogit.bench.outcome import BenchRun, read, write
 from evogit.bench.report import markdown, record, tables
 from evogit.bench.worker_run import BenchTask
 from evogit.bench.workers import Order
 from evogit.config import Task
-from evogit.core import Evaluation, EvoGitError, RepositoryError
+from evogit.core import EvoGitError
 
 pytestmark = pytest.mark.slow
 
@@ -75,31 +74,9 @@ def test_a_damaged_file_is_no_run(tmp_path: Path, text: str) -> None:
     assert read(tmp_path / "none.json") is None
 
 
-def test_evaluations_are_remembered_beyond_a_kill(tmp_path: Path) -> None:
-    file = tmp_path / "new" / "evaluations.txt"
-    memory = Memory(file)
-    evaluation = Evaluation(status="ok", metrics={"score": 1.5}, cases={"a": {"score": 1.5}}, key="k")
-    memory.put("k", evaluation)
-    with file.open("a") as lines:
-        lines.write('\nhalf {"status": "o')
-    Memory(file).put("l", evaluation)
-    again = Memory(file)
-    assert again.get("k") == again.get("l") == evaluation
-    assert again.get("half") is None
-    assert again.get("nobody") is None
-
-
-def test_no_evaluation_is_remembered_in_what_a_link_leads_to(tmp_path: Path) -> None:
+def test_no_run_is_written_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine\n")
-    (tmp_path / "evaluations.txt").symlink_to("mine")
     (tmp_path / "m.json").symlink_to("mine")
-    with pytest.raises(RepositoryError, match="link"):
-        Memory(tmp_path / "evaluations.txt")
-    (tmp_path / "evaluations.txt").unlink()
-    memory = Memory(tmp_path / "evaluations.txt")
-    (tmp_path / "evaluations.txt").symlink_to("mine")
-    with pytest.raises(RepositoryError, match="link"):
-        memory.put("k", Evaluation(status="ok", metrics={"score": 1.5}, key="k"))
     write(tmp_path / "m.json", BenchRun(method="m", seed=1, curve=(1.0,)))
     assert (tmp_path / "mine").read_text() == "mine\n"
 
@@ -233,19 +210,11 @@ def test_a_bench_is_the_same_however_often_it_is_cut_off(tiny: Tiny, tmp_path: P
     list(whole.race(jobs=2))
 
     def told(outcome: BenchRun) -> BenchRun:
-        return replace(outcome, seconds=0.0, cached=0)
+        return replace(outcome, seconds=0.0)
 
     assert {order: told(each) for order, each in bench.done().items()} == {
         order: told(each) for order, each in whole.done().items()
     }
-
-
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs a core for the candidate and another one")
-def test_runs_whose_scores_are_times_share_none_of_them(tiny: Tiny, tmp_path: Path) -> None:
-    task = tiny()
-    timed = replace(task, environment=replace(task.environment, exclusive=True))
-    bench = bench_of(timed, tmp_path, methods(["evolve", "best-of-n"], [], []), seeds=1, evaluations=3)
-    assert [(each.evaluated, each.cached) for each in bench.race(jobs=1)] == [(3, 0), (3, 0)]
 
 
 def test_what_a_killed_bench_left_is_removed_and_nobody_elses(
