@@ -63,11 +63,7 @@ def _key() -> bytes:
 
 
 def write(path: Path, outcome: BenchRun) -> None:
-    """Write the file whole or not at all.
-
-    Raises:
-        RefusedError: it cannot be written.
-    """
+    """Write the file whole or not at all. Raises RefusedError: it cannot be written."""
     content = json.dumps({"schema": SCHEMA, **to_builtins(outcome)}, allow_nan=False)
     save(path, f"{_seal(content)} {content}\n")
 

@@ -88,11 +88,7 @@ class Worker:
             self.connection.send(order)
 
     def receive(self) -> BenchRun:
-        """What came of the run that was sent.
-
-        Raises:
-            EvoGitError: it failed, or the process died.
-        """
+        """What came of the run that was sent. Raises EvoGitError: it failed, or the process died."""
         try:
             reply: BenchRun | EvoGitError = self.connection.recv()
         except (EOFError, ConnectionError):

@@ -62,11 +62,7 @@ class Act(Struct, frozen=True):
 
 
 def plan(run: FollowedRun, asked: Mapping[str, Any]) -> Record:
-    """What a decision would change, in words.
-
-    Raises:
-        EvoGitError: it cannot be made; the message says why.
-    """
+    """What a decision would change, in words. Raises EvoGitError: it cannot be made; the message says why."""
     return _act(run, asked).record(run)
 
 
