@@ -48,12 +48,9 @@ class Pace:
         first = latest[-1]
         before: float | None = getattr(first, what)
         spent, counts = self._history.spent, self._history.counts
-        done = {  # for good: calls in flight nearly always take less than is set aside for them
-            "dollars": spent.dollars,
-            "tokens": spent.tokens,
-            "proposals": counts.charged,
-            "evaluations": counts.evaluated,
-        }
+        # for good: calls in flight nearly always take less than is set aside for them
+        done = {"dollars": spent.dollars, "tokens": spent.tokens}
+        done |= {"proposals": counts.charged, "evaluations": counts.evaluated}
         gained = 0.0 if before is None else done[what] - before
         return gained / max(now - (began + first.elapsed) / 1000, 0.001)
 

@@ -41,8 +41,14 @@ def plan(repository: Repository, origin: str | None, at: str, run: str) -> Fork:
             f"the run {run!r} is there already: go on with it without --at, or choose another --name for the new one"
         )
     repository.check_room(run)
-    origin = _origin(repository, origin)
-    return _until(repository, origin, at, run)
+    runs = repository.runs()
+    if origin is None and len(runs) > 1:
+        raise UsageError(f"{repository.path} has several runs; name the one to begin from: --at {runs[0]}:ENTRY")
+    if not runs or origin not in (None, *runs):
+        raise NotFoundError(
+            f"expected a run to begin from, got {origin or 'none'}; there is {', '.join(runs) or 'none'}"
+        )
+    return _until(repository, origin or runs[0], at, run)
 
 
 def past(repository: Repository, run: str, at: str) -> History:
@@ -69,15 +75,6 @@ def make(repository: Repository, fork: Fork) -> None:
     repository.keys.take_over(fork.origin, fork.run, (event for event in starts if isinstance(event, RunStarted)))
     if not repository.fork(fork.run, tips, forked, last.seq + 1):
         raise RefusedError(f"a run {fork.run!r} was begun just now; choose another --name")
-
-
-def _origin(repository: Repository, name: str | None) -> str:
-    runs = repository.runs()
-    if name is None and len(runs) > 1:
-        raise UsageError(f"{repository.path} has several runs; name the one to begin from: --at {runs[0]}:ENTRY")
-    if not runs or name not in (None, *runs):
-        raise NotFoundError(f"expected a run to begin from, got {name or 'none'}; there is {', '.join(runs) or 'none'}")
-    return name or runs[0]
 
 
 def _moment(history: History, entries: Sequence[Entry], at: str) -> Entry:

@@ -159,16 +159,12 @@ class _Search:
 
     async def _first_passing(self, change: Change, tried: Sequence[Sequence[Hunk]]) -> int | None:
         """As many at a time as there are jobs; of those that pass the first one counts, whichever ends first."""
-
-        def passes(trial: Trial) -> bool:
-            commit = trial.commit
-            return commit is not None and commit not in self.history.pruned and self._is_as_good(commit)
-
         begin = 0
         while begin < len(tried):
             trials = await self._try(change, tried[begin : begin + min(self.jobs, max(self.left, 1))])
-            if (found := next((i for i, trial in enumerate(trials) if passes(trial)), None)) is not None:
-                return begin + found
+            for number, trial in enumerate(trials, begin):
+                if trial.commit and trial.commit not in self.history.pruned and self._is_as_good(trial.commit):
+                    return number
             begin += len(trials)
         return None
 

@@ -156,7 +156,14 @@ def remarks(history: History) -> list[str]:
     if history.declared_repeats and not history.repeats:
         said.append("scores are exact: all that was evaluated again came out alike, so repeats ended")
     if history.best and history.seed and history.best != history.seed:
-        said += _holdout_remark(history, history.seed, history.best)
+        held = history.evaluation(history.best, "holdout")
+        compared = compare(history.scores, history.best, history.seed, "holdout")
+        if held is not None and not held.ok:
+            said.append(f"the best fails on the holdout ({held.status}: {held.reason}): do not trust it")
+        elif compared and compared.verdict == "within noise" and compared.gain > 0:
+            said.append("its gain over the seed on the holdout is within noise")
+        elif compared and compared.verdict != "better":
+            said.append(f"no better than the seed on the holdout: perhaps overfitted to the cases of {history.split}")
     if history.best is not None and history.best == history.seed:
         said.append("no candidate is better than the seed")
     if history.stopped and history.stopped.reason == "exhausted" and history.failures:
@@ -193,18 +200,6 @@ def _moved(repository: Repository, history: History) -> list[str]:
     name = (branch or "").removeprefix("refs/heads/")
     commits = f"{ahead:,} commit{'s' * (ahead != 1)}"
     return [f"{name} has {commits} more than the seed; `evogit land` merges with them"] if ahead else []
-
-
-def _holdout_remark(history: History, seed: str, best: str) -> list[str]:
-    held = history.evaluation(best, "holdout")
-    if held is not None and not held.ok:
-        return [f"the best fails on the holdout ({held.status}: {held.reason}): do not trust it"]
-    compared = compare(history.scores, best, seed, "holdout")
-    if compared is None or compared.verdict == "better":
-        return []
-    if compared.verdict == "within noise" and compared.gain > 0:
-        return ["its gain over the seed on the holdout is within noise"]
-    return [f"no better than the seed on the holdout: perhaps overfitted to the cases of {history.split}"]
 
 
 LONGEST = 600
