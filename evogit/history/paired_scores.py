@@ -14,14 +14,9 @@ from evogit.stats.estimates import LEVEL, Estimate, Noise, shared_level, student
 from evogit.stats.scales import LOG, mean
 from evogit.stats.side_by_side import Pairs
 
-STEADY = 3.0
-"""Standard deviations of a pair's difference up to which the machine's pace is taken for steady."""
-
-LOOKS = 4
-"""Looks at an interval before it is believed, about, among which the error is shared."""
-
-NEGLIGIBLE = 0.1
-"""Standard deviations by which the value of a candidate may be off before it is ranked again."""
+STEADY = 3.0  # standard deviations of a pair's difference up to which the machine's pace is taken for steady
+LOOKS = 4  # looks at an interval before it is believed, about, among which the error is shared
+NEGLIGIBLE = 0.1  # standard deviations by which the value of a candidate may be off before it is ranked again
 
 
 @dataclass(slots=True)

@@ -10,11 +10,8 @@ from evogit.core import Candidate
 from evogit.history import History
 from evogit.repository import ChangedLines, Repository
 
-FARTHEST = 12
-"""Ancestors that are looked at, the nearest first."""
-
-MOST_STEPS = 2_000
-"""Changes from parent to child that are remembered, since relatives share them."""
+FARTHEST = 12  # ancestors that are looked at, the nearest first
+MOST_STEPS = 2_000  # changes from parent to child that are remembered, since relatives share them
 
 
 class Readded:

@@ -38,20 +38,11 @@ MOST_COMPARED = 16
 MOST_FOLLOWED = 2 * MOST_COMPARED
 """Runs that are kept in memory; of more, those that were looked at last, and those that somebody looks at."""
 
-LONGEST_NUMBER = 20
-"""Digits of a position in a journal: fewer."""
-
-LOOK = 0.05
-"""Seconds between two looks at a run while nothing happens in it."""
-
-EVERY = 0.2
-"""Seconds from one delta to the next: of a quick run a browser is told in few pieces."""
-
-HEARTBEAT = 15.0
-"""Seconds after which a stream with no news says that it is there."""
-
-MOST_WAITING = 100
-"""Deltas that wait for one browser."""
+LONGEST_NUMBER = 20  # digits of a position in a journal: fewer
+LOOK = 0.05  # seconds between two looks at a run while nothing happens in it
+EVERY = 0.2  # seconds from one delta to the next: of a quick run a browser is told in few pieces
+HEARTBEAT = 15.0  # seconds after which a stream with no news says that it is there
+MOST_WAITING = 100  # deltas that wait for one browser
 
 RELOAD = b"event: reload\ndata: {}\n\n"
 

@@ -21,14 +21,9 @@ from evogit.review.judging import say
 from evogit.review.landing import follow_undo, prepare
 from evogit.text import number
 
-LONGEST = 2_000
-"""Characters of a reason."""
-
-LONGEST_KEY = 100
-"""Characters by which a decision is known when it is sent again."""
-
-MOST_ANSWERED = 100
-"""Decisions, the latest ones, that may be sent again."""
+LONGEST = 2_000  # characters of a reason
+LONGEST_KEY = 100  # characters by which a decision is known when it is sent again
+MOST_ANSWERED = 100  # decisions, the latest ones, that may be sent again
 
 MARKING = ("promote", "prune", "note")
 

@@ -24,20 +24,11 @@ from evogit.review.json_records import candidate_record, finite
 from evogit.review.reporting import report_record
 from evogit.review.spending import last_limits, uses
 
-BLOCK = 500
-"""Candidates whose titles come together."""
-
-LONGEST = 200_000
-"""Characters of a piece of evidence that are sent; `evogit show --file` has all of it."""
-
-LONGEST_LINE = 4_000
-"""Characters of a line of a diff that are sent."""
-
-MOST_FOUND = 100_000
-"""Candidates that a search finds at most."""
-
-MOST_PATHS = 50
-"""Changed files of a candidate that are named."""
+BLOCK = 500  # candidates whose titles come together
+LONGEST = 200_000  # characters of a piece of evidence that are sent; `evogit show --file` has all of it
+LONGEST_LINE = 4_000  # characters of a line of a diff that are sent
+MOST_FOUND = 100_000  # candidates that a search finds at most
+MOST_PATHS = 50  # changed files of a candidate that are named
 
 
 def block(run: FollowedRun, number: int) -> Record:

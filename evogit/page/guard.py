@@ -46,11 +46,8 @@ script keeps the token for this port."""
 KEY = "x-evogit"
 """The header with the token."""
 
-LARGEST = 64_000
-"""Bytes of what a browser may send."""
-
-LONGEST = 4_000
-"""Bytes of an address."""
+LARGEST = 64_000  # bytes of what a browser may send
+LONGEST = 4_000  # bytes of an address
 
 
 class Guard:

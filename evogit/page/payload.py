@@ -30,14 +30,9 @@ Stood = tuple[float | None, str, float | None, Verdict | None]
 """Score, interval, gain and verdict of a candidate."""
 
 
-PREFIX = 4
-"""Bytes of an id that the browser knows before somebody asks for the candidate."""
-
-EXACT = 20_000
-"""Candidates up to which values have all their digits; of more than that they are most of what is sent."""
-
-DIGITS = 11
-"""Of the values of larger runs."""
+PREFIX = 4  # bytes of an id that the browser knows before somebody asks for the candidate
+EXACT = 20_000  # candidates up to which values have all their digits; of more than that they are most of what is sent
+DIGITS = 11  # of the values of larger runs
 
 BILLION = 10**9
 """Parts of a dollar in which money is told: whole numbers add up exactly."""

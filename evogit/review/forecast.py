@@ -14,11 +14,8 @@ from evogit.history.counts import Moment
 from evogit.repository import Repository
 from evogit.review.spending import last_limits, used
 
-REMEMBERED = 200
-"""Evaluations over which the pace is measured, at most."""
-
-FEWEST = 5
-"""Evaluations below which nothing is forecast."""
+REMEMBERED = 200  # evaluations over which the pace is measured, at most
+FEWEST = 5  # evaluations below which nothing is forecast
 
 
 class Forecast(Struct, frozen=True, kw_only=True):

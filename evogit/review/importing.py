@@ -29,10 +29,8 @@ from evogit.history.context import RunContext
 from evogit.repository import Repository, clean_title
 from evogit.repository.evidence import files_of, why
 
-FOUNDERS = 8
-"""Individuals that a run goes on from, the best different ones."""
-MOST_NUMBERS = 64
-"""Metrics of a program that are kept beside its score."""
+FOUNDERS = 8  # individuals that a run goes on from, the best different ones
+MOST_NUMBERS = 64  # metrics of a program that are kept beside its score
 
 
 class Imported(Struct, frozen=True):

@@ -19,11 +19,8 @@ from evogit.review.json_records import SCHEMA, Record, gain_record, host_records
 from evogit.review.spending import last_start
 from evogit.selection.merge_strategies import outcomes, tallies
 
-WORTH_TELLING = 0.05
-"""Share by which measurements of the same code differ that a person should know."""
-
-REASONS = 5
-"""Kinds of failure that are told of each sort, the most frequent first."""
+WORTH_TELLING = 0.05  # share by which measurements of the same code differ that a person should know
+REASONS = 5  # kinds of failure that are told of each sort, the most frequent first
 
 
 def report_record(repository: Repository, history: History) -> Record:

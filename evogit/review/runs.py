@@ -73,11 +73,8 @@ def _present(commit: str | None, otherwise: str) -> str:
     return commit
 
 
-HOST = 60
-"""Characters of a host's name that are shown, which may be a stranger's choice."""
-
-REASON = 300
-"""Characters of why something cannot be read, which quotes it."""
+HOST = 60  # characters of a host's name that are shown, which may be a stranger's choice
+REASON = 300  # characters of why something cannot be read, which quotes it
 
 Key = Literal["here", "elsewhere", ""]
 

@@ -16,14 +16,9 @@ from evogit.sandbox.interpreter import helper
 from evogit.sandbox.providers import provider
 from evogit.sandbox.session import Session
 
-DAY = 86400.0
-"""Seconds of wall clock and of CPU that a person may take."""
-
-PORT = 47111
-"""Where the shell's server listens, in a network of its own."""
-
-PATIENCE = 30.0
-"""Seconds for the server to listen."""
+DAY = 86400.0  # seconds of wall clock and of CPU that a person may take
+PORT = 47111  # where the shell's server listens, in a network of its own
+PATIENCE = 30.0  # seconds for the server to listen
 
 
 @contextmanager

@@ -18,11 +18,8 @@ from evogit.repository import Repository
 from evogit.text import one_line
 from evogit.trust import Claim
 
-NAME_CHARS = 80
-"""Characters of an engine's name that are shown, which may be a stranger's choice."""
-
-FEW = 100
-"""Mutators of somebody else's start that are taken over unasked."""
+NAME_CHARS = 80  # characters of an engine's name that are shown, which may be a stranger's choice
+FEW = 100  # mutators of somebody else's start that are taken over unasked
 
 
 class Use(Struct, frozen=True):

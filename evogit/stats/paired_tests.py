@@ -10,17 +10,10 @@ from statistics import NormalDist
 
 from evogit.stats.estimates import student
 
-RESAMPLES = 10_000
-"""Resamples of a bootstrap, and flips of a test that is too large to be exact."""
-
-EXACT = 13
-"""Pairs up to which a sign-flip test tries all assignments of signs (2^13 = 8192)."""
-
-MARGIN = 0.03
-"""How much of the normalised area a method may lose and still be called no worse."""
-
-ALPHA = 0.05
-"""Chance of a false claim that is taken."""
+RESAMPLES = 10_000  # resamples of a bootstrap, and flips of a test that is too large to be exact
+EXACT = 13  # pairs up to which a sign-flip test tries all assignments of signs (2^13 = 8192)
+MARGIN = 0.03  # how much of the normalised area a method may lose and still be called no worse
+ALPHA = 0.05  # chance of a false claim that is taken
 
 
 def normalised(value: float, seed: float, top: float) -> float:
