@@ -32,10 +32,7 @@ LEVEL = 6
 
 Answer = TypeVar("Answer")
 
-MOST_COMPARED = 16
-"""Runs that are compared at once."""
-
-MOST_FOLLOWED = 2 * MOST_COMPARED
+MOST_FOLLOWED = 32
 """Runs that are kept in memory; of more, those that were looked at last, and those that somebody looks at."""
 
 LONGEST_NUMBER = 20  # digits of a position in a journal: fewer
@@ -179,7 +176,6 @@ class Site:
             (f"{about}/diff/{{index:int}}/{{other:int}}", self._diff),
             (f"{about}/report", self._about(details.report)),
             (f"{about}/decisions", self._about(details.decisions)),
-            (f"{about}/compare", self._compare),
             (f"{about}/events", self._events),
         ]
         post = [(f"{about}/plan", self._deciding(decisions.plan)), (f"{about}/decide", self._deciding(decisions.make))]
@@ -236,10 +232,6 @@ class Site:
             return details.diff(run.repository, old, new)
 
         return await self._told(request, told)
-
-    async def _compare(self, request: Request) -> Response:
-        names = request.query_params.getlist("with")[:MOST_COMPARED]
-        return _json({"runs": [await self._named(name).ask(details.course) for name in names]})
 
     def _candidate(self, told: Callable[[FollowedRun, Candidate], Record]) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:

@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from sys import intern
-from typing import Any
 
 from msgspec import to_builtins
 
@@ -187,36 +186,3 @@ def decisions(run: FollowedRun) -> Record:
     history = run.history
     valid = {entry.id for entry in standing(history.decisions)}
     return {"decisions": [decision_record(entry, entry.id in valid) for entry in history.decisions[::-1]]}
-
-
-def course(run: FollowedRun) -> Record:
-    """A run's best so far, to be drawn beside others'."""
-    told = run.payload(read_only=True)
-    history = run.history
-    best = history.best if history.started else None
-    spent = history.spent
-    return {
-        "run": history.run,
-        "task": told["task"],
-        "direction": told["metric"]["direction"],
-        "places": told["places"],
-        "points": list(_points(history, told["best_course"])),
-        "evaluated": history.counts.evaluated,
-        "best": finite(history.fitness(best)) if best else None,
-        "margin": finite(history.scores.margin(best)) if best else None,
-        "dollars": None if spent.unpriced else spent.dollars,
-    }
-
-
-def _points(history: History, steps: Sequence[Sequence[Any]]) -> Iterator[list[float | None]]:
-    """Evaluations, value, low and high of each step of the best; the last one once more at the end."""
-    known = list(history.phylogeny)
-    point: list[float | None] = []
-    for index, evaluations, *_ in steps:
-        value = history.fitness(known[index].commit) if index is not None else None
-        if value is not None:
-            low, high = history.interval(known[index].commit) or (None, None)
-            point = [evaluations, finite(value), *((finite(low), finite(high)) if low != high else (None, None))]
-            yield point
-    if point:
-        yield [history.counts.evaluated, *point[1:]]

@@ -28,7 +28,7 @@ ABOUT = f"/api/runs/{RUN}"
 READS = (
     *("/", "/main.js", "/style.css", "/api/runs", ABOUT, f"{ABOUT}/block/0", f"{ABOUT}/search?text=step"),
     *(f"{ABOUT}/candidates/1", f"{ABOUT}/evaluation/1", f"{ABOUT}/session/1", f"{ABOUT}/diff/0/1"),
-    *(f"{ABOUT}/report", f"{ABOUT}/decisions", f"{ABOUT}/compare?with={RUN}", f"{ABOUT}/events"),
+    *(f"{ABOUT}/report", f"{ABOUT}/decisions", f"{ABOUT}/events"),
 )
 
 DECISIONS = (
@@ -344,7 +344,7 @@ def test_every_answer_has_the_headers_that_keep_it_in(served: Served) -> None:
             f"{ABOUT}/candidates/{10**30}",
             f"{ABOUT}/candidates/{'9' * 5000}",
         ),
-        *(f"{ABOUT}/compare?with=..", f"{ABOUT}/block/{'9' * 5000}", f"{ABOUT}/block/%D9%A3"),
+        *(f"{ABOUT}/block/{'9' * 5000}", f"{ABOUT}/block/%D9%A3"),
     ],
 )
 def test_paths_lead_nowhere_but_to_what_there_is(served: Served, path: str) -> None:
