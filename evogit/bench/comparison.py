@@ -23,8 +23,6 @@ FIRST = 25
 AVERAGED = ("proposals", "duplicates", "failed_proposals", "failed", "repeated", "seconds", "dollars")
 """Numbers of runs that are shown as their mean."""
 
-Of = Literal["area", "final"]
-
 Verdict = Literal["better", "no worse", "worse", "open"]
 """`better` and `no worse` (within the margin): the test says so at 5 %; `worse`: the same test the other way."""
 
@@ -57,20 +55,17 @@ class MethodResult(Struct, frozen=True, kw_only=True):
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
-    """One method against another over the pairs of equal seeds, in normalised `area` or `final` value.
+    """One method against another over the pairs of equal seeds, in normalised area.
 
-    `better`, `not_inferior` and `worse` are one-sided p; `superiority` is the probability that a run is better than the
-    other's; `wins`, `ties` and `losses` count pairs.
+    `better`, `not_inferior` and `worse` are one-sided p; `wins`, `ties` and `losses` count pairs.
     """
 
     method: str
     against: str
-    of: Of
     difference: Interval
     better: float
     not_inferior: float
     worse: float
-    superiority: float
     wins: int
     ties: int
     losses: int
@@ -102,11 +97,6 @@ class Findings(Struct, frozen=True, kw_only=True):
     curves: Mapping[str, Sequence[Sequence[float]]]
     """Method -> the curve of each run, normalised."""
 
-    def comparison(self, method: str, against: str, of: str = "area") -> Comparison | None:
-        """That of these two; None where they were not compared."""
-        found = (each for each in self.comparisons if (each.method, each.against, each.of) == (method, against, of))
-        return next(found, None)
-
 
 def findings(bench: Bench, done: Mapping[Order, BenchRun]) -> Findings | None:
     """Sum up the seeds for which the runs of all methods are done; None while there is no such seed."""
@@ -130,7 +120,6 @@ def findings(bench: Bench, done: Mapping[Order, BenchRun]) -> Findings | None:
     budget = bench_task.evaluations
     areas = {name: [paired_tests.area(curve, budget) for curve in each] for name, each in curves.items()}
     finals = {name: [curve[:budget][-1] for curve in each] for name, each in curves.items()}
-    values: dict[Of, dict[str, list[float]]] = {"area": areas, "final": finals}
     return Findings(
         task=bench_task.task.name,
         metric=metric.name,
@@ -146,9 +135,8 @@ def findings(bench: Bench, done: Mapping[Order, BenchRun]) -> Findings | None:
             for each in bench.methods
         ),
         comparisons=tuple(
-            _comparison(method, other, of, by[method], by[other], bench_task.task.name)
+            _comparison(method, other, areas[method], areas[other], bench_task.task.name)
             for method, other in _pairs([each.name for each in bench.methods])
-            for of, by in values.items()
         ),
         curves=curves,
     )
@@ -193,20 +181,16 @@ def _interval(values: Sequence[float], label: str) -> Interval:
     return Interval(mean=fmean(values), low=low, high=high)
 
 
-def _comparison(
-    method: str, against: str, of: Of, ours: Sequence[float], theirs: Sequence[float], task: str
-) -> Comparison:
+def _comparison(method: str, against: str, ours: Sequence[float], theirs: Sequence[float], task: str) -> Comparison:
     differences = [a - b for a, b in zip(ours, theirs, strict=True)]
-    label = f"{task} {method} {against} {of}"
+    label = f"{task} {method} {against} area"
     return Comparison(
         method=method,
         against=against,
-        of=of,
         difference=_interval(differences, label),
         better=paired_tests.greater(differences, random.Random(f"{label} better")),
         not_inferior=paired_tests.not_inferior(differences, random.Random(f"{label} not inferior")),
         worse=paired_tests.greater([-each for each in differences], random.Random(f"{label} worse")),
-        superiority=paired_tests.superiority(ours, theirs),
         wins=sum(each > 0 for each in differences),
         ties=sum(each == 0 for each in differences),
         losses=sum(each < 0 for each in differences),

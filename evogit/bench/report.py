@@ -53,8 +53,7 @@ METHOD = f"""\
 Every method had the same number of evaluations; the seed's and failed ones count. Normalised values: the
 seed is 0, the best known value (or else the best one seen) is 1. Area: the mean of the normalised best so far over all
 evaluations. Intervals: 95 %, {RESAMPLES:,} bootstrap resamples of pairs with equal seeds. p: one-sided paired sign-flip
-tests, not corrected within a task; no worse: loses less than {MARGIN:.0%}; worse: the same test the other way. P(sup):
-the probability that a run is better than one of the other method."""
+tests, not corrected within a task; no worse: loses less than {MARGIN:.0%}; worse: the same test the other way."""
 
 
 def _markdown(table: Table) -> str:
@@ -102,20 +101,19 @@ def _work(findings: Findings) -> Table:
 
 
 def _comparisons(findings: Findings) -> Table:
-    pairs = ("difference [95 %]", "p better", "p no worse", "P(sup)", "won-tied-lost")
+    pairs = ("difference [95 %]", "p better", "p no worse", "won-tied-lost")
     rows = [
         (
-            *(each.method, each.against, each.of, each.verdict),
+            *(each.method, each.against, each.verdict),
             f"{each.difference.mean:+.3f} [{each.difference.low:+.3f}, {each.difference.high:+.3f}]",
             f"{each.better:.4f}",
             f"{each.not_inferior:.4f}",
-            f"{each.superiority:.2f}",
             f"{each.wins}-{each.ties}-{each.losses}",
         )
         for each in findings.comparisons
     ]
-    head = ("method", "against", "in", "verdict", *pairs)
-    return Table(title="Paired by seed, normalised:", align="llllrrrrr", rows=[head, *rows])
+    head = ("method", "against", "verdict", *pairs)
+    return Table(title="Paired by seed, normalised area:", align="lllrrrr", rows=[head, *rows])
 
 
 def _interval(found: Interval) -> str:

@@ -41,15 +41,6 @@ def area(curve: Sequence[float], evaluations: int) -> float:
     return (math.fsum(used) + used[-1] * (evaluations - len(used))) / evaluations
 
 
-def superiority(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """Probability that a run of ours is better than one of theirs, ties half: the A measure of Vargha & Delaney (2000).
-
-    Both are values where more is better; every run is compared with every one.
-    """
-    wins = sum((a > b) + (a == b) / 2 for a in ours for b in theirs)
-    return wins / (len(ours) * len(theirs))
-
-
 def interval(differences: Sequence[float], rng: random.Random) -> tuple[float, float]:
     """Bounds of the mean of paired differences: the bootstrap percentile interval (Efron & Tibshirani, 1993, ch. 13).
 
