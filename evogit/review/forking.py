@@ -79,7 +79,14 @@ def make(repository: Repository, fork: Fork) -> None:
 
 def _moment(history: History, entries: Sequence[Entry], at: str) -> Entry:
     if at.startswith("@"):
-        return _evaluations(history, entries, at)
+        if not re.fullmatch("@[0-9]{1,9}", at) or at == "@0":
+            raise UsageError(f"expected @N with a number of evaluations from 1 on, got {at!r}")
+        for entry in entries:
+            history.apply(entry)
+            if history.counts.evaluated >= int(at[1:]):
+                return entry
+        amount = history.counts.evaluated
+        raise NotFoundError(f"expected a moment of {history.run}, got {at}; it has {amount} evaluations")
     named = [entry for entry in entries if len(at) >= SHORTEST and entry.id.startswith(at.lower())]
     history.extend(entries)
     if not named:
@@ -88,16 +95,6 @@ def _moment(history: History, entries: Sequence[Entry], at: str) -> Entry:
     if len(named) > 1 or candidates:
         raise NotFoundError(f"{at!r} is the beginning of several ids; give more digits")
     return named[0]
-
-
-def _evaluations(history: History, entries: Sequence[Entry], at: str) -> Entry:
-    if not re.fullmatch("@[0-9]{1,9}", at) or at == "@0":
-        raise UsageError(f"expected @N with a number of evaluations from 1 on, got {at!r}")
-    for entry in entries:
-        history.apply(entry)
-        if history.counts.evaluated >= int(at[1:]):
-            return entry
-    raise NotFoundError(f"expected a moment of {history.run}, got {at}; it has {history.counts.evaluated} evaluations")
 
 
 def _evaluated(history: History, entries: Sequence[Entry], commit: str) -> Entry:

@@ -28,11 +28,15 @@ def report_record(repository: Repository, history: History) -> Record:
     began, latest = history.span
     unusable = [each for each in history.failures if not history.authors.unanswered(each)]
     last = {each.reason: each.move for each in unusable}
-    known = ((each.commit, history.former(each.commit)) for each in history.phylogeny)
-    before = (seconds(former) for commit, former in known if former and history.evaluation(commit) is None)
+    formers = ((each.commit, history.former(each.commit)) for each in history.phylogeny)
+    before = (seconds(former) for commit, former in formers if former and history.evaluation(commit) is None)
     changes = []
     if history.best is not None and history.seed is not None:
         changes = repository.line_changes(history.seed, history.best)
+    judged, evidence = history.evaluation(history.best) if history.best else None, None
+    if judged and history.best:
+        known = {key: getattr(judged, key) for key in ("evaluator", "image", "split", "judged", "key")}
+        evidence = {"commit": history.best, "tree": history.phylogeny[history.best].tree, **known}
     return {
         **status_record(repository, history),
         "schema": SCHEMA,
@@ -53,7 +57,7 @@ def report_record(repository: Repository, history: History) -> Record:
             "proposals": [{**told, "move": last[told["reason"]]} for told in _digest(each.reason for each in unusable)],
         },
         "interruptions": [to_builtins(each) for each in history.interruptions],
-        "evidence": _evidence(history),
+        "evidence": evidence,
         "changes": [{"path": path, "added": added, "removed": removed} for path, added, removed in changes],
         "remarks": [*remarks(history), *_moved(repository, history)],
     }
@@ -114,14 +118,6 @@ def steps(history: History, commit: str | None) -> list[Record]:
         }
         for each, compared in (way(history, commit) if commit else ())
     ]
-
-
-def _evidence(history: History) -> Record | None:
-    evaluation = history.evaluation(history.best) if history.best else None
-    if evaluation is None or history.best is None:
-        return None
-    known = {key: getattr(evaluation, key) for key in ("evaluator", "image", "split", "judged", "key")}
-    return {"commit": history.best, "tree": history.phylogeny[history.best].tree, **known}
 
 
 # --- what failed --------------------------------------------------------------------------------------------------
