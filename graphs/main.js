@@ -1,7 +1,6 @@
 // The page: puts the parts together, and keeps them in step with the address and with the run.
 
 import { Actions } from "./act.js";
-import { comparePage } from "./compare_page.js";
 import { Details, TABS } from "./details.js";
 import { button, byId, el, fill, firstLine, titleOf, visible } from "./dom.js";
 import { FilterError, chosen, parse } from "./filter.js";
@@ -21,7 +20,7 @@ import { State } from "./state.js";
 import { GLYPHS, MARKS, Table, scoreText } from "./table.js";
 import { Titles } from "./titles.js";
 
-const PAGES = { graph: "Graph", run: "Run", compare: "Compare" };
+const PAGES = { graph: "Graph", run: "Run" };
 
 const STEPS = { ArrowLeft: [80, 0], ArrowRight: [-80, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] }; // pixels
 
@@ -196,7 +195,7 @@ class Page {
     this.told = this.state.page;
     if (!page.childElementCount) fill(page, el("p", { class: "empty" }, "…"));
     try {
-      fill(page, this.state.page === "compare" ? await this.comparison() : await this.summary());
+      fill(page, await this.summary());
     } catch (error) {
       fill(page, el("p", { class: "error", role: "alert" }, error.message));
     }
@@ -206,13 +205,6 @@ class Page {
     const [report, decisions] = await Promise.all([this.source.report(), this.source.decisions()]);
     const select = (commit) => this.state.set({ page: "graph", select: commit.slice(0, 7) });
     return runPage(this.run, report, decisions, () => this.theme, { select, act: (kind, about) => this.act(kind, about) }, this.acting);
-  }
-
-  async comparison() {
-    const names = this.listed.map(({ run }) => run);
-    const wanted = this.state.with ? this.state.with.split(",") : names.slice(0, 8);
-    const told = await this.source.compare(wanted);
-    return comparePage(told, names, wanted, () => this.theme, { choose: (runs) => this.state.set({ with: runs.join(",") }) });
   }
 
   // --- live ---------------------------------------------------------------------------------------------------------
@@ -326,7 +318,6 @@ class Page {
       [["v"], "next view: skeleton, lanes, clade", graph(() => this.state.set({ view: VIEWS[(VIEWS.indexOf(this.state.view) + 1) % VIEWS.length] }))],
       [["g"], "the graph", () => this.state.set({ page: "graph" })],
       [["r"], "the run", () => this.state.set({ page: "run" })],
-      [["c"], "compare runs", () => this.listed.length > 1 && this.state.set({ page: "compare" })],
       [[" "], "pause, or go on", () => this.live?.pause(!this.live.paused)],
       [["t"], "light or dark", () => this.shade()],
       [["Escape"], "select nothing", () => this.state.set({ select: "" })],
@@ -343,12 +334,11 @@ class Page {
   // --- head, bar, legend --------------------------------------------------------------------------------------------
 
   furnish() {
-    const pages = this.source.live && this.listed.length > 1 ? ["graph", "run", "compare"] : ["graph", "run"];
     const go = (page) => (event) => {
       event.preventDefault();
       this.state.set({ page });
     };
-    fill(byId("pages"), pages.map((page) => el("a", { href: `#page=${page}`, "data-page": page, onclick: go(page) }, PAGES[page])));
+    fill(byId("pages"), Object.entries(PAGES).map(([page, name]) => el("a", { href: `#page=${page}`, "data-page": page, onclick: go(page) }, name)));
     const runs = byId("runs");
     fill(runs, this.listed.map(({ run }) => el("option", { value: run }, firstLine(run))));
     runs.addEventListener("change", () => this.state.set({ run: runs.value, select: "", pin: "" }));

@@ -59,10 +59,6 @@ export class ServerSource {
     return this.about("/decisions");
   }
 
-  compare(names) {
-    return this.about(`/compare?${new URLSearchParams(names.map((name) => ["with", name]))}`);
-  }
-
   plan(decision) {
     return this.post("/plan", decision);
   }
@@ -166,10 +162,6 @@ export class FileSource {
 
   async decisions() {
     return { decisions: this.data.decisions };
-  }
-
-  async compare() {
-    return { runs: [] };
   }
 
   async part(kind, key) {

@@ -16,7 +16,6 @@ const DEFAULTS = {
   pin: "",
   tab: "summary",
   base: "",
-  with: "",
 };
 
 export class State {

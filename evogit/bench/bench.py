@@ -16,14 +16,13 @@ from msgspec import Struct
 from evogit.bench.methods import Method
 from evogit.bench.outcome import BenchRun, read, write
 from evogit.bench.worker_run import BenchTask
-from evogit.bench.workers import Order, Workspace, outcomes
+from evogit.bench.workers import Order, outcomes
 
 RAM = Path("/dev/shm")
 """A file system in memory, where runs of which little is kept take half the time."""
 
 ROOM = 200_000
 """Bytes that a candidate may need there, at a generous guess."""
-
 
 PREFIX = "evogit-bench-"
 """What the names of folders for repositories that are thrown away begin with."""
@@ -43,11 +42,6 @@ class Bench(Struct, frozen=True, kw_only=True):
     def file(self, method: Method, seed: int) -> Path:
         """Where what came of a run is kept."""
         return self.folder / f"{method.file_name}-{seed}.json"
-
-    @property
-    def memory(self) -> Path:
-        """Where evaluations are remembered."""
-        return self.folder / "evaluations.txt"
 
     @property
     def orders(self) -> list[Order]:
@@ -86,12 +80,13 @@ class Bench(Struct, frozen=True, kw_only=True):
         self.folder.mkdir(parents=True, exist_ok=True)
         missing = self.missing(self.done())
         methods = {method.name: method for method in self.methods}
-        with _scratch(self.bench_task.evaluations * jobs) as scratch:
-            place = Workspace(scratch=scratch, memory=self.memory)
-            with closing(outcomes(self.bench_task, missing, place, jobs=jobs)) as found:
-                for outcome in found:
-                    write(self.file(methods[outcome.method], outcome.seed), outcome)
-                    yield outcome
+        with (
+            _scratch(self.bench_task.evaluations * jobs) as scratch,
+            closing(outcomes(self.bench_task, missing, scratch, jobs=jobs)) as found,
+        ):
+            for outcome in found:
+                write(self.file(methods[outcome.method], outcome.seed), outcome)
+                yield outcome
 
 
 @contextmanager

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from evogit.bench.bench import Bench
 from evogit.bench.methods import DEFAULT, Method, is_control
-from evogit.bench.outcome import BenchRun, Merges
+from evogit.bench.outcome import BenchRun
 from evogit.bench.workers import Order
 from evogit.core import Direction
 from evogit.stats import paired_tests
@@ -20,10 +20,8 @@ from evogit.stats.scales import mean
 FIRST = 25
 """The first number of evaluations at which methods are compared; the next ones are twice as many each."""
 
-AVERAGED = ("proposals", "duplicates", "failed_proposals", "failed", "cached", "repeated", "seconds", "dollars")
+AVERAGED = ("proposals", "duplicates", "failed_proposals", "failed", "repeated", "seconds", "dollars")
 """Numbers of runs that are shown as their mean."""
-
-Of = Literal["area", "final"]
 
 Verdict = Literal["better", "no worse", "worse", "open"]
 """`better` and `no worse` (within the margin): the test says so at 5 %; `worse`: the same test the other way."""
@@ -38,10 +36,7 @@ class Interval(Struct, frozen=True, kw_only=True):
 
 
 class MethodResult(Struct, frozen=True, kw_only=True):
-    """How one method did on a task: means over its runs; `area` and `final` are normalised, `value` and `at` are not.
-
-    `seconds` is per run; `merges` of all runs together.
-    """
+    """One method on a task: means over its runs; `area` and `final` are normalised, `value` and `at` are not."""
 
     method: str
     selector: str
@@ -54,28 +49,23 @@ class MethodResult(Struct, frozen=True, kw_only=True):
     duplicates: float
     failed_proposals: float
     failed: float
-    cached: float
     repeated: float
     seconds: float
     dollars: float
-    merges: Mapping[str, Merges] = field(default_factory=dict)
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
-    """One method against another over the pairs of equal seeds, in normalised `area` or `final` value.
+    """One method against another over the pairs of equal seeds, in normalised area.
 
-    `better`, `not_inferior` and `worse` are one-sided p; `superiority` is the probability that a run is better than the
-    other's; `wins`, `ties` and `losses` count pairs.
+    `better`, `not_inferior` and `worse` are one-sided p; `wins`, `ties` and `losses` count pairs.
     """
 
     method: str
     against: str
-    of: Of
     difference: Interval
     better: float
     not_inferior: float
     worse: float
-    superiority: float
     wins: int
     ties: int
     losses: int
@@ -102,16 +92,10 @@ class Findings(Struct, frozen=True, kw_only=True):
     seed_value: float
     top: float
     top_known: bool
-    best_control: str
     results: tuple[MethodResult, ...]
     comparisons: tuple[Comparison, ...]
     curves: Mapping[str, Sequence[Sequence[float]]]
     """Method -> the curve of each run, normalised."""
-
-    def comparison(self, method: str, against: str, of: str = "area") -> Comparison | None:
-        """That of these two; None where they were not compared."""
-        found = (each for each in self.comparisons if (each.method, each.against, each.of) == (method, against, of))
-        return next(found, None)
 
 
 def findings(bench: Bench, done: Mapping[Order, BenchRun]) -> Findings | None:
@@ -136,8 +120,6 @@ def findings(bench: Bench, done: Mapping[Order, BenchRun]) -> Findings | None:
     budget = bench_task.evaluations
     areas = {name: [paired_tests.area(curve, budget) for curve in each] for name, each in curves.items()}
     finals = {name: [curve[:budget][-1] for curve in each] for name, each in curves.items()}
-    controls = [each.name for each in bench.methods if is_control(each.name)]
-    values: dict[Of, dict[str, list[float]]] = {"area": areas, "final": finals}
     return Findings(
         task=bench_task.task.name,
         metric=metric.name,
@@ -148,15 +130,13 @@ def findings(bench: Bench, done: Mapping[Order, BenchRun]) -> Findings | None:
         seed_value=seed_value,
         top=top,
         top_known=known is not None,
-        best_control=max(controls, key=lambda name: fmean(areas[name]), default=""),
         results=tuple(
             _result(bench, each, [done[each, seed] for seed in seeds], areas[each.name], finals[each.name])
             for each in bench.methods
         ),
         comparisons=tuple(
-            _comparison(method, other, of, by[method], by[other], bench_task.task.name)
+            _comparison(method, other, areas[method], areas[other], bench_task.task.name)
             for method, other in _pairs([each.name for each in bench.methods])
-            for of, by in values.items()
         ),
         curves=curves,
     )
@@ -183,7 +163,6 @@ def _result(
 ) -> MethodResult:
     bench_task = bench.bench_task
     reached = points(bench_task.evaluations)
-    strategies = sorted({name for run in runs for name in run.merges})
     at = {point: mean([run.curve[min(point, len(run.curve)) - 1] for run in runs]) for point in reached}
     return MethodResult(
         method=method.name,
@@ -193,7 +172,6 @@ def _result(
         at=at,
         area=_interval(areas, f"{bench_task.task.name} {method.name} area"),
         final=_interval(finals, f"{bench_task.task.name} {method.name} final"),
-        merges={name: sum((run.merges.get(name, Merges()) for run in runs), Merges()) for name in strategies},
         **{name: fmean(getattr(run, name) for run in runs) for name in AVERAGED},
     )
 
@@ -203,71 +181,17 @@ def _interval(values: Sequence[float], label: str) -> Interval:
     return Interval(mean=fmean(values), low=low, high=high)
 
 
-def _comparison(
-    method: str, against: str, of: Of, ours: Sequence[float], theirs: Sequence[float], task: str
-) -> Comparison:
+def _comparison(method: str, against: str, ours: Sequence[float], theirs: Sequence[float], task: str) -> Comparison:
     differences = [a - b for a, b in zip(ours, theirs, strict=True)]
-    label = f"{task} {method} {against} {of}"
+    label = f"{task} {method} {against} area"
     return Comparison(
         method=method,
         against=against,
-        of=of,
         difference=_interval(differences, label),
         better=paired_tests.greater(differences, random.Random(f"{label} better")),
         not_inferior=paired_tests.not_inferior(differences, random.Random(f"{label} not inferior")),
         worse=paired_tests.greater([-each for each in differences], random.Random(f"{label} worse")),
-        superiority=paired_tests.superiority(ours, theirs),
         wins=sum(each > 0 for each in differences),
         ties=sum(each == 0 for each in differences),
         losses=sum(each < 0 for each in differences),
-    )
-
-
-# --- over all tasks -----------------------------------------------------------------------------------------------
-
-
-class Summary(Struct, frozen=True, kw_only=True):
-    """One method against another over all tasks, in normalised area.
-
-    `not_inferior` are the tasks on which it is so by the test with Holm's correction over the tasks; `better` and
-    `worse` are those of single tests.
-    """
-
-    method: str
-    against: str
-    tasks: int
-    better: tuple[str, ...]
-    worse: tuple[str, ...]
-    not_inferior: tuple[str, ...]
-    ahead: int
-    """On how many tasks the mean difference is above 0."""
-
-
-BEST_CONTROL = "best control"
-"""Stands for that control which has the largest area on the task."""
-
-
-def summaries(by_task: Sequence[Findings]) -> list[Summary]:
-    """Every method over all tasks against every one that it was measured against, and against the best control."""
-    pairs = list(dict.fromkeys((each.method, each.against) for each in by_task[0].comparisons))
-    subjects = dict.fromkeys(method for method, against in pairs if is_control(against))
-    found = [_summary(*pair, by_task) for pair in [*pairs, *((method, BEST_CONTROL) for method in subjects)]]
-    return [each for each in found if each.tasks]
-
-
-def _summary(method: str, against: str, by_task: Sequence[Findings]) -> Summary:
-    found: dict[str, Comparison] = {}
-    for each in by_task:
-        other = each.best_control if against == BEST_CONTROL else against
-        if comparison := each.comparison(method, other):
-            found[each.task] = comparison
-    adjusted = paired_tests.holm({task: each.not_inferior for task, each in found.items()})
-    return Summary(
-        method=method,
-        against=against,
-        tasks=len(found),
-        better=tuple(task for task, each in found.items() if each.better <= paired_tests.ALPHA),
-        worse=tuple(task for task, each in found.items() if each.verdict == "worse"),
-        not_inferior=tuple(task for task in found if adjusted[task] <= paired_tests.ALPHA),
-        ahead=sum(each.difference.mean > 0 for each in found.values()),
     )

@@ -27,22 +27,11 @@ IRRELEVANT = ("bench", "cli", "review", "web")
 """Parts of EvoGit that no run depends on."""
 
 
-class Merges(Struct, frozen=True, kw_only=True):
-    """Of merges or grafts by one strategy: how many were evaluated, beat all their parents, were a new best."""
-
-    made: int = 0
-    helped: int = 0
-    best: int = 0
-
-    def __add__(self, other: Merges) -> Merges:
-        return Merges(made=self.made + other.made, helped=self.helped + other.helped, best=self.best + other.best)
-
-
 class BenchRun(Struct, frozen=True, kw_only=True):
     """One run of one method.
 
-    `curve` is the value of the believed best after each evaluation, the seed's first. `merges` is by
-    `operator:strategy`. `depends` are the digests and settings that make it comparable.
+    `curve` is the value of the believed best after each evaluation, the seed's first; `depends` are the digests and
+    settings that make it comparable.
     """
 
     method: str
@@ -54,24 +43,11 @@ class BenchRun(Struct, frozen=True, kw_only=True):
     proposals: int = 0
     duplicates: int = 0
     failed_proposals: int = 0
-    cached: int = 0
     repeated: int = 0
-    merges: Mapping[str, Merges] = field(default_factory=dict)
     dollars: float = 0.0
     tokens: int = 0
     seconds: float = 0.0
     depends: Mapping[str, Any] = field(default_factory=dict)
-
-
-def sealed(content: str) -> str:
-    """Return the content, on one line, behind a seal with a key of this user's; unsealed where there is no key."""
-    return f"{_seal(content)} {content}"
-
-
-def unsealed(line: str) -> str:
-    """Return the content of a line that this user sealed; empty for any other one."""
-    seal, _, content = line.strip().partition(" ")
-    return content if _key() and hmac.compare_digest(seal.encode(), _seal(content).encode()) else ""
 
 
 def _seal(content: str) -> str:
@@ -82,23 +58,23 @@ def _seal(content: str) -> str:
 def _key() -> bytes:
     try:
         return of_person(os.environ, "bench")
-    except RepositoryError:  # no place for one: then nothing is remembered
+    except RepositoryError:  # no place for one: then no run is taken for done
         return b""
 
 
 def write(path: Path, outcome: BenchRun) -> None:
-    """Write the file whole or not at all.
-
-    Raises:
-        RefusedError: it cannot be written.
-    """
-    save(path, sealed(json.dumps({"schema": SCHEMA, **to_builtins(outcome)}, allow_nan=False)) + "\n")
+    """Write the file whole or not at all. Raises RefusedError: it cannot be written."""
+    content = json.dumps({"schema": SCHEMA, **to_builtins(outcome)}, allow_nan=False)
+    save(path, f"{_seal(content)} {content}\n")
 
 
 def read(path: Path) -> BenchRun | None:
     """The run in this file; None where there is no file, none of this version, or none that this user sealed."""
     try:
-        record = json.loads(unsealed(path.read_text(encoding="utf-8")))
+        seal, _, content = path.read_text(encoding="utf-8").strip().partition(" ")
+        if not (_key() and hmac.compare_digest(seal.encode(), _seal(content).encode())):
+            return None
+        record = json.loads(content)
         if not isinstance(record, dict) or record.pop("schema", None) != SCHEMA:
             return None
         return convert(record, BenchRun)

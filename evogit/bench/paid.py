@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from evogit.agents.programs.registry import Programs
 from evogit.bench.bench import Bench
-from evogit.bench.memory import Memory
 from evogit.bench.outcome import BenchRun, write
 from evogit.bench.worker_run import NAME, BenchRunner
 from evogit.bench.workers import Order
@@ -74,7 +73,6 @@ class Paid:
             self._lane = BenchRunner(
                 bench_task,
                 evaluator,
-                Memory(bench.memory),
                 models=models.get,
                 programs=self._allowance.programs.make_agents,
                 secrets=models.secrets,

@@ -7,10 +7,10 @@ from typing import Any
 
 from msgspec import Struct, to_builtins
 
-from evogit.bench.comparison import Findings, Interval, Summary, points
+from evogit.bench.comparison import Findings, Interval, points
 from evogit.stats.paired_tests import MARGIN, RESAMPLES
 
-SCHEMA = 1
+SCHEMA = 2
 """Of bench.json."""
 
 
@@ -22,7 +22,7 @@ class Table(Struct, frozen=True, kw_only=True):
     rows: Sequence[Sequence[str]]
 
 
-def record(by_task: Sequence[Findings], summaries: Sequence[Summary]) -> dict[str, Any]:
+def record(by_task: Sequence[Findings]) -> dict[str, Any]:
     """All of it as data."""
     tasks = [to_builtins(each) for each in by_task]
     for task, each in zip(tasks, by_task, strict=True):
@@ -30,57 +30,30 @@ def record(by_task: Sequence[Findings], summaries: Sequence[Summary]) -> dict[st
             task["curves"][name] = [[round(value, 6) for value in run] for run in runs]
         for comparison, found in zip(task["comparisons"], each.comparisons, strict=True):
             comparison["verdict"] = found.verdict
-    return {"schema": SCHEMA, "margin": MARGIN, "tasks": tasks, "summary": [to_builtins(each) for each in summaries]}
+    return {"schema": SCHEMA, "margin": MARGIN, "tasks": tasks}
 
 
 def tables(findings: Findings) -> Iterator[Table]:
     """Those about one task."""
     yield _values(findings)
     yield _work(findings)
-    if merged := _merges(findings):
-        yield merged
     if findings.comparisons:
         yield _comparisons(findings)
 
 
-def summary_table(summaries: Sequence[Summary]) -> Table:
-    """One line for each pair of methods, over all tasks."""
-    head = ("method", "against", "ahead", "better", "no worse", "worse", "worse on")
-    rows = [
-        (
-            each.method,
-            each.against,
-            *(f"{n}/{each.tasks}" for n in (each.ahead, len(each.better), len(each.not_inferior), len(each.worse))),
-            " ".join(each.worse) or "-",
-        )
-        for each in summaries
-    ]
-    title = (
-        "Over all tasks, in normalised area: ahead on average;\nbetter and worse by single tests at 5 %;\n"
-        f"no worse within {MARGIN:.0%} with Holm's correction"
-    )
-    return Table(title=title, align="llrrrrl", rows=[head, *rows])
-
-
-def markdown(by_task: Sequence[Findings], summaries: Sequence[Summary], command: str, pictures: bool) -> str:
-    """The page: what was measured and how, a section for each task, the summary."""
+def markdown(by_task: Sequence[Findings], command: str) -> str:
+    """Return the page: what was measured and how, and a section for each task."""
     parts = ["# Bench", f"Made by `{command}`.", METHOD]
     for each in by_task:
-        parts.append(f"## {each.task}")
-        if pictures:
-            parts.append(f"![Best so far on {each.task}]({each.task}.svg)")
-        parts += [_markdown(table) for table in tables(each)]
-    if len(by_task) > 1:
-        parts += ["## Summary", _markdown(summary_table(summaries))]
+        parts += [f"## {each.task}", *map(_markdown, tables(each))]
     return "\n\n".join(parts) + "\n"
 
 
 METHOD = f"""\
-Every method had the same number of evaluations; the seed's, failed and remembered ones count. Normalised values: the
+Every method had the same number of evaluations; the seed's and failed ones count. Normalised values: the
 seed is 0, the best known value (or else the best one seen) is 1. Area: the mean of the normalised best so far over all
 evaluations. Intervals: 95 %, {RESAMPLES:,} bootstrap resamples of pairs with equal seeds. p: one-sided paired sign-flip
-tests, not corrected within a task; no worse: loses less than {MARGIN:.0%}; worse: the same test the other way. P(sup):
-the probability that a run is better than one of the other method."""
+tests, not corrected within a task; no worse: loses less than {MARGIN:.0%}; worse: the same test the other way."""
 
 
 def _markdown(table: Table) -> str:
@@ -110,10 +83,10 @@ def _values(findings: Findings) -> Table:
 
 
 def _work(findings: Findings) -> Table:
-    usual = ("proposals", "failed_proposals", "duplicates", "failed", "cached", "seconds")
+    usual = ("proposals", "failed_proposals", "duplicates", "failed", "seconds")
     extra = {"repeated": "repeats", "dollars": "dollars"}
     extra = {name: head for name, head in extra.items() if any(getattr(each, name) for each in findings.results)}
-    head = ["method", "proposals", "unusable", "duplicates", "failed", "remembered", "seconds", *extra.values()]
+    head = ["method", "proposals", "unusable", "duplicates", "failed", "seconds", *extra.values()]
     rows = [
         [
             each.method,
@@ -127,31 +100,20 @@ def _work(findings: Findings) -> Table:
     return Table(title="A run on average:", align=align, rows=[[*head, "selector", "agents"], *rows])
 
 
-def _merges(findings: Findings) -> Table | None:
-    head = ("method", "combined by", "judged", "beat all parents", "new best")
-    rows = [
-        (each.method, name, str(merges.made), f"{merges.helped} ({merges.helped / merges.made:.0%})", str(merges.best))
-        for each in findings.results
-        for name, merges in each.merges.items()
-    ]
-    return Table(title="Merges and grafts, of all runs:", align="llrrr", rows=[head, *rows]) if rows else None
-
-
 def _comparisons(findings: Findings) -> Table:
-    pairs = ("difference [95 %]", "p better", "p no worse", "P(sup)", "won-tied-lost")
+    pairs = ("difference [95 %]", "p better", "p no worse", "won-tied-lost")
     rows = [
         (
-            *(each.method, each.against, each.of, each.verdict),
+            *(each.method, each.against, each.verdict),
             f"{each.difference.mean:+.3f} [{each.difference.low:+.3f}, {each.difference.high:+.3f}]",
             f"{each.better:.4f}",
             f"{each.not_inferior:.4f}",
-            f"{each.superiority:.2f}",
             f"{each.wins}-{each.ties}-{each.losses}",
         )
         for each in findings.comparisons
     ]
-    head = ("method", "against", "in", "verdict", *pairs)
-    return Table(title="Paired by seed, normalised:", align="llllrrrrr", rows=[head, *rows])
+    head = ("method", "against", "verdict", *pairs)
+    return Table(title="Paired by seed, normalised area:", align="lllrrrr", rows=[head, *rows])
 
 
 def _interval(found: Interval) -> str:

@@ -14,13 +14,12 @@ from msgspec.structs import replace
 
 from evogit import __version__
 from evogit.agents.population import Models, ProgramAgents, no_models, no_programs, populate
-from evogit.bench.memory import Memory, Remembering
 from evogit.bench.methods import Method
-from evogit.bench.outcome import BenchRun, Merges, source_digest
+from evogit.bench.outcome import BenchRun, source_digest
 from evogit.config import Task
 from evogit.config.custom_classes import is_own
 from evogit.config.run_settings import AgentSpec
-from evogit.core import Entry, Stopped
+from evogit.core import Entry
 from evogit.engine.evaluations import EvaluationBackend
 from evogit.history import History
 from evogit.repository import Repository
@@ -29,7 +28,7 @@ from evogit.run import Run, Settings
 NAME = "bench"
 """Of the run in the repository of each."""
 
-COUNTED = ("evaluated", "failed", "proposals", "duplicates", "failed_proposals", "cached", "repeated")
+COUNTED = ("evaluated", "failed", "proposals", "duplicates", "failed_proposals", "repeated")
 """Counts of a run that its record keeps."""
 
 
@@ -93,7 +92,6 @@ class BenchRunner:
         self,
         bench_task: BenchTask,
         backend: EvaluationBackend,
-        memory: Memory,
         *,
         models: Models = no_models,
         programs: ProgramAgents = no_programs,
@@ -104,7 +102,6 @@ class BenchRunner:
         self._programs = programs
         self._secrets = secrets
         self._backend = backend
-        self._remembering = Remembering(backend, memory)
         self._run: Run | None = None
         self._stopping = False
 
@@ -129,42 +126,26 @@ class BenchRunner:
         else:
             repository = Repository.create(folder)
         settings = replace(self._bench_task.settings(method, seed), **limits)
-        backend = self._backend_for(settings)
         async with AsyncExitStack() as stack:
             agents = populate(stack, settings.population, self._models, self._programs)
             about: dict[str, Any] = {"models": self._models, "secrets": self._secrets}
-            self._run = run = Run(repository, task, NAME, settings, agents=agents, backend=backend, **about)
+            self._run = run = Run(repository, task, NAME, settings, agents=agents, backend=self._backend, **about)
             if self._stopping:
                 run.stop("interrupted")
             stopped = await run.evolve()
             self._run = None
-        outcome = await self._outcome(repository, stopped, backend)
-        return replace(outcome, method=method.name, seed=seed, seconds=time.monotonic() - began, depends=depends)
-
-    def _backend_for(self, settings: Settings) -> EvaluationBackend:
-        """What evaluates a run: what another run saw is not taken over where that would show.
-
-        A draw of noise, or a measured time, that all runs shared would make them less independent than they look, and
-        what is remembered lacks what evaluators say to models and to a person's own agents.
-        """
-        task = self._bench_task.task
-        noisy = task.repeats > 0 or task.environment.exclusive
-        told = any(spec.asks or is_own(spec.kind) for spec in settings.population)
-        return self._backend if noisy or told else self._remembering
-
-    async def _outcome(self, repository: Repository, stopped: Stopped, backend: EvaluationBackend) -> BenchRun:
-        """Read the run from its beginning and note what was believed when; the caller knows whose it is."""
         story = Story()
         repository.journal(NAME, story.take)
         history, counts = story.history, story.history.counts
         return BenchRun(
-            method="",
-            seed=0,
+            method=method.name,
+            seed=seed,
             curve=tuple(value for _, value in story.best),
             reason=stopped.reason,
-            merges=merges(history),
             dollars=history.spent.dollars,
             tokens=history.spent.tokens,
+            seconds=time.monotonic() - began,
+            depends=depends,
             **{name: getattr(counts, name) for name in COUNTED},
         )
 
@@ -189,16 +170,3 @@ class Story:
             self.best += [(best, value)] * fresh
         else:
             self.best[-1] = best, value
-
-
-def merges(history: History) -> dict[str, Merges]:
-    """Count merges and grafts and their success, by `operator:strategy`."""
-    total: dict[str, Merges] = {}
-    records = set(history.records)
-    for node in history.phylogeny:
-        if node.operator in ("merge", "graft") and history.judged(node.commit):
-            name = f"{node.operator}:{node.strategy}"
-            gains = [gain for parent in node.parents if (gain := history.gain(node.commit, parent)) is not None]
-            merge = Merges(made=1, helped=int(min(gains, default=0.0) > 0), best=int(node.commit in records))
-            total[name] = total.get(name, Merges()) + merge
-    return total

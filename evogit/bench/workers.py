@@ -17,9 +17,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from msgspec import Struct
-
-from evogit.bench.memory import Memory
 from evogit.bench.methods import Method
 from evogit.bench.outcome import BenchRun
 from evogit.bench.worker_run import BenchRunner, BenchTask
@@ -39,15 +36,8 @@ Order = tuple[Method, int]
 """A run to do: the method and the seed."""
 
 
-class Workspace(Struct, frozen=True, kw_only=True):
-    """The folders of a bench: repositories of runs below `scratch`, and shared evaluations in `memory`."""
-
-    scratch: Path
-    memory: Path
-
-
 def outcomes(
-    bench_task: BenchTask, orders: Sequence[Order], place: Workspace, *, jobs: int
+    bench_task: BenchTask, orders: Sequence[Order], scratch: Path, *, jobs: int
 ) -> Generator[BenchRun, None, None]:
     """Do these runs, `jobs` at a time, and give what came of each as it ends.
 
@@ -58,7 +48,7 @@ def outcomes(
     """
     waiting = deque(orders)
     with ExitStack() as stack:
-        workers = [Worker(bench_task, place) for _ in range(min(jobs, len(orders)))]
+        workers = [Worker(bench_task, scratch) for _ in range(min(jobs, len(orders)))]
         busy = {worker.connection: worker for worker in map(stack.enter_context, workers)}
         for worker in workers:
             worker.send(waiting.popleft())
@@ -76,10 +66,10 @@ def outcomes(
 class Worker:
     """One process, which does the runs that are sent to it; a context manager that ends it at once."""
 
-    def __init__(self, bench_task: BenchTask, place: Workspace) -> None:
+    def __init__(self, bench_task: BenchTask, scratch: Path) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, self._theirs = context.Pipe()
-        self._process = context.Process(target=work, args=(self._theirs, bench_task, place), daemon=True)
+        self._process = context.Process(target=work, args=(self._theirs, bench_task, scratch), daemon=True)
 
     def __enter__(self) -> Self:
         with signals_held_back():
@@ -98,11 +88,7 @@ class Worker:
             self.connection.send(order)
 
     def receive(self) -> BenchRun:
-        """What came of the run that was sent.
-
-        Raises:
-            EvoGitError: it failed, or the process died.
-        """
+        """What came of the run that was sent. Raises EvoGitError: it failed, or the process died."""
         try:
             reply: BenchRun | EvoGitError = self.connection.recv()
         except (EOFError, ConnectionError):
@@ -125,26 +111,26 @@ class Worker:
         self._process.join(PATIENCE)
 
 
-def work(connection: Connection, bench_task: BenchTask, place: Workspace) -> None:
+def work(connection: Connection, bench_task: BenchTask, scratch: Path) -> None:
     """In a worker: do what comes in until there is nothing more, and send what came of it."""
     for number in HELD:
         signal.signal(number, lambda *_: None)  # the parent's; ignoring them outright would be inherited by candidates
     signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD)
     end_with_parent()
     try:
-        asyncio.run(_work(connection, bench_task, place))
+        asyncio.run(_work(connection, bench_task, scratch))
     except EvoGitError as error:
         connection.send(error)
     except OSError as error:  # a full disk, say
         connection.send(RefusedError(f"{error.strerror}: {error.filename}" if error.filename else str(error)))
 
 
-async def _work(connection: Connection, bench_task: BenchTask, place: Workspace) -> None:
+async def _work(connection: Connection, bench_task: BenchTask, scratch: Path) -> None:
     async with Evaluator(bench_task.task, provider=bench_task.sandbox, jobs=1, drawing=PUBLIC) as evaluator:
-        runner = BenchRunner(bench_task, evaluator, Memory(place.memory))
+        runner = BenchRunner(bench_task, evaluator)
         while order := connection.recv():
             method, seed = order
-            folder = place.scratch / f"{method.file_name}-{seed}.git"
+            folder = scratch / f"{method.file_name}-{seed}.git"
             connection.send(await runner.run(method, seed, folder))
             shutil.rmtree(folder)
 

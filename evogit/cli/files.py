@@ -33,10 +33,9 @@ def page_file(place: Place, terminal: Terminal, page: str, *, redact: bool = Fal
 
 def figure_file(places: Sequence[Place], figure: Kind, ending: str) -> bytes:
     """Return a figure of one or several runs as a file of the kind `ending`."""
-    from evogit.review.plots import PlottedRun, plot
+    from evogit.review.plots import plot
 
-    runs = [PlottedRun(place.repository, place.history.run) for place in places]
-    return plot(runs, figure, ending)
+    return plot([place.history for place in places], figure, ending)
 
 
 def write_table(place: Place, chosen: Collection[str], file: TextIO) -> None:

@@ -57,8 +57,10 @@ class History(RunState):
             self.span = (self.span[0] or entry.time, max(self.span[1], entry.time))
         self.course.tick(entry)
         RULES[type(entry.event)](self, entry.event, entry)
-        if self._best != self._best_noted:
-            self._note_best()
+        if self._best != self._best_noted and self.strengths is None:
+            self._best_noted = self._best
+            best = self.phylogeny.numbers[self._best] if self._best else None
+            self.course.step(best, self.counts, self.spent)
 
     def after(self, event: Event) -> History:
         """The state if this happened now; this one stays as it is."""
@@ -68,12 +70,6 @@ class History(RunState):
         after.course = replace(self.course, steps=list(self.course.steps))
         after.apply(Entry(id="", host="", seq=self.seq + 1, time=self.span[1], event=event))
         return after
-
-    def _note_best(self) -> None:
-        if self.strengths is None:
-            self._best_noted = self._best
-            best = self.phylogeny.numbers[self._best] if self._best else None
-            self.course.step(best, self.counts, self.spent)
 
     def _run_started(self, event: RunStarted, entry: Entry) -> None:
         self.started = self.started or event

@@ -29,12 +29,9 @@ def contender(history: History) -> str | None:
     sign = history.metric.sign
     out = history.pruned | history.set_aside
     known = ((history.fitness(commit), commit) for commit in history.scores.commits() if commit not in out)
-    _, top = max(((sign * value, commit) for value, commit in known if value is not None), key=_value, default=(0, ""))
+    values = {commit: sign * value for value, commit in known if value is not None}
+    top = max(values, key=values.__getitem__, default="")  # of equals the earlier one
     return top if top and not history.scores.believed(top) else None
-
-
-def _value(pair: tuple[float, str]) -> float:
-    return pair[0]  # of equals the earlier one
 
 
 def to_repeat(history: History) -> str | None:

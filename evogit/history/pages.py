@@ -24,14 +24,9 @@ Content = bytes | memoryview
 FRESH = -1
 """The page of what is on none: what came since."""
 
-PAGE = 500
-"""Values on a page."""
-
-MOST_FRESH = 10_000
-"""Values that are on no page, before the oldest go onto some."""
-
-MOST_OPEN = 400
-"""Pages that are decoded at a time."""
+PAGE = 500  # values on a page
+MOST_FRESH = 10_000  # values that are on no page, before the oldest go onto some
+MOST_OPEN = 400  # pages that are decoded at a time
 
 
 class Pages(Mapping[Key, Value]):

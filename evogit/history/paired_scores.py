@@ -14,14 +14,9 @@ from evogit.stats.estimates import LEVEL, Estimate, Noise, shared_level, student
 from evogit.stats.scales import LOG, mean
 from evogit.stats.side_by_side import Pairs
 
-STEADY = 3.0
-"""Standard deviations of a pair's difference up to which the machine's pace is taken for steady."""
-
-LOOKS = 4
-"""Looks at an interval before it is believed, about, among which the error is shared."""
-
-NEGLIGIBLE = 0.1
-"""Standard deviations by which the value of a candidate may be off before it is ranked again."""
+STEADY = 3.0  # standard deviations of a pair's difference up to which the machine's pace is taken for steady
+LOOKS = 4  # looks at an interval before it is believed, about, among which the error is shared
+NEGLIGIBLE = 0.1  # standard deviations by which the value of a candidate may be off before it is ranked again
 
 
 @dataclass(slots=True)
@@ -73,21 +68,18 @@ class PairedScores(Scores):
             self._values[commit] = now.metrics[self.metric.name]
             return
         self._seed = self._seed or commit
-        if latest.beside:
-            self._take_pair(commit, value, latest.repeat, latest.beside)
+        if beside := latest.beside:
+            other = self._log(beside.metrics)
+            if other is not None:
+                self.pairs.add(commit, latest.repeat, beside.candidate, value - other)
+                self._raw.pop(commit, None)
+                self._look(beside.candidate, other)
         elif commit == self._seed or commit in self.pairs.fit.numbers:
             self._look(commit, value)
         else:
             self._raw.setdefault(commit, (value, len(self._looks)))
             self.unseen += 1
             self._place([commit])
-
-    def _take_pair(self, commit: str, value: float, repeat: int, beside: Beside) -> None:
-        other = self._log(beside.metrics)
-        if other is not None:
-            self.pairs.add(commit, repeat, beside.candidate, value - other)
-            self._raw.pop(commit, None)
-            self._look(beside.candidate, other)
 
     def _look(self, reference: str, value: float) -> None:
         """Take in what a reference measured, and let the pace that it tells place all."""

@@ -5,13 +5,9 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from evogit.core import Candidate, NotFoundError, RepositoryError
 from evogit.history.pages import DERIVED, Pages, fold
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 
 class Candidates(Pages[str, Candidate]):
@@ -175,17 +171,6 @@ class Phylogeny:
         if found:
             raise NotFoundError(f"{revision} names {len(found)} candidates; give more digits")
         raise NotFoundError(f"expected a candidate's id (4 digits or more), got {revision!r}; see `evogit log`")
-
-    def graph(self) -> nx.DiGraph:
-        """The graph for analysis with networkx: an edge parent -> child carries `index`, 0 for the first parent."""
-        import networkx as nx  # 50 ms that only analysis needs
-
-        graph = nx.DiGraph()
-        graph.add_nodes_from((candidate.commit, {"candidate": candidate}) for candidate in self)
-        for candidate in self:
-            for index, parent in enumerate(candidate.parents):
-                graph.add_edge(parent, candidate.commit, index=index)
-        return graph
 
 
 class MergeBases:

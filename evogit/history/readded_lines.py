@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 
 from evogit.core import Candidate
 from evogit.history import History
 from evogit.repository import ChangedLines, Repository
 
-FARTHEST = 12
-"""Ancestors that are looked at, the nearest first."""
-
-MOST_STEPS = 2_000
-"""Changes from parent to child that are remembered, since relatives share them."""
+FARTHEST = 12  # ancestors that are looked at, the nearest first
+MOST_STEPS = 2_000  # changes from parent to child that are remembered, since relatives share them
 
 
 class Readded:
@@ -32,22 +29,15 @@ class Readded:
             return {}
         added = Counter(self._step(candidate).added)
         found: dict[str, int] = {}
-        for ancestor in self._ancestors(candidate):
-            if not added:
-                break
-            back = added & self._step(ancestor).removed
-            if back:
-                found[ancestor.commit] = back.total()
-            added -= back
-        return found
-
-    def _ancestors(self, candidate: Candidate) -> Iterator[Candidate]:
-        """First parents that changed something."""
         for _ in range(FARTHEST):
             candidate = self._history.phylogeny[candidate.parents[0]]
-            if not candidate.parents:
-                return
-            yield candidate
+            if not added or not candidate.parents:
+                break
+            back = added & self._step(candidate).removed
+            if back:
+                found[candidate.commit] = back.total()
+            added -= back
+        return found
 
     def _read_step(self, candidate: Candidate) -> ChangedLines:
         parent = self._history.phylogeny[candidate.parents[0]]

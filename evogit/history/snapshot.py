@@ -27,14 +27,9 @@ from evogit.repository import Position, Repository
 from evogit.repository.run_keys import kept
 from evogit.trust import state_folder
 
-LEAST = 500
-"""Entries that are not worth the writing."""
-
-SHARE = 0.02
-"""New entries, of those that are there, that are worth it: all but the pages is written again."""
-
-DIGITS = 40
-"""Digits of an id."""
+LEAST = 500  # entries that are not worth the writing
+SHARE = 0.02  # new entries, of those that are there, that are worth it: all but the pages is written again
+DIGITS = 40  # digits of an id
 
 
 def load(repository: Repository, run: str) -> tuple[History, Position] | None:

@@ -32,11 +32,8 @@ WAITING, OLD = "waiting", "old"
 UNMEASURED = (WAITING, OLD, "evaluator-error", "not-measured")
 """Statuses that say nothing of the candidate."""
 
-MAX_PLACES = 12
-"""Decimals that are shown at most; differences of less than that are rounding."""
-
-MORE_PLACES = 3
-"""Decimals beyond the usual ones that tell the best from the one before it."""
+MAX_PLACES = 12  # decimals that are shown at most; differences of less than that are rounding
+MORE_PLACES = 3  # decimals beyond the usual ones that tell the best from the one before it
 
 
 class Comparison(Struct, frozen=True):

@@ -31,23 +31,12 @@ from evogit.history.phylogeny import Phylogeny
 from evogit.history.scores import Scores
 from evogit.history.strengths import Strengths
 
-ROUNDING = 1e-12
-"""Relative difference of values up to which they are the same."""
-
-TRIES = 3
-"""Errors of the evaluator on one candidate after which it is set aside."""
-
-FAILURES = 500
-"""Failed proposals that are remembered with their reasons."""
-
-HALTS = 200
-"""Interruptions that are remembered."""
-
-OUTAGE = 3
-"""Attempts in a row without a reply that are worth telling."""
-
-REMADE = 100
-"""Duplicates that are remembered of one parent."""
+ROUNDING = 1e-12  # relative difference of values up to which they are the same
+TRIES = 3  # errors of the evaluator on one candidate after which it is set aside
+FAILURES = 500  # failed proposals that are remembered with their reasons
+HALTS = 200  # interruptions that are remembered
+OUTAGE = 3  # attempts in a row without a reply that are worth telling
+REMADE = 100  # duplicates that are remembered of one parent
 
 
 @dataclass(eq=False)

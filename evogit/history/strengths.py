@@ -21,11 +21,8 @@ ANCHOR, GROWTH = 64, 1.25
 """A fit to start from is kept after so many verdicts, and again whenever there are so many times more of them: so
 strengths depend on the verdicts alone, not on when they were asked for, and a long journal is read quickly."""
 
-LONGEST_REASON = 500
-"""Characters of a judge's reason that are journalled."""
-
-DIGITS = 4
-"""Digits of strengths behind the point; steps of a fit move what comes after them."""
+LONGEST_REASON = 500  # characters of a judge's reason that are journalled
+DIGITS = 4  # digits of strengths behind the point; steps of a fit move what comes after them
 
 
 @dataclass(slots=True)

@@ -32,26 +32,14 @@ LEVEL = 6
 
 Answer = TypeVar("Answer")
 
-MOST_COMPARED = 16
-"""Runs that are compared at once."""
-
-MOST_FOLLOWED = 2 * MOST_COMPARED
+MOST_FOLLOWED = 32
 """Runs that are kept in memory; of more, those that were looked at last, and those that somebody looks at."""
 
-LONGEST_NUMBER = 20
-"""Digits of a position in a journal: fewer."""
-
-LOOK = 0.05
-"""Seconds between two looks at a run while nothing happens in it."""
-
-EVERY = 0.2
-"""Seconds from one delta to the next: of a quick run a browser is told in few pieces."""
-
-HEARTBEAT = 15.0
-"""Seconds after which a stream with no news says that it is there."""
-
-MOST_WAITING = 100
-"""Deltas that wait for one browser."""
+LONGEST_NUMBER = 20  # digits of a position in a journal: fewer
+LOOK = 0.05  # seconds between two looks at a run while nothing happens in it
+EVERY = 0.2  # seconds from one delta to the next: of a quick run a browser is told in few pieces
+HEARTBEAT = 15.0  # seconds after which a stream with no news says that it is there
+MOST_WAITING = 100  # deltas that wait for one browser
 
 RELOAD = b"event: reload\ndata: {}\n\n"
 
@@ -98,21 +86,18 @@ class Live:
         try:
             while self._listeners:
                 news = await self._news()
-                for delta in news:
-                    self._tell(event(delta))
+                for told in map(event, news):
+                    for queue in self._listeners:
+                        if queue.full():  # it does not keep up
+                            _start_over(queue)
+                        else:
+                            queue.put_nowait(told)
                 await asyncio.sleep(EVERY if news else LOOK)
         except EvoGitError:  # it was removed, or cannot be read any more: who asks anew is told
             pass
         finally:  # whatever it was that could not be read, nobody waits for news that do not come
             for queue in self._listeners:
                 _start_over(queue)
-
-    def _tell(self, told: bytes) -> None:
-        for queue in self._listeners:
-            if queue.full():  # it does not keep up
-                _start_over(queue)
-            else:
-                queue.put_nowait(told)
 
 
 def _start_over(queue: asyncio.Queue[bytes | None]) -> None:
@@ -182,7 +167,7 @@ class Site:
             ("/", self._index),
             ("/{file}", self._file),
             ("/api/runs", self._runs),
-            (about, self._payload),
+            (about, self._about(lambda run: run.payload(read_only=self._read_only))),
             (f"{about}/block/{{number:int}}", self._block),
             (f"{about}/search", self._search),
             (f"{about}/candidates/{{index:int}}", self._candidate(details.summary)),
@@ -191,7 +176,6 @@ class Site:
             (f"{about}/diff/{{index:int}}/{{other:int}}", self._diff),
             (f"{about}/report", self._about(details.report)),
             (f"{about}/decisions", self._about(details.decisions)),
-            (f"{about}/compare", self._compare),
             (f"{about}/events", self._events),
         ]
         post = [(f"{about}/plan", self._deciding(decisions.plan)), (f"{about}/decide", self._deciding(decisions.make))]
@@ -215,32 +199,25 @@ class Site:
     # --- what is known --------------------------------------------------------------------------------------------
 
     async def _runs(self, request: Request) -> Response:
-        return _json(await asyncio.to_thread(self._overview))
+        def overview() -> Record:
+            repository = Repository.open(self._repository.path)  # of its own, as this is another thread
+            runs = [RunOverview.of(repository, name) for name in repository.runs()]
+            runs.sort(key=lambda each: (each.history.run != self._first, not each.engines, -each.since))
+            tasks = [run.history.started.task if run.history.started else "" for run in runs]
+            return {"runs": [{**run.record(), "task": task} for run, task in zip(runs, tasks, strict=True)]}
 
-    def _overview(self) -> Record:
-        repository = Repository.open(self._repository.path)  # of its own, as this is another thread
-        runs = [RunOverview.of(repository, name) for name in repository.runs()]
-        runs.sort(key=lambda each: (each.history.run != self._first, not each.engines, -each.since))
-        return {
-            "runs": [{**run.record(), "task": run.history.started.task if run.history.started else ""} for run in runs]
-        }
+        return _json(await asyncio.to_thread(overview))
 
     def _named(self, name: str) -> Followed:
         if name not in self._followed:
             if name not in self._repository.runs():
                 raise _no_run(name)
             self._followed[name] = Followed(self._repository.path, name)
-            self._forget()
+            for old, followed in list(self._followed.items())[:-MOST_FOLLOWED]:
+                if not followed.live.watched:
+                    del self._followed[old]
         self._followed[name] = self._followed.pop(name)  # the one looked at last is the last
         return self._followed[name]
-
-    def _forget(self) -> None:
-        for name, followed in list(self._followed.items())[:-MOST_FOLLOWED]:
-            if not followed.live.watched:
-                del self._followed[name]
-
-    async def _payload(self, request: Request) -> Response:
-        return await self._told(request, lambda run: run.payload(read_only=self._read_only))
 
     async def _block(self, request: Request) -> Response:
         return await self._told(request, lambda run: details.block(run, request.path_params["number"]))
@@ -255,10 +232,6 @@ class Site:
             return details.diff(run.repository, old, new)
 
         return await self._told(request, told)
-
-    async def _compare(self, request: Request) -> Response:
-        names = request.query_params.getlist("with")[:MOST_COMPARED]
-        return _json({"runs": [await self._named(name).ask(details.course) for name in names]})
 
     def _candidate(self, told: Callable[[FollowedRun, Candidate], Record]) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:

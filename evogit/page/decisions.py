@@ -15,20 +15,15 @@ from evogit.history import History
 from evogit.history.standing import places
 from evogit.page.payload import FollowedRun, Record
 from evogit.repository import clean
-from evogit.review.crossing import Crossed, cross, propose_crossed
+from evogit.review.crossing import cross, propose_crossed
 from evogit.review.decisions import consequences, decide, effect
 from evogit.review.judging import say
 from evogit.review.landing import follow_undo, prepare
 from evogit.text import number
 
-LONGEST = 2_000
-"""Characters of a reason."""
-
-LONGEST_KEY = 100
-"""Characters by which a decision is known when it is sent again."""
-
-MOST_ANSWERED = 100
-"""Decisions, the latest ones, that may be sent again."""
+LONGEST = 2_000  # characters of a reason
+LONGEST_KEY = 100  # characters by which a decision is known when it is sent again
+MOST_ANSWERED = 100  # decisions, the latest ones, that may be sent again
 
 MARKING = ("promote", "prune", "note")
 
@@ -62,11 +57,7 @@ class Act(Struct, frozen=True):
 
 
 def plan(run: FollowedRun, asked: Mapping[str, Any]) -> Record:
-    """What a decision would change, in words.
-
-    Raises:
-        EvoGitError: it cannot be made; the message says why.
-    """
+    """What a decision would change, in words. Raises EvoGitError: it cannot be made; the message says why."""
     return _act(run, asked).record(run)
 
 
@@ -92,17 +83,14 @@ def _make(run: FollowedRun, asked: Mapping[str, Any]) -> Record:
     if asked.get("digest") != act.digest:
         raise StalePlanError(act.record(run))
     entry = act.do()
-    undo = isinstance(entry.event, Decision) and entry.event.kind not in ("undo", "stop") if entry else False
-    followed = follow_undo(run.repository, run.history, entry.event.undoes) if _undoes(entry) else ""  # type: ignore[union-attr]
-    return {
-        "words": [*act.words, *([followed] if followed else [])],
-        "decision": entry.id if entry and undo else None,
-        "undo": f"evogit undo {entry.id[:7]}" if entry and undo else None,
-    }
-
-
-def _undoes(entry: Entry | None) -> bool:
-    return entry is not None and isinstance(entry.event, Decision) and entry.event.kind == "undo"
+    words, taken_back = list(act.words), ""
+    if entry and isinstance(entry.event, Decision):
+        if entry.event.kind == "undo":
+            words += filter(None, [follow_undo(run.repository, run.history, entry.event.undoes)])
+        elif entry.event.kind != "stop":
+            taken_back = entry.id
+    undo = f"evogit undo {taken_back[:7]}" if taken_back else None
+    return {"words": words, "decision": taken_back or None, "undo": undo}
 
 
 def _act(run: FollowedRun, asked: Mapping[str, Any]) -> Act:
@@ -187,18 +175,17 @@ def _crossing(run: FollowedRun, how: Any, asked: Mapping[str, Any]) -> Act:
     def do() -> None:
         propose_crossed(run.run, crossed, _reason(asked))
 
-    return Act(_crossed(run.history, crossed), do)
-
-
-def _crossed(history: History, crossed: Crossed) -> list[str]:
-    first, second = crossed.parents
-    joint = "with" if crossed.how == "merge" else "gets the step to"
-    words = [f"{crossed.how}: {_told(history, first)} {joint} {_told(history, second)}"]
     if crossed.known:
         raise RefusedError(f"that would be {crossed.known[:7]}, which is there already")
+    first, second = (_told(run.history, each) for each in parents)
     conflicts = crossed.merged.conflicts
     settled = f", settled by the fitter one, {crossed.fitter.commit[:7]}" if conflicts else ""
-    return [*words, f"{conflicts} conflict{'s' * (conflicts != 1)}{settled}", "it awaits its evaluation by an engine"]
+    words = [
+        f"{how}: {first} {'with' if how == 'merge' else 'gets the step to'} {second}",
+        f"{conflicts} conflict{'s' * (conflicts != 1)}{settled}",
+        "it awaits its evaluation by an engine",
+    ]
+    return Act(words, do)
 
 
 def _judging(run: FollowedRun, asked: Mapping[str, Any]) -> Act:

@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from sys import intern
-from typing import Any
 
 from msgspec import to_builtins
 
@@ -24,47 +23,36 @@ from evogit.review.json_records import candidate_record, finite
 from evogit.review.reporting import report_record
 from evogit.review.spending import last_limits, uses
 
-BLOCK = 500
-"""Candidates whose titles come together."""
-
-LONGEST = 200_000
-"""Characters of a piece of evidence that are sent; `evogit show --file` has all of it."""
-
-LONGEST_LINE = 4_000
-"""Characters of a line of a diff that are sent."""
-
-MOST_FOUND = 100_000
-"""Candidates that a search finds at most."""
-
-MOST_PATHS = 50
-"""Changed files of a candidate that are named."""
-
-Run = FollowedRun
+BLOCK = 500  # candidates whose titles come together
+LONGEST = 200_000  # characters of a piece of evidence that are sent; `evogit show --file` has all of it
+LONGEST_LINE = 4_000  # characters of a line of a diff that are sent
+MOST_FOUND = 100_000  # candidates that a search finds at most
+MOST_PATHS = 50  # changed files of a candidate that are named
 
 
-def block(run: Run, number: int) -> Record:
+def block(run: FollowedRun, number: int) -> Record:
     """Titles and changed files of the candidates of one block."""
     phylogeny = run.history.phylogeny
     known = [phylogeny[each] for each in phylogeny.ids[number * BLOCK : (number + 1) * BLOCK]]
     return {"titles": [each.title for each in known], "paths": [_paths(run, each) for each in known]}
 
 
-def search(run: Run, text: str, path: str) -> Record:
+def search(run: FollowedRun, text: str, path: str) -> Record:
     """Indices of the candidates whose title, id or failure holds the text, and which changed such a path."""
     wanted, history = text.lower(), run.history
-    found = [each for each in history.phylogeny if not wanted or wanted in _searched(history, each)]
+
+    def searched(candidate: Candidate) -> str:
+        """What is looked through; only failures have a reason, and each evaluation that is read stays in memory."""
+        failed = history.evaluation(candidate.commit) if history.fitness(candidate.commit) is None else None
+        return f"{candidate.commit} {candidate.title} {failed.reason if failed else ''}".lower()
+
+    found = [each for each in history.phylogeny if not wanted or wanted in searched(each)]
     if path:
         found = [each for each in found if any(path in changed for changed in _paths(run, each))]
     return {"found": [each.number for each in found[:MOST_FOUND]]}
 
 
-def _searched(history: History, candidate: Candidate) -> str:
-    """What is looked through; only failures have a reason, and each evaluation that is read stays in memory."""
-    failed = history.evaluation(candidate.commit) if history.fitness(candidate.commit) is None else None
-    return f"{candidate.commit} {candidate.title} {failed.reason if failed else ''}".lower()
-
-
-def _paths(run: Run, candidate: Candidate) -> Sequence[str]:
+def _paths(run: FollowedRun, candidate: Candidate) -> Sequence[str]:
     """Files that differ from the first parent; looked up once, as a search asks for those of all."""
     known = run.paths.get(candidate.commit)
     if known is None:
@@ -78,22 +66,18 @@ def _paths(run: Run, candidate: Candidate) -> Sequence[str]:
 # --- one candidate ------------------------------------------------------------------------------------------------
 
 
-def summary(run: Run, candidate: Candidate) -> Record:
+def summary(run: FollowedRun, candidate: Candidate) -> Record:
     """What `evogit show --json` tells of it, with what stands beside it on the page."""
     history = run.history
+    tactic = history.tactics.get(history.advised.get(candidate.commit, ""))
     return {
         **candidate_record(history, candidate),
         "index": candidate.number,
         "files": _paths(run, candidate),
         "decided": list(said_of(history, candidate.commit)),
-        "tactic": _tactic(history, candidate),
+        "tactic": tactic.text if tactic else "",
         "metric_rows": list(_metric_rows(history, candidate)),
     }
-
-
-def _tactic(history: History, candidate: Candidate) -> str:
-    tactic = history.tactics.get(history.advised.get(candidate.commit, ""))
-    return tactic.text if tactic else ""
 
 
 def _metric_rows(history: History, candidate: Candidate) -> Iterator[Record]:
@@ -133,7 +117,7 @@ def diff(repository: Repository, old: Candidate, new: Candidate) -> Record:
     return {"files": files}
 
 
-def evaluation(run: Run, candidate: Candidate) -> Record:
+def evaluation(run: FollowedRun, candidate: Candidate) -> Record:
     """How it was evaluated: cases, cost, and what evaluator and program said."""
     history, commit = run.history, candidate.commit
     found = history.evaluation(commit) or history.former(commit)
@@ -154,7 +138,7 @@ def evaluation(run: Run, candidate: Candidate) -> Record:
     }
 
 
-def _kept(run: Run, tree: str | None) -> dict[str, bytes]:
+def _kept(run: FollowedRun, tree: str | None) -> dict[str, bytes]:
     """The files of an evidence tree, or one that says why it is not here."""
     lost = gone(run.repository, run.history.run, tree)
     return {"not here": lost.encode()} if lost else run.repository.trees.kept(tree)
@@ -173,7 +157,7 @@ def _text(name: str, text: str) -> Record:
     return {"name": name.removesuffix(".json"), "text": text[:LONGEST], "cut": len(text) > LONGEST}
 
 
-def session(run: Run, candidate: Candidate) -> Record:
+def session(run: FollowedRun, candidate: Candidate) -> Record:
     """What its agent was told, and what it said and did."""
     files = _kept(run, run.history.sessions.get(candidate.commit))
     facts = session_facts(files.get(SESSION, b""))
@@ -187,7 +171,7 @@ def session(run: Run, candidate: Candidate) -> Record:
 # --- the whole run ------------------------------------------------------------------------------------------------
 
 
-def report(run: Run) -> Record:
+def report(run: FollowedRun) -> Record:
     """What `evogit report --json` tells, with how much of each limit is used, and which one ends the run when."""
     if run.history.started is None:
         return {"run": run.history.run, "started": False}
@@ -197,41 +181,8 @@ def report(run: Run) -> Record:
     return {**found, "uses": used, "forecast": forecast_record(run.run, Pace(run.history), time.time())}
 
 
-def decisions(run: Run) -> Record:
+def decisions(run: FollowedRun) -> Record:
     """Return the users' decisions, the newest first, as `evogit log --decisions --json` does."""
     history = run.history
     valid = {entry.id for entry in standing(history.decisions)}
     return {"decisions": [decision_record(entry, entry.id in valid) for entry in history.decisions[::-1]]}
-
-
-def course(run: Run) -> Record:
-    """A run's best so far, to be drawn beside others'."""
-    told = run.payload(read_only=True)
-    history = run.history
-    best = history.best if history.started else None
-    spent = history.spent
-    return {
-        "run": history.run,
-        "task": told["task"],
-        "direction": told["metric"]["direction"],
-        "places": told["places"],
-        "points": list(_points(history, told["best_course"])),
-        "evaluated": history.counts.evaluated,
-        "best": finite(history.fitness(best)) if best else None,
-        "margin": finite(history.scores.margin(best)) if best else None,
-        "dollars": None if spent.unpriced else spent.dollars,
-    }
-
-
-def _points(history: History, steps: Sequence[Sequence[Any]]) -> Iterator[list[float | None]]:
-    """Evaluations, value, low and high of each step of the best; the last one once more at the end."""
-    known = list(history.phylogeny)
-    point: list[float | None] = []
-    for index, evaluations, *_ in steps:
-        value = history.fitness(known[index].commit) if index is not None else None
-        if value is not None:
-            low, high = history.interval(known[index].commit) or (None, None)
-            point = [evaluations, finite(value), *((finite(low), finite(high)) if low != high else (None, None))]
-            yield point
-    if point:
-        yield [history.counts.evaluated, *point[1:]]

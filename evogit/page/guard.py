@@ -46,11 +46,8 @@ script keeps the token for this port."""
 KEY = "x-evogit"
 """The header with the token."""
 
-LARGEST = 64_000
-"""Bytes of what a browser may send."""
-
-LONGEST = 4_000
-"""Bytes of an address."""
+LARGEST = 64_000  # bytes of what a browser may send
+LONGEST = 4_000  # bytes of an address
 
 
 class Guard:
@@ -98,11 +95,8 @@ class Guard:
             return _refused(405, "expected GET or POST")
         if len(scope["raw_path"]) + len(scope["query_string"]) > LONGEST:
             return _refused(414, f"expected an address of at most {LONGEST} bytes")
-        if method == "POST":
-            return self._post_refusal(headers)
-        return None
-
-    def _post_refusal(self, headers: dict[str, str]) -> Response | None:
+        if method != "POST":
+            return None
         if "origin" not in headers:
             return _refused(403, "expected the page's own origin")
         if KEY not in headers:

@@ -78,7 +78,14 @@ class _Told:
     def fill(self) -> int:
         """Take in candidates until the file is full; how many were left out."""
         self._parts = {kind: {} for kind in ("candidates", "evaluations", "sessions", "diffs")}
-        self._common = self._whole()
+        run = self.run
+        blocks = range(0, len(run.history.phylogeny), details.BLOCK)
+        self._common = {
+            "run": run.payload(read_only=True),
+            "blocks": [details.block(run, start // details.BLOCK) for start in blocks],
+            "report": details.report(run),
+            "decisions": details.decisions(run)["decisions"],
+        }
         self._add(self._common)
         left_out = 0
         for candidate in self._ranked():
@@ -92,16 +99,6 @@ class _Told:
         """All of it."""
         return {**self._common, **self._parts, "lines": list(self._lines)}
 
-    def _whole(self) -> Record:
-        run = self.run
-        blocks = range(0, len(run.history.phylogeny), details.BLOCK)
-        return {
-            "run": run.payload(read_only=True),
-            "blocks": [details.block(run, start // details.BLOCK) for start in blocks],
-            "report": details.report(run),
-            "decisions": details.decisions(run)["decisions"],
-        }
-
     def _ranked(self) -> Iterator[Candidate]:
         history = self.run.history
         known = list(history.phylogeny)[::-1]
@@ -111,9 +108,12 @@ class _Told:
 
     def _take(self, candidate: Candidate) -> None:
         before, index = len(self._lines), candidate.number
+        evaluation = details.evaluation(self.run, candidate)
+        if "evidence" in evaluation:
+            evaluation["evidence"] = [] if self.redact else [self._packed(each) for each in evaluation["evidence"]]
         new: dict[str, dict[str, Any]] = {
             "candidates": {str(index): details.summary(self.run, candidate)},
-            "evaluations": {str(index): self._evaluation(candidate)},
+            "evaluations": {str(index): evaluation},
             "sessions": {str(index): self._session(candidate)},
             "diffs": {f"{old.number}/{index}": self._diff(old, candidate) for old in self._bases(candidate)},
         }
@@ -131,12 +131,6 @@ class _Told:
         if candidate.commit == history.best and history.seed not in (None, candidate.commit):
             bases.append(str(history.seed))
         return [history.phylogeny[commit] for commit in dict.fromkeys(bases)]
-
-    def _evaluation(self, candidate: Candidate) -> Record:
-        told = details.evaluation(self.run, candidate)
-        if "evidence" in told:
-            told["evidence"] = [] if self.redact else [self._packed(each) for each in told["evidence"]]
-        return told
 
     def _session(self, candidate: Candidate) -> Record:
         if self.redact:

@@ -15,7 +15,7 @@ from msgspec.structs import astuple
 from evogit.core import HOLDOUT, Candidate, Compared, Entry, Evaluated, RunStarted, TaskChanged
 from evogit.history import History
 from evogit.history.context import StoredRun
-from evogit.history.counts import Moment, Step
+from evogit.history.counts import Moment
 from evogit.history.standing import WAITING, Standing, Verdict, places, standing
 from evogit.repository import Repository
 from evogit.review.forecast import doing
@@ -30,14 +30,9 @@ Stood = tuple[float | None, str, float | None, Verdict | None]
 """Score, interval, gain and verdict of a candidate."""
 
 
-PREFIX = 4
-"""Bytes of an id that the browser knows before somebody asks for the candidate."""
-
-EXACT = 20_000
-"""Candidates up to which values have all their digits; of more than that they are most of what is sent."""
-
-DIGITS = 11
-"""Of the values of larger runs."""
+PREFIX = 4  # bytes of an id that the browser knows before somebody asks for the candidate
+EXACT = 20_000  # candidates up to which values have all their digits; of more than that they are most of what is sent
+DIGITS = 11  # of the values of larger runs
 
 BILLION = 10**9
 """Parts of a dollar in which money is told: whole numbers add up exactly."""
@@ -51,8 +46,8 @@ NAMES = ("agents", "operators", "strategies", "models", "statuses", "verdicts", 
 class Names:
     """Each text once, and its number; the browser is told the new ones only."""
 
-    def __init__(self, first: Sequence[str] = ()) -> None:
-        self._numbers = {text: number for number, text in enumerate(first)}
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
         self._told = 0
 
     def number(self, text: str) -> int:
@@ -92,6 +87,7 @@ class Columns:
         times = [began, *(each.time for each in known)]
         moments = [self.history.course.moments.get(each.commit) or NEVER for each in known]
         stands = [standing(history, each.commit) for each in known]
+        hosts = self._numbers("hosts", (each.host for each in known))
         return {
             "amount": len(known),
             "first": first,
@@ -103,7 +99,7 @@ class Columns:
             "strategy": self._numbers("strategies", (each.strategy for each in known)),
             "model": self._numbers("models", (history.authors.wrote.get(each.commit, "") for each in known)),
             "status": self._numbers("statuses", (each.status for each in stands)),
-            "host": self._hosts(known),
+            "host": hosts if any(hosts) else [],
             "value": [self._value(each) for each in stands],
             "margin": {each.number: told for each, at in zip(known, stands, strict=True) if (told := _margin(at))},
             "gain": [self._gain(each) for each in stands],
@@ -118,7 +114,9 @@ class Columns:
             ),
             "tokens": _differences(_known(each.tokens) for each in moments),
             "second": _sparse(known, lambda each: [self._index(parent) for parent in each.parents[1:]]),
-            "inspiration": _sparse(known, self._inspirations),
+            "inspiration": _sparse(
+                known, lambda each: [self._index(other) for other in history.inspirations.get(each.commit, ())]
+            ),
         }
 
     def row(self, candidate: Candidate) -> dict[str, Any]:
@@ -158,10 +156,6 @@ class Columns:
         number = self.names[kind].number
         return [number(text) for text in texts]
 
-    def _hosts(self, known: Sequence[Candidate]) -> list[int]:
-        numbers = self._numbers("hosts", (each.host for each in known))
-        return numbers if any(numbers) else []
-
     def _holdout(self, candidate: Candidate) -> list[float | None] | None:
         history, commit = self.history, candidate.commit
         held = commit in history.beside.get("holdout", ())
@@ -171,9 +165,6 @@ class Columns:
         low, high = history.interval(commit, "holdout") or (None, None)
         value = finite(found.metrics.get(history.metric.name))
         return [value, None, None] if low == high else [value, finite(low), finite(high)]
-
-    def _inspirations(self, candidate: Candidate) -> list[int]:
-        return [self._index(each) for each in self.history.inspirations.get(candidate.commit, ())]
 
 
 def _margin(known: Standing) -> float | str | None:
@@ -217,6 +208,7 @@ class FollowedRun:
         """
         self.run = StoredRun.open(repository, name)
         self.run.journal.subscribe(self._take)
+        self.repository = repository
         self.history = self.run.history
         self.entries = self.run.entries
         self.paths: dict[str, tuple[str, ...]] = {}
@@ -229,11 +221,6 @@ class FollowedRun:
         self._untold: deque[Record] = deque(maxlen=KEPT)
         self._amount = 0
         self._remember({**self._state(), "marks": self._marks()})
-
-    @property
-    def repository(self) -> Repository:
-        """Where the run is."""
-        return self.run.repository
 
     def candidate(self, index: int) -> Candidate | None:
         """The candidate of that number; None where there is none."""
@@ -275,7 +262,7 @@ class FollowedRun:
             "read_only": read_only,
             "names": {kind: names.all() for kind, names in self._columns.names.items()},
             "candidates": columns,
-            "best_course": _steps(history.course.steps),
+            "best_course": list(map(astuple, history.course.steps)),
             **self._told,
             "now": time.time(),
         }
@@ -295,7 +282,7 @@ class FollowedRun:
             delta["places"] = places(history)
         if delta["marks"] == before["marks"]:
             del delta["marks"]
-        delta["best_course"] = _steps(history.course.steps[self._steps :])
+        delta["best_course"] = list(map(astuple, history.course.steps[self._steps :]))
         delta["names"] = {kind: names.new() for kind, names in self._columns.names.items()}
         self._remember(now)
         self._deltas.append(delta)
@@ -375,7 +362,3 @@ class FollowedRun:
             "pruned": indices(history.pruned),
             "decided": indices(named),
         }
-
-
-def _steps(steps: Sequence[Step]) -> list[tuple[Any, ...]]:
-    return [astuple(each) for each in steps]

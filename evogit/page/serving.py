@@ -91,13 +91,10 @@ def serve(
     site = Site(repository, run, read_only=read_only or forced)
     app = Guard(site.app(), address.token, address.is_named, address.port)
     ready(address)
-    asyncio.run(uvicorn.Server(_config(app)).serve([opened]))
-
-
-def _config(app: Guard) -> uvicorn.Config:
-    """Whatever else is installed: the one parser whose strictness the guard was tested with, no sockets beside HTTP."""
     quiet: dict[str, Any] = {"log_level": "critical", "access_log": False, "server_header": False}
-    return uvicorn.Config(app, http="h11", ws="none", proxy_headers=False, timeout_graceful_shutdown=1, **quiet)
+    # whatever else is installed: the one parser whose strictness the guard was tested with, no sockets beside HTTP
+    config = uvicorn.Config(app, http="h11", ws="none", proxy_headers=False, timeout_graceful_shutdown=1, **quiet)
+    asyncio.run(uvicorn.Server(config).serve([opened]))
 
 
 def _listen(host: str, port: int) -> socket.socket:

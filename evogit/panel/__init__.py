@@ -25,11 +25,8 @@ from evogit.text import cut, fence
 NAME = "panel"
 """What the account of a run calls the judges."""
 
-FAULTS = 3
-"""Questions in a row without a usable answer after which a model is asked no more by this engine."""
-
-CALIBRATE_EVERY = 20
-"""Comparisons of a model for each question whose answer is known; the first comes before them."""
+FAULTS = 3  # questions in a row without a usable answer after which a model is asked no more by this engine
+CALIBRATE_EVERY = 20  # comparisons of a model for each question whose answer is known; the first comes before them
 
 
 class Panel:

@@ -35,9 +35,17 @@ def blame(repository: Repository, history: History, commit: str, path: str) -> l
     content = _Files(repository, history, path)
     if (blob := content.blob(commit)) is None:
         raise NotFoundError(f"expected a file of {commit[:7]}, got {path!r}")
-    lines = repository.trees.blob(blob).decode(errors="replace").removesuffix("\n").split("\n")
-    brought = _brought(history, content, commit, len(lines))
-    return [BlamedLine(text, brought[number]) for number, text in enumerate(lines)]
+    texts = repository.trees.blob(blob).decode(errors="replace").removesuffix("\n").split("\n")
+    open_lines: dict[str, dict[int, list[int]]] = {commit: {line: [line] for line in range(len(texts))}}
+    brought: dict[int, str] = {}
+    while open_lines:  # lines go to the parents and inspirations that have them, the youngest candidate first
+        child = max(open_lines, key=lambda each: history.phylogeny[each].number)
+        lines = open_lines.pop(child)
+        for origin in history.origins(child):
+            for line, there in content.kept(origin, child, lines).items():
+                open_lines.setdefault(origin, {}).setdefault(there, []).extend(lines.pop(line))
+        brought |= {line: child for those in lines.values() for line in those}
+    return [BlamedLine(text, brought[number]) for number, text in enumerate(texts)]
 
 
 class _Files:
@@ -59,21 +67,6 @@ class _Files:
             return {line: line for line in wanted}
         same = self._repository.same_lines(before, after)
         return {line: same[line] for line in wanted if line in same}
-
-
-def _brought(history: History, files: _Files, commit: str, amount: int) -> dict[int, str]:
-    """Line -> candidate. Lines go to the parents and inspirations that have them, the youngest candidate first."""
-    graph = history.phylogeny
-    open_lines: dict[str, dict[int, list[int]]] = {commit: {line: [line] for line in range(amount)}}
-    brought: dict[int, str] = {}
-    while open_lines:
-        child = max(open_lines, key=lambda each: graph[each].number)
-        lines = open_lines.pop(child)
-        for origin in history.origins(child):
-            for line, there in files.kept(origin, child, lines).items():
-                open_lines.setdefault(origin, {}).setdefault(there, []).extend(lines.pop(line))
-        brought |= {line: child for those in lines.values() for line in those}
-    return brought
 
 
 _OF_IDS = re.compile(r"^(merge|graft|minimize) [0-9a-f]{7}\b")

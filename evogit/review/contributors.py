@@ -97,7 +97,14 @@ def contributions(history: History) -> dict[str, list[Record]]:
             spent[by] = added(spent.get(by, Spending()), each)
     found = _grouped(done, lambda deed: [(deed.agent, deed.kind)], spent)
     models = _grouped(done, lambda deed: [deed.model] if deed.model else [], spending_by_model(history))
-    operators = _grouped(done, lambda deed: deed.operators, _by_operator(history))
+    by_operator: dict[str, Spending] = {}
+    cached = cache(_operators)
+    for effort in history.authors.efforts.values():
+        operation = effort.done
+        for name in cached(operation.operator, _without_values(operation.strategy)) if operation else ():
+            for each in effort.spent.values():
+                by_operator[name] = added(by_operator.get(name, Spending()), each)
+    operators = _grouped(done, lambda deed: deed.operators, by_operator)
     order = agents(history)
     active = {agent for agent, _ in found}
     idle = [(agent, kind) for agent, kind in kinds(history).items() if agent not in active]
@@ -162,18 +169,6 @@ def _count(history: History, candidate: Candidate, row: Contribution) -> None:
     row.improved += known.origin is None or known.verdict == "better"
     if known.gain and known.verdict == "better":
         row.best_step = max(known.gain, row.best_step or 0.0)
-
-
-def _by_operator(history: History) -> dict[str, Spending]:
-    spent: dict[str, Spending] = {}
-    operators = cache(_operators)
-    for effort in history.authors.efforts.values():
-        if (done := effort.done) is None:
-            continue
-        for name in operators(done.operator, _without_values(done.strategy)):
-            for each in effort.spent.values():
-                spent[name] = added(spent.get(name, Spending()), each)
-    return spent
 
 
 def _ranked(found: dict[str, Contribution]) -> list[Record]:

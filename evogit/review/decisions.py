@@ -115,7 +115,14 @@ def _named(history: History, commit: str) -> str:
 
 def _obstacle(history: History, decision: Decision) -> str:
     if decision.kind == "undo":
-        return _undo_obstacle(history, decision.undoes)
+        undoes = decision.undoes
+        found = next((entry for entry in standing(history.decisions) if entry.id == undoes), None)
+        if found is not None:
+            stop = isinstance(found.event, Decision) and found.event.kind == "stop"
+            return "a stop cannot be undone; go on with `evogit run`" if stop else ""
+        if any(entry.id == undoes for entry in history.decisions):
+            return f"the decision {undoes[:7]} was undone already; see `evogit log --decisions`"
+        return f"expected a decision of the run {history.run}, got {undoes[:7]!r}; see `evogit log --decisions`"
     if decision.kind == "guide":
         return "" if decision.reason else "expected a text that guides the agents, got only blanks"
     if decision.kind in ("stop", "land"):  # what they need is looked at by who makes them
@@ -127,28 +134,14 @@ def _obstacle(history: History, decision: Decision) -> str:
     if decision.kind == "note":
         return ""
     if decision.kind == "promote":
-        return _promote_obstacle(history, commit, short)
+        if commit in history.promoted:
+            return f"{short} is promoted already; see `evogit log --decisions`"
+        if commit in history.pruned:
+            return f"{short} is pruned; undo that first, see `evogit log --decisions`"
+        if history.fitness(commit) is None:
+            return f"{short} has no valid evaluation, so there is nothing to favour; see `evogit show {short}`"
+        return ""
     if commit == history.seed:
         return f"{short} is the seed, which every candidate descends from; prune one of its children instead"
     everything = history.phylogeny.descendants(commit) if decision.subtree else {commit}
     return f"{short} is pruned already; see `evogit log --decisions`" if everything <= history.pruned else ""
-
-
-def _promote_obstacle(history: History, commit: str, short: str) -> str:
-    if commit in history.promoted:
-        return f"{short} is promoted already; see `evogit log --decisions`"
-    if commit in history.pruned:
-        return f"{short} is pruned; undo that first, see `evogit log --decisions`"
-    if history.fitness(commit) is None:
-        return f"{short} has no valid evaluation, so there is nothing to favour; see `evogit show {short}`"
-    return ""
-
-
-def _undo_obstacle(history: History, undoes: str) -> str:
-    found = next((entry for entry in standing(history.decisions) if entry.id == undoes), None)
-    if found is not None:
-        stop = isinstance(found.event, Decision) and found.event.kind == "stop"
-        return "a stop cannot be undone; go on with `evogit run`" if stop else ""
-    if any(entry.id == undoes for entry in history.decisions):
-        return f"the decision {undoes[:7]} was undone already; see `evogit log --decisions`"
-    return f"expected a decision of the run {history.run}, got {undoes[:7]!r}; see `evogit log --decisions`"

@@ -28,10 +28,8 @@ from evogit.llm import Account, Message, Model, Question
 from evogit.repository.paths import UnfitChangeError, check_path
 from evogit.text import cut, one_line
 
-ROUNDS = 3
-"""Questions in which the model may correct what is wrong with its task."""
-MAX_SHOWN_TOKENS = 40_000
-"""Tokens of files that a model with room for them is shown."""
+ROUNDS = 3  # questions in which the model may correct what is wrong with its task
+MAX_SHOWN_TOKENS = 40_000  # tokens of files that a model with room for them is shown
 READMES = ("README.md", "README.rst", "README", "program.md")
 SEED, EVALUATOR = "seed/", ".evogit/"
 RULES = """\

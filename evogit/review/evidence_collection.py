@@ -18,7 +18,6 @@ Wish = Literal["failed", "all-but-best"]
 
 WISHES: Sequence[str] = get_args(Wish)
 
-
 Owner = Literal["lineages", "other candidates", "failed candidates", "failed proposals", "advice and verdicts"]
 """What evidence is about, the first one that it fits, as equal evidence is one tree."""
 
@@ -84,23 +83,19 @@ def collect(repository: Repository, run: str, wish: Wish) -> Collected:
         before = repository.space()
         made = plan(repository, run, wish)
         if made.gone:
-            _let_go(repository, made, f"thinned: {len(made.gone):,} pieces of evidence ({wish})")
+            later = list[Entry]()
+            journal = repository.journal(run, later.append)
+            known = len(later)
+            repository.thin(run, made.gone, f"thinned: {len(made.gone):,} pieces of evidence ({wish})")
+            journal.refresh()
+            gone = set(made.gone)
+            for entry in later[min(known, made.entries) :]:
+                if (tree := named(entry)) in gone:
+                    journal.keep(tree)
         swept = repository.sweep({*made.gone, *made.given_up})
     return Collected(
         plan=made, before=before, after=repository.space(), removed=swept.removed, young=swept.young, held=swept.held
     )
-
-
-def _let_go(repository: Repository, made: Plan, why: str) -> None:
-    later = list[Entry]()
-    journal = repository.journal(made.run, later.append)
-    known = len(later)
-    repository.thin(made.run, made.gone, why)
-    journal.refresh()
-    gone = set(made.gone)
-    for entry in later[min(known, made.entries) :]:
-        if (tree := named(entry)) in gone:
-            journal.keep(tree)
 
 
 class _Choice:
@@ -138,21 +133,16 @@ class _Choice:
             thinned=sum(not self.repository.trees.exists(tree) for tree in keeping.thinned()),
         )
 
-    def _fresh_bytes(self, tree: str) -> int:
-        trees = self.repository.trees
-        blobs = {entry.blob for entry in trees.entries(tree)} - self.counted
-        self.counted |= blobs
-        return sum(map(trees.size, blobs))
-
     def _shares(self, found: dict[str, list[Entry]]) -> dict[Owner, Share]:
         owners: dict[Owner, list[str]] = {}
         for tree, users in found.items():
             owners.setdefault(min(map(self._owner, users), key=OWNERS.index), []).append(tree)
-        return {
-            owner: Share(pieces=len(owners[owner]), bytes=sum(map(self._fresh_bytes, owners[owner])))
-            for owner in OWNERS
-            if owner in owners
-        }
+        shares, entries = dict[Owner, Share](), self.repository.trees.entries
+        for owner in filter(owners.get, OWNERS):
+            blobs = {entry.blob for tree in owners[owner] for entry in entries(tree)} - self.counted
+            self.counted |= blobs
+            shares[owner] = Share(pieces=len(owners[owner]), bytes=sum(map(self.repository.trees.size, blobs)))
+        return shares
 
     def _owner(self, entry: Entry) -> Owner:
         match entry.event:

@@ -10,10 +10,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from evogit.core import Candidate, RefusedError
-from evogit.repository import EXECUTABLE, Repository, TreeEntry, UnfitChangeError, check_path
+from evogit.repository import EXECUTABLE, LINK, Repository, TreeEntry, UnfitChangeError, check_path
 from evogit.repository.paths import parts_of
-
-LINK = 0o120000
 
 
 class Exported(Struct, frozen=True):
@@ -66,14 +64,10 @@ def _reason(repository: Repository, entry: TreeEntry, files: Collection[str]) ->
     if entry.mode != LINK:
         return "a submodule"
     target = os.fsdecode(repository.trees.blob(entry.blob))
-    return "" if _stays_inside(entry.path, target) else f"a link out of the folder, to {target!r}"
-
-
-def _stays_inside(path: str, target: str) -> bool:
-    """Whether a link at `path` leads to a place below the root, whatever the other links are."""
     parts = target.split("/")
     ups = len(list(takewhile("..".__eq__, parts)))
-    return parts[0] != "" and "\0" not in target and ups <= path.count("/") and ".." not in parts[ups:]
+    inside = parts[0] != "" and "\0" not in target and ups <= entry.path.count("/") and ".." not in parts[ups:]
+    return "" if inside else f"a link out of the folder, to {target!r}"  # whatever the other links are
 
 
 def _write(path: Path, entry: TreeEntry, content: bytes) -> None:

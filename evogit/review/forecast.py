@@ -14,11 +14,8 @@ from evogit.history.counts import Moment
 from evogit.repository import Repository
 from evogit.review.spending import last_limits, used
 
-REMEMBERED = 200
-"""Evaluations over which the pace is measured, at most."""
-
-FEWEST = 5
-"""Evaluations below which nothing is forecast."""
+REMEMBERED = 200  # evaluations over which the pace is measured, at most
+FEWEST = 5  # evaluations below which nothing is forecast
 
 
 class Forecast(Struct, frozen=True, kw_only=True):
@@ -48,12 +45,9 @@ class Pace:
         first = latest[-1]
         before: float | None = getattr(first, what)
         spent, counts = self._history.spent, self._history.counts
-        done = {  # for good: calls in flight nearly always take less than is set aside for them
-            "dollars": spent.dollars,
-            "tokens": spent.tokens,
-            "proposals": counts.charged,
-            "evaluations": counts.evaluated,
-        }
+        # for good: calls in flight nearly always take less than is set aside for them
+        done = {"dollars": spent.dollars, "tokens": spent.tokens}
+        done |= {"proposals": counts.charged, "evaluations": counts.evaluated}
         gained = 0.0 if before is None else done[what] - before
         return gained / max(now - (began + first.elapsed) / 1000, 0.001)
 

@@ -41,8 +41,14 @@ def plan(repository: Repository, origin: str | None, at: str, run: str) -> Fork:
             f"the run {run!r} is there already: go on with it without --at, or choose another --name for the new one"
         )
     repository.check_room(run)
-    origin = _origin(repository, origin)
-    return _until(repository, origin, at, run)
+    runs = repository.runs()
+    if origin is None and len(runs) > 1:
+        raise UsageError(f"{repository.path} has several runs; name the one to begin from: --at {runs[0]}:ENTRY")
+    if not runs or origin not in (None, *runs):
+        raise NotFoundError(
+            f"expected a run to begin from, got {origin or 'none'}; there is {', '.join(runs) or 'none'}"
+        )
+    return _until(repository, origin or runs[0], at, run)
 
 
 def past(repository: Repository, run: str, at: str) -> History:
@@ -71,18 +77,16 @@ def make(repository: Repository, fork: Fork) -> None:
         raise RefusedError(f"a run {fork.run!r} was begun just now; choose another --name")
 
 
-def _origin(repository: Repository, name: str | None) -> str:
-    runs = repository.runs()
-    if name is None and len(runs) > 1:
-        raise UsageError(f"{repository.path} has several runs; name the one to begin from: --at {runs[0]}:ENTRY")
-    if not runs or name not in (None, *runs):
-        raise NotFoundError(f"expected a run to begin from, got {name or 'none'}; there is {', '.join(runs) or 'none'}")
-    return name or runs[0]
-
-
 def _moment(history: History, entries: Sequence[Entry], at: str) -> Entry:
     if at.startswith("@"):
-        return _evaluations(history, entries, at)
+        if not re.fullmatch("@[0-9]{1,9}", at) or at == "@0":
+            raise UsageError(f"expected @N with a number of evaluations from 1 on, got {at!r}")
+        for entry in entries:
+            history.apply(entry)
+            if history.counts.evaluated >= int(at[1:]):
+                return entry
+        amount = history.counts.evaluated
+        raise NotFoundError(f"expected a moment of {history.run}, got {at}; it has {amount} evaluations")
     named = [entry for entry in entries if len(at) >= SHORTEST and entry.id.startswith(at.lower())]
     history.extend(entries)
     if not named:
@@ -91,16 +95,6 @@ def _moment(history: History, entries: Sequence[Entry], at: str) -> Entry:
     if len(named) > 1 or candidates:
         raise NotFoundError(f"{at!r} is the beginning of several ids; give more digits")
     return named[0]
-
-
-def _evaluations(history: History, entries: Sequence[Entry], at: str) -> Entry:
-    if not re.fullmatch("@[0-9]{1,9}", at) or at == "@0":
-        raise UsageError(f"expected @N with a number of evaluations from 1 on, got {at!r}")
-    for entry in entries:
-        history.apply(entry)
-        if history.counts.evaluated >= int(at[1:]):
-            return entry
-    raise NotFoundError(f"expected a moment of {history.run}, got {at}; it has {history.counts.evaluated} evaluations")
 
 
 def _evaluated(history: History, entries: Sequence[Entry], commit: str) -> Entry:

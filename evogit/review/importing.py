@@ -29,10 +29,8 @@ from evogit.history.context import RunContext
 from evogit.repository import Repository, clean_title
 from evogit.repository.evidence import files_of, why
 
-FOUNDERS = 8
-"""Individuals that a run goes on from, the best different ones."""
-MOST_NUMBERS = 64
-"""Metrics of a program that are kept beside its score."""
+FOUNDERS = 8  # individuals that a run goes on from, the best different ones
+MOST_NUMBERS = 64  # metrics of a program that are kept beside its score
 
 
 class Imported(Struct, frozen=True):
@@ -86,19 +84,15 @@ class _Writer:
         for program in self._programs:
             self._add(program, seed)
         history = self._context.history
-        ranked = self._best() or [seed]
-        for number, commit in enumerate(ranked, start=1):
+        sign = -self._context.task.primary.sign
+        known = dict.fromkeys(filter(None, self._candidates.values()))
+        values = {each: value for each in known if (value := history.fitness(each)) is not None}
+        best = sorted(values, key=lambda commit: sign * values[commit])[:FOUNDERS]
+        for number, commit in enumerate(best or [seed], start=1):
             self._context.journal.append(Adopted(agent=f"a{number}", candidate=commit))
         self._context.journal.append(Stopped(engine=self._context.engine, reason="evaluations"))
         made = len(history.phylogeny) - 1
         return Imported(made, self._same, self._refused)
-
-    def _best(self) -> list[str]:
-        """The best different candidates by what the other system said."""
-        sign = -1 if self._context.task.primary.direction == "maximize" else 1
-        fitness = self._context.history.fitness
-        values = {each: value for each in self._candidates.values() if each and (value := fitness(each)) is not None}
-        return sorted(values, key=lambda commit: sign * values[commit])[:FOUNDERS]
 
     def _begin(self) -> None:
         task = self._context.task
@@ -123,18 +117,14 @@ class _Writer:
         )
 
     def _seed(self) -> str:
-        tree = self._begun_with(write_seed(self._context.repository, self._context.task))
+        tree = write_seed(self._context.repository, self._context.task)
+        first = next((each for each in self._programs if not each.parent), None)
+        if first and first.value is not None and self._fits(first):  # the task's seed may have changed since
+            tree = self._context.repository.trees.write(tree, dict(first.files))
         commit = self._commit(tree, (), "seed", f"seed of {self._context.task.name}", int(time.time()))
         self._propose(commit, tree, (), f"seed of {self._context.task.name}", None)
         self._context.repository.plant(commit)
         return commit
-
-    def _begun_with(self, tree: str) -> str:
-        """The task's seed with the program that the other run began with, where that is known: it may have changed."""
-        first = next((each for each in self._programs if not each.parent), None)
-        if first is None or first.value is None or not self._fits(first):
-            return tree
-        return self._context.repository.trees.write(tree, dict(first.files))
 
     def _fits(self, program: Past) -> bool:
         """Whether a program is what the task lets change."""

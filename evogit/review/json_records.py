@@ -13,7 +13,7 @@ from evogit.core import Candidate, Metric, Stopped, host_of
 from evogit.engine.projections import agent_ref, has_ref
 from evogit.history import History
 from evogit.history.leaders import tied
-from evogit.history.standing import Comparison, Standing, compare, gap, standing
+from evogit.history.standing import Comparison, compare, gap, standing
 from evogit.repository import Repository
 from evogit.review.contributors import contributions
 from evogit.review.runs import agents, key_place
@@ -28,8 +28,10 @@ Record = dict[str, Any]
 def candidate_record(history: History, candidate: Candidate) -> Record:
     """Everything about one candidate; `status` is None and `metrics` empty until it is evaluated."""
     commit, evaluation = candidate.commit, history.evaluation(candidate.commit)
+    known = standing(history, commit)
     judged: Record = {"status": None, "metrics": {}, "split": history.split, "reason": "", "judged": None, "cost": None}
-    judged |= {"repeats": history.scores.repeated(commit), **standing_record(standing(history, commit))}
+    judged |= {"repeats": history.scores.repeated(commit), "score": known.score, "interval": known_ends(known.interval)}
+    judged |= {"origin": known.origin, **gain_record(known.comparison)}
     if evaluation:
         judged |= {key: getattr(evaluation, key) for key in ("status", "reason", "judged", "split")}
         judged |= {"metrics": dict(evaluation.metrics), "cost": to_builtins(evaluation.cost)}
@@ -47,12 +49,6 @@ def candidate_record(history: History, candidate: Candidate) -> Record:
         "pruned": commit in history.pruned,
         "promoted": commit in history.promoted,
     }
-
-
-def standing_record(known: Standing) -> Record:
-    """The score of a candidate and how it compares with what it comes from."""
-    ends = {"score": known.score, "interval": known_ends(known.interval), "origin": known.origin}
-    return {**ends, **gain_record(known.comparison)}
 
 
 def gain_record(compared: Comparison | None) -> Record:
@@ -145,7 +141,7 @@ def status_record(repository: Repository, history: History) -> Record:
         "promoted": sorted(history.promoted),
         "pruned": len(history.pruned),
         "engines": repository.engines(history.run).alive(),
-        "remote": contact_record(repository, history.run),
+        "remote": to_builtins(contact) if (contact := repository.contact(history.run)) else None,
         "workers": repository.engines(history.run).noted(),
         "stopped_because": history.stopped.reason if history.stopped else None,
         "stopped_detail": history.stopped.detail if history.stopped else "",
@@ -293,9 +289,3 @@ def _record(repository: Repository, history: History, host: str, tip: str | None
         "decisions": sum(entry.host == host for entry in history.decisions),
         "last": repository.commit_time(tip) if tip else None,
     }
-
-
-def contact_record(repository: Repository, run: str) -> Record | None:
-    """Return the state of the exchange with the Git server, as `sync` and `run --remote` noted it; None without one."""
-    found = repository.contact(run)
-    return to_builtins(found) if found else None

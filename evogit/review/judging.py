@@ -41,17 +41,14 @@ def next_pair(history: History, rng: random.Random, skipped: Collection[frozense
         raise NotFoundError("expected two valid candidates to compare; `evogit run` makes more")
     last = strengths.verdicts[-1] if strengths.verdicts else None
     avoid = {*skipped, *([frozenset((last.a, last.b))] if last and len(valid) > 2 else [])}
-    for among in (_contenders(strengths, valid), valid):
+    known = strengths.fit
+    top = max(known.strength(each) for each in valid)
+    # those whose strength may be that of the strongest first: the rest is not worth a person's time
+    contenders = [each for each in valid if known.strength(each) + 2 * math.sqrt(known.variance(each)) >= top]
+    for among in (contenders, valid):
         for pair in strengths.pairs(among, rng, avoid):
             return pair
     raise NotFoundError("no pair is left that was not skipped")
-
-
-def _contenders(strengths: Strengths, valid: list[str]) -> list[str]:
-    """Those whose strength may be that of the strongest: the rest is not worth a person's time."""
-    known = strengths.fit
-    top = max(known.strength(each) for each in valid)
-    return [each for each in valid if known.strength(each) + 2 * math.sqrt(known.variance(each)) >= top]
 
 
 def say(run: StoredRun, verdict: Compared) -> None:

@@ -17,11 +17,8 @@ from evogit.review.blaming import ContainedStep, contained_steps
 from evogit.review.landing import Landing, SplitTrial
 from evogit.review.reporting import first_sentence, opening
 
-WIDTH = 72
-"""Columns of a commit's message."""
-
-MOST_STEPS = 15
-"""Steps that are told, those that gained most."""
+WIDTH = 72  # columns of a commit's message
+MOST_STEPS = 15  # steps that are told, those that gained most
 
 
 class LandingText(Struct, frozen=True, kw_only=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from evogit.engine.run_key import inputs_of
 from evogit.evaluation.evaluator import Evaluator
 from evogit.history import History
 from evogit.history.context import RunContext
-from evogit.history.standing import Comparison, compare, way
+from evogit.history.standing import Comparison, compare
 from evogit.repository import Change, Hunk, Repository, UnfitChangeError
 
 
@@ -42,14 +41,13 @@ class Part(Struct, frozen=True):
     """A hunk of the smallest change, and the value `without` it: None where that is not valid, or is not known.
 
     `gain` compares the smallest change with that, None where there is no value. `measured` is False where the limit
-    came first: then `steps` are the candidates that brought the hunk, on the way to the one that is minimised.
+    came first.
     """
 
     hunk: Hunk
     without: float | None
     measured: bool
     gain: Comparison | None = None
-    steps: tuple[str, ...] = ()
 
 
 class Minimized(Struct, frozen=True, kw_only=True):
@@ -152,34 +150,30 @@ class _Search:
             candidate=self.candidate.commit,
             smallest=found,
             hunks=len(change.hunks),
-            parts=tuple([await self._part(repository, found, rest, hunk) for hunk in rest.hunks]),
+            parts=tuple([await self._part(found, rest, hunk) for hunk in rest.hunks]),
             judged=self.judged,
             complete=complete,
         )
 
     async def _first_passing(self, change: Change, tried: Sequence[Sequence[Hunk]]) -> int | None:
         """As many at a time as there are jobs; of those that pass the first one counts, whichever ends first."""
-
-        def passes(trial: Trial) -> bool:
-            commit = trial.commit
-            return commit is not None and commit not in self.history.pruned and self._is_as_good(commit)
-
         begin = 0
         while begin < len(tried):
             trials = await self._try(change, tried[begin : begin + min(self.jobs, max(self.left, 1))])
-            if (found := next((i for i, trial in enumerate(trials) if passes(trial)), None)) is not None:
-                return begin + found
+            for number, trial in enumerate(trials, begin):
+                if trial.commit and trial.commit not in self.history.pruned and self._is_as_good(trial.commit):
+                    return number
             begin += len(trials)
         return None
 
     def _is_as_good(self, commit: str) -> bool:
         return self.history.no_worse(commit, self.candidate.commit)
 
-    async def _part(self, repository: Repository, smallest: str, change: Change, hunk: Hunk) -> Part:
+    async def _part(self, smallest: str, change: Change, hunk: Hunk) -> Part:
         try:
             [trial] = await self._try(change, [[other for other in change.hunks if other != hunk]])
         except _NoneLeftError:
-            return Part(hunk, None, measured=False, steps=_bringers(repository, self.history, self.candidate, hunk))
+            return Part(hunk, None, measured=False)
         gain = compare(self.history.scores, smallest, trial.commit) if trial.commit else None
         return Part(hunk, trial.value, measured=True, gain=gain)
 
@@ -232,21 +226,6 @@ class _Search:
             self.left -= 1
             self.judged += 1
             await self.evaluations.finish(commit, repeat=1 + self.history.scores.latest(commit))
-
-
-def _bringers(repository: Repository, history: History, candidate: Candidate, hunk: Hunk) -> tuple[str, ...]:
-    """The steps on the way to a candidate that brought what a hunk does: its lines, or its file as a whole."""
-
-    def differs(before: Candidate, after: Candidate) -> bool:
-        old, new = (repository.trees.lazily(each.tree, hunk.path.__eq__) for each in (before, after))
-        if hunk.whole or hunk.mode:
-            return old.entries.get(hunk.path) != new.entries.get(hunk.path)
-        gone, come = ({*each.get(hunk.path, b"").splitlines()} for each in (old, new))
-        added, removed = ({line.rstrip(b"\r\n") for line in lines} for lines in (hunk.added, hunk.removed))
-        return any(re.search(rb"\w", line) for line in (added & (come - gone)) | (removed & (gone - come)))
-
-    steps = [step for step, _ in way(history, candidate.commit)]
-    return tuple(after.commit for before, after in pairwise(steps) if differs(before, after))
 
 
 # --- delta debugging ----------------------------------------------------------------------------------------------

@@ -12,10 +12,8 @@ from evogit.history.scores import Scores
 from evogit.review.checking import SeedEvaluation
 from evogit.stats.estimates import Estimate, Noise, student
 
-WANTED = 0.05
-"""The gain, as a share of the seed's score, to which advice is given."""
-MAX_REPEATS = 30
-"""Repeats that are advised at most."""
+WANTED = 0.05  # the gain, as a share of the seed's score, to which advice is given
+MAX_REPEATS = 30  # repeats that are advised at most
 SHORT = 2.0
 """Seconds of wall clock below which a longer command costs little, and averages out what disturbs it for moments."""
 HOUR = 3600.0

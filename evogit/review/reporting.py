@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from msgspec import to_builtins
 
@@ -17,13 +17,10 @@ from evogit.history.standing import compare, last_evaluation, way
 from evogit.repository import Repository
 from evogit.review.json_records import SCHEMA, Record, gain_record, host_records, known_ends, status_record
 from evogit.review.spending import last_start
-from evogit.selection.merge_strategies import StepEffect, edges, outcomes, tallies
+from evogit.selection.merge_strategies import outcomes, tallies
 
-WORTH_TELLING = 0.05
-"""Share by which measurements of the same code differ that a person should know."""
-
-REASONS = 5
-"""Kinds of failure that are told of each sort, the most frequent first."""
+WORTH_TELLING = 0.05  # share by which measurements of the same code differ that a person should know
+REASONS = 5  # kinds of failure that are told of each sort, the most frequent first
 
 
 def report_record(repository: Repository, history: History) -> Record:
@@ -31,11 +28,15 @@ def report_record(repository: Repository, history: History) -> Record:
     began, latest = history.span
     unusable = [each for each in history.failures if not history.authors.unanswered(each)]
     last = {each.reason: each.move for each in unusable}
-    known = ((each.commit, history.former(each.commit)) for each in history.phylogeny)
-    before = (seconds(former) for commit, former in known if former and history.evaluation(commit) is None)
+    formers = ((each.commit, history.former(each.commit)) for each in history.phylogeny)
+    before = (seconds(former) for commit, former in formers if former and history.evaluation(commit) is None)
     changes = []
     if history.best is not None and history.seed is not None:
         changes = repository.line_changes(history.seed, history.best)
+    judged, evidence = history.evaluation(history.best) if history.best else None, None
+    if judged and history.best:
+        known = {key: getattr(judged, key) for key in ("evaluator", "image", "split", "judged", "key")}
+        evidence = {"commit": history.best, "tree": history.phylogeny[history.best].tree, **known}
     return {
         **status_record(repository, history),
         "schema": SCHEMA,
@@ -56,7 +57,7 @@ def report_record(repository: Repository, history: History) -> Record:
             "proposals": [{**told, "move": last[told["reason"]]} for told in _digest(each.reason for each in unusable)],
         },
         "interruptions": [to_builtins(each) for each in history.interruptions],
-        "evidence": _evidence(history),
+        "evidence": evidence,
         "changes": [{"path": path, "added": added, "removed": removed} for path, added, removed in changes],
         "remarks": [*remarks(history), *_moved(repository, history)],
     }
@@ -91,6 +92,13 @@ def _failures(history: History) -> Iterator[Evaluation]:
             yield evaluation
 
 
+def merge_statistics(history: History) -> Record:
+    """Return what merges and grafts came to by strategy; `gain` is the mean over the better parent."""
+    known = tallies(outcomes(history)).items()
+    rows = [{"operator": operator, "strategy": name, **to_builtins(tally)} for (operator, name), tally in known]
+    return {"strategies": rows}
+
+
 # --- how the best came to be --------------------------------------------------------------------------------------
 
 
@@ -110,14 +118,6 @@ def steps(history: History, commit: str | None) -> list[Record]:
         }
         for each, compared in (way(history, commit) if commit else ())
     ]
-
-
-def _evidence(history: History) -> Record | None:
-    evaluation = history.evaluation(history.best) if history.best else None
-    if evaluation is None or history.best is None:
-        return None
-    known = {key: getattr(evaluation, key) for key in ("evaluator", "image", "split", "judged", "key")}
-    return {"commit": history.best, "tree": history.phylogeny[history.best].tree, **known}
 
 
 # --- what failed --------------------------------------------------------------------------------------------------
@@ -149,7 +149,14 @@ def remarks(history: History) -> list[str]:
     if history.declared_repeats and not history.repeats:
         said.append("scores are exact: all that was evaluated again came out alike, so repeats ended")
     if history.best and history.seed and history.best != history.seed:
-        said += _holdout_remark(history, history.seed, history.best)
+        held = history.evaluation(history.best, "holdout")
+        compared = compare(history.scores, history.best, history.seed, "holdout")
+        if held is not None and not held.ok:
+            said.append(f"the best fails on the holdout ({held.status}: {held.reason}): do not trust it")
+        elif compared and compared.verdict == "within noise" and compared.gain > 0:
+            said.append("its gain over the seed on the holdout is within noise")
+        elif compared and compared.verdict != "better":
+            said.append(f"no better than the seed on the holdout: perhaps overfitted to the cases of {history.split}")
     if history.best is not None and history.best == history.seed:
         said.append("no candidate is better than the seed")
     if history.stopped and history.stopped.reason == "exhausted" and history.failures:
@@ -188,18 +195,6 @@ def _moved(repository: Repository, history: History) -> list[str]:
     return [f"{name} has {commits} more than the seed; `evogit land` merges with them"] if ahead else []
 
 
-def _holdout_remark(history: History, seed: str, best: str) -> list[str]:
-    held = history.evaluation(best, "holdout")
-    if held is not None and not held.ok:
-        return [f"the best fails on the holdout ({held.status}: {held.reason}): do not trust it"]
-    compared = compare(history.scores, best, seed, "holdout")
-    if compared is None or compared.verdict == "better":
-        return []
-    if compared.verdict == "within noise" and compared.gain > 0:
-        return ["its gain over the seed on the holdout is within noise"]
-    return [f"no better than the seed on the holdout: perhaps overfitted to the cases of {history.split}"]
-
-
 LONGEST = 600
 """Characters of a goal that are told."""
 
@@ -217,35 +212,3 @@ def opening(goal: str) -> str:
 def first_sentence(goal: str) -> str:
     """The first sentence, or line, of its opening."""
     return re.split(r"(?<=[.!?;])\s|\n", opening(goal), maxsplit=1)[0]
-
-
-def merge_statistics(history: History) -> Record:
-    """Return the gains of merges and grafts, by strategy and by grafted step, causes first.
-
-    `gain` of a strategy is the mean over the better parent, that of a step the mean over the candidates that got it,
-    both in the primary metric's unit, None if unknown. A step's `interval` is of Student's t at 95 %, None
-    with one background; where the whole of it is above zero, the step is `causal`.
-    """
-    known = outcomes(history)
-    strategies = [
-        {"operator": operator, "strategy": strategy, **to_builtins(tally)}
-        for (operator, strategy), tally in tallies(known).items()
-    ]
-    return {"strategies": strategies, "steps": _steps(history, edges(known))}
-
-
-def _steps(history: History, found: Sequence[StepEffect]) -> list[Record]:
-    return [
-        {
-            "commit": each.commit,
-            "title": history.phylogeny[each.commit].title,
-            "backgrounds": each.backgrounds,
-            "helped": each.helped,
-            "gain": each.gain,
-            "interval": known_ends(
-                None if each.gain is None or each.margin is None else (each.gain - each.margin, each.gain + each.margin)
-            ),
-            "causal": each.causal,
-        }
-        for each in found
-    ]

@@ -10,7 +10,7 @@ from msgspec import Struct
 from evogit.core import Evaluation, Evidence, RefusedError, TaskChanged
 from evogit.engine.comparability import changed_judge, ways_on
 from evogit.engine.confirmation import Confirmation, evaluate_on_holdout
-from evogit.engine.evaluations import Evaluations, Result
+from evogit.engine.evaluations import Evaluations
 from evogit.engine.projections import Projections
 from evogit.engine.run_key import inputs_of
 from evogit.evaluation.evaluator import Evaluator
@@ -66,7 +66,13 @@ async def rescore(context: RunContext, *, provider: str, jobs: int) -> None:
             limit = history.counts.evaluated  # new ones of people are for a run, within its limits
             evaluations = Evaluations(context, evaluator, limit)
             if _changed(context) is not None:
-                seed = await _evaluate_seed(evaluations, history)
+                seed = await evaluations.evaluate(history.seed or "")
+                assert seed  # nobody can prune it
+                if not seed[0].ok:
+                    raise RefusedError(
+                        f"the seed fails under the changed task ({seed[0].status}: {seed[0].reason}); "
+                        "nothing was changed; fix the task and test it with `evogit check`"
+                    )
                 context.journal.append(_event(context, by=repository.user))
                 _refuse_strays(context, evaluations)
                 evaluations.record(history.seed or "", seed)
@@ -77,18 +83,6 @@ async def rescore(context: RunContext, *, provider: str, jobs: int) -> None:
         projections = Projections(repository, history)
         projections.follow()
         projections.notes()
-
-
-async def _evaluate_seed(evaluations: Evaluations, history: History) -> Result:
-    result = await evaluations.evaluate(history.seed or "")
-    assert result  # nobody can prune the seed
-    evaluation, _ = result
-    if not evaluation.ok:
-        raise RefusedError(
-            f"the seed fails under the changed task ({evaluation.status}: {evaluation.reason}); "
-            "nothing was changed; fix the task and test it with `evogit check`"
-        )
-    return result
 
 
 def _refuse_strays(context: RunContext, evaluations: Evaluations) -> None:

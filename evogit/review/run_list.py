@@ -6,6 +6,7 @@ import fcntl
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -30,14 +31,6 @@ class ListedRun(Struct, frozen=True, kw_only=True):
     run: str
     pid: int
     exit: int | None = None
-
-    @classmethod
-    def read(cls, line: str) -> Self | None:
-        """Parse a line; None for one that was not written to the end."""
-        try:
-            return msgspec.json.decode(line, type=cls)
-        except (msgspec.DecodeError, ValueError, RecursionError):
-            return None
 
     @property
     def alive(self) -> bool:
@@ -79,7 +72,11 @@ class RunList:
             text = self._file.read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
             return []
-        return [found for line in text.splitlines() if (found := ListedRun.read(line))]
+        found = list[ListedRun]()
+        for line in text.splitlines():
+            with suppress(msgspec.DecodeError, ValueError, RecursionError):  # it was not written to the end
+                found.append(msgspec.json.decode(line, type=ListedRun))
+        return found
 
     def find(self, repository: Repository, run: str) -> ListedRun | None:
         """The line of a run."""

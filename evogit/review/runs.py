@@ -52,10 +52,12 @@ def own_names(history: History) -> dict[str, str]:
 
 def resolve(history: History, revision: str) -> Candidate:
     """The candidate that `best`, `seed`, an agent or an id stands for. Raises NotFoundError: none, or several."""
-    if revision == "best":
-        return history.phylogeny[_present(history.best, "no valid candidate yet, so there is no best")]
-    if revision == "seed":
-        return history.phylogeny[_present(history.seed, "no seed yet")]
+    if revision in ("best", "seed"):
+        commit = history.best if revision == "best" else history.seed
+        if commit is None:
+            lack = "no seed" if revision == "seed" else "no valid candidate"
+            raise NotFoundError(f"the run has {lack} yet; see `evogit status`")
+        return history.phylogeny[commit]
     known = agents(history)
     if revision in known:
         return history.phylogeny[history.head(revision)]
@@ -67,17 +69,8 @@ def resolve(history: History, revision: str) -> Candidate:
     return history.phylogeny.find(revision)
 
 
-def _present(commit: str | None, otherwise: str) -> str:
-    if commit is None:
-        raise NotFoundError(f"the run has {otherwise}; see `evogit status`")
-    return commit
-
-
-HOST = 60
-"""Characters of a host's name that are shown, which may be a stranger's choice."""
-
-REASON = 300
-"""Characters of why something cannot be read, which quotes it."""
+HOST = 60  # characters of a host's name that are shown, which may be a stranger's choice
+REASON = 300  # characters of why something cannot be read, which quotes it
 
 Key = Literal["here", "elsewhere", ""]
 

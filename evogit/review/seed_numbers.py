@@ -27,7 +27,7 @@ MAX_OTHERS = 6
 """Other places that are told of one metric."""
 GARBAGE = b")]} broken by `evogit check` (((\n"
 """Bytes that no language reads."""
-STREAMS = {"stdout": "last lines of stdout:\n", "stderr": "last lines of stderr:\n"}
+STDOUT, STDERR = "last lines of stdout:\n", "last lines of stderr:\n"
 """The heads of a command's output in an evaluation's feedback."""
 
 
@@ -65,18 +65,10 @@ def sources_of(task: Task, evaluation: Evaluation, evidence: Evidence) -> list[M
             MetricSource(each.name, evaluation.metrics[each.name], f"the {each.aggregate} of the cases {cases}")
             for each in task.metrics
         ]
-    printed = _printed(evidence.feedback)
-    output = Output(task.command, printed["stdout"], printed["stderr"], ignored=(ALL,), whole=True)
+    text = "\n".join(evidence.feedback.values())
+    stdout = text.partition(STDOUT)[2].partition(f"\n{STDERR}")[0]
+    output = Output(task.command, stdout, text.partition(STDERR)[2], ignored=(ALL,), whole=True)
     return [_source(task, output, name, read, evaluation.metrics[name]) for name, read in task.command.reads.items()]
-
-
-def _printed(feedback: Mapping[str, str]) -> dict[str, str]:
-    text = "\n".join(feedback.values())
-    found = {}
-    for name, head in STREAMS.items():
-        _, _, rest = text.partition(head)
-        found[name] = rest.partition(f"\n{STREAMS['stderr']}")[0] if name == "stdout" else rest
-    return found
 
 
 def _source(task: Task, output: Output, name: str, read: MetricReader, value: float) -> MetricSource:

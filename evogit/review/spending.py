@@ -18,11 +18,8 @@ from evogit.repository import Repository
 from evogit.text import one_line
 from evogit.trust import Claim
 
-NAME_CHARS = 80
-"""Characters of an engine's name that are shown, which may be a stranger's choice."""
-
-FEW = 100
-"""Mutators of somebody else's start that are taken over unasked."""
+NAME_CHARS = 80  # characters of an engine's name that are shown, which may be a stranger's choice
+FEW = 100  # mutators of somebody else's start that are taken over unasked
 
 
 class Use(Struct, frozen=True):
@@ -40,8 +37,7 @@ class Use(Struct, frozen=True):
 
 def last_start(history: History) -> Mapping[str, Any]:
     """The settings that the run was started with last; empty before the first start."""
-    started = list(history.engines.values())
-    return started[-1].settings if started else {}
+    return next((each.settings for each in reversed(history.engines.values())), {})
 
 
 def last_settings(history: History) -> Settings:
@@ -167,6 +163,9 @@ def choices(history: History) -> list[Record]:
     from evogit.agents.model_agent import scores  # agents take a while to load, and few runs have several models
     from evogit.breeding.credit import merits
 
+    def finite(value: float) -> float | None:
+        return value if math.isfinite(value) else None
+
     known = merits(history)
     found: list[Record] = []
     for kind, models in several:
@@ -177,15 +176,11 @@ def choices(history: History) -> list[Record]:
                 "name": model,
                 "moves": known[model].moves if model in known else 0.0,
                 "gain": told[model].gain,
-                "doubt": _finite(told[model].doubt),
+                "doubt": finite(told[model].doubt),
                 "cheap": told[model].cheap,
-                "score": _finite(told[model].total),
+                "score": finite(told[model].total),
             }
             for model in ranked
         ]
         found.append({"kind": kind, "models": rows})
     return found
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

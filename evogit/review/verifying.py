@@ -122,25 +122,25 @@ def _compared(
         scores.record(AGAIN, beside(evaluation, history.seed or "", seed))
     then, now = scores.evaluation(RECORDED), scores.evaluation(AGAIN)
     assert now  # it was evaluated
+    parts = (("evaluator", then.evaluator, now.evaluator), ("image", then.image, now.image)) if then else ()
     return Verification(
         candidate=candidate,
         split=now.split,
         recorded=then,
         again=now,
         scores=scores,
-        differs=_differs(then, now) if then else (),
+        differs=tuple(
+            f"the {name} has changed: {_short(old)} then, {_short(new)} now"
+            for name, old, new in parts
+            if old and old != new
+        ),
         against=tuple(_against(scores, then, now)) if then else (),
         under_load=then is not None and then.status != now.status and any(each.starved for each in [*recorded, *again]),
     )
 
 
-def _differs(then: Evaluation, now: Evaluation) -> tuple[str, ...]:
-    def short(digest: str) -> str:
-        return digest.removeprefix("sha256:")[:10] or "none"
-
-    pairs = (("evaluator", then.evaluator, now.evaluator), ("image", then.image, now.image))
-    changed = ((name, short(old), short(new)) for name, old, new in pairs if old and old != new)
-    return tuple(f"the {name} has changed: {old} then, {new} now" for name, old, new in changed)
+def _short(digest: str) -> str:
+    return digest.removeprefix("sha256:")[:10] or "none"
 
 
 def _against(scores: Scores, then: Evaluation, now: Evaluation) -> list[str]:

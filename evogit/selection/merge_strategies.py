@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +13,6 @@ from msgspec import Struct
 
 from evogit.config.run_settings import CALLS
 from evogit.history import History
-from evogit.stats.estimates import LEVEL, Estimate, student
 
 FITTER, RANDOM, FUNCTION, MODEL = "fitter", "random", "function", "model"
 
@@ -57,18 +55,14 @@ def _spec(history: History, agent: str) -> Mapping[str, Any]:
 class MergeOutcome(Struct, frozen=True, kw_only=True):
     """What became of an evaluated merge or graft. `clean`: nothing was in conflict; `helped`: it beats both parents.
 
-    `gain` is over the better parent, `lift` over the first one, in the primary metric's unit and positive when better;
-    None where either is not valid.
+    `gain` is over the better parent, in the primary metric's unit and positive when better; None if one is not valid.
     """
 
     key: Key
-    edge: str
-    onto: str
     clean: bool
     valid: bool
     helped: bool
     gain: float | None
-    lift: float | None
 
 
 class StrategyTally(Struct, frozen=True, kw_only=True):
@@ -97,45 +91,6 @@ class StrategyTally(Struct, frozen=True, kw_only=True):
         )
 
 
-class StepEffect(Struct, frozen=True, kw_only=True):
-    """What one step, that to the candidate `commit`, did on other candidates: `helped` on so many of `backgrounds`.
-
-    `gain` is the mean over the candidate that got it, `margin` half its interval (Student's t, 1908), infinite for one;
-    both are None where no graft was valid. A step that helps on many backgrounds is a cause, not a companion.
-    """
-
-    commit: str
-    backgrounds: int
-    helped: int
-    gain: float | None
-    margin: float | None
-
-    @property
-    def causal(self) -> bool:
-        """Whether it helps, wrongly said of one in forty that do not: the whole interval is above zero."""
-        return self.gain is not None and self.margin is not None and self.gain > self.margin
-
-    @classmethod
-    def of(cls, commit: str, grafts: Iterable[MergeOutcome]) -> StepEffect:
-        """Sum up the grafts of one step; several onto one candidate, by other strategies, count with their mean."""
-        known = list(grafts)
-        steps = defaultdict[str, list[float]](list)
-        for each in known:
-            if each.lift is not None:
-                steps[each.onto].append(each.lift)
-        means = [fmean(values) for values in steps.values()]
-        gain, margin = (Estimate.of(means), math.inf) if means else (None, None)
-        if gain and gain.times > 1:
-            margin = student(LEVEL, gain.times - 1) * math.sqrt(gain.squares / (gain.times - 1) / gain.times)
-        return cls(
-            commit=commit,
-            backgrounds=len({each.onto for each in known}),
-            helped=sum(mean > 0 for mean in means),
-            gain=gain.mean if gain else None,
-            margin=margin,
-        )
-
-
 def outcome(history: History, commit: str) -> MergeOutcome | None:
     """What became of a candidate; None unless it was merged or grafted by a strategy and is evaluated."""
     candidate = history.phylogeny[commit]
@@ -149,13 +104,10 @@ def outcome(history: History, commit: str) -> MergeOutcome | None:
     valid = [gain for gain in gains if gain is not None]
     return MergeOutcome(
         key=(candidate.operator, strategy),
-        edge=parents[1] if candidate.operator == "graft" else "",
-        onto=parents[0],
         clean=not candidate.conflicts,
         valid=history.fitness(commit) is not None,
         helped=bool(valid) and min(valid) > 0,
         gain=min(valid) if valid else None,
-        lift=gains[0],
     )
 
 
@@ -192,13 +144,3 @@ class Successes(Struct, frozen=True):
         """Whether there is to be another one: as often as these helped, and of `prior` + 1 more all but one."""
         share = (self.helped[kind] + prior) / (self.made[kind] + prior + 1)
         return rng.random() < max(RARELY, share)
-
-
-def edges(outcomes: Iterable[MergeOutcome]) -> list[StepEffect]:
-    """The steps that were grafted: causes first, of these and of the others those tried on most backgrounds."""
-    groups = defaultdict[str, list[MergeOutcome]](list)
-    for each in outcomes:
-        if each.edge:
-            groups[each.edge].append(each)
-    found = [StepEffect.of(commit, grafts) for commit, grafts in groups.items()]
-    return sorted(found, key=lambda edge: (not edge.causal, -edge.backgrounds, -(edge.gain or 0.0), edge.commit))

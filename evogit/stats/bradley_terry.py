@@ -17,11 +17,8 @@ SPREAD = 2.0
 TRUST = (8.0, 2.0)
 """Right and wrong verdicts that a judge begins with: right 80 % of the time, until ten verdicts weigh as much."""
 
-LEAST_DOUBT = 0.02
-"""No judge is taken to be right, or wrong, in more than 98 of 100 verdicts."""
-
-LONGEST_STEP = 1.0
-"""How far one step may move a strength."""
+LEAST_DOUBT = 0.02  # no judge is taken to be right, or wrong, in more than 98 of 100 verdicts
+LONGEST_STEP = 1.0  # how far one step may move a strength
 
 STEPS = 200
 CLOSE = 1e-5

@@ -12,12 +12,8 @@ from msgspec import Struct
 from evogit.stats.scales import LINEAR, Scale, mean, scale_of
 from evogit.stats.two_way import TwoWay, two_way
 
-LEVEL = 0.95
-"""Confidence of all intervals that are shown, two-sided."""
-
-
-LARGEST = 1e140
-"""Deviations from here on are taken for infinite, as their squares would overflow."""
+LEVEL = 0.95  # confidence of all intervals that are shown, two-sided
+LARGEST = 1e140  # deviations from here on are taken for infinite, as their squares would overflow
 
 
 class Estimate(Struct, frozen=True):

@@ -10,17 +10,10 @@ from statistics import NormalDist
 
 from evogit.stats.estimates import student
 
-RESAMPLES = 10_000
-"""Resamples of a bootstrap, and flips of a test that is too large to be exact."""
-
-EXACT = 13
-"""Pairs up to which a sign-flip test tries all assignments of signs (2^13 = 8192)."""
-
-MARGIN = 0.03
-"""How much of the normalised area a method may lose and still be called no worse."""
-
-ALPHA = 0.05
-"""Chance of a false claim that is taken."""
+RESAMPLES = 10_000  # resamples of a bootstrap, and flips of a test that is too large to be exact
+EXACT = 13  # pairs up to which a sign-flip test tries all assignments of signs (2^13 = 8192)
+MARGIN = 0.03  # how much of the normalised area a method may lose and still be called no worse
+ALPHA = 0.05  # chance of a false claim that is taken
 
 
 def normalised(value: float, seed: float, top: float) -> float:
@@ -46,15 +39,6 @@ def area(curve: Sequence[float], evaluations: int) -> float:
     if not used:
         raise ValueError("expected a curve with at least one value")
     return (math.fsum(used) + used[-1] * (evaluations - len(used))) / evaluations
-
-
-def superiority(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """Probability that a run of ours is better than one of theirs, ties half: the A measure of Vargha & Delaney (2000).
-
-    Both are values where more is better; every run is compared with every one.
-    """
-    wins = sum((a > b) + (a == b) / 2 for a in ours for b in theirs)
-    return wins / (len(ours) * len(theirs))
 
 
 def interval(differences: Sequence[float], rng: random.Random) -> tuple[float, float]:

@@ -12,20 +12,11 @@ from statistics import median
 from evogit.stats.conjugate_gradients import solve
 from evogit.stats.estimates import LEVEL, student
 
-CLOSE = 1e-9
-"""Share of the first residual at which the equations are solved."""
-
-ODD = 4.0
-"""Robust standard deviations from which on a difference is left out: the machine changed between the two."""
-
-LEAST_FREEDOM = 4
-"""Degrees of freedom that must be left where a difference is left out."""
-
-TO_DEVIATION = 1.4826
-"""The standard deviation of a normal distribution over its median absolute deviation."""
-
-ANCHOR = 1e-6
-"""Weight, in pairs, with which every candidate is held at the seed's value: it joins parts that never met."""
+CLOSE = 1e-9  # share of the first residual at which the equations are solved
+ODD = 4.0  # robust standard deviations from which on a difference is left out: the machine changed between the two
+LEAST_FREEDOM = 4  # degrees of freedom that must be left where a difference is left out
+TO_DEVIATION = 1.4826  # the standard deviation of a normal distribution over its median absolute deviation
+ANCHOR = 1e-6  # weight, in pairs, with which every candidate is held at the seed's value: it joins parts that never met
 
 
 @dataclass(slots=True)

@@ -10,11 +10,8 @@ from msgspec import Struct
 CHANCE = 0.001
 """Probability with which independent noise is taken for common; that makes intervals wider, and not wrong."""
 
-ROUNDING = 1e-12
-"""Standard deviation that is put down to rounding, as a share of the largest value."""
-
-LARGEST = 1e140
-"""Values from here on are not looked at, as their squares would overflow."""
+ROUNDING = 1e-12  # standard deviation that is put down to rounding, as a share of the largest value
+LARGEST = 1e140  # values from here on are not looked at, as their squares would overflow
 
 Table = Mapping[str, Mapping[int, float]]
 """What was measured: name -> repeat -> value; a few may be missing."""

@@ -115,7 +115,6 @@ def test_the_report_tells_what_merges_brought(cli: Cli, pair: Pair) -> None:
     pair.judge(made, 3.5)
     out = cli("-C", "repo", "report").out
     assert re.search(r"merge \(fitter\) +1 +0 +1 +1 +\+0\.5", out)
-    assert "steps that were grafted" not in out
 
 
 def test_two_new_names_of_one_file_are_one_decision(cli: Cli, pair: Pair) -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import random
 
-import networkx as nx
 import pytest
 
 from evogit.core import Candidate, NotFoundError, RepositoryError
@@ -47,21 +46,14 @@ def test_merge_base_is_a_youngest_common_ancestor_on_random_graphs() -> None:
         for at in range(1, 26):
             edges[letters[at]] = "".join(rng.sample(letters[:at], min(at, rng.choice([1, 1, 2]))))
         graph = grown(edges)
-        view = graph.graph()
         for _ in range(20):
             a, b = (rng.choice(letters) * 40 for _ in range(2))
-            common = (nx.ancestors(view, a) | {a}) & (nx.ancestors(view, b) | {b})
+            common = graph.ancestors(a) & graph.ancestors(b)
             assert graph.merge_base(a, b) == max(common, key=lambda commit: graph[commit].number)
 
 
 def test_two_seeds_have_no_merge_base() -> None:
     assert grown({"a": "", "b": ""}).merge_base("a" * 40, "b" * 40) is None
-
-
-def test_the_view_for_networkx_keeps_the_order_of_parents() -> None:
-    view = grown(DIAMOND).graph()
-    assert {(u[0], v[0]): data["index"] for u, v, data in view.edges(data=True)}[("c", "d")] == 1
-    assert nx.is_directed_acyclic_graph(view)
 
 
 def test_abbreviated_ids() -> None:

@@ -31,7 +31,6 @@ STATES = {
     "its evaluation": "select=best&tab=evaluation",
     "said": "select=best&tab=said",
     "the run": "page=run",
-    "runs compared": "page=compare",
 }
 
 ON_PHONES = {name: STATES[name] for name in ("the run", "the difference", "the graph, with a candidate")}

@@ -65,13 +65,12 @@ STATES = (
         "colour=model&all=1",
         "colour=operator",
         "page=run",
-        "page=compare",
         "page=graph",
     ),
     *(
         "filter=%3Cscript%3Eran(9)%3C%2Fscript%3E",
         "filter=agent%3A%22%27%3E&all=1",
-        "with=%3Cimg%20src%3Dx%3E&page=compare",
+        "with=%3Cimg%20src%3Dx%3E&page=compare",  # a page that older links name
     ),
     *("run=%3Csvg%20onload%3Dran(9)%3E", "tab=constructor&x=constructor&y=toString&colour=__proto__&view=valueOf"),
 )

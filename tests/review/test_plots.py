@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from evogit.core import UsageError
-from evogit.review.plots import PlottedRun, plot
+from evogit.history.context import StoredRun
+from evogit.review.plots import plot
 from evogit.testing import RecordedRun
 
 
@@ -18,7 +19,7 @@ def test_every_figure_names_what_it_shows(tmp_path: Path) -> None:
         child = run.add(2.0, seed, title="the idea")
         for value in (2.1, 2.2, 2.3):
             run.add(value, child, agent="a2")
-    runs = [PlottedRun(run.repository, name) for name in ("one", "two")]
+    runs = [StoredRun.open(run.repository, name).history for name in ("one", "two")]
     assert b"a2" in plot(runs[:1], "lineage", "svg")
     with pytest.raises(UsageError):
         plot(runs, "lineage", "svg")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 
 from evogit.core import Entry, Evaluated, Evaluation, Event, Metric, Proposed, RunStarted
@@ -77,32 +76,6 @@ def test_rounding_is_no_gain() -> None:
     run.add("graft", "fitter", (b, a), 3.0 + 1e-15)
     found = merge_statistics(run.history)
     assert [(each["better"], each["gain"]) for each in found["strategies"]] == [(0, 0.0), (0, 0.0)]
-    assert found["steps"][0]["helped"] == 0
-
-
-def test_a_step_that_helps_on_many_backgrounds_is_a_cause() -> None:
-    run = Run()
-    edge, luck = (run.add("mutation", "", (run.seed,), value) for value in (2.0, 3.0))
-    for number in range(4):
-        background = run.add("mutation", "", (run.seed,), float(number))
-        run.add("graft", "fitter", (background, edge), number + 1.0 + number / 10)
-        run.add("graft", "fitter", (background, luck), number + (-1.0) ** number)
-    run.add("graft", "random", (background, luck), None)
-    causal, not_causal = sorted(merge_statistics(run.history)["steps"], key=lambda step: not step["causal"])
-    assert (causal["commit"], causal["backgrounds"], causal["helped"], causal["causal"]) == (edge, 4, 4, True)
-    assert causal["gain"] == pytest.approx(1.15)
-    assert causal["interval"] == pytest.approx([0.945, 1.355], abs=0.01), "t(3) = 3.182 times 0.1291 / 2"
-    assert (not_causal["commit"], not_causal["helped"], not_causal["causal"]) == (luck, 2, False)
-
-
-def test_one_background_is_no_proof() -> None:
-    run = Run()
-    edge, background = (run.add("mutation", "", (run.seed,), value) for value in (2.0, 3.0))
-    run.add("graft", "fitter", (background, edge), 4.0)
-    run.add("graft", "random", (background, edge), 4.5)
-    (step,) = merge_statistics(run.history)["steps"]
-    assert (step["backgrounds"], step["helped"], step["gain"]) == (1, 1, 1.25)
-    assert (step["interval"], step["causal"]) == (None, False)
 
 
 def test_only_who_asks_a_model_may_let_one_decide() -> None:

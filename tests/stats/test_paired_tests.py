@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from evogit.stats.paired_tests import area, greater, holm, interval, normalised, not_inferior, superiority, tail
+from evogit.stats.paired_tests import area, greater, holm, interval, normalised, not_inferior, tail
 
 pytestmark = pytest.mark.slow
 
@@ -27,11 +27,6 @@ def test_the_area_is_the_mean_over_all_evaluations() -> None:
     assert area([0.0, 1.0, 1.0], 2) == 0.5, "what went on is not counted"
     with pytest.raises(ValueError, match="at least one"):
         area([], 3)
-
-
-def test_superiority_counts_ties_half() -> None:
-    assert superiority([1.0, 2.0], [1.0, 0.0]) == (0.5 + 1 + 1 + 1) / 4
-    assert superiority([0.0], [0.0]) == 0.5
 
 
 def test_holm_by_hand() -> None:

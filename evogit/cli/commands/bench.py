@@ -22,12 +22,11 @@ from rich.text import Text
 
 from evogit.adopt import find_task
 from evogit.bench.bench import Bench
-from evogit.bench.comparison import Findings, findings, summaries
+from evogit.bench.comparison import Findings, findings
 from evogit.bench.methods import CONTROLS, DEFAULT, Method, methods
 from evogit.bench.outcome import BenchRun, save
 from evogit.bench.paid import BenchLimits, Paid
-from evogit.bench.plot import pictures
-from evogit.bench.report import markdown, record, summary_table, tables
+from evogit.bench.report import markdown, record, tables
 from evogit.bench.worker_run import BenchTask
 from evogit.bench.workers import Order
 from evogit.cli.consent import confirm_costs
@@ -38,7 +37,7 @@ from evogit.cli.text import clock, count, escape
 from evogit.config import Task
 from evogit.config.run_settings import AgentSpec, Settings
 from evogit.config.user_settings import load_user_settings
-from evogit.core import NotFoundError, UsageError
+from evogit.core import UsageError
 from evogit.history import History
 from evogit.review import EarlierStarts
 from evogit.selection.map_elites import traits_of
@@ -195,21 +194,17 @@ def _report(terminal: Terminal, by_task: Sequence[Findings], out: Path) -> None:
     if not by_task:
         terminal.note("no seed has the runs of all methods yet, so there is nothing to compare")
         if terminal.json:
-            terminal.data(record([], []))
+            terminal.data(record([]))
         return
-    found = summaries(by_task)
-    data = record(by_task, found)
+    data = record(by_task)
     save(out / "bench.json", json.dumps(data, allow_nan=False) + "\n")
-    drawn = _draw(terminal, by_task, out)
     command = shlex.join(["evogit", *sys.argv[1:]])
-    save(out / "bench.md", markdown(by_task, found, command, pictures=drawn))
+    save(out / "bench.md", markdown(by_task, command))
     if terminal.json:
         terminal.data(data)
     else:
-        shown = [each for one in by_task for each in tables(one)]
-        shown += [summary_table(found)] if len(by_task) > 1 else []
         lines = []
-        for each in shown:
+        for each in (each for one in by_task for each in tables(one)):
             rows = [[escape(cell) for cell in row] for row in each.rows]
             titles = [Text(escape(line), "bold") for line in each.title.splitlines()]
             lines += [*titles, *table(rows, each.align), Text()]
@@ -217,19 +212,7 @@ def _report(terminal: Terminal, by_task: Sequence[Findings], out: Path) -> None:
         terminal.show(lines)
         if wide:
             terminal.note(f"cut to {terminal.width} columns; all of it is in {out}/bench.md", "dim")
-    terminal.note(f"written to {out}/: bench.md, bench.json{', pictures' * drawn}", "dim")
-
-
-def _draw(terminal: Terminal, by_task: Sequence[Findings], out: Path) -> bool:
-    """Whether the pictures are there."""
-    try:
-        for each in by_task:
-            for kind, picture in pictures(each).items():
-                save(out / f"{each.task}.{kind}", picture)
-    except NotFoundError as error:
-        terminal.note(str(error), "yellow")
-        return False
-    return True
+    terminal.note(f"written to {out}/: bench.md, bench.json", "dim")
 
 
 # --- progress ------------------------------------------------------------------------------------------------------

@@ -20,11 +20,13 @@ from evogit.core import NotFoundError, UsageError
 from evogit.review import SCHEMA, open_run, resolve
 from evogit.review.export import check_empty
 from evogit.review.export import export as write
-from evogit.review.figures import KINDS
 from evogit.review.json_records import front_record
 
 if TYPE_CHECKING:
     from evogit.review.plots import Kind
+
+KINDS = ("svg", "pdf", "png")
+"""The formats of figures."""
 
 FILE_ENDINGS = (*KINDS, "html", "csv")
 

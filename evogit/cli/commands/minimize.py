@@ -18,15 +18,11 @@ from evogit.cli.options.shared import REVISION, jobs_option, with_judged_run, wi
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape, number
 from evogit.config import Task
-from evogit.history.standing import standing
 from evogit.repository import Hunk
 from evogit.review import SCHEMA, candidate_record, resolve
 from evogit.review.json_records import gain_record
 from evogit.review.minimizing import Minimized, Part, Trial
 from evogit.review.minimizing import minimize as search
-
-STEPS = 2
-"""Steps that brought a hunk which are shown, the latest ones."""
 
 EXCERPT = 60
 """Characters of a hunk's line that are shown beside its gain."""
@@ -110,20 +106,13 @@ def _outcome(view: View, done: Minimized) -> Iterator[Text]:
             place = Text(escape(part.hunk.path) + number)
             rows.append([_gain(view, part), place, Text(_excerpt(part.hunk), "dim")])
         yield from table(rows, "rll", ("gain", "hunk", ""))
-        if any(part.steps for part in done.parts):
-            yield Text(
-                "not measured by itself: the gain of the whole step that brought it, over what it came from", "dim"
-            )
         yield Text("")
 
 
 def _gain(view: View, part: Part) -> Text:
-    """Return the gain of a hunk, or of the steps that brought it."""
-    if part.measured:
-        return view.gain_between(part.gain) if part.gain else Text("needed", "green")
-    compared = {step: view.standing(step).comparison for step in part.steps[-STEPS:]}
-    known = [Text.assemble(f"{step[:SHORT]} ", view.gain_between(each)) for step, each in compared.items() if each]
-    return Text(", ").join(known) if known else Text("not measured", "dim")
+    if not part.measured:
+        return Text("not measured", "dim")
+    return view.gain_between(part.gain) if part.gain else Text("needed", "green")
 
 
 def _excerpt(hunk: Hunk) -> str:
@@ -137,10 +126,7 @@ def _excerpt(hunk: Hunk) -> str:
 
 
 def _record(place: Place, done: Minimized, patch: str) -> dict[str, Any]:
-    """`gain` is in the unit of the primary metric, positive is better; None where the rest fails or is not known.
-
-    Of a part that was not measured `steps` are those that brought it.
-    """
+    """`gain` is in the unit of the primary metric, positive is better; None where the rest fails or is not known."""
     history = place.history
     return {
         "schema": SCHEMA,
@@ -150,12 +136,12 @@ def _record(place: Place, done: Minimized, patch: str) -> dict[str, Any]:
         "hunks": done.hunks,
         "evaluations": done.judged,
         "complete": done.complete,
-        "parts": [_part(place, done, part) for part in done.parts],
+        "parts": list(map(_part, done.parts)),
         "patch": patch,
     }
 
 
-def _part(place: Place, done: Minimized, part: Part) -> dict[str, Any]:
+def _part(part: Part) -> dict[str, Any]:
     hunk = part.hunk
     return {
         "path": hunk.path,
@@ -166,5 +152,4 @@ def _part(place: Place, done: Minimized, part: Part) -> dict[str, Any]:
         "measured": part.measured,
         "without": part.without,
         **gain_record(part.gain),
-        "steps": [{"commit": step, **gain_record(standing(place.history, step).comparison)} for step in part.steps],
     }

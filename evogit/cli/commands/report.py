@@ -37,9 +37,6 @@ STEPS = 12
 ROWS = 12
 """Lines of a table."""
 
-GRAFTED = 6
-"""Steps that were put on other candidates, of which a report tells."""
-
 
 class Section(Struct, frozen=True, kw_only=True):
     """A part of the page: lines, something drawn, a table whose first row is its head, more lines, commands."""
@@ -269,7 +266,7 @@ def _lineage(view: View, steps: list[dict[str, Any]]) -> Section:
 
 
 def _crossings(view: View, record: dict[str, Any]) -> Iterator[Section]:
-    """Print the gains of each strategy of merges, and of each grafted step."""
+    """Print the gains of each strategy of merges."""
 
     def gain(value: float | None) -> str:
         return "-" if value is None else change(value, view.places)
@@ -282,14 +279,6 @@ def _crossings(view: View, record: dict[str, Any]) -> Iterator[Section]:
             rows.append([name, *(f"{each[key]:,}" for key in keys), gain(each["gain"])])
         after = [Text("better: than both parents; gain: over the better one", "dim")]
         yield Section(title="what merges brought", rows=rows, after=after)
-    if record["steps"]:
-        rows = [["step", "helped", "mean gain", "interval"]]
-        for each in record["steps"][:GRAFTED]:
-            between = " .. ".join(map(gain, each["interval"])) if each["interval"] else "-"
-            name = f"{each['commit'][:SHORT]} {on_one_line(each['title'])[:48]}"
-            rows.append([name, f"{each['helped']} of {each['backgrounds']}", gain(each["gain"]), between])
-        after = [Text("gain: over the candidate that got it, mean and interval", "dim")]
-        yield Section(title="steps that were grafted", rows=rows, after=after)
 
 
 def _failures(place: Place, record: dict[str, Any]) -> Iterator[Section]:

@@ -15,25 +15,32 @@ import sys
 import termios
 import tty
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import FrameType
 
 import click
+from msgspec.structs import replace
 
 from evogit.cli.lines.view import SHORT, first_line
 from evogit.cli.locate_run import seed_tree, task_context
 from evogit.cli.options.shared import REVISION, name_option, sandbox_option, task_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import escape
-from evogit.core import NotFoundError, RefusedError, UsageError
+from evogit.config import Task
+from evogit.core import Files, NotFoundError, RefusedError, SandboxError, UsageError
+from evogit.evaluation.scorer import Scorer
 from evogit.review import SCHEMA, resolve
-from evogit.review.shell import inside
-from evogit.review.shell import shell as start_shell
 from evogit.review.uncommitted import candidate_files
+from evogit.sandbox.interpreter import helper
+from evogit.sandbox.providers import provider
 from evogit.sandbox.session import Session
 
-BROKEN = 1
-"""Exit code when a limit, or the end of the sandbox, ended the command."""
+BROKEN = 1  # exit code when a limit, or the end of the sandbox, ended the command
+DAY = 86400.0  # seconds of wall clock and of CPU that a person may take
+PORT = 47111  # where the shell's server listens, in a network of its own
+PATIENCE = 30.0  # seconds for the server to listen
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -68,13 +75,23 @@ def shell(
     files = asyncio.run(candidate_files(repository, found, seed_tree(found, repository, history), candidate.tree))
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))  # leaves sandbox and terminal in order
-    with inside(found, files, sandbox) as session:
+    with _inside(found, files, sandbox) as session:
         if command:
             code = _run(terminal, session, command)
         else:
             terminal.note(f"{candidate.commit[:SHORT]}  {first_line(candidate.title)}: changes are not kept")
             code = _talk(terminal, session)
     sys.exit(code)
+
+
+@contextmanager
+def _inside(task: Task, files: Files, name: str) -> Iterator[Session]:
+    """A session of a day on a candidate's files. Raises EvoGitError: the sandbox `name` cannot be had."""
+    task.check_trust(name)
+    with closing(provider(name, replace(task.environment, exclusive=False), [task.folder, Path.cwd()])) as sandbox:
+        files = Scorer(task, sandbox, lambda _: None).laid(files)
+        with sandbox.open(files, replace(task.limits, wall=DAY, cpu=DAY, total=DAY)) as session:
+            yield session
 
 
 def _run(terminal: Terminal, session: Session, command: tuple[str, ...]) -> int:
@@ -100,7 +117,11 @@ def _run(terminal: Terminal, session: Session, command: tuple[str, ...]) -> int:
 def _talk(terminal: Terminal, session: Session) -> int:
     columns, rows = shutil.get_terminal_size()
     person = sys.stdin.isatty() and sys.stdout.isatty()
-    stream = start_shell(session, terminal=person, size=(rows, columns), term=os.environ.get("TERM", "dumb"))
+    wish = ("terminal" if person else "pipes", str(rows), str(columns), os.environ.get("TERM", "dumb"))
+    started = session.start(["python3", "-I", "-c", helper("shell_server.py"), str(PORT), *wish])
+    stream = started if started.failure else session.connect(PORT, patience=PATIENCE)
+    if not isinstance(stream, socket.socket):
+        raise SandboxError(f"no shell starts in the sandbox, which needs python3 and sh: {stream.detail}")
     with stream:
         code = Bridge(stream).carry()
     if code is None:
