@@ -212,3 +212,14 @@ def tiny(tmp_path: Path) -> Callable[..., Task]:
         return load_task(write_task(tmp_path / "tasks" / name, **parts))
 
     return make
+
+
+@pytest.fixture
+def task(tiny: Callable[..., Task]) -> Task:
+    return tiny()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where a test's one repository is, or will be."""
+    return tmp_path / "r"
