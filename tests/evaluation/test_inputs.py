@@ -87,9 +87,7 @@ async def test_scores_with_other_inputs_are_not_taken_for_the_same(tiny: Callabl
     task, one, other = tiny(evaluate=EVALUATE), Inputs.own(), Inputs.own()
     keys = {(await judged(task, each)).key for each in (one, one, other, PUBLIC)}
     assert len(keys) == 3
-    still = tiny(
-        "still", evaluate="from evogit import Case\ndef evaluate(program, split):\n    yield Case('a', score=1)\n"
-    )
+    still = tiny("still", evaluate=STILL)
     assert len({(await judged(still, each)).key for each in (one, other, PUBLIC)}) == 1  # nothing is drawn
 
 
@@ -97,9 +95,7 @@ async def test_an_evaluator_that_draws_says_that_the_secret_is_elsewhere(tiny: C
     lacks = Inputs(missing="it is elsewhere")
     with pytest.raises(RefusedError, match="elsewhere"):
         await judged(tiny(evaluate=EVALUATE), lacks)
-    still = tiny(
-        "still", evaluate="from evogit import Case\ndef evaluate(program, split):\n    yield Case('a', score=1)\n"
-    )
+    still = tiny("still", evaluate=STILL)
     assert (await judged(still, lacks)).ok
 
 

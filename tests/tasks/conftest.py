@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 
 import pytest
 import pytest_asyncio
@@ -16,10 +17,10 @@ from evogit.sandbox.archive import pack
 Judged = Callable[..., Awaitable[Evaluation]]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def judged(request: pytest.FixtureRequest) -> AsyncIterator[Judged]:
+@asynccontextmanager
+async def judge_of(name: str) -> AsyncIterator[Judged]:
     """`judged(code, split)`: the evaluation of the seed with `code` added to its first file, or with other `files`."""
-    task = find_task(request.module.TASK)
+    task = find_task(name)
     seed = {path: data for path, (data, _) in task.seed_files().items()}
     first = min(seed)
 
@@ -31,4 +32,11 @@ async def judged(request: pytest.FixtureRequest) -> AsyncIterator[Judged]:
             evaluation, _ = await evaluator.evaluate("0" * 40, candidate, split=split)
             return evaluation
 
+        yield judge
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def judged(request: pytest.FixtureRequest) -> AsyncIterator[Judged]:
+    """The judge of the task that the test module names."""
+    async with judge_of(request.module.TASK) as judge:
         yield judge
