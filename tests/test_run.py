@@ -52,8 +52,7 @@ def evolve(path: Path, task: Task, *, name: str = "r", **options: Any) -> tuple[
     return asyncio.run(run.evolve()), run.history
 
 
-def test_a_run_improves_ends_at_its_budget_and_shows_in_plain_git(task: Task, tmp_path: Path) -> None:
-    path = tmp_path / "repo"
+def test_a_run_improves_ends_at_its_budget_and_shows_in_plain_git(path: Path, task: Task) -> None:
     stopped, history = evolve(path, task, evaluations=40, seed=1)
     assert stopped.reason == "evaluations"
     assert history.counts.evaluated == 40
@@ -71,8 +70,7 @@ def test_a_run_improves_ends_at_its_budget_and_shows_in_plain_git(task: Task, tm
 
 
 @pytest.mark.slow
-def test_a_finished_run_goes_on_when_it_gets_more_budget(task: Task, tmp_path: Path) -> None:
-    path = tmp_path / "repo"
+def test_a_finished_run_goes_on_when_it_gets_more_budget(path: Path, task: Task) -> None:
     backend = InMemoryBackend(task)
     _, first = evolve(path, task, evaluations=10, backend=backend)
     _, second = evolve(path, task, evaluations=15, backend=backend)

@@ -88,14 +88,9 @@ def judged(tiny: Callable[..., Task]) -> Callable[..., object]:
     return judge
 
 
-async def test_the_honest_program_gets_what_it_earned(judged) -> None:
-    (evaluation,) = await judged("bubblewrap", HONEST)
-    assert evaluation.metrics == {"score": EARNED}
-
-
 @pytest.mark.slow
 async def test_a_cheat_earns_no_more_than_the_honest_program(judged) -> None:
-    for evaluation in await judged("bubblewrap", PATCHES, READS, SCANS):
+    for evaluation in await judged("bubblewrap", HONEST, PATCHES, READS, SCANS):
         assert evaluation.metrics == {"score": EARNED}
 
 
