@@ -105,12 +105,6 @@ def census(home: Path) -> dict[str, float]:
     }
 
 
-def workers_memory() -> float:
-    """Bytes that all workers of this process take, with what carries them, pages that processes share counted once."""
-    servers, judges, workers = family(own_containers())
-    return memory([*servers, *judges, *workers]) * 1e6
-
-
 # --- whose is what --------------------------------------------------------------------------------------------------
 
 
