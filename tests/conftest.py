@@ -170,6 +170,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 Once = Callable[[str, Callable[[Path], None]], Path]
+MakeTask = Callable[..., Task]
 
 
 @pytest.fixture(scope="session")
@@ -205,7 +206,7 @@ def own(own_made: Path, tmp_path: Path) -> Own:
 
 
 @pytest.fixture
-def tiny(tmp_path: Path) -> Callable[..., Task]:
+def tiny(tmp_path: Path) -> MakeTask:
     """Makes tiny tasks; keywords replace its evaluator, seed program or task.toml."""
 
     def make(name: str = "tiny", **parts: str) -> Task:
@@ -215,7 +216,7 @@ def tiny(tmp_path: Path) -> Callable[..., Task]:
 
 
 @pytest.fixture
-def task(tiny: Callable[..., Task]) -> Task:
+def task(tiny: MakeTask) -> Task:
     return tiny()
 
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +30,8 @@ from evogit.llm import Account, Price, Question
 from evogit.repository import Repository
 from evogit.run import Run, Settings
 from evogit.testing import InMemoryBackend, ScriptedAgent
+from tests.conftest import MakeTask
 from tests.plain_git import git
-
-MakeTask = Callable[..., Task]
 
 
 def evolve(path: Path, task: Task, *, name: str = "r", **options: Any) -> tuple[Stopped, History]:

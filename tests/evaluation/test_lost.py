@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from evogit.config import Task
 from evogit.evaluation.evaluator import Evaluator
 from evogit.sandbox.archive import pack
+from tests.conftest import MakeTask
 
 pytestmark = pytest.mark.docker
 
@@ -34,7 +32,7 @@ COUNTS = b"N = []\ndef value():\n    N.append(1)\n    return len(N)\n"
 
 
 @pytest.mark.parametrize("stops", [1, 3])
-async def test_a_container_that_is_stopped_costs_time_and_nothing_else(tiny: Callable[..., Task], stops: int) -> None:
+async def test_a_container_that_is_stopped_costs_time_and_nothing_else(tiny: MakeTask, stops: int) -> None:
     task = tiny(evaluate=EVALUATE)
 
     async def judged() -> tuple[object, ...]:

@@ -7,14 +7,14 @@ import hashlib
 import json
 import shlex
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from msgspec.structs import replace
 
-from evogit.config import Task, load_task
+from evogit.config import load_task
 from evogit.config.run_settings import Settings, WorkerSpec
 from evogit.core import BaseFiles, EvaluatorError, Files, UsageError
 from evogit.evaluation.evaluator import Evaluator
@@ -25,7 +25,7 @@ from evogit.evaluation.workers.remote_worker import greeting
 from evogit.evaluation.workers.team import Team
 from evogit.sandbox.archive import pack
 from tests.clock import until
-from tests.conftest import EVALUATE, PROGRAM, write_task
+from tests.conftest import EVALUATE, PROGRAM, MakeTask, write_task
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -229,9 +229,7 @@ async def test_a_worker_without_a_sandbox_is_refused(local: Evaluator, folder: P
         ({"gpus": 1}, "takes 2 GPUs, and it has 1"),
     ],
 )
-async def test_a_worker_without_room_is_refused(
-    folder: Path, tiny: Callable[..., Task], room: dict[str, int], why: str
-) -> None:
+async def test_a_worker_without_room_is_refused(folder: Path, tiny: MakeTask, room: dict[str, int], why: str) -> None:
     task = tiny()
     large = replace(task, environment=replace(task.environment, cpus=1.5, gpus=2))
     local = Evaluator(large, provider="none", jobs=1)
@@ -240,13 +238,13 @@ async def test_a_worker_without_room_is_refused(
             pass
 
 
-async def test_places_are_what_memory_and_gpus_are_enough_for(tiny: Callable[..., Task]) -> None:
+async def test_places_are_what_memory_and_gpus_are_enough_for(tiny: MakeTask) -> None:
     task, room = tiny(), Capacity(cpus=8, memory=4 << 30, gpus=5)
     assert room.places(task) == 8, "512 MB each"
     assert room.places(replace(task, environment=replace(task.environment, gpus=2))) == 2
 
 
-async def test_times_of_another_kind_of_machine_are_not_compared(folder: Path, tiny: Callable[..., Task]) -> None:
+async def test_times_of_another_kind_of_machine_are_not_compared(folder: Path, tiny: MakeTask) -> None:
     task = tiny()
     timed = Evaluator(replace(task, environment=replace(task.environment, exclusive=True)), provider="none", jobs=1)
     assert timed.key("a", "train") != timed.key("a", "train", place=replace(timed.place, machine="x86_64 Other"))

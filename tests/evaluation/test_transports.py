@@ -23,7 +23,7 @@ from pathlib import Path
 
 import pytest
 
-from evogit.config import Task, load_task
+from evogit.config import load_task
 from evogit.config.run_settings import AgentSpec, Settings, WorkerSpec
 from evogit.core import Entry, Evaluated, UsageError
 from evogit.evaluation.evaluator import Evaluator
@@ -32,7 +32,7 @@ from evogit.evaluation.workers.team import Team
 from evogit.repository import Repository
 from evogit.run import Run
 from tests.clock import until
-from tests.conftest import EVALUATE, write_task
+from tests.conftest import EVALUATE, MakeTask, write_task
 
 from .test_team import FILES, REAL
 
@@ -150,7 +150,7 @@ def has_a_worker(raylet: int) -> bool:
 @pytest.mark.skipif(not find_spec("ray"), reason="Ray is not installed")
 @pytest.mark.filterwarnings("ignore")  # Ray's own
 async def test_nodes_of_ray_that_are_lost_lose_nothing(
-    tmp_path: Path, tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, tiny: MakeTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from ray.cluster_utils import Cluster
 
@@ -198,7 +198,7 @@ async def test_nodes_of_ray_that_are_lost_lose_nothing(
 
 
 @pytest.mark.skipif(bool(find_spec("ray")), reason="Ray is installed")
-def test_the_extra_that_is_missing_is_named(tiny: Callable[..., Task]) -> None:
+def test_the_extra_that_is_missing_is_named(tiny: MakeTask) -> None:
     with pytest.raises(UsageError, match=r"evogit\[ray\]"):
         ray_command("", tiny())
 

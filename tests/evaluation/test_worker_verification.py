@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from evogit.config import Task
 from evogit.config.run_settings import AgentSpec, Settings, WorkerSpec
 from evogit.core import Entry, Evaluated, Evaluation, Evidence, Metric
 from evogit.evaluation.workers.verification import Result, WorkerStanding, WorkerVerification, unheard
 from evogit.repository import Repository
 from evogit.repository.run_keys import inputs_key, seal_key
 from evogit.run import Run
+from tests.conftest import MakeTask
 
 BETWEEN = """
 import json, os, struct, subprocess, sys, threading
@@ -198,7 +198,7 @@ async def test_all_repeats_and_all_that_enters_the_front_are_verified() -> None:
 
 @pytest.mark.slow
 async def test_what_a_liar_said_before_it_was_found_out_is_evaluated_again(
-    tmp_path: Path, tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, tiny: MakeTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     liar = between(tmp_path, LIES, "gpu1")
@@ -260,7 +260,7 @@ def evaluate(program, split, rng):
 
 @pytest.mark.slow
 async def test_a_worker_hears_no_key_and_no_agent_reads_its_words(
-    tmp_path: Path, tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, tiny: MakeTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     spy = between(tmp_path, WRITES, "spy")

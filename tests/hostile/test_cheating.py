@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from evogit.config import Task
 from evogit.core import Evaluation
 from evogit.evaluation.evaluator import Evaluator
 from evogit.sandbox.archive import pack
+from tests.conftest import MakeTask
 
 EVALUATE = """\
 import math
@@ -70,7 +70,7 @@ def guess():
 
 
 @pytest.fixture
-def judged(tiny: Callable[..., Task]) -> Callable[..., object]:
+def judged(tiny: MakeTask) -> Callable[..., object]:
     """Evaluates programs with a provider; EVALUATOR in them is the path of the evaluator's file on the host."""
 
     async def judge(provider: str, *programs: str) -> list[Evaluation]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from evogit.repository import Repository
 from evogit.run import Run
 from evogit.selection.map_elites import traits_of
 from evogit.selection.registry import SELECTORS, open_selector
+from tests.conftest import MakeTask
 
 from .born import CREW, Lottery
 
@@ -60,7 +60,7 @@ def test_what_is_wrong_is_said_with_what_is_expected(task: Task, text: str, mess
         open_selector(text, traits_of(task))
 
 
-def test_whoever_is_wrong_about_a_name_sees_all(tiny: Callable[..., Task]) -> None:
+def test_whoever_is_wrong_about_a_name_sees_all(tiny: MakeTask) -> None:
     with pytest.raises(UsageError) as caught:
         open_selector("x")
     assert all(f"\n  {name}" in str(caught.value) for name in [*SELECTORS, "FILE.py:Name"])
