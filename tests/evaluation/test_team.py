@@ -201,23 +201,18 @@ sys.stdin.buffer.read()"""
 
 
 @pytest.mark.parametrize(
-    ("about", "why"),
+    ("about", "asked", "why"),
     [
-        ({"version": "0.0.1"}, "it has EvoGit 0.0.1, and this is .*; install the same"),
-        ({"provider": "bubblewrap"}, "it has the sandbox 'bubblewrap', and --sandbox is none"),
+        ({"version": "0.0.1"}, "none", "it has EvoGit 0.0.1, and this is .*; install the same"),
+        ({"provider": "bubblewrap"}, "none", "it has the sandbox 'bubblewrap', and --sandbox is none"),
+        ({}, "auto", "it has the sandbox 'none', and --sandbox is auto"),
     ],
 )
 async def test_a_worker_that_does_not_fit_is_refused(
-    local: Evaluator, folder: Path, about: dict[str, str], why: str
+    local: Evaluator, folder: Path, about: dict[str, str], asked: str, why: str
 ) -> None:
     with pytest.raises(EvaluatorError, match=why):
-        async with team(local, [script(folder, "", **about)]):
-            pass
-
-
-async def test_a_worker_without_a_sandbox_is_refused(local: Evaluator, folder: Path) -> None:
-    with pytest.raises(EvaluatorError, match="it has the sandbox 'none', and --sandbox is auto"):
-        async with Team(local, [script(folder, "")], asked="auto", jobs=0):
+        async with Team(local, [script(folder, "", **about)], asked=asked, jobs=0):
             pass
 
 
@@ -265,12 +260,18 @@ async def test_what_a_dying_worker_had_is_evaluated_elsewhere(local: Evaluator, 
     assert [evaluation.image for evaluation, _ in done] == [local.image] * 4
 
 
-async def test_what_a_worker_fails_on_is_tried_here(own: Evaluator, folder: Path) -> None:
-    does = "while True:\n    evaluation(number, status='evaluator-error', metrics={})\n    number = hear()['evaluate']"
+FAILS = "while True:\n    evaluation(number, status='evaluator-error', metrics={})\n    number = hear()['evaluate']"
+
+
+@pytest.mark.parametrize(("does", "counted"), [(FAILS, "evaluated"), ("os.abort()", "gone")])
+async def test_what_a_worker_fails_on_or_dies_of_is_evaluated_here(
+    own: Evaluator, folder: Path, monkeypatch: pytest.MonkeyPatch, does: str, counted: str
+) -> None:
+    monkeypatch.setattr("evogit.evaluation.workers.team.LOSSES", 1)
     async with team(own, [script(folder, does)], jobs=1) as both:
         await until(lambda: both.jobs == 2, "that the worker is there")
         done = await asyncio.gather(*(both.evaluate(str(n) * 40, FILES, split="train") for n in range(4)))
-        assert both.workers()[0]["evaluated"]
+        assert both.workers()[0][counted]
     assert all(evaluation.ok for evaluation, _ in done)
 
 
@@ -308,17 +309,6 @@ async def test_a_candidate_that_takes_every_worker_with_it_is_given_up(
         evaluation, _ = await there.evaluate("a" * 40, FILES, split="train")
     assert evaluation.status == "evaluator-error"
     assert "2 times in a row the worker that evaluated it was gone, other last: it ended" in evaluation.reason
-
-
-async def test_a_candidate_that_takes_workers_with_it_is_evaluated_here(
-    own: Evaluator, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("evogit.evaluation.workers.team.LOSSES", 1)
-    async with team(own, [script(folder, "os.abort()")], jobs=1) as both:
-        await until(lambda: both.jobs == 2, "that the worker is there")
-        done = await asyncio.gather(*(both.evaluate(str(n) * 40, FILES, split="train") for n in range(2)))
-        assert both.workers()[0]["gone"]
-    assert all(evaluation.ok for evaluation, _ in done)
 
 
 async def test_a_command_that_never_works_is_left_out(local: Evaluator, monkeypatch: pytest.MonkeyPatch) -> None:
