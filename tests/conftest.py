@@ -224,3 +224,9 @@ def task(tiny: MakeTask) -> Task:
 def path(tmp_path: Path) -> Path:
     """Where a test's one repository is, or will be."""
     return tmp_path / "r"
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache that no other test uses: layers, locks and places to take turns."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

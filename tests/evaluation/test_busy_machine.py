@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
@@ -53,10 +52,9 @@ def work():
 
 
 @pytest.fixture(autouse=True)
-def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def impatient(own_cache: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Do not wait for a calm machine, which this one may never be."""
     monkeypatch.setattr(evaluators, "LATER", (0.01, 0.01))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 async def judge(task: Task, source: str) -> tuple[Evaluation, Evidence]:

@@ -323,10 +323,8 @@ def test_a_link_cannot_be_withheld_alone(judged: Judged, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_what_was_prepared_is_under_every_candidate(
-    judged: Judged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+@pytest.mark.usefixtures("own_cache")
+def test_what_was_prepared_is_under_every_candidate(judged: Judged) -> None:
     prepare = "prepare = 'mkdir ../built; cp main.sh ../built; echo no > ../tests/hidden/test.sh; true'"
     command = "sh ../built/main.sh; sh ../tests/hidden/test.sh; touch ../tests/hidden/new"
     evaluation, feedback = judged(
@@ -337,10 +335,8 @@ def test_what_was_prepared_is_under_every_candidate(
 
 
 @pytest.mark.slow
-def test_prepare_that_fails_is_the_evaluators_error(
-    judged: Judged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+@pytest.mark.usefixtures("own_cache")
+def test_prepare_that_fails_is_the_evaluators_error(judged: Judged) -> None:
     evaluation, log = judged("true", "exit", more='prepare = "echo no compiler >&2; exit 7"')
     assert evaluation.status == "evaluator-error"
     assert evaluation.reason.startswith("prepare() failed on the seed: evaluator.prepare ended with exit code 7")

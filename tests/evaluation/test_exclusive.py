@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -17,6 +16,7 @@ from tests.conftest import MakeTask
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.usefixtures("own_cache"),
     pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="this machine has one core"),
 ]
 
@@ -60,12 +60,6 @@ def prepare(program):
 
 def exclusive(task: Task) -> Task:
     return replace(task, environment=replace(task.environment, exclusive=True))
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No other test's turns and layers."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 @pytest.mark.parametrize("provider", ["bubblewrap", "none", pytest.param("docker", marks=pytest.mark.docker)])

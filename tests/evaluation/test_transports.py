@@ -147,14 +147,12 @@ def has_a_worker(raylet: int) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("own_cache")
 @pytest.mark.skipif(not find_spec("ray"), reason="Ray is not installed")
 @pytest.mark.filterwarnings("ignore")  # Ray's own
-async def test_nodes_of_ray_that_are_lost_lose_nothing(
-    tmp_path: Path, tiny: MakeTask, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_nodes_of_ray_that_are_lost_lose_nothing(tmp_path: Path, tiny: MakeTask) -> None:
     from ray.cluster_utils import Cluster
 
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
     there = [nodes.add_node(num_cpus=1, memory=8 << 30) for _ in range(1 + KILLS)]  # one worker has room on each
     struck = 0

@@ -197,10 +197,8 @@ async def test_all_repeats_and_all_that_enters_the_front_are_verified() -> None:
 
 
 @pytest.mark.slow
-async def test_what_a_liar_said_before_it_was_found_out_is_evaluated_again(
-    tmp_path: Path, tiny: MakeTask, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+@pytest.mark.usefixtures("own_cache")
+async def test_what_a_liar_said_before_it_was_found_out_is_evaluated_again(tmp_path: Path, tiny: MakeTask) -> None:
     liar = between(tmp_path, LIES, "gpu1")
     honest = WorkerSpec(shlex.join([sys.executable, "-c", "from evogit.cli import main; main()", "worker"]), 1, "gpu2")
     settings = Settings(
@@ -259,10 +257,8 @@ def evaluate(program, split, rng):
 
 
 @pytest.mark.slow
-async def test_a_worker_hears_no_key_and_no_agent_reads_its_words(
-    tmp_path: Path, tiny: MakeTask, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+@pytest.mark.usefixtures("own_cache")
+async def test_a_worker_hears_no_key_and_no_agent_reads_its_words(tmp_path: Path, tiny: MakeTask) -> None:
     spy = between(tmp_path, WRITES, "spy")
     settings = Settings(
         population=(AgentSpec("mutator", count=3),),
