@@ -122,13 +122,6 @@ TABLE: Mapping[str, Group] = {
             Row("sandbox.ratio", "the same / a bare subprocess", more=True),
         ),
     ),
-    "selectors": Group(
-        "selectors, without plans of merges",
-        (
-            Row("selector.elitist", "elitist, CPU ms per move", is_time=True),
-            Row("selector.weighted", "weighted, CPU ms per move", is_time=True),
-        ),
-    ),
     "starts": Group(
         "commands",
         (

@@ -1,6 +1,5 @@
 """What editors cost, and what becomes of their attempts, where the model answers at once and evaluating takes little.
 
-Run: `python benchmarks/editors.py [--editors 4] [--seed 1] [--evaluations 200] [--proposals N] [--selector elitist]`.
 The task is the landscape curve_fit, evaluated in real sandboxes (bubblewrap). The model makes one random typed edit of
 the parent in the prompt, and settles each conflict by a coin; its reply depends on its seed, the parent's text, and how
 often it was asked of that text, so that whatever differs between two versions of EvoGit is EvoGit's own.
@@ -8,13 +7,10 @@ often it was asked of that text, so that whatever differs between two versions o
 
 from __future__ import annotations
 
-import argparse
 import ast
 import asyncio
 import random
 import re
-import sys
-import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -94,9 +90,7 @@ def replaced(text: str, node: ast.expr, by: str) -> str:
     return "\n".join(lines)
 
 
-def work(
-    folder: Path, *, editors: int, seed: int, evaluations: int, proposals: int | None = None, selector: str = "elitist"
-) -> Meter:
+def work(folder: Path, *, editors: int, seed: int, evaluations: int, proposals: int | None = None) -> Meter:
     """Let the editors work; readings at the start, with the last evaluation, and at the end."""
     model, meter = TypedEdits(seed), Meter([evaluations])
     meter.read()
@@ -106,7 +100,6 @@ def work(
         proposals=proposals,
         jobs=2,
         seed=seed,
-        selector=selector,
         sandbox="bubblewrap",
     )
     repository = Repository.create(folder / "repository")
@@ -126,33 +119,3 @@ def supervisors_cpu_ms(meter: Meter) -> float:
     """Milliseconds of CPU per candidate of what the sandboxes used: all of theirs but what candidates did."""
     last = meter.readings[1]
     return 1000 * (last.nested - meter.candidates_cpu) / last.evaluated
-
-
-def show(meter: Meter) -> None:
-    """One row for each way to make candidates, and what all cost."""
-    print(f"{'':32}{'new':>8}{'duplicate':>12}{'failed':>8}")
-    for way in dict.fromkeys(way for way, _ in meter.outcomes):
-        counts = [meter.outcomes[way, outcome] for outcome in ("new", "duplicate", "failed")]
-        print("{:32}{:8}{:12}{:8}".format(way, *counts))
-    evaluated = meter.readings[-1].evaluated
-    own, supervisors = own_cpu_ms(meter), supervisors_cpu_ms(meter)
-    candidates, tokens = 1000 * meter.candidates_cpu / evaluated, meter.tokens / evaluated
-    print(f"{evaluated} evaluated; per candidate {own:.1f} ms of CPU of engine and evaluator processes,")
-    print(f"{supervisors:.1f} ms of sandboxes, {candidates:.1f} ms of the candidate itself, {tokens:.0f} tokens")
-
-
-def main() -> None:
-    """Let editors work once, and print what became of it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--editors", type=int, default=4)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--evaluations", type=int, default=200)
-    parser.add_argument("--proposals", type=int)
-    parser.add_argument("--selector", default="elitist")
-    asked = vars(parser.parse_args(sys.argv[1:]))
-    with tempfile.TemporaryDirectory() as folder:
-        show(work(Path(folder), **asked))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,29 +1,17 @@
-"""What the engine itself costs per candidate: everything but the agent's thinking and the evaluator's judging.
-
-Run: `python benchmarks/engine.py [--candidates 10000] [--json FILE]`. The agent and the executor here answer at once,
-so the time from one evaluation to the next is the engine's, Git included. The file system counts: TMPDIR chooses it.
-Prints a table; the ratios are what to quote.
-"""
+"""A run in which neither agents nor evaluations take time, so that what it takes is the engine's, Git included."""
 
 from __future__ import annotations
 
-import argparse
-import asyncio
-import json
 import random
-import resource
-import statistics
-import tempfile
 import time
 from pathlib import Path
 from typing import Literal
 
 from evogit.agents import Agent, Brief, Proposal
 from evogit.config import Task, load_task
-from evogit.core import Entry, Evaluated, Evaluation, Evidence, Files, Proposed
+from evogit.core import Evaluated, Evaluation, Evidence, Files, Proposed
 from evogit.engine.evaluations import EvaluationBackend
 from evogit.repository import Repository
-from evogit.run import Run, Settings
 
 TASK = """
 name = "null"
@@ -36,10 +24,6 @@ kind = "python"
 file = "evaluator/evaluate.py"
 splits = ["train"]
 """
-
-
-TURNS, STEP = 10, 30
-"""How often each run is measured, and over how many candidates."""
 
 
 class NullAgent(Agent):
@@ -74,21 +58,6 @@ class NullExecutor(EvaluationBackend):
         return evaluation, Evidence(stdout=random.Random(self._score).randbytes(1024).hex().encode())
 
 
-class Stopwatch:
-    """Notes when each candidate's evaluation was part of the history."""
-
-    def __init__(self) -> None:
-        self.at: list[float] = []
-
-    def entry(self, entry: Entry) -> None:
-        """Note the time of an evaluation."""
-        if isinstance(entry.event, Evaluated):
-            self.at.append(time.perf_counter())
-
-    def activity(self, agent: str, doing: str) -> None:
-        """Of no interest here."""
-
-
 def null_task(folder: Path) -> Task:
     """A task with a seed of a hundred lines."""
     (folder / "seed").mkdir(parents=True)
@@ -106,54 +75,6 @@ class Unpacked(Repository):
         """Not now."""
 
 
-class Null:
-    """One run without thinking and evaluating, that can be made to grow."""
-
-    def __init__(self, folder: Path, agents: int) -> None:
-        self._task = null_task(folder / "task")
-        self._repository = Unpacked.create(folder / "repository")
-        self._agents = agents
-        self._executor = NullExecutor()
-
-    def pack(self) -> None:
-        """Pack it as an engine does when it stops."""
-        asyncio.run(Repository.open(self._repository.path).pack())
-
-    def grow(self, candidates: int) -> list[float]:
-        """Go on until there are so many; milliseconds from one evaluation to the next, without the start."""
-        watch = Stopwatch()
-        run = Run(
-            self._repository,
-            self._task,
-            "null",
-            Settings(evaluations=candidates),
-            watch,
-            agents=[NullAgent() for _ in range(self._agents)],
-            backend=self._executor,
-        )
-        asyncio.run(run.evolve())
-        times = [1000 * (after - before) for before, after in zip(watch.at, watch.at[1:], strict=False)]
-        return times[self._agents :]
-
-
-def engine(folder: Path, sizes: list[int], agents: int) -> dict[str, list[float]]:
-    """Milliseconds per candidate in runs of these sizes, measured in turns so that a busy machine slows all alike.
-
-    The last row is the largest run just packed, when ext4 makes files slowly for a while.
-    """
-    runs = {f"{size:,}": Null(folder / str(size), agents) for size in sizes}
-    for size, run in zip(sizes, runs.values(), strict=True):
-        run.grow(size)
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    for turn in range(1, TURNS + 1):
-        for size, (name, run) in zip(sizes, runs.items(), strict=True):
-            times[name] += run.grow(size + turn * STEP)
-    name, largest = list(runs.items())[-1]
-    largest.pack()
-    times[f"{name} packed"] = largest.grow(sizes[-1] + (TURNS + 3) * STEP)
-    return times
-
-
 def write_path(folder: Path, candidates: int) -> list[float]:
     """Milliseconds to store one candidate with its evidence: tree, commit, two keeps, two entries, one branch."""
     repository = Repository.create(folder)
@@ -168,52 +89,10 @@ def write_path(folder: Path, candidates: int) -> list[float]:
         tree = repository.trees.write(tree, {"program.py": content})
         parent = repository.commit(tree, (parent,), author="a1", time=number, title="t", trailers={"Agent": "a1"})
         journal.keep({}, parent)
-        journal.append(_proposed(parent, tree, number))
+        about = {"candidate": parent, "tree": tree, "parents": (), "agent": "a1", "title": "t"}
+        journal.append(Proposed(engine="e", move=number, operator="mutation", **about))
         evidence = journal.keep({"stdout": output}, parent)
         journal.append(Evaluated(candidate=parent, evaluation=Evaluation(status="ok"), evidence=evidence))
         repository.move_branch("refs/heads/evogit/r/a1", parent)
         times.append(1000 * (time.perf_counter() - begin))
     return times
-
-
-def _proposed(commit: str, tree: str, number: int) -> Proposed:
-    return Proposed(
-        engine="e", move=number, candidate=commit, tree=tree, parents=(), agent="a1", operator="mutation", title="t"
-    )
-
-
-def _quantile(values: list[float], share: float) -> float:
-    return round(sorted(values)[int(share * (len(values) - 1))], 3)
-
-
-def main() -> None:
-    """Measure, print a table, and write JSON where asked."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--candidates", type=int, default=10_000)
-    parser.add_argument("--agents", type=int, default=4)
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    sizes = [size for size in (100, 1000, 10_000) if size <= options.candidates]
-    with tempfile.TemporaryDirectory() as folder:
-        times = engine(Path(folder) / "runs", sizes, options.agents)
-        writes = write_path(Path(folder) / "writes", 2000)
-    medians = {name: round(statistics.median(each), 3) for name, each in times.items()}
-    result = {
-        "engine_ms": medians,
-        "engine_p99_ms": {name: _quantile(each, 0.99) for name, each in times.items()},
-        "ratio": round(medians[f"{sizes[-1]:,}"] / medians[f"{sizes[0]:,}"], 3),
-        "write_ms": {"median": _quantile(writes, 0.5), "p99": _quantile(writes, 0.99)},
-        "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-    }
-    print(f"{'candidates':>14} {'engine ms, median':>18} {'p99':>8}")
-    for name, median in medians.items():
-        print(f"{name:>14} {median:>18.2f} {_quantile(times[name], 0.99):>8.2f}")
-    print(f"ratio of the largest run's median to the smallest one's: {result['ratio']:.2f}")
-    print("write path with evidence: median {median:.2f} ms, p99 {p99:.2f} ms".format(**result["write_ms"]))
-    print(f"peak memory: {result['peak_memory_mb']} MB")
-    if options.json:
-        options.json.write_text(json.dumps(result, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()

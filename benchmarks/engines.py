@@ -1,23 +1,19 @@
-"""Engines of several hosts over one bare repository: what they gain, and what is left when one dies and one is cut off.
+"""Engines of several hosts over one bare repository: what is left when one dies and one is cut off.
 
-Run: `python benchmarks/engines.py [--seconds 120] [--cut 30] [--gain 30]`. Each host is a clone with an engine of its
-own; what evaluates sleeps, so that the machine's cores do not matter. `--gain`: seconds in which 1, 2 and 4 engines
-evaluate, for the rate. Then four engines work for `--seconds`: the second is killed after a quarter, the third has no
-server from a third on, for `--cut` seconds, while people decide on both sides. A person on the fourth stops all. Every
-clone is asked what it holds: the candidates, evaluations and decisions of the run as one hash, before and after the
-killed host comes back.
+Each host is a clone with an engine of its own; what evaluates sleeps, so that the machine's cores do not matter. Four
+engines work: the second is killed after a quarter of the time, the third has no server from a third on, while people
+decide on both sides. A person on the fourth stops all. Every clone is asked what it holds: the candidates, evaluations
+and decisions of the run as one hash, before and after the killed host comes back.
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -209,18 +205,6 @@ def finish(hosts: list[Host]) -> None:
         assert code in (0, -signal.SIGKILL), host.folder.with_name(f"{host.name}.log").read_text()
 
 
-def rate(engines: int, seconds: float) -> dict[str, float]:
-    """Evaluations in all, by so many engines in so many seconds each."""
-    with tempfile.TemporaryDirectory() as name:
-        with at_work(Path(name), engines, seconds, every=2, evaluation=0.5) as hosts:
-            finish(hosts)
-        hosts[0].command("sync", hosts[0].line)
-        evaluated = [each for each in hosts[0].entries if isinstance(each.event, Evaluated)]
-        times = sorted(each.time + each.ms / 1000 for each in evaluated)
-        twice = len(evaluated) - len({each.event.candidate for each in evaluated if isinstance(each.event, Evaluated)})
-    return {"engines": engines, "per_second": (len(times) - 1) / (times[-1] - times[0]), "twice": twice}
-
-
 def campaign(
     folder: Path, seconds: float, cut: float, *, every: float, evaluation: float, forked: Ask | None = None
 ) -> dict[str, Any]:
@@ -259,25 +243,3 @@ def campaign(
         "decisions": sum(isinstance(each.event, Decision) for each in alpha.entries),
         "halts": json.loads(gamma.command("report", "--json"))["interruptions"],
     }
-
-
-def main() -> None:
-    """Measure, and print what came of it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=120)
-    parser.add_argument("--cut", type=float, default=30)
-    parser.add_argument("--gain", type=float, default=30)
-    options = parser.parse_args()
-    rates = [rate(engines, options.gain) for engines in (1, 2, 4)] if options.gain else []
-    for each in rates:
-        times = each["per_second"] / rates[0]["per_second"]
-        print(f"{each['engines']} engines  {each['per_second']:.2f} evaluations of 0.5 s per second, {times:.2f} times")
-    with tempfile.TemporaryDirectory() as name:
-        found = campaign(Path(name), options.seconds, options.cut, every=2, evaluation=0.5)
-    same = len(set(found["living"])) == 1, len(set(found["all"])) == 1, set(found["beta"]) == {found["pushed"]}
-    print("the living hold the same: {}; all, once beta is back: {}; beta's up to its last push: {}".format(*same))
-    print(json.dumps({"rates": rates, **found}))
-
-
-if __name__ == "__main__":
-    main()

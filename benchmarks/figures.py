@@ -9,17 +9,17 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import editors
 import engine
-import moves
 import mutating
 import reading
 from budget import READING
-from candidates import Warm, kinds, task_of
+from candidates import Warm, program, task_of
 from meter import Meter, cpu_ms, cpu_ms_per_move, cpu_seconds
 
 from evogit.adopt import find_task
@@ -28,10 +28,7 @@ from evogit.core import Entry, Stopped
 from evogit.evaluation.evaluator import Evaluator
 from evogit.repository import Repository
 from evogit.run import Run, Settings
-from evogit.sandbox import Environment
 from evogit.sandbox.interpreter import choose
-from evogit.selection.registry import open_selector
-from sandbox import JOBS, Command, rate
 
 ROOT = Path(__file__).parent.parent
 SUITE = ROOT / ".venv" / "suite.seconds"
@@ -44,6 +41,10 @@ EVALUATIONS = 200
 """Of editors."""
 READ = 2000
 """Candidates of the run that commands look at."""
+JOBS = 2
+"""Evaluations at a time."""
+MEMORY = Path("/dev/shm")
+"""Where bare processes have their files, since sandboxes have theirs in memory too."""
 SECONDS = 1.5
 """How long evaluations are counted."""
 
@@ -192,28 +193,35 @@ def sandboxes(candidates: int, seed: int) -> dict[str, float]:
 
 
 async def _sandboxes(where: Path, seconds: float) -> dict[str, float]:
-    kind = next(kinds())
-    python, _ = choose(privileged=True)
-    bare = Command("bare subprocess", kind, [str(python), "program.py"], {})
-    async with Evaluator(task_of(where / "task", kind, Environment()), provider="bubblewrap", jobs=JOBS) as evaluator:
-        warm = Warm("bubblewrap", kind, evaluator)
-        _, done = await rate(warm, 0.0, 1)
-        each, _ = await rate(warm, seconds, 1 + JOBS * done)
-        other, _ = await rate(bare, seconds, 1)
+    async with Evaluator(task_of(where / "task"), provider="bubblewrap", jobs=JOBS) as evaluator:
+        warm = Warm(evaluator)
+        _, done = await rate(warm.evaluate, 0.0, 1)
+        each, _ = await rate(warm.evaluate, seconds, 1 + JOBS * done)
+        other, _ = await rate(lambda number: asyncio.to_thread(run_bare, number), seconds, 1)
     return {"sandbox.rate": each, "sandbox.ratio": each / other}
 
 
-def selectors(candidates: int, seed: int) -> dict[str, float]:
-    """CPU of choosing what to do next in a long run, without Git and plans of merges."""
-    life = moves.Life()
-    while len(life.history.judgements) < candidates:
-        life.grow()
-    figures = {}
-    for name in ("elitist", "weighted"):
-        selector = open_selector(name, moves.traits())
-        times = [moves.clocked(selector, life.history, number) for number in range(3 * moves.WARM)]
-        figures[f"selector.{name}"] = statistics.median(times[moves.WARM :])
-    return figures
+def run_bare(number: int) -> None:
+    """Run a candidate as a process without a sandbox: write its file, run it, remove it."""
+    python, _ = choose(privileged=True)
+    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as place:
+        Path(place, "program.py").write_bytes(program(number))
+        done = subprocess.run([python, "program.py"], cwd=place, capture_output=True, text=True, check=False)
+    assert done.stdout == f"{499500 + number}\n", (done.stdout, done.stderr)
+
+
+async def rate(evaluate: Callable[[int], Awaitable[None]], seconds: float, first: int) -> tuple[float, int]:
+    """Return the evaluations per second of lanes that go on for so long, and how many there were."""
+
+    async def lane(number: int) -> tuple[float, int]:
+        began, done = time.perf_counter(), 0
+        while not done or time.perf_counter() < began + seconds:
+            await evaluate(first + JOBS * done + number)
+            done += 1
+        return done / (time.perf_counter() - began), done
+
+    lanes = await asyncio.gather(*map(lane, range(JOBS)))
+    return sum(each for each, _ in lanes), sum(done for _, done in lanes)
 
 
 def command_seconds(where: Path, *command: str) -> float:
@@ -266,7 +274,6 @@ GROUPS: Mapping[str, Callable[[int, int], dict[str, float]]] = {
     "editors4": editors4,
     "proposals": proposals,
     "sandboxes": sandboxes,
-    "selectors": selectors,
     "starts": starts,
     "reading": read,
     "demo": demo,

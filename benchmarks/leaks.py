@@ -15,11 +15,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from candidates import Warm, kinds, task_of
+from candidates import Warm, task_of
 from meter import FORKS, command_line
 
 from evogit.evaluation.evaluator import Evaluator
-from evogit.sandbox import Environment
 from evogit.sandbox.docker.worker import MARK, PROCESS
 
 JOBS = 2
@@ -51,13 +50,12 @@ def leaks(evaluations: int) -> dict[str, Any]:
 
 async def watch(name: str, folder: Path, home: Path, evaluations: int) -> dict[str, dict[str, float]]:
     """Evaluate one-file candidates, two at a time."""
-    kind = next(kinds())
-    task = task_of(folder / "leaks", kind, Environment())
+    task = task_of(folder / "leaks")
     async with Evaluator(task, provider=name, jobs=1):
         pass  # what evaluators are forked from is there now, and stays
     points = {"before": census(home)}
     async with Evaluator(task, provider=name, jobs=JOBS) as evaluator:
-        warm, numbers = Warm(name, kind, evaluator), iter(range(evaluations))
+        warm, numbers = Warm(evaluator), iter(range(evaluations))
 
         async def lane(until: int) -> None:
             for number in numbers:
@@ -105,12 +103,6 @@ def census(home: Path) -> dict[str, float]:
         "machine: control groups": sum(1 for _ in os.walk("/sys/fs/cgroup")),
         "machine: network namespaces": network_namespaces(),
     }
-
-
-def workers_memory() -> float:
-    """Bytes that all workers of this process take, with what carries them, pages that processes share counted once."""
-    servers, judges, workers = family(own_containers())
-    return memory([*servers, *judges, *workers]) * 1e6
 
 
 # --- whose is what --------------------------------------------------------------------------------------------------

@@ -1,24 +1,21 @@
 """What a move of a mutator costs where evaluating costs nothing: selection, tuning, credit, edits, fingerprints, Git.
 
-Run: `python benchmarks/mutating.py [--candidates 2000] [--agents 2]`. The program is the seed of circle_packing; it is
-scored in this process, by how near its named numbers are to some that are better, so that the search goes on as a real
-one does: records get rarer, some candidates fail, steps are learned.
+The program is the seed of circle_packing; it is scored in this process, by how near its named numbers are to some that
+are better, so that the search goes on as a real one does: records get rarer, some candidates fail, steps are learned.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import io
 import math
 import random
 import re
 import tarfile
-import tempfile
 from pathlib import Path
 
 from engine import NullExecutor
-from meter import Meter, cpu_ms, cpu_ms_per_move
+from meter import Meter
 
 from evogit.config import load_task
 from evogit.config.run_settings import AgentSpec
@@ -75,20 +72,3 @@ def work(folder: Path, *, candidates: int, agents: int = 2, window: int = 100, s
     run = Run(repository, load_task(TASK), "mutating", settings, meter, backend=Scorer())
     asyncio.run(run.evolve())
     return meter
-
-
-def main() -> None:
-    """Let mutators work once, and print what a move costs early and late."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--candidates", type=int, default=2000)
-    parser.add_argument("--agents", type=int, default=2)
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        meter = work(Path(folder), candidates=asked.candidates, agents=asked.agents)
-    for name, pair in (("first", meter.readings[:2]), ("last", meter.readings[2:4])):
-        print(f"{name}: {cpu_ms_per_move(*pair):.1f} ms of CPU a move, {cpu_ms(*pair):.1f} ms a candidate")
-    print(", ".join(f"{meter.count(outcome)} {outcome}" for outcome in ("new", "duplicate", "failed")))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,10 +1,9 @@
 """How often a noisy run reports the truly best candidate, and how often it says that two are tied.
 
-Run: `python benchmarks/noise.py [--runs 100] [--engine | --scales] [--json FILE]`. There are 200 candidates whose true
+Run: `python benchmarks/noise.py [--runs 100] [--scales] [--json FILE]`. There are 200 candidates whose true
 values are normal scores (Blom, 1958), one measurement of each, noise with a standard deviation as large as the lead of
-the best one, and at most 200 extra measurements. The policy is not told the noise. Without `--engine` it is the pure
-policy of `evogit/stats/estimates.py`; with it a whole run of the engine, Git included, that meets the candidates in
-random order.
+the best one, and at most 200 extra measurements, chosen by the policy of `evogit/stats/estimates.py`, which is not told
+the noise.
 
 With `--scales` it is measured how many 95 % intervals hold, and how wide they are, where noise grows with the value and
 where it does not, on the linear scale, on the log scale, and on the one that a run takes by itself.
@@ -13,42 +12,19 @@ where it does not, on the linear scale, on the log scale, and on the one that a 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import math
 import random
-import re
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import NormalDist, fmean
-from typing import Any, Literal
+from typing import Any
 
-from evogit.agents import Agent, Brief, Proposal
-from evogit.config import Task, load_task
-from evogit.core import Evaluation, Evidence, Files, Metric
-from evogit.engine.evaluations import EvaluationBackend
-from evogit.history import History
-from evogit.history.leaders import tied
+from evogit.core import Evaluation, Metric
 from evogit.history.scores import Scores
-from evogit.repository import Repository
-from evogit.run import Run, Settings
 from evogit.stats.estimates import Estimate, Noise, duel
 
 AMOUNT, ALLOWANCE = 200, 200
-
-TASK = """
-name = "draws"
-goal = "Nothing."
-editable = ["program.py"]
-[metrics.score]
-direction = "maximize"
-[evaluator]
-kind = "python"
-file = "evaluator/evaluate.py"
-splits = ["train"]
-repeats = 3
-"""
 
 Outcome = tuple[int, int, list[int]]
 """Rank of the reported best (0 is truly best), extra measurements, ranks of those it is tied with."""
@@ -81,75 +57,6 @@ def pure(truth: Sequence[float], sd: float, run: int) -> Outcome:
         if name != best and field[best].mean - each.mean <= noise.margin(field[best].times, each.times)
     ]
     return int(best), used, near
-
-
-# --- the whole engine ---------------------------------------------------------------------------------------------
-
-
-class Next(Agent):
-    """An agent that proposes one number after the other."""
-
-    kind = "next"
-
-    def __init__(self, order: Sequence[int]) -> None:
-        self._order = iter(order)
-
-    async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
-        """The next rank, as the program."""
-        rank = next(self._order)
-        return Proposal(changes={"program.py": b"RANK = %d\n" % rank}, title=f"rank {rank}")
-
-
-class Draws(EvaluationBackend):
-    """An executor in memory, which measures what it is given with noise."""
-
-    digest, provider, image = "0" * 64, "none", ""
-    judged: Literal["outside"] = "outside"
-
-    def __init__(self, first: int, measure: Callable[[int, int], float]) -> None:
-        self._first = first
-        self._measure = measure
-
-    def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
-        """What the result depends on."""
-        return f"{tree} {split} {repeat}"
-
-    async def evaluate(self, tree: str, files: Files, *, split: str, repeat: int = 0) -> tuple[Evaluation, Evidence]:
-        """One measurement; the seed's is that of the first rank in the order."""
-        found = re.search(rb"RANK = (\d+)\n", files.changed)
-        metrics = {"score": self._measure(int(found[1]) if found else self._first, repeat)}
-        about: dict[str, Any] = {"split": split, "repeat": repeat, "key": self.key(tree, split, repeat)}
-        return Evaluation(status="ok", metrics=metrics, **about), Evidence()
-
-
-def engine(truth: Sequence[float], sd: float, run: int) -> Outcome:
-    """A run of the engine that meets the candidates one by one."""
-    order = list(range(len(truth)))
-    random.Random(run).shuffle(order)
-    with tempfile.TemporaryDirectory() as folder:
-        task = _task(Path(folder))
-        draws = Draws(order[0], lambda rank, repeat: draw(truth, sd, run, rank, repeat))
-        settings = Settings(evaluations=len(truth), confirmations=ALLOWANCE)
-        repository = Repository.create(Path(folder) / "repo")
-        whole = Run(repository, task, "r", settings, agents=[Next(order[1:])], backend=draws)
-        asyncio.run(whole.evolve())
-        history = whole.history
-        near = [_rank(history, commit, order[0]) for commit in tied(history)]
-        return _rank(history, history.best or "", order[0]), history.counts.repeated, near
-
-
-def _task(folder: Path) -> Task:
-    (folder / "seed").mkdir()
-    (folder / "evaluator").mkdir()
-    (folder / "task.toml").write_text(TASK)
-    (folder / "seed" / "program.py").write_text("# seed\n")
-    (folder / "evaluator" / "evaluate.py").write_text("")
-    return load_task(folder)
-
-
-def _rank(history: History, commit: str, first: int) -> int:
-    title = history.phylogeny[commit].title
-    return int(title.removeprefix("rank ")) if title.startswith("rank ") else first
 
 
 # --- scales -------------------------------------------------------------------------------------------------------
@@ -211,12 +118,12 @@ def _held(found: Sequence[Scores]) -> dict[str, Any]:
 # --- the table ----------------------------------------------------------------------------------------------------
 
 
-def measure(play: Callable[[Sequence[float], float, int], Outcome], runs: int) -> list[dict[str, Any]]:
+def measure(runs: int) -> list[dict[str, Any]]:
     """The best leading by its gap, and the two best being equal, with the same noise."""
     truth = scores(AMOUNT)
     gap, rows = truth[0] - truth[1], list[dict[str, Any]]()
     for case, values in (("gap = sd", truth), ("top two equal", [truth[1], *truth[1:]])):
-        found = [play(values, gap, run) for run in range(runs)]
+        found = [pure(values, gap, run) for run in range(runs)]
         equal = 1 if case == "gap = sd" else 2
         rows.append(
             {
@@ -235,11 +142,10 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=100)
-    parser.add_argument("--engine", action="store_true", help="whole runs of the engine instead of the pure policy")
     parser.add_argument("--scales", action="store_true", help="how many intervals hold on which scale")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    rows = coverage(given.runs) if given.scales else measure(engine if given.engine else pure, given.runs)
+    rows = coverage(given.runs) if given.scales else measure(given.runs)
     print("  ".join(f"{name:>23}" for name in rows[0]))
     for row in rows:
         print("  ".join(f"{value:>23.1f}" if isinstance(value, float) else f"{value:>23}" for value in row.values()))

@@ -1,25 +1,16 @@
-"""What reading commands cost in runs of many candidates: CPU seconds of each, as a process of its own.
-
-Run: `python benchmarks/reading.py [--candidates 2000 10000] [--folder DIR] [--json FILE]`. Makes a run of each size
-(mutator and model moves, merges, failures, adoptions, evidence) in DIR, where a later call finds it again; the default
-is a folder that goes away at the end. 100 000 candidates take two minutes to write.
-`first` is `status` by a process that finds nothing but the repository. Of several calls the least counts.
-"""
+"""A made-up run of many candidates (mutator and model moves, merges, failures, evidence), for commands to look at."""
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import json
 import os
 import random
 import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
@@ -39,11 +30,6 @@ from evogit.core import (
     Stopped,
 )
 from evogit.repository import Repository, journal_records
-
-COMMANDS = ("status", "log", "show best", "graph -n 20", "report", "--help", "--version")
-
-CALLS = 3
-"""How often each command is called."""
 
 AGENTS, EDITORS = 8, 2
 """Agents of the run, and how many of them ask a model."""
@@ -265,33 +251,3 @@ def cpu_seconds(repository: Path, command: str) -> float:
     if status:
         raise SystemExit(f"evogit {command} failed in {repository}")
     return used.ru_utime + used.ru_stime
-
-
-def measure(repository: Path) -> Iterator[tuple[str, float]]:
-    """Each command, and its CPU seconds."""
-    shutil.rmtree(repository / ".git" / "evogit" / "cache", ignore_errors=True)
-    yield "first", cpu_seconds(repository, "status")
-    for command in COMMANDS:
-        yield command, min(cpu_seconds(repository, command) for _ in range(CALLS))
-
-
-def main() -> None:
-    """Make the runs, measure, print a table, and write JSON where asked."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--candidates", type=int, nargs="+", default=[2000, 10_000])
-    parser.add_argument("--folder", type=Path)
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as passing:
-        folder = options.folder or Path(passing)
-        folder.mkdir(exist_ok=True)
-        costs = {size: dict(measure(made(folder, size))) for size in options.candidates}
-    print(f"{'CPU seconds':14}" + "".join(f"{size:>12,}" for size in costs))
-    for command in ("first", *COMMANDS):
-        print(f"{command:14}" + "".join(f"{each[command]:>12.2f}" for each in costs.values()))
-    if options.json:
-        options.json.write_text(json.dumps(costs, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()

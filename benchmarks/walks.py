@@ -1,9 +1,8 @@
 """Walks small projects of many kinds as an engineer would, from `git clone` to a landed commit, and prints the way.
 
-Run: `python benchmarks/walks.py [--sandbox bubblewrap] [--suite SECONDS] [KIND...]`. Printed are the commands, the last
+Run: `python benchmarks/walks.py [--sandbox bubblewrap] [KIND...]`. Printed are the commands, the last
 lines of what they said, the time from the clone to the first gain that is proven, and the commit that lands. The model
-is a script with one good idea. With `--suite` the project is one whose tests take so many seconds of CPU, half of which
-can be saved. Projects come from `tests/small_projects.py`; npm's and Python's dependencies from their registries.
+is a script with one good idea. Projects come from `tests/small_projects.py`, their dependencies from registries.
 """
 
 from __future__ import annotations
@@ -26,42 +25,6 @@ KINDS = ("mocha", "pip", "cargo", "go", "cmake", "submodule")
 """The six that are walked unless others are named."""
 LAST = 12
 """Lines of a command's output that are printed."""
-
-SUITE = """\
-import time
-
-from work import halved
-
-
-def test_what_stays() -> None:
-    burn({seconds} / 2)
-
-
-def test_what_can_be_saved() -> None:
-    burn({seconds} / 2 * (not halved()))
-
-
-def burn(seconds: float) -> None:
-    begin = time.process_time()
-    while time.process_time() - begin < seconds:
-        pass
-"""
-
-
-def suite(seconds: float) -> SmallProject:
-    """A project whose tests take so many seconds of CPU, half of them for nothing."""
-    return SmallProject(
-        name=f"suite of {seconds:g} s",
-        files={
-            "work.py": "def halved():\n    return False\n",
-            "test_work.py": SUITE.format(seconds=seconds),
-        },
-        path="work.py",
-        slow="    return False\n",
-        fast="    return True\n",
-        reason="Half of what the tests wait for is done twice.",
-        title="Do the work once",
-    )
 
 
 class Walk:
@@ -123,11 +86,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"of {', '.join(PROJECTS)}")
     parser.add_argument("--sandbox", default="bubblewrap")
-    parser.add_argument("--suite", type=float)
     asked = parser.parse_args()
     if unknown := set(asked.kinds) - PROJECTS.keys():
         parser.error(f"expected kinds among {', '.join(PROJECTS)}, got {', '.join(sorted(unknown))}")
-    projects = [suite(asked.suite)] if asked.suite else [PROJECTS[kind] for kind in asked.kinds or KINDS]
+    projects = [PROJECTS[kind] for kind in asked.kinds or KINDS]
     results = []
     for project in projects:
         print(f"=== {project.name}, {asked.sandbox}", flush=True)

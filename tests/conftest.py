@@ -170,6 +170,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 Once = Callable[[str, Callable[[Path], None]], Path]
+MakeTask = Callable[..., Task]
 
 
 @pytest.fixture(scope="session")
@@ -205,10 +206,27 @@ def own(own_made: Path, tmp_path: Path) -> Own:
 
 
 @pytest.fixture
-def tiny(tmp_path: Path) -> Callable[..., Task]:
+def tiny(tmp_path: Path) -> MakeTask:
     """Makes tiny tasks; keywords replace its evaluator, seed program or task.toml."""
 
     def make(name: str = "tiny", **parts: str) -> Task:
         return load_task(write_task(tmp_path / "tasks" / name, **parts))
 
     return make
+
+
+@pytest.fixture
+def task(tiny: MakeTask) -> Task:
+    return tiny()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where a test's one repository is, or will be."""
+    return tmp_path / "r"
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache that no other test uses: layers, locks and places to take turns."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

@@ -287,8 +287,6 @@ def c(name: str, needs: tuple[str, ...], *, module: Mapping[str, str] | None = N
 
 
 NPM_LOCK = "npm install --package-lock-only --ignore-scripts --no-audit --no-fund --silent"
-PNPM_LOCK = "npx --yes pnpm@9 install --lockfile-only --silent"
-YARN_LOCK = "npx --yes yarn@1 install --ignore-scripts --silent --no-progress && rm -rf node_modules"
 PYPROJECT = """\
 [project]
 name = "things"
@@ -301,48 +299,12 @@ colour = ["tabulate[widechars]>=0.9"]
 dev = ["things[colour]", "pytest>=8"]
 """
 
-POETRY = """\
-[tool.poetry]
-name = "things"
-version = "1.0"
-description = "Things"
-authors = []
-packages = [{ include = "things", from = "src" }]
-
-[tool.poetry.dependencies]
-python = "^3.10"
-sortedcontainers = "^2.0"
-
-[tool.poetry.group.dev.dependencies]
-pytest = "^8.0"
-mypy = "^1.0"
-
-[build-system]
-requires = ["poetry-core"]
-build-backend = "poetry.core.masonry.api"
-"""
-UV_LOCK = """\
-version = 1
-
-[[package]]
-name = "sortedcontainers"
-version = "2.3.0"
-
-[[package]]
-name = "pytest"
-version = "8.3.4"
-"""
-
 PROJECTS = {
     project.name: project
     for project in (
         javascript("npm", NPM_LOCK, runner="node --test"),
         javascript("mocha", NPM_LOCK),
-        javascript("pnpm", PNPM_LOCK),
-        javascript("yarn", YARN_LOCK),
         python("pip", PYPROJECT),
-        python("uv", PYPROJECT, **{"uv.lock": UV_LOCK}),
-        python("poetry", POETRY, **{"poetry.lock": UV_LOCK}),
         SmallProject(
             name="cargo",
             files={
@@ -434,35 +396,6 @@ add_test(NAME unique COMMAND test_unique)
             ("make",),
             module={"check.h": CHECK},
             **{"Makefile": MAKEFILE, "tests/test_unique.c": C_FILES["tests/test_unique.c"].replace(*CHECKED)},
-        ),
-        c(
-            "meson",
-            ("meson", "ninja"),
-            **{
-                "meson.build": """\
-project('things', 'c')
-unique = static_library('unique', 'src/unique.c')
-test('unique', executable('test_unique', 'tests/test_unique.c', link_with: unique))
-"""
-            },
-        ),
-        c(
-            "autotools",
-            ("autoreconf", "make"),
-            **{
-                "configure.ac": """\
-AC_INIT([things], [1.0])
-AM_INIT_AUTOMAKE([foreign subdir-objects])
-AC_PROG_CC
-AC_CONFIG_FILES([Makefile])
-AC_OUTPUT
-""",
-                "Makefile.am": """\
-check_PROGRAMS = test_unique
-test_unique_SOURCES = tests/test_unique.c src/unique.c src/unique.h
-TESTS = test_unique
-""",
-            },
         ),
     )
 }

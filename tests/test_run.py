@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +30,8 @@ from evogit.llm import Account, Price, Question
 from evogit.repository import Repository
 from evogit.run import Run, Settings
 from evogit.testing import InMemoryBackend, ScriptedAgent
+from tests.conftest import MakeTask
 from tests.plain_git import git
-
-MakeTask = Callable[..., Task]
 
 
 def evolve(path: Path, task: Task, *, name: str = "r", **options: Any) -> tuple[Stopped, History]:
@@ -52,9 +50,8 @@ def evolve(path: Path, task: Task, *, name: str = "r", **options: Any) -> tuple[
     return asyncio.run(run.evolve()), run.history
 
 
-def test_a_run_improves_ends_at_its_budget_and_shows_in_plain_git(tmp_path: Path, tiny: MakeTask) -> None:
-    path = tmp_path / "repo"
-    stopped, history = evolve(path, tiny(), evaluations=40, seed=1)
+def test_a_run_improves_ends_at_its_budget_and_shows_in_plain_git(path: Path, task: Task) -> None:
+    stopped, history = evolve(path, task, evaluations=40, seed=1)
     assert stopped.reason == "evaluations"
     assert history.counts.evaluated == 40
     assert history.best is not None
@@ -71,8 +68,7 @@ def test_a_run_improves_ends_at_its_budget_and_shows_in_plain_git(tmp_path: Path
 
 
 @pytest.mark.slow
-def test_a_finished_run_goes_on_when_it_gets_more_budget(tmp_path: Path, tiny: MakeTask) -> None:
-    task, path = tiny(), tmp_path / "repo"
+def test_a_finished_run_goes_on_when_it_gets_more_budget(path: Path, task: Task) -> None:
     backend = InMemoryBackend(task)
     _, first = evolve(path, task, evaluations=10, backend=backend)
     _, second = evolve(path, task, evaluations=15, backend=backend)
@@ -120,8 +116,8 @@ class Counting:
         return f"TITLE: {number}\n<<<<<<< WRITE program.py\ndef value(x):\n    return {number}.0\n>>>>>>> END\n"
 
 
-def test_a_deterministic_run_asks_in_the_order_of_moves(tmp_path: Path, tiny: MakeTask) -> None:
-    ids, task = [], tiny()
+def test_a_deterministic_run_asks_in_the_order_of_moves(task: Task, tmp_path: Path) -> None:
+    ids = []
     for name in ("one", "two"):
         population, model = (AgentSpec("editor", "m", count=3),), Counting()
         settings = Settings(evaluations=7, population=population, deterministic=True, seed=7)
@@ -134,16 +130,14 @@ def test_a_deterministic_run_asks_in_the_order_of_moves(tmp_path: Path, tiny: Ma
 
 
 @pytest.mark.slow
-def test_another_seed_gives_another_run(tmp_path: Path, tiny: MakeTask) -> None:
-    task = tiny()
+def test_another_seed_gives_another_run(task: Task, tmp_path: Path) -> None:
     options = {"evaluations": 6, "deterministic": True, "backend": InMemoryBackend(task)}
     runs = [evolve(tmp_path / str(seed), task, seed=seed, **options)[1] for seed in (1, 2)]
     assert [c.commit for c in runs[0].phylogeny][1:] != [c.commit for c in runs[1].phylogeny][1:]
 
 
 @pytest.mark.slow
-def test_limits(tmp_path: Path, tiny: MakeTask) -> None:
-    task = tiny()
+def test_limits(task: Task, tmp_path: Path) -> None:
     backend = InMemoryBackend(task, lambda asked: float(asked.number), pause=0.05)
     stopped, history = evolve(tmp_path / "a", task, proposals=7, backend=backend)
     assert (stopped.reason, history.counts.charged) == ("proposals", 7)
@@ -156,15 +150,14 @@ def test_limits(tmp_path: Path, tiny: MakeTask) -> None:
 
 
 @pytest.mark.slow
-def test_agents_that_only_repeat_themselves_exhaust_the_run(tmp_path: Path, tiny: MakeTask) -> None:
+def test_agents_that_only_repeat_themselves_exhaust_the_run(task: Task, path: Path) -> None:
     same = ScriptedAgent(lambda brief, rng: {"program.py": b"def value(x):\n    return 1.0\n"})
-    task = tiny()
-    stopped, history = evolve(tmp_path / "r", task, agents_given=[same], backend=InMemoryBackend(task))
+    stopped, history = evolve(path, task, agents_given=[same], backend=InMemoryBackend(task))
     assert stopped.reason == "exhausted"
     assert (history.counts.evaluated, history.counts.duplicates) == (2, 200)
 
 
-def test_unusable_proposals_make_no_commit_and_are_journalled(tmp_path: Path, tiny: MakeTask) -> None:
+def test_unusable_proposals_make_no_commit_and_are_journalled(task: Task, path: Path) -> None:
     unusable: dict[str, dict[str, bytes | None]] = {
         "expected changes to program.py": {"evaluator/evaluate.py": b""},
         "expected changes to": {"extra/../../x": b""},
@@ -173,42 +166,40 @@ def test_unusable_proposals_make_no_commit_and_are_journalled(tmp_path: Path, ti
     }
     thoughts = [Proposal(changes=changes, title="x") for changes in unusable.values()]
     author = ScriptedAgent(lambda brief, rng: thoughts.pop(0))
-    task = tiny()
-    stopped, history = evolve(tmp_path / "r", task, agents_given=[author], proposals=5, backend=InMemoryBackend(task))
+    stopped, history = evolve(path, task, agents_given=[author], proposals=5, backend=InMemoryBackend(task))
     assert (stopped.reason, history.counts.failed_proposals, len(history.phylogeny)) == ("proposals", 5, 1)
     seen: list[Entry] = []
-    Repository.open(tmp_path / "r").journal("r", seen.append)
+    Repository.open(path).journal("r", seen.append)
     failures = [entry.event.reason for entry in seen if isinstance(entry.event, FailedProposal)]
     expected = [*unusable, "the agent itself failed: IndexError"]
     assert all(reason in failure for reason, failure in zip(expected, failures, strict=True))
 
 
-def test_one_failing_agent_does_not_stop_the_others(tmp_path: Path, tiny: MakeTask) -> None:
+def test_one_failing_agent_does_not_stop_the_others(task: Task, path: Path) -> None:
     def nothing(brief: Brief, rng: object) -> Proposal:
         raise NoUsableChangeError("no idea")
 
-    task, agents = tiny(), [ScriptedAgent(nothing), ScriptedAgent()]
-    stopped, history = evolve(tmp_path / "r", task, agents_given=agents, evaluations=8, backend=InMemoryBackend(task))
+    agents = [ScriptedAgent(nothing), ScriptedAgent()]
+    stopped, history = evolve(path, task, agents_given=agents, evaluations=8, backend=InMemoryBackend(task))
     assert (stopped.reason, history.counts.evaluated) == ("evaluations", 8)
 
 
-def test_a_hostile_title_does_not_forge_provenance(tmp_path: Path, tiny: MakeTask) -> None:
+def test_a_hostile_title_does_not_forge_provenance(task: Task, path: Path) -> None:
     title = "ok\n\nEvogit-Agent: a9\x1b[31m"
     author = ScriptedAgent(lambda brief, rng: Proposal(changes={"extra/n": b"1"}, title=title))
-    task = tiny()
-    evolve(tmp_path / "r", task, agents_given=[author], evaluations=2, backend=InMemoryBackend(task))
-    trailers = git(tmp_path / "r", "log", "-1", "--format=%(trailers:key=Evogit-Agent,valueonly)", "evogit/r/a1")
+    evolve(path, task, agents_given=[author], evaluations=2, backend=InMemoryBackend(task))
+    trailers = git(path, "log", "-1", "--format=%(trailers:key=Evogit-Agent,valueonly)", "evogit/r/a1")
     assert trailers.strip() == "a1"
 
 
 @pytest.mark.slow
-def test_an_evaluator_that_fails_stops_the_run_and_nothing_counts(tmp_path: Path, tiny: MakeTask) -> None:
+def test_an_evaluator_that_fails_stops_the_run_and_nothing_counts(path: Path, tmp_path: Path, tiny: MakeTask) -> None:
     broken = tiny(evaluate="def evaluate(program, split):\n    raise KeyError('oops')\n    yield\n")
     with pytest.raises(EvaluatorError, match="3 times in a row.*oops"):
-        evolve(tmp_path / "r", broken, evaluations=5)
+        evolve(path, broken, evaluations=5)
     with pytest.raises(EvaluatorError, match="tiny lists .*train.*, is 'trian' misspelt"):
         evolve(tmp_path / "odd", broken, evaluations=5, split="trian")
-    history = StoredRun.open(Repository.open(tmp_path / "r"), "r").history
+    history = StoredRun.open(Repository.open(path), "r").history
     assert history.counts.evaluated == 0
     assert history.stopped is not None
     assert history.stopped.reason == "error"
@@ -216,32 +207,30 @@ def test_an_evaluator_that_fails_stops_the_run_and_nothing_counts(tmp_path: Path
 
 @pytest.mark.slow
 def test_a_sandbox_that_is_not_there_leaves_nothing_behind(
-    tmp_path: Path, tiny: MakeTask, monkeypatch: pytest.MonkeyPatch
+    task: Task, path: Path, tmp_path: Path, tiny: MakeTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
     with pytest.raises(SandboxError, match="Docker.*nobody.sock"):
-        evolve(tmp_path / "r", tiny(), sandbox="docker", evaluations=3)
-    assert Repository.open(tmp_path / "r").runs() == []
-    _, history = evolve(tmp_path / "r", tiny("again"), sandbox="bubblewrap", evaluations=3)
+        evolve(path, task, sandbox="docker", evaluations=3)
+    assert Repository.open(path).runs() == []
+    _, history = evolve(path, tiny("again"), sandbox="bubblewrap", evaluations=3)
     assert history.counts.evaluated == 3
 
 
-def test_measured_times_are_not_deterministic(tmp_path: Path, tiny: MakeTask) -> None:
-    task = tiny()
+def test_measured_times_are_not_deterministic(task: Task, path: Path) -> None:
     timed = replace(task, environment=replace(task.environment, exclusive=True))
     with pytest.raises(UsageError, match="deterministic cannot go with exclusive = true"):
-        evolve(tmp_path / "r", timed, deterministic=True, evaluations=3)
-    assert Repository.open(tmp_path / "r").runs() == []
+        evolve(path, timed, deterministic=True, evaluations=3)
+    assert Repository.open(path).runs() == []
 
 
-def test_a_seed_that_fails_is_said_at_once(tmp_path: Path, tiny: MakeTask) -> None:
+def test_a_seed_that_fails_is_said_at_once(path: Path, tiny: MakeTask) -> None:
     with pytest.raises(EvoGitError, match="the seed of .* itself fails .crashed.*evogit check"):
-        evolve(tmp_path / "r", tiny(program="def value(x):\n    raise ValueError\n"), evaluations=5)
+        evolve(path, tiny(program="def value(x):\n    raise ValueError\n"), evaluations=5)
 
 
 @pytest.mark.slow
-def test_a_changed_task_or_split_is_never_mixed_in(tmp_path: Path, tiny: MakeTask) -> None:
-    task, path = tiny(), tmp_path / "r"
+def test_a_changed_task_or_split_is_never_mixed_in(task: Task, path: Path) -> None:
     evolve(path, task, evaluations=2)
     (task.folder / "evaluator" / "evaluate.py").write_text("def evaluate(program, split):\n    yield\n")
     from evogit.config import load_task
@@ -253,8 +242,7 @@ def test_a_changed_task_or_split_is_never_mixed_in(tmp_path: Path, tiny: MakeTas
 
 
 @pytest.mark.slow
-def test_equal_candidates_of_another_run_are_not_judged_again(tmp_path: Path, tiny: MakeTask) -> None:
-    task, path = tiny(), tmp_path / "r"
+def test_equal_candidates_of_another_run_are_not_judged_again(task: Task, path: Path) -> None:
     evolve(path, task, name="first", evaluations=8, deterministic=True)
     _, again = evolve(path, task, name="second", evaluations=8, deterministic=True)
     assert again.counts.cached == 8
@@ -264,8 +252,8 @@ def test_equal_candidates_of_another_run_are_not_judged_again(tmp_path: Path, ti
 
 
 @pytest.mark.slow
-def test_lite_takes_the_place_of_train(tmp_path: Path, tiny: MakeTask) -> None:
-    _, history = evolve(tmp_path / "r", tiny(), evaluations=3, split="lite")
+def test_lite_takes_the_place_of_train(task: Task, path: Path) -> None:
+    _, history = evolve(path, task, evaluations=3, split="lite")
     assert history.evaluation(history.seed or "", "lite") is not None
     judged = history.evaluation(history.seed or "")
     assert judged is not None
@@ -322,10 +310,8 @@ def own_repository(path: Path, program: Path, toml: str = OWN) -> Path:
     return path
 
 
-def test_a_repository_with_nothing_to_edit_is_refused_before_anything_is_recorded(
-    tmp_path: Path, tiny: MakeTask
-) -> None:
-    program = tiny().folder / "seed" / "program.py"
+def test_a_repository_with_nothing_to_edit_is_refused_before_anything_is_recorded(task: Task, tmp_path: Path) -> None:
+    program = task.folder / "seed" / "program.py"
     path = own_repository(tmp_path / "own", program, OWN.replace("src/**", "lib/**"))
     with pytest.raises(ConfigError, match=r"no file of the commit at HEAD matches lib/\*\*"):
         evolve(path, load_repository_task(path), evaluations=2)
@@ -333,8 +319,8 @@ def test_a_repository_with_nothing_to_edit_is_refused_before_anything_is_recorde
 
 
 @pytest.mark.slow
-def test_a_persons_own_repository_is_left_as_it_was(tmp_path: Path, tiny: MakeTask) -> None:
-    path = own_repository(tmp_path / "own", tiny().folder / "seed" / "program.py")
+def test_a_persons_own_repository_is_left_as_it_was(task: Task, tmp_path: Path) -> None:
+    path = own_repository(tmp_path / "own", task.folder / "seed" / "program.py")
     (path / "src" / "uncommitted.py").write_text("x = 1\n")
     before = everything(path)
     _, history = evolve(path, load_repository_task(path), evaluations=8)
@@ -361,10 +347,10 @@ def everything(path: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-def test_a_mutator_without_anything_to_edit_ends_the_run_soon(tmp_path: Path, tiny: MakeTask) -> None:
+def test_a_mutator_without_anything_to_edit_ends_the_run_soon(path: Path, tiny: MakeTask) -> None:
     judge = "from evogit import Case\n\n\ndef evaluate(program, split):\n    yield Case('x', score=1.0)\n"
     task, mutator = tiny(program="pass\n", evaluate=judge), Mutator()
 
-    stopped, history = evolve(tmp_path / "r", task, agents_given=[mutator], minutes=1, sandbox="none", jobs=1)
+    stopped, history = evolve(path, task, agents_given=[mutator], minutes=1, sandbox="none", jobs=1)
 
     assert (stopped.reason, history.counts.evaluated) == ("exhausted", 1)  # with pauses that took a quarter of an hour

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 
 from evogit.agents import NoUsableChangeError
@@ -13,6 +12,7 @@ from evogit.history import History
 from evogit.repository import Repository
 from evogit.run import Run, Settings
 from evogit.testing import Asked, InMemoryBackend, RecordedHistory, RecordedRun, ScriptedAgent
+from tests.conftest import MakeTask
 
 
 def evolve(path: Path, task: Task, agent: ScriptedAgent, backend: InMemoryBackend, **settings: object) -> History:
@@ -28,9 +28,7 @@ def evolve(path: Path, task: Task, agent: ScriptedAgent, backend: InMemoryBacken
     return run.history
 
 
-def test_a_backend_answers_with_scores_failures_or_all_of_an_evaluation(
-    tmp_path: Path, tiny: Callable[..., Task]
-) -> None:
+def test_a_backend_answers_with_scores_failures_or_all_of_an_evaluation(tmp_path: Path, tiny: MakeTask) -> None:
     def answer(asked: Asked):
         if asked.number == 2:
             return "crashed"
@@ -50,9 +48,7 @@ def test_a_backend_answers_with_scores_failures_or_all_of_an_evaluation(
     assert [asked.split for asked in backend.asked[:4]] == ["train"] * 4
 
 
-def test_an_agent_proposes_changes_or_fails_and_remembers_what_it_was_told(
-    tmp_path: Path, tiny: Callable[..., Task]
-) -> None:
+def test_an_agent_proposes_changes_or_fails_and_remembers_what_it_was_told(tmp_path: Path, tiny: MakeTask) -> None:
     task = tiny()
 
     async def think(brief, rng):

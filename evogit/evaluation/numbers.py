@@ -1,7 +1,7 @@
 """Reads the numbers that programs print: the one reader for every pattern, of ours and of users.
 
-docs/tasks.md ("Numbers that a command prints") states the rules; tests/evaluation/plain_reader.py is a second reader
-that was written from these rules alone.
+docs/tasks.md ("Numbers that a command prints") has the rules; tests/evaluation/printed_numbers.json has what a second
+reader says that was written from these rules alone.
 """
 
 from __future__ import annotations

@@ -130,13 +130,6 @@ def test_what_a_person_rejected_is_told_with_the_reason(lab: Lab) -> None:
     assert "The best so far has score 1." in written(lab, seed).text
 
 
-def test_what_people_took_back_is_not_told(lab: Lab) -> None:
-    seed = lab.seed()
-    lab.guide("Use Fortran.")
-    lab.journal.append(Decision(kind="undo", by="ada", undoes=lab.history.decisions[-1].id))
-    assert "Fortran" not in written(lab, seed).text
-
-
 def test_what_is_withheld_and_the_holdout_are_never_told(lab: Lab) -> None:
     seed = lab.seed(1.0, feedback(x="train said"))
     holdout = Evaluation(status="ok", split="holdout", metrics={"score": 123.456}, cases={"h": {"score": 123.456}})
@@ -176,38 +169,11 @@ def test_a_large_repository_is_shown_in_part_within_the_tokens(lab: Lab) -> None
     assert sum(written(lab, seed, context=8_000).tokens.values()) < 8_000
 
 
-def test_of_a_file_that_is_too_large_the_beginning_is_shown(lab: Lab) -> None:
-    seed = lab.add({"main.py": b"".join(b"line %d\n" % number for number in range(20_000))}, evaluation=1.0)
-    code = section(written(lab, seed, context=10_000).text, "Code")
-    assert "line 0\n" in code
-    assert "more bytes]" in code
-
-
-def test_briefs_of_other_candidates_begin_alike_so_that_prompt_caches_help(lab: Lab) -> None:
-    seed = lab.seed()
-    child = lab.add({"main.py": b"VALUE = 2\n"}, seed, evaluation=2.0)
-    lab.guide("Be bold.")
-    one, other = written(lab, seed), written(lab, child)
-    assert one.rules == other.rules
-    assert one.text[: one.text.index("VALUE =")] == other.text[: one.text.index("VALUE =")]
-
-
 def test_markers_are_longer_than_those_in_the_code(lab: Lab) -> None:
     seed = lab.add({"main.py": b"'''\nTitle\n=======\n'''\n"}, evaluation=1.0)
     rules = written(lab, seed).rules
     assert "\n========\n" in rules
     assert "have 8 characters" in rules
-
-
-def test_how_to_delete_files_is_told_where_others_than_those_there_may_be_changed(lab: Lab) -> None:
-    brief, background = both(lab, lab.seed())
-    rules = briefing.write(brief, background, 100_000).rules
-    assert (
-        "(one that begins with #! becomes executable), deleted and renamed:\n\n<<<<<<< DELETE path/of/file\n" in rules
-    )
-    alone = briefing.write(brief, replace(background, editable=tuple(brief.files)), 100_000).rules
-    assert "DELETE" not in alone
-    assert rules.partition("\nFiles that you")[0] == alone.partition("\n- A SEARCH")[0]
 
 
 def test_files_that_are_no_text_are_only_named(lab: Lab) -> None:
@@ -515,15 +481,6 @@ def test_agents_that_work_at_the_same_time_are_sent_to_different_places(lab: Lab
     assert all(places)
 
 
-def test_what_is_judged_and_what_may_be_used_is_told(lab: Lab) -> None:
-    cost = Cost(wall=14.2, cpu=3.81, memory=40 << 20)
-    told = written(lab, lab.seed(Evaluation(status="ok", metrics={"score": 1.0}, cost=cost))).text
-    judged = section(told, "How candidates are evaluated")
-    assert "60 s of CPU, 60 s of wall clock; 512 MB of memory" in judged
-    assert "Python 3." in judged
-    assert "used in all: 3.8 s of CPU, 14 s of wall clock; 40 MB" in section(told, "Scores")
-
-
 def test_what_was_not_measured_is_never_told_as_a_failure(lab: Lab) -> None:
     seed = lab.seed()
     reason = "the machine was too busy, 3 times: killed after 10 s of wall clock"
@@ -535,18 +492,6 @@ def test_what_was_not_measured_is_never_told_as_a_failure(lab: Lab) -> None:
         assert "fail" not in "".join(line for line in told.splitlines() if "raise the value" in line)
         assert "killed after" not in told
     assert "not measured" in written(lab, seed).text
-
-
-def test_a_failure_on_a_busy_machine_is_told_with_its_load(lab: Lab) -> None:
-    seed = lab.seed()
-    for waited, title in ((4.0, "starved"), (0.1, "served")):
-        found = Evaluation(status="timeout", reason="killed", cost=Cost(wall=10.0, waited=waited))
-        lab.add({"main.py": title.encode()}, seed, title=title, evaluation=found)
-    lines = {
-        title: line for line in written(lab, seed).text.splitlines() for title in ("starved", "served") if title in line
-    }
-    assert "busy machine" in lines["starved"]
-    assert "busy" not in lines["served"]
 
 
 def test_what_an_evaluation_took_has_no_part_in_what_identifies_a_question(lab: Lab) -> None:

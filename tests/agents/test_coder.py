@@ -299,10 +299,10 @@ def story(engine: Engine) -> tuple[History, list[Any]]:
 
 
 @pytest.mark.slow
-async def test_what_a_coder_has_judged_is_a_candidate_and_counts(tmp_path: Path, tiny: Callable[..., Task]) -> None:
+async def test_what_a_coder_has_judged_is_a_candidate_and_counts(task: Task, tmp_path: Path) -> None:
     script = tried(1.0, "RUN cat program.py; date +%N", "EVALUATE", "EVALUATE") + "%%\n"
     script += tried(19.0, "EVALUATE") + "%%\n" + tried(20.0, "EVALUATE", "EVALUATE", "FINISH done") + "%%\n"
-    engine = coders(tmp_path, tiny(), "one", script, evaluations=3, proposals=8)
+    engine = coders(tmp_path, task, "one", script, evaluations=3, proposals=8)
     await engine.evolve()
     history, events = story(engine)
     proposed = [event for event in events if isinstance(event, Proposed)][1:]
@@ -318,12 +318,10 @@ async def test_what_a_coder_has_judged_is_a_candidate_and_counts(tmp_path: Path,
 
 
 @pytest.mark.slow
-async def test_a_stop_ends_a_session_before_the_next_command_and_keeps_the_draft(
-    tmp_path: Path, tiny: Callable[..., Task]
-) -> None:
+async def test_a_stop_ends_a_session_before_the_next_command_and_keeps_the_draft(task: Task, tmp_path: Path) -> None:
     script = tried(20.0, *["RUN sleep 4"] * 19) + f"%%\n{BABBLE}"
     stopper = Stopper()
-    engine = stopper.engine = coders(tmp_path, tiny(), "one", script, stopper, evaluations=9, deterministic=False)
+    engine = stopper.engine = coders(tmp_path, task, "one", script, stopper, evaluations=9, deterministic=False)
     await engine.evolve()
     _, events = story(engine)
     assert [event.title for event in events if isinstance(event, Proposed)][1:] == ["edit program.py"]
@@ -331,8 +329,7 @@ async def test_a_stop_ends_a_session_before_the_next_command_and_keeps_the_draft
 
 
 @pytest.mark.slow
-async def test_commands_that_misbehave_do_no_harm_and_end_no_session(tmp_path: Path, tiny: Callable[..., Task]) -> None:
-    task = tiny()
+async def test_commands_that_misbehave_do_no_harm_and_end_no_session(task: Task, tmp_path: Path) -> None:
     engine = coders(tmp_path, task, "one", f"{CHEAT}%%\n{tried(20.0, 'FINISH done')}", evaluations=2, proposals=1)
     await engine.evolve()
     history, events = story(engine)

@@ -6,7 +6,6 @@ import asyncio
 import inspect
 import random
 import textwrap
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -83,13 +82,6 @@ def test_what_is_no_agent_is_said_at_once(tmp_path: Path, text: str, kind: type[
         OwnAgent(own(tmp_path, text))
 
 
-@pytest.mark.parametrize("text", ["mine.py:Doubler", "mine.py:Doubler:3", "/a b/mine.py:D:2"])
-def test_it_is_named_like_any_agent(text: str) -> None:
-    spec = AgentSpec.parse(text)
-    assert str(spec) == text
-    assert not spec.asks
-
-
 def test_settings_name_it_as_seen_from_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own(tmp_path, EXAMPLE)
     monkeypatch.setenv("EVOGIT_SETTINGS", str(tmp_path / "settings.toml"))
@@ -98,10 +90,9 @@ def test_settings_name_it_as_seen_from_there(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.slow
-def test_a_run_loses_moves_and_goes_on_and_two_alike_are_the_same(tmp_path: Path, tiny: Callable[..., Task]) -> None:
+def test_a_run_loses_moves_and_goes_on_and_two_alike_are_the_same(task: Task, tmp_path: Path) -> None:
     sometimes = "        if rng.random() < 0.3: raise KeyError(brief.move)\n"
     kind = own(tmp_path, EXAMPLE.replace("        path =", sometimes + "        path =", 1))
-    task = tiny()
 
     def run(name: str) -> Run:
         settings = Settings(population=(AgentSpec(kind, count=2),), evaluations=12, deterministic=True)

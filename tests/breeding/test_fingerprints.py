@@ -135,8 +135,8 @@ def test_of_what_cannot_be_told_every_byte_matters(content: bytes) -> None:
     assert essence(content) == ""
 
 
-def test_a_tree_is_its_changes_in_effect(tmp_path: Path) -> None:
-    repository, write = (made := Repository.create(tmp_path / "r")), made.trees.write
+def test_a_tree_is_its_changes_in_effect(path: Path) -> None:
+    repository, write = (made := Repository.create(path)), made.trees.write
     seed = write(None, {"a.py": BASE.encode(), "b.txt": b"b\n", "c.py": b"x = 1\n"})
     novelty = Fingerprints(repository, _with_seed(repository, seed))
     noted = BASE.replace("grows", "shrinks").encode()
@@ -153,8 +153,8 @@ def test_a_tree_is_its_changes_in_effect(tmp_path: Path) -> None:
     assert novelty.fingerprint(write(trees[-1], {"a.py": noted})) == novelty.fingerprint(trees[-1])
 
 
-def test_a_change_in_a_file_too_large_to_look_into_is_seen(tmp_path: Path) -> None:
-    repository = Repository.create(tmp_path / "r")
+def test_a_change_in_a_file_too_large_to_look_into_is_seen(path: Path) -> None:
+    repository = Repository.create(path)
     filler = b"#" + b"." * MAX_SOURCE_BYTES + b"\n"
     trees = [repository.trees.write(None, {"a.py": b"x = %d\n" % number + filler}) for number in range(3)]
     novelty = Fingerprints(repository, _with_seed(repository, trees[0]))
@@ -202,9 +202,9 @@ class Author(Agent):
 @pytest.mark.slow
 @pytest.mark.parametrize(("toml", "evaluated", "alike"), [(TOML, 5, 0), (TOML.replace('novelty = "tree"', ""), 3, 2)])
 def test_what_is_nearly_the_same_is_refused_and_counted(
-    tmp_path: Path, tiny: MakeTask, toml: str, evaluated: int, alike: int
+    path: Path, tiny: MakeTask, toml: str, evaluated: int, alike: int
 ) -> None:
-    repository, task = Repository.create(tmp_path / "r"), tiny(toml=toml)
+    repository, task = Repository.create(path), tiny(toml=toml)
     settings = Settings(
         proposals=4, sandbox="bubblewrap", jobs=1, selector="best-of-n"
     )  # nothing but what the author says

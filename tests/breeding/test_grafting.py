@@ -102,8 +102,8 @@ async def test_a_step_that_changes_what_is_protected_is_refused(garden: Garden) 
         await garden.graft(bad, garden.other)
 
 
-async def test_a_folder_with_a_colon_and_quotes_is_no_obstacle(tmp_path: Path, tiny: Callable[..., Task]) -> None:
-    garden = Garden(tmp_path / 'a:b "c" \\d', tiny())
+async def test_a_folder_with_a_colon_and_quotes_is_no_obstacle(task: Task, tmp_path: Path) -> None:
+    garden = Garden(tmp_path / 'a:b "c" \\d', task)
     bred = await garden.graft(garden.top, garden.other)
     assert b"second 10" in garden.program(bred.tree)
 
@@ -123,10 +123,8 @@ class Grafter(Elitist):
 
 
 @pytest.mark.slow
-def test_two_deterministic_runs_of_merges_and_grafts_agree_in_every_id(
-    tmp_path: Path, tiny: Callable[..., Task]
-) -> None:
-    runs, task = [], tiny()
+def test_two_deterministic_runs_of_merges_and_grafts_agree_in_every_id(task: Task, tmp_path: Path) -> None:
+    runs = []
     for name in ("one", "two"):
         settings = Settings(evaluations=20, deterministic=True, seed=3, population=(AgentSpec("mutator", count=3),))
         run = Run(Repository.create(tmp_path / name), task, "r", settings, selector=Grafter())

@@ -31,7 +31,6 @@ from tests.openai_server import (
     Behaving,
     Behaviour,
     Request,
-    Server,
     refusal,
     reply,
     serve,
@@ -247,37 +246,6 @@ class Campaign:
         yield from (text.encode(errors="replace") for text in self.seen)
 
 
-def test_a_run_survives_every_fault_and_tells_of_each(tmp_path: Path) -> None:
-    with serve(CAMPAIGN) as server:
-        campaign = Campaign(tmp_path, server.url)
-        done = campaign.run("--proposals", str(PROPOSALS), "--selector", "sequential")  # every move asks the model
-
-    assert done.code == 0, done.err
-    events = campaign.events()
-    lost = [event.failure for event in events if isinstance(event, Spent) and event.failure]
-    failed = [event.reason for event in events if isinstance(event, FailedProposal)]
-    assert [words for words in SPENT if not any(words in each for each in lost)] == []
-    assert [words for words in FAILED if not any(words in each for each in failed)] == []
-    assert campaign.history.counts.charged == PROPOSALS
-    assert campaign.history.spent.dollars > 0
-
-    check(campaign, done, server)
-
-
-def check(campaign: Campaign, done: Done, server: Server) -> None:
-    """Only what may change did, the repository is well, and the key is where it was sent and nowhere else."""
-    changed = campaign.git("log", "--format=", "--name-only", "evogit/campaign/best", "--not", "HEAD").split()
-    assert set(changed) == {b"app.py"}
-    assert campaign.history.fitness(campaign.history.best or "") == 99.0
-    campaign.git("fsck", "--strict", "--no-dangling")
-    assert not (campaign.folder / "escape.py").exists()
-
-    assert all(KEY.encode() not in place for place in campaign.everything())
-    assert KEY not in done.out + done.err
-    assert any(INJECTED in request.prompt for request in server.requests)
-    assert all(request.headers["authorization"] == f"Bearer {KEY}" for request in server.requests)
-
-
 LOOK = reply(
     "<<<<<<< READ .evogit/evaluate.py\n<<<<<<< READ ../settings.toml\n<<<<<<< GREP Authorization\n"
     "<<<<<<< RUN env; ls -A / ..; cat /proc/*/environ /proc/*/cmdline; python3 -c 'import app; app.value()'\n"
@@ -293,21 +261,37 @@ def finishing(behaviour: Behaving) -> Behaving:
     return replace(behaviour, body=body)
 
 
-def test_a_coder_survives_every_fault_too(tmp_path: Path) -> None:
-    with serve([LOOK, *map(finishing, CAMPAIGN)]) as server:
-        campaign = Campaign(tmp_path, server.url, "coder")
-        done = campaign.run("--proposals", str(PROPOSALS), "--selector", "sequential")
+@pytest.mark.parametrize("agent", ["editor", "coder"])
+def test_a_run_survives_every_fault_and_tells_of_each(tmp_path: Path, agent: str) -> None:
+    """Only what may change does, the repository is well, and the key is where it was sent and nowhere else."""
+    with serve(CAMPAIGN if agent == "editor" else [LOOK, *map(finishing, CAMPAIGN)]) as server:
+        campaign = Campaign(tmp_path, server.url, agent)
+        done = campaign.run("--proposals", str(PROPOSALS), "--selector", "sequential")  # every move asks the model
 
     assert done.code == 0, done.err
-    events = campaign.events()
+    events, history = campaign.events(), campaign.history
     lost = [event.failure for event in events if isinstance(event, Spent) and event.failure]
     assert [words for words in SPENT if not any(words in each for each in lost)] == []
-    assert campaign.history.counts.charged == PROPOSALS
-    answers = "\n".join(request.prompt for request in server.requests)
-    assert [words for words in (".evogit/evaluate.py", "etc/cron.d/x", ".git/config") if words not in answers] == []
-    assert "EVALUATE" in answers
-    assert "yield Case" not in answers
-    check(campaign, done, server)
+    assert history.counts.charged == PROPOSALS
+    assert history.spent.dollars > 0
+    prompts = "\n".join(request.prompt for request in server.requests)
+    if agent == "editor":
+        failed = [event.reason for event in events if isinstance(event, FailedProposal)]
+        assert [words for words in FAILED if not any(words in each for each in failed)] == []
+    else:
+        refused = (".evogit/evaluate.py", "etc/cron.d/x", ".git/config", "EVALUATE")
+        assert [words for words in refused if words not in prompts] == []
+        assert "yield Case" not in prompts
+
+    changed = campaign.git("log", "--format=", "--name-only", "evogit/campaign/best", "--not", "HEAD").split()
+    assert set(changed) == {b"app.py"}
+    assert history.fitness(history.best or "") == 99.0
+    campaign.git("fsck", "--strict", "--no-dangling")
+    assert not (campaign.folder / "escape.py").exists()
+    assert all(KEY.encode() not in place for place in campaign.everything())
+    assert KEY not in done.out + done.err
+    assert INJECTED in prompts
+    assert all(request.headers["authorization"] == f"Bearer {KEY}" for request in server.requests)
 
 
 @pytest.mark.parametrize(

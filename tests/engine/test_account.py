@@ -89,8 +89,7 @@ def evolve(path: Path, task: Task, *agents: Asker, **settings: Any) -> tuple[Sto
     return asyncio.run(run.evolve()), run.history
 
 
-def test_dollars_are_never_exceeded_and_hold_on_resume(tmp_path: Path, tiny: Callable[..., Task]) -> None:
-    path, task = tmp_path / "r", tiny()
+def test_dollars_are_never_exceeded_and_hold_on_resume(task: Task, path: Path) -> None:
     crew = [Asker(Priced()) for _ in range(3)]
     stopped, history = evolve(path, task, *crew, dollars=0.1)
     assert stopped.reason == "dollars"
@@ -104,20 +103,20 @@ def test_dollars_are_never_exceeded_and_hold_on_resume(tmp_path: Path, tiny: Cal
     assert more.spent.dollars == 0.15
 
 
-def test_failed_calls_count_and_are_told_apart(tmp_path: Path, tiny: Callable[..., Task]) -> None:
-    stopped, history = evolve(tmp_path / "r", tiny(), Asker(Priced(fails=True)), tokens=4000)
+def test_failed_calls_count_and_are_told_apart(task: Task, path: Path) -> None:
+    stopped, history = evolve(path, task, Asker(Priced(fails=True)), tokens=4000)
     assert (stopped.reason, history.spent.calls, history.spent.failed) == ("tokens", 4, 4)
     assert (history.spent.tokens, history.spent.cached) == (4000, 1200)
     assert {event.reason for event in history.failures} == {"the reply broke off"}
 
 
-def test_babble_stops_at_the_proposals(tmp_path: Path, tiny: Callable[..., Task]) -> None:
-    stopped, history = evolve(tmp_path / "r", tiny(), Asker(Priced(), usable=False), proposals=3)
+def test_babble_stops_at_the_proposals(task: Task, path: Path) -> None:
+    stopped, history = evolve(path, task, Asker(Priced(), usable=False), proposals=3)
     assert (stopped.reason, history.counts.failed_proposals, history.spent.calls) == ("proposals", 3, 3)
 
 
-def test_calls_without_a_price_count_tokens_alone(tmp_path: Path, tiny: Callable[..., Task]) -> None:
-    stopped, history = evolve(tmp_path / "r", tiny(), Asker(Priced(price=None)), tokens=2500)
+def test_calls_without_a_price_count_tokens_alone(task: Task, path: Path) -> None:
+    stopped, history = evolve(path, task, Asker(Priced(price=None)), tokens=2500)
     assert (stopped.reason, history.spent.unpriced, history.spent.dollars) == ("tokens", 2, 0)
     assert history.spent_by.keys() == {("a1", "priced")}
 
@@ -139,8 +138,8 @@ def joined(tmp_path: Path, task: Task, **limits: Any) -> Iterator[list[tuple[Sto
         ]
 
 
-async def test_what_another_engine_has_in_flight_is_counted(tmp_path: Path, tiny: Callable[..., Task]) -> None:
-    with joined(tmp_path, tiny(), dollars=0.05) as [(_, one), (known, other)]:
+async def test_what_another_engine_has_in_flight_is_counted(task: Task, tmp_path: Path) -> None:
+    with joined(tmp_path, task, dollars=0.05) as [(_, one), (known, other)]:
         held = await one.of_move("a1", 1).reserve(CHEAP, ASKS)
         assert (held.worst, held.ceiling) == (ASKS, 4000)
         waiting = asyncio.create_task(other.of_move("a2", 2).reserve(CHEAP, ASKS))
@@ -157,10 +156,10 @@ async def test_what_another_engine_has_in_flight_is_counted(tmp_path: Path, tiny
         assert known.history.spent.dollars == 0.0442
 
 
-async def test_many_that_ask_at_once_never_hold_more_than_there_is(tmp_path: Path, tiny: Callable[..., Task]) -> None:
+async def test_many_that_ask_at_once_never_hold_more_than_there_is(task: Task, tmp_path: Path) -> None:
     """Two engines, 12 agents, some of which hang up: all that may be billed fits into the limit at every moment."""
     rng = random.Random(5)
-    with joined(tmp_path, tiny(), dollars=0.5, tokens=200_000) as accounts:
+    with joined(tmp_path, task, dollars=0.5, tokens=200_000) as accounts:
 
         async def live(run: StoredRun, account: RunAccount, name: str) -> None:
             for move in range(100):
@@ -190,10 +189,10 @@ async def test_many_that_ask_at_once_never_hold_more_than_there_is(tmp_path: Pat
 
 
 async def test_more_than_was_set_aside_is_charged_as_far_as_what_is_left_pays_for_it(
-    tmp_path: Path, tiny: Callable[..., Task]
+    task: Task, tmp_path: Path
 ) -> None:
     """The endpoint's word is the bill, but no word of it breaks a limit: it ends the run."""
-    with joined(tmp_path, tiny(), dollars=0.1, tokens=50_000) as [(run, account), _]:
+    with joined(tmp_path, task, dollars=0.1, tokens=50_000) as [(run, account), _]:
         mine = account.of_move("a1", 1)
         first = await mine.reserve(CHEAP, ASKS)
         mine.charge(CHEAP, TokenUsage(prompt=9000, completion=4500), "", first)
@@ -206,13 +205,11 @@ async def test_more_than_was_set_aside_is_charged_as_far_as_what_is_left_pays_fo
             await mine.reserve(CHEAP, ASKS)
 
 
-async def test_scripts_and_replays_that_have_a_price_keep_limits_to_the_token(
-    tmp_path: Path, tiny: Callable[..., Task]
-) -> None:
+async def test_scripts_and_replays_that_have_a_price_keep_limits_to_the_token(task: Task, tmp_path: Path) -> None:
     """What a reply takes is known beforehand: the last one ends where the limit does."""
     (tmp_path / "script").write_text("%%\n" + "word" * 700 + "\n%%\n" + "word" * 1900)
     price = Price(prompt=1, cached=1, completion=10)
-    file, rng, task = tmp_path / "recording", random.Random(3), tiny()
+    file, rng = tmp_path / "recording", random.Random(3)
     scripted = RecordedModel(ScriptedModel(tmp_path / "script", price), Recorder(file, ()))
 
     async def ask(model: Model, account: RunAccount, name: str) -> None:
@@ -234,9 +231,9 @@ async def test_scripts_and_replays_that_have_a_price_keep_limits_to_the_token(
             assert run.history.reserved == {}
 
 
-async def test_what_a_dead_engine_had_in_flight_is_charged_in_full(tmp_path: Path, tiny: Callable[..., Task]) -> None:
-    repository = Repository.create(tmp_path / "r")
-    run, task = StoredRun.open(repository, "r"), tiny()
+async def test_what_a_dead_engine_had_in_flight_is_charged_in_full(task: Task, path: Path) -> None:
+    repository = Repository.create(path)
+    run = StoredRun.open(repository, "r")
     engines = repository.engines("r")
     with engines.enter(join=False) as name:
         await RunAccount(run.about(task).of(name), dollars=0.06).of_move("a1", 1).reserve(CHEAP, ASKS)
@@ -248,11 +245,9 @@ async def test_what_a_dead_engine_had_in_flight_is_charged_in_full(tmp_path: Pat
     assert (run.history.spent.calls, run.history.spent.failed, run.history.spent.dollars) == (1, 1, 0.041)
 
 
-async def test_a_model_without_a_price_is_not_asked_under_a_limit_on_dollars(
-    tmp_path: Path, tiny: Callable[..., Task]
-) -> None:
-    run = StoredRun.open(Repository.create(tmp_path / "r"), "r")
-    account = RunAccount(run.about(tiny()).of("h-1"), dollars=1.0).of_move("a1", 1)
+async def test_a_model_without_a_price_is_not_asked_under_a_limit_on_dollars(task: Task, path: Path) -> None:
+    run = StoredRun.open(Repository.create(path), "r")
+    account = RunAccount(run.about(task).of("h-1"), dollars=1.0).of_move("a1", 1)
     with pytest.raises(SpendingLimitError, match="the price of priced is not known"):
         await account.reserve(Priced(price=None), ASKS)
     reservation = await account.reserve(Priced(price=Price(prompt=0, cached=0, completion=0)), ASKS)
@@ -262,13 +257,13 @@ async def test_a_model_without_a_price_is_not_asked_under_a_limit_on_dollars(
 @pytest.mark.slow
 @pytest.mark.parametrize("deterministic", [False, True])
 async def test_a_stop_waits_for_no_endpoint_that_asks_to_be_asked_again_later(
-    tmp_path: Path, tiny: Callable[..., Task], deterministic: bool
+    path: Path, tiny: Callable[..., Task], deterministic: bool
 ) -> None:
     with serve([refusal(429, "slow down", retry_after="60")]) as server:
         user = UserSettings(models={"m": ModelTable(base_url=server.url)})
         models = open_models(user)
         settings = Settings(population=(AgentSpec("editor", "m", 2),), deterministic=deterministic)
-        repository = Repository.create(tmp_path / "r")
+        repository = Repository.create(path)
         task = tiny()
         run = Run(repository, task, "r", settings, models=models.get, backend=InMemoryBackend(task))
         running = asyncio.create_task(run.evolve())
@@ -283,15 +278,13 @@ async def test_a_stop_waits_for_no_endpoint_that_asks_to_be_asked_again_later(
 
 
 async def test_a_stop_drops_calls_in_flight_and_counts_what_they_may_cost(
-    tmp_path: Path, tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch
+    path: Path, tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evogit.engine.stop_request.CALLS", 0.05)
     with serve([SILENT]) as server:
         models = open_models(UserSettings(models={"m": ModelTable(base_url=server.url)}))
         settings, task = Settings(population=(AgentSpec("editor", "m"),), tokens=100_000), tiny()
-        run = Run(
-            Repository.create(tmp_path / "r"), task, "r", settings, models=models.get, backend=InMemoryBackend(task)
-        )
+        run = Run(Repository.create(path), task, "r", settings, models=models.get, backend=InMemoryBackend(task))
         running = asyncio.create_task(run.evolve())
         while not server.requests:
             await asyncio.sleep(0.01)
@@ -307,7 +300,7 @@ async def test_a_stop_drops_calls_in_flight_and_counts_what_they_may_cost(
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", [None, 0.02])
 async def test_a_run_that_is_to_end_waits_for_no_evaluator_that_hangs(
-    tmp_path: Path, tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch, limit: float | None
+    task: Task, path: Path, monkeypatch: pytest.MonkeyPatch, limit: float | None
 ) -> None:
     monkeypatch.setattr("evogit.engine.stop_request.ALL", 0.05)
     hangs = asyncio.Event()
@@ -318,10 +311,7 @@ async def test_a_run_that_is_to_end_waits_for_no_evaluator_that_hangs(
             await asyncio.Event().wait()
         return 1.0
 
-    task = tiny()
-    run = Run(
-        Repository.create(tmp_path / "r"), task, "r", Settings(minutes=limit), backend=InMemoryBackend(task, judge)
-    )
+    run = Run(Repository.create(path), task, "r", Settings(minutes=limit), backend=InMemoryBackend(task, judge))
     running = asyncio.create_task(run.evolve())
     if limit is None:
         await asyncio.wait_for(hangs.wait(), PATIENCE)
@@ -333,7 +323,7 @@ async def test_a_run_that_is_to_end_waits_for_no_evaluator_that_hangs(
 
 
 async def test_an_endpoint_that_is_down_costs_no_proposals_and_the_run_goes_on_when_it_is_back(
-    tmp_path: Path, tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch
+    task: Task, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     doing: list[str] = []
     monkeypatch.setattr(Patience, "retries", 1)
@@ -350,7 +340,7 @@ async def test_an_endpoint_that_is_down_costs_no_proposals_and_the_run_goes_on_w
         url = server.url
     models = open_models(UserSettings(models={"m": ModelTable(base_url=url)}))
     settings = Settings(population=(AgentSpec("editor", "m"),), proposals=2)
-    repository, task = Repository.create(tmp_path / "r"), tiny()
+    repository = Repository.create(path)
     run = Run(repository, task, "r", settings, Watching(), models=models.get, backend=InMemoryBackend(task))
     running = asyncio.create_task(run.evolve())
     while "m" not in run.history.outages or run.history.outages["m"].attempts < 5:
@@ -366,14 +356,14 @@ async def test_an_endpoint_that_is_down_costs_no_proposals_and_the_run_goes_on_w
 
 
 async def test_an_engine_that_waits_for_an_endpoint_ends_with_the_run(
-    tmp_path: Path, tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch
+    task: Task, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Patience, "retries", 0)
     monkeypatch.setattr(Patience, "pause", 600.0)
     with serve() as server:
         url = server.url
     models = open_models(UserSettings(models={"m": ModelTable(base_url=url)}))
-    repository, task = Repository.create(tmp_path / "r"), tiny()
+    repository = Repository.create(path)
     editor = Settings(population=(AgentSpec("editor", "m"),), evaluations=3)
     waits = Run(repository, task, "r", editor, models=models.get, backend=InMemoryBackend(task))
     waiting = asyncio.create_task(waits.evolve())
@@ -434,11 +424,11 @@ class Repairing(Asker):
 @pytest.mark.slow
 @pytest.mark.parametrize(("deterministic", "failed"), [(False, 2), (True, 0)])
 def test_a_limit_that_ends_a_deterministic_run_breaks_off_no_move(
-    tmp_path: Path, tiny: Callable[..., Task], deterministic: bool, failed: int
+    task: Task, path: Path, deterministic: bool, failed: int
 ) -> None:
-    task, begun = tiny(), list[int]()
+    begun = list[int]()
     rising, settings = Rising(task), Settings(target=1.0, deterministic=deterministic)
     crew = [Repairing(begun, rising.found, breaks_off=not deterministic) for _ in range(3)]
-    run = Run(Repository.create(tmp_path / "r"), task, "r", settings, agents=crew, backend=rising)
+    run = Run(Repository.create(path), task, "r", settings, agents=crew, backend=rising)
     assert asyncio.run(run.evolve()).reason == "target"
     assert run.history.counts.failed_proposals == failed

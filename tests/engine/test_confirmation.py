@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import random
 import re
@@ -15,7 +14,6 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
-from benchmarks import noise
 from evogit.agents import Brief, Proposal
 from evogit.config import Task
 from evogit.core import Cost, Decision, Evaluation, Evidence, EvoGitError, Status
@@ -103,9 +101,9 @@ def noisy(tiny: MakeTask) -> Task:
 TRUTH = [0.0, -2.0, 1.0, -3.0, 0.9, 3.0, -5.0, 2.9]
 
 
-async def test_a_would_be_best_is_judged_again_and_the_leaders_at_the_end(tmp_path: Path, noisy: Task) -> None:
+async def test_a_would_be_best_is_judged_again_and_the_leaders_at_the_end(path: Path, noisy: Task) -> None:
     draws = Draws(noisy, TRUTH, 0.5)
-    run = engine(tmp_path / "r", noisy, draws, evaluations=8)
+    run = engine(path, noisy, draws, evaluations=8)
     await run.evolve()
     history = run.history
     assert draws.drawn[:5] == [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)], "the seed tells how noisy scores are"
@@ -115,15 +113,15 @@ async def test_a_would_be_best_is_judged_again_and_the_leaders_at_the_end(tmp_pa
     assert history.counts.repeated <= 40 + 48
     assert not [commit for commit in tied(history) if TRUTH[number(history, commit)] < 2.5]
     assert history.scores.repeated(history.best or "", "holdout") == noisy.repeats
-    again = engine(tmp_path / "r", noisy, Draws(noisy, TRUTH, 0.5), evaluations=8)
+    again = engine(path, noisy, Draws(noisy, TRUTH, 0.5), evaluations=8)
     await again.evolve()
     assert again.history.counts.repeated == history.counts.repeated, "what is confirmed is not confirmed again"
 
 
-async def test_limits_on_repeats_hold(tmp_path: Path, noisy: Task) -> None:
+async def test_limits_on_repeats_hold(path: Path, tmp_path: Path, noisy: Task) -> None:
     ties = [0.0] * 12
     draws = Draws(noisy, ties, 1.0)
-    run = engine(tmp_path / "r", noisy, draws, evaluations=12, confirmations=10)
+    run = engine(path, noisy, draws, evaluations=12, confirmations=10)
     await run.evolve()
     assert run.history.counts.repeated == 10
     assert tied(run.history)
@@ -135,9 +133,9 @@ async def test_limits_on_repeats_hold(tmp_path: Path, noisy: Task) -> None:
     assert (stopped.reason, counts.evaluated + counts.repeated) == ("evaluations", 12)
 
 
-async def test_whoever_fails_in_a_repeat_is_flaky_and_not_the_best(tmp_path: Path, noisy: Task) -> None:
+async def test_whoever_fails_in_a_repeat_is_flaky_and_not_the_best(path: Path, noisy: Task) -> None:
     draws = Draws(noisy, TRUTH, 0.1, fails=lambda number, repeat: "crashed" if (number, repeat) == (5, 2) else "ok")
-    history = await evolved(tmp_path / "r", noisy, draws, evaluations=8)
+    history = await evolved(path, noisy, draws, evaluations=8)
     assert number(history, history.best) == 7
     flaky = [number(history, each.commit) for each in history.phylogeny if _status(history, each.commit) == "flaky"]
     assert flaky == [5]
@@ -148,17 +146,15 @@ def _status(history: History, commit: str) -> str:
     return told.status if told else ""
 
 
-async def test_a_flaky_seed_ends_the_run_with_a_sentence(tmp_path: Path, noisy: Task) -> None:
+async def test_a_flaky_seed_ends_the_run_with_a_sentence(path: Path, noisy: Task) -> None:
     draws = Draws(noisy, TRUTH, 0.1, fails=lambda number, repeat: "timeout" if repeat == 2 else "ok")
     with pytest.raises(EvoGitError, match=r"the seed of .* itself fails \(flaky: failed 1 of 3 times \(timeout"):
-        await engine(tmp_path / "r", noisy, draws, evaluations=8).evolve()
+        await engine(path, noisy, draws, evaluations=8).evolve()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("killed_at", [3, 7, 12])
-async def test_what_a_killed_engine_left_is_judged_again_by_the_next(
-    tmp_path: Path, noisy: Task, killed_at: int
-) -> None:
+async def test_what_a_killed_engine_left_is_judged_again_by_the_next(path: Path, noisy: Task, killed_at: int) -> None:
     class KilledError(BaseException):
         pass
 
@@ -168,8 +164,8 @@ async def test_what_a_killed_engine_left_is_judged_again_by_the_next(
 
     truth = [0.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0]
     with pytest.raises((KilledError, BaseExceptionGroup)):
-        await engine(tmp_path / "r", noisy, Draws(noisy, truth, 2.0, before=die), evaluations=6).evolve()
-    run = engine(tmp_path / "r", noisy, Draws(noisy, truth, 2.0), first=7, evaluations=6)
+        await engine(path, noisy, Draws(noisy, truth, 2.0, before=die), evaluations=6).evolve()
+    run = engine(path, noisy, Draws(noisy, truth, 2.0), first=7, evaluations=6)
     await run.evolve()
     assert run.history.counts.evaluated == 6
     assert contender(run.history) is None
@@ -214,8 +210,8 @@ async def test_the_best_of_two_hundred_is_found_though_the_noise_is_as_large_as_
 
 
 @pytest.mark.slow
-async def test_engines_that_join_agree_on_what_is_believed(tmp_path: Path, noisy: Task) -> None:
-    truth, path = [random.Random(i).uniform(0, 1) for i in range(60)], tmp_path / "r"
+async def test_engines_that_join_agree_on_what_is_believed(path: Path, noisy: Task) -> None:
+    truth = [random.Random(i).uniform(0, 1) for i in range(60)]
     first = engine(path, noisy, Draws(noisy, truth, 0.3), agents=2, evaluations=30)
 
     async def join() -> None:
@@ -232,7 +228,7 @@ async def test_engines_that_join_agree_on_what_is_believed(tmp_path: Path, noisy
 
 
 @pytest.mark.slow
-async def test_who_follows_a_pruned_best_is_judged_again_before_it_leads(tmp_path: Path, noisy: Task) -> None:
+async def test_who_follows_a_pruned_best_is_judged_again_before_it_leads(path: Path, noisy: Task) -> None:
     run: Run
 
     def prune(evaluations: int) -> None:
@@ -240,7 +236,7 @@ async def test_who_follows_a_pruned_best_is_judged_again_before_it_leads(tmp_pat
         if history.best not in (None, history.seed) and not history.decisions:
             run.journal.append(Decision(kind="prune", by="Ada", candidates=(history.best or "",)))
 
-    run = engine(tmp_path / "r", noisy, Draws(noisy, TRUTH, 0.3, before=prune), evaluations=8)
+    run = engine(path, noisy, Draws(noisy, TRUTH, 0.3, before=prune), evaluations=8)
     await run.evolve()
     history = run.history
     assert history.best not in history.pruned
@@ -249,7 +245,7 @@ async def test_who_follows_a_pruned_best_is_judged_again_before_it_leads(tmp_pat
 
 
 async def test_an_interruption_while_the_leaders_are_told_apart_leaves_the_rest_to_the_next(
-    tmp_path: Path, noisy: Task
+    path: Path, noisy: Task
 ) -> None:
     run: Run
 
@@ -258,25 +254,18 @@ async def test_an_interruption_while_the_leaders_are_told_apart_leaves_the_rest_
             run.stop("interrupted")
 
     limits = {"evaluations": 4, "confirmations": 60}
-    run = engine(tmp_path / "r", noisy, Draws(noisy, [0.0, 0.1, 0.0, 0.1], 1.0, before=interrupt), **limits)
+    run = engine(path, noisy, Draws(noisy, [0.0, 0.1, 0.0, 0.1], 1.0, before=interrupt), **limits)
     stopped = await run.evolve()
     assert stopped.reason == "interrupted"
     assert run.history.counts.repeated <= 18
-    again = engine(tmp_path / "r", noisy, Draws(noisy, [0.0, 0.1, 0.0, 0.1], 1.0), **limits)
+    again = engine(path, noisy, Draws(noisy, [0.0, 0.1, 0.0, 0.1], 1.0), **limits)
     assert (await again.evolve()).reason == "evaluations"
     assert again.history.counts.repeated > 40
 
 
-async def test_a_short_run_repeats_no_more_at_its_end_than_it_judged(tmp_path: Path, noisy: Task) -> None:
-    history = await evolved(tmp_path / "r", noisy, Draws(noisy, [0.0, 0.0, 0.0, 0.0], 1.0), evaluations=4)
+async def test_a_short_run_repeats_no_more_at_its_end_than_it_judged(path: Path, noisy: Task) -> None:
+    history = await evolved(path, noisy, Draws(noisy, [0.0, 0.0, 0.0, 0.0], 1.0), evaluations=4)
     assert history.counts.repeated <= 4 * history.repeats + 4
-
-
-async def test_candidates_of_the_noise_benchmark_are_not_nearly_the_same() -> None:
-    agent, brief = noise.Next([1, 2]), cast(Brief, None)  # it reads none
-    made = [(await agent.propose(brief, random.Random())).changes["program.py"] for _ in range(2)]
-    one, other = (ast.dump(ast.parse(each or b"")) for each in made)
-    assert one != other, "comments do not count"
 
 
 class Shared(Draws):
@@ -288,26 +277,26 @@ class Shared(Draws):
         return replace(evaluation, metrics={"score": evaluation.metrics["score"] + drawn}), evidence
 
 
-async def test_what_draws_the_same_inputs_is_told_apart_with_few_repeats(tmp_path: Path, noisy: Task) -> None:
+async def test_what_draws_the_same_inputs_is_told_apart_with_few_repeats(path: Path, noisy: Task) -> None:
     truth = [rank / 10 for rank in random.Random(1).sample(range(40), 40)]
     draws = Shared(noisy, truth, 0.001)
-    history = await evolved(tmp_path / "r", noisy, draws, evaluations=40)
+    history = await evolved(path, noisy, draws, evaluations=40)
     assert truth[number(history, history.best)] == max(truth)
     assert tied(history) == []
     assert history.counts.repeated <= noisy.repeats * (1 + len(history.records))
 
 
-async def test_equals_on_the_same_inputs_are_a_tie_at_once(tmp_path: Path, noisy: Task) -> None:
-    history = await evolved(tmp_path / "r", noisy, Shared(noisy, [1.0, 2.0, 2.0, 0.5], 0.0), evaluations=4)
+async def test_equals_on_the_same_inputs_are_a_tie_at_once(path: Path, noisy: Task) -> None:
+    history = await evolved(path, noisy, Shared(noisy, [1.0, 2.0, 2.0, 0.5], 0.0), evaluations=4)
     assert len(tied(history)) == 1
     assert history.counts.repeated <= 3 * noisy.repeats
 
 
 async def test_an_exact_task_that_says_it_is_noisy_pays_for_the_seed_and_two_bests_alone(
-    tmp_path: Path, noisy: Task
+    path: Path, noisy: Task
 ) -> None:
     draws = Draws(noisy, [1.0, 1.5, 0.5, *(2.0 + number / 10 for number in range(7)), 1.0], 0.0)
-    run = engine(tmp_path / "r", noisy, draws, evaluations=11)
+    run = engine(path, noisy, draws, evaluations=11)
     await run.evolve()
     history, on_train = run.history, [each for each in run.backend.asked if each.split == "train"]  # type: ignore[union-attr]
     assert (history.counts.evaluated, history.repeats, tied(history)) == (11, 0, [])
@@ -320,11 +309,10 @@ CLOCK = Cost(wall=6.1, cpu=6.0, call_wall=6.1, call_cpu=6.0, call_share=0.75)
 
 
 async def test_bests_of_a_search_that_a_clock_ends_are_judged_again_though_the_task_is_exact(
-    tmp_path: Path, tiny: MakeTask
+    task: Task, path: Path
 ) -> None:
-    task = tiny()
     truth = [2.0, *(2.6 + number / 1000 for number in range(9))]
-    run = engine(tmp_path / "r", task, Draws(task, truth, 0.01, cost=CLOCK), evaluations=10)
+    run = engine(path, task, Draws(task, truth, 0.01, cost=CLOCK), evaluations=10)
     await run.evolve()
     history = run.history
     assert (history.repeats, contender(history)) == (3, None)
@@ -333,14 +321,13 @@ async def test_bests_of_a_search_that_a_clock_ends_are_judged_again_though_the_t
     assert first < 6, "long before the run ends"
     assert len(tied(history)) >= 3
     assert not any(history.surely_fitter(history.best or "", commit) for commit in tied(history))
-    told = StoredRun.open(Repository.open(tmp_path / "r"), "r").history
+    told = StoredRun.open(Repository.open(path), "r").history
     assert (told.repeats, told.best, told.scores.again()) == (3, history.best, history.scores.again())
 
 
 async def test_an_exact_search_that_uses_as_much_cpu_each_time_is_judged_again_twice_at_most(
-    tmp_path: Path, tiny: MakeTask
+    task: Task, path: Path
 ) -> None:
-    task = tiny()
-    history = await evolved(tmp_path / "r", task, Draws(task, list(range(12)), 0.0, cost=CLOCK), evaluations=12)
+    history = await evolved(path, task, Draws(task, list(range(12)), 0.0, cost=CLOCK), evaluations=12)
     assert (history.repeats, history.counts.repeated) == (0, 2)
     assert number(history, history.best) == 11

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -112,10 +111,7 @@ class Brittle(Scores):
         return super()._score(asked)
 
 
-async def test_engines_that_join_think_of_something_else_under_names_of_their_own(
-    tmp_path: Path, tiny: MakeTask
-) -> None:
-    task, path = tiny(), tmp_path / "r"
+async def test_engines_that_join_think_of_something_else_under_names_of_their_own(task: Task, path: Path) -> None:
     crews = [[Notes(), Notes()] for _ in range(3)]
     first = engine(path, task, *crews[0], evaluations=60)
 
@@ -133,8 +129,7 @@ async def test_engines_that_join_think_of_something_else_under_names_of_their_ow
     assert len(set(names)) == len(names) == 6
 
 
-async def test_what_a_dead_engine_left_is_taken_over_while_others_wait_for_it(tmp_path: Path, tiny: MakeTask) -> None:
-    task, path = tiny(), tmp_path / "r"
+async def test_what_a_dead_engine_left_is_taken_over_while_others_wait_for_it(task: Task, path: Path) -> None:
     await engine(path, task, Notes(), evaluations=3).evolve()
     repository = Repository.open(path)
 
@@ -157,8 +152,7 @@ async def test_what_a_dead_engine_left_is_taken_over_while_others_wait_for_it(tm
     assert not history_of(path).pending
 
 
-async def test_branches_follow_a_persons_decisions_even_while_nothing_new_comes(tmp_path: Path, tiny: MakeTask) -> None:
-    task, path = tiny(), tmp_path / "r"
+async def test_branches_follow_a_persons_decisions_even_while_nothing_new_comes(task: Task, path: Path) -> None:
     seen: list[tuple[str, ...]] = []
 
     async def decide(number: int) -> None:
@@ -186,10 +180,7 @@ async def test_branches_follow_a_persons_decisions_even_while_nothing_new_comes(
     assert seen[3][:2] == seen[0][:2]
 
 
-async def test_the_branch_of_the_best_catches_up_when_nobody_works_on_it_any_more(
-    tmp_path: Path, tiny: MakeTask
-) -> None:
-    task, path = tiny(), tmp_path / "r"
+async def test_the_branch_of_the_best_catches_up_when_nobody_works_on_it_any_more(task: Task, path: Path) -> None:
     await engine(path, task, Notes(), evaluations=4).evolve()
     git(path, "checkout", "-q", "evogit/r/best")
     held, head = git(path, "rev-parse", "HEAD"), history_of(path).best
@@ -207,8 +198,7 @@ async def test_the_branch_of_the_best_catches_up_when_nobody_works_on_it_any_mor
     assert git(path, "rev-parse", "evogit/r/best").strip() == history_of(path).best
 
 
-async def test_an_evaluator_that_failed_on_the_holdout_is_asked_again(tmp_path: Path, tiny: MakeTask) -> None:
-    task, path = tiny(), tmp_path / "r"
+async def test_an_evaluator_that_failed_on_the_holdout_is_asked_again(task: Task, path: Path) -> None:
     broken = Scores(task, lambda number, split: "evaluator-error" if split == "holdout" else "ok")
     with pytest.raises(EvaluatorError):
         await engine(path, task, Notes(), evaluations=3, executor=broken).evolve()
@@ -218,8 +208,7 @@ async def test_an_evaluator_that_failed_on_the_holdout_is_asked_again(tmp_path: 
     assert history.judged(history.best or "", "holdout")
 
 
-async def test_a_cached_verdict_whose_evidence_is_gone_is_a_verdict_still(tmp_path: Path, tiny: MakeTask) -> None:
-    task, path = tiny(), tmp_path / "r"
+async def test_a_cached_verdict_whose_evidence_is_gone_is_a_verdict_still(task: Task, path: Path) -> None:
     await engine(path, task, Notes(), name="old", evaluations=4, deterministic=True).evolve()
     git(path, "update-ref", "-d", f"refs/evogit/old/keep/{Repository.open(path).host}")
     git(path, "gc", "-q", "--prune=now")
@@ -230,9 +219,9 @@ async def test_a_cached_verdict_whose_evidence_is_gone_is_a_verdict_still(tmp_pa
 
 
 async def test_a_verdict_that_repeats_did_not_agree_on_is_no_verdict_for_another_run(
-    tmp_path: Path, tiny: MakeTask
+    task: Task, path: Path, tiny: MakeTask
 ) -> None:
-    task, path, scores = tiny(), tmp_path / "r", Scores(tiny("again"))
+    scores = Scores(tiny("again"))
     scores.digest = task.evaluator_digest
     flaky = Scores(task, lambda number, split: "flaky" if number == 2 else "ok")
     await engine(path, task, Notes(), name="old", evaluations=2, executor=flaky, deterministic=True).evolve()
@@ -242,8 +231,7 @@ async def test_a_verdict_that_repeats_did_not_agree_on_is_no_verdict_for_another
 
 
 @pytest.mark.slow
-async def test_people_tidy_their_repository_in_the_middle_of_a_run(tmp_path: Path, tiny: MakeTask) -> None:
-    task, path = tiny(), tmp_path / "r"
+async def test_people_tidy_their_repository_in_the_middle_of_a_run(task: Task, path: Path) -> None:
     run = engine(path, task, *(Notes() for _ in range(4)), evaluations=100)
 
     over = asyncio.Event()
@@ -264,16 +252,15 @@ async def test_people_tidy_their_repository_in_the_middle_of_a_run(tmp_path: Pat
     assert git(path, "fsck", "--strict", "--no-dangling") == ""
 
 
-async def test_without_a_commit_there_is_no_seed_and_no_trace(tmp_path: Path, tiny: MakeTask) -> None:
-    task, path = replace(tiny(), seed=None), tmp_path / "r"
+async def test_without_a_commit_there_is_no_seed_and_no_trace(path: Path, tmp_path: Path, tiny: MakeTask) -> None:
+    task = replace(tiny(), seed=None)
     git(tmp_path, "init", "-q", str(path))
     with pytest.raises(NotFoundError, match="commit what is to be improved first"):
         await engine(path, task, Notes(), evaluations=3).evolve()
     assert Repository.open(path).runs() == []
 
 
-async def test_a_run_on_a_persons_own_executor_goes_on(tmp_path: Path, tiny: MakeTask) -> None:
-    task, path = tiny(), tmp_path / "r"
+async def test_a_run_on_a_persons_own_executor_goes_on(task: Task, path: Path) -> None:
     for budget in (3, 5):
         scores = Scores(task)
         scores.digest = "mine"
@@ -281,10 +268,7 @@ async def test_a_run_on_a_persons_own_executor_goes_on(tmp_path: Path, tiny: Mak
     assert history_of(path).counts.evaluated == 5
 
 
-async def test_an_agent_adopts_what_was_judged_just_before_its_engine_was_killed(
-    tmp_path: Path, tiny: MakeTask
-) -> None:
-    task, path = tiny(), tmp_path / "r"
+async def test_an_agent_adopts_what_was_judged_just_before_its_engine_was_killed(task: Task, path: Path) -> None:
     await engine(path, task, Notes(), evaluations=1).evolve()
     repository, history = Repository.open(path), history_of(path)
     journal = repository.journal("r", lambda entry: None)
@@ -301,13 +285,12 @@ async def test_an_agent_adopts_what_was_judged_just_before_its_engine_was_killed
 
 
 async def test_every_candidate_survives_garbage_collection_without_evidence_and_branches(
-    tmp_path: Path, tiny: MakeTask
+    task: Task, path: Path
 ) -> None:
     class Silent(Scores):
         async def evaluate(self, *arguments: Any, **options: Any) -> tuple[Evaluation, Evidence]:
             return (await super().evaluate(*arguments, **options))[0], Evidence()
 
-    task, path = tiny(), tmp_path / "r"
     await engine(path, task, Notes(), evaluations=12, executor=Silent(task)).evolve()
     for ref in git(path, "for-each-ref", "--format=%(refname)", "refs/heads/evogit").split():
         git(path, "update-ref", "-d", ref)
@@ -318,26 +301,12 @@ async def test_every_candidate_survives_garbage_collection_without_evidence_and_
 
 
 @pytest.mark.slow
-async def test_an_agent_that_fails_again_and_again_pauses_ever_longer(tmp_path: Path, tiny: MakeTask) -> None:
-    asked: list[float] = []
-
-    async def fail(number: int) -> None:
-        asked.append(asyncio.get_running_loop().time())
-        raise NoUsableChangeError("no idea")
-
-    run = engine(tmp_path / "r", tiny(), Notes(fail), proposals=7)
-    await run.evolve()
-    pauses = [later - sooner for sooner, later in pairwise(asked)]
-    assert all(pause > 0.004 * 2**number for number, pause in enumerate(pauses, start=1)), "10 ms, and doubling"
-
-
-@pytest.mark.slow
 async def test_a_long_run_is_packed_on_the_way_and_at_its_end(
-    tmp_path: Path, tiny: MakeTask, monkeypatch: pytest.MonkeyPatch
+    task: Task, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packing, "PACK_EVERY", 30)
     monkeypatch.setattr(packing, "PACK_AT_END", 10)
-    path, packs = tmp_path / "r", list[int]()
+    packs = list[int]()
 
     async def wait_for_pack(number: int) -> None:
         for _ in range(200 if number == 33 else 0):
@@ -346,13 +315,12 @@ async def test_a_long_run_is_packed_on_the_way_and_at_its_end(
                 break
             await asyncio.sleep(0.05)
 
-    await engine(path, tiny(), Notes(wait_for_pack), evaluations=50).evolve()
+    await engine(path, task, Notes(wait_for_pack), evaluations=50).evolve()
     assert packs[-1] == 1
     assert len(list(path.glob(".git/objects/pack/*.pack"))) == 2
 
 
-async def test_noise_of_which_the_task_says_nothing_is_told_when_a_run_ends(tmp_path: Path, tiny: MakeTask) -> None:
-    task = tiny()
+async def test_noise_of_which_the_task_says_nothing_is_told_when_a_run_ends(task: Task, tmp_path: Path) -> None:
     drifting = InMemoryBackend(task, lambda asked: float(asked.number))
     await engine(tmp_path / "noisy", task, Notes(), evaluations=4, executor=drifting).evolve()
     history = history_of(tmp_path / "noisy")
@@ -366,8 +334,7 @@ async def test_noise_of_which_the_task_says_nothing_is_told_when_a_run_ends(tmp_
     assert not [each for each in remarks(exact) if "noisy" in each]
 
 
-async def test_errors_of_the_evaluator_stop_a_run_only_in_a_row(tmp_path: Path, tiny: MakeTask) -> None:
-    task, path = tiny(), tmp_path / "r"
+async def test_errors_of_the_evaluator_stop_a_run_only_in_a_row(task: Task, path: Path) -> None:
     moody = Scores(task, lambda number, split: "evaluator-error" if number % 2 else "ok")
     await engine(path, task, Notes(), evaluations=6, executor=moody).evolve()
     assert history_of(path).counts.evaluated == 6
@@ -377,9 +344,8 @@ async def test_errors_of_the_evaluator_stop_a_run_only_in_a_row(tmp_path: Path, 
 @pytest.mark.slow
 @pytest.mark.parametrize("agents", [1, 2])
 async def test_a_candidate_that_breaks_the_evaluator_is_set_aside_and_the_run_goes_on(
-    tmp_path: Path, tiny: MakeTask, agents: int
+    task: Task, path: Path, agents: int
 ) -> None:
-    task, path = tiny(), tmp_path / "r"
     brittle = Brittle(task, "evaluator-error", slice(2, 3))
     run = engine(path, task, *(Notes() for _ in range(agents)), executor=brittle, evaluations=8)
     assert (await run.evolve()).reason == "evaluations"
@@ -390,9 +356,8 @@ async def test_a_candidate_that_breaks_the_evaluator_is_set_aside_and_the_run_go
 
 
 async def test_what_the_machine_was_too_busy_for_counts_as_a_proposal_and_is_measured_by_the_next_engine(
-    tmp_path: Path, tiny: MakeTask
+    task: Task, path: Path
 ) -> None:
-    task, path = tiny(), tmp_path / "r"
     busy = Brittle(task, "not-measured", slice(2, 4))
     assert (await engine(path, task, Notes(), executor=busy, proposals=6).evolve()).reason == "proposals"
     history = history_of(path)
@@ -405,16 +370,15 @@ async def test_what_the_machine_was_too_busy_for_counts_as_a_proposal_and_is_mea
     assert (history.counts.evaluated, len(history.unmeasured), len(history.pending)) == (8, 0, 0)
 
 
-async def test_a_run_does_not_begin_while_the_machine_is_too_busy_for_the_seed(tmp_path: Path, tiny: MakeTask) -> None:
-    task, path = tiny(), tmp_path / "r"
+async def test_a_run_does_not_begin_while_the_machine_is_too_busy_for_the_seed(task: Task, path: Path) -> None:
     with pytest.raises(EvaluatorError, match="seed"):
         await engine(path, task, Notes(), executor=Scores(task, lambda *_: "not-measured"), evaluations=3).evolve()
     await engine(path, task, Notes(), evaluations=3).evolve()
     assert history_of(path).counts.evaluated == 3
 
 
-async def test_a_repeat_that_the_machine_was_too_busy_for_is_left_for_later(tmp_path: Path, tiny: MakeTask) -> None:
-    task, path = replace(tiny(), repeats=2), tmp_path / "r"
+async def test_a_repeat_that_the_machine_was_too_busy_for_is_left_for_later(path: Path, tiny: MakeTask) -> None:
+    task = replace(tiny(), repeats=2)
     busy = Brittle(task, "not-measured", repeats=True)
     assert (await engine(path, task, Notes(), executor=busy, evaluations=3).evolve()).reason == "evaluations"
     counts = history_of(path).counts
@@ -422,20 +386,16 @@ async def test_a_repeat_that_the_machine_was_too_busy_for_is_left_for_later(tmp_
 
 
 @pytest.mark.slow
-async def test_different_candidates_in_a_row_that_break_the_evaluator_end_the_run(
-    tmp_path: Path, tiny: MakeTask
-) -> None:
-    task = tiny()
+async def test_different_candidates_in_a_row_that_break_the_evaluator_end_the_run(task: Task, path: Path) -> None:
     broken = Scores(task, lambda number, split: "evaluator-error" if number > 4 else "ok")
     with pytest.raises(EvaluatorError, match="on 3 different candidates in a row"):
-        await engine(tmp_path / "r", task, Notes(), executor=broken, evaluations=9).evolve()
+        await engine(path, task, Notes(), executor=broken, evaluations=9).evolve()
     assert len({asked.tree for asked in broken.asked[-7:]}) == 3, "three tries, three tries, and one"
 
 
 async def test_a_sandbox_that_fails_stops_the_run_and_what_is_pending_is_judged_by_the_next_one(
-    tmp_path: Path, tiny: MakeTask
+    task: Task, path: Path
 ) -> None:
-    task, path = tiny(), tmp_path / "r"
 
     class Failing(Scores):
         async def evaluate(self, *arguments: Any, **options: Any) -> tuple[Evaluation, Evidence]:
@@ -459,8 +419,8 @@ async def test_a_sandbox_that_fails_stops_the_run_and_what_is_pending_is_judged_
     assert (history.counts.evaluated, history.pending) == (12, {})
 
 
-async def test_candidates_travel_as_changes_to_the_seed(tmp_path: Path, tiny: MakeTask) -> None:
-    task, given, bases = tiny(), dict[str, Files](), set[str]()
+async def test_candidates_travel_as_changes_to_the_seed(task: Task, tmp_path: Path) -> None:
+    given, bases = dict[str, Files](), set[str]()
 
     class Looking(Scores):
         def key(self, tree: str, split: str, repeat: int = 0, *, base: str = "") -> str:
@@ -485,8 +445,7 @@ async def test_candidates_travel_as_changes_to_the_seed(tmp_path: Path, tiny: Ma
         assert (files.changed, files.removed) == trees.changes(seed, tree, lambda path: True)
 
 
-async def test_what_two_engines_judged_is_recorded_once(tmp_path: Path, tiny: MakeTask) -> None:
-    task, path = tiny(), tmp_path / "r"
+async def test_what_two_engines_judged_is_recorded_once(task: Task, path: Path) -> None:
 
     class Overtaken(Scores):
         async def evaluate(self, tree: str, *arguments: Any, **options: Any) -> tuple[Evaluation, Evidence]:
@@ -503,8 +462,7 @@ async def test_what_two_engines_judged_is_recorded_once(tmp_path: Path, tiny: Ma
     assert history_of(path).counts.evaluated == 4
 
 
-async def test_agents_keep_their_refs_wherever_the_run_goes_on(tmp_path: Path, tiny: MakeTask) -> None:
-    task, path = tiny(), tmp_path / "r"
+async def test_agents_keep_their_refs_wherever_the_run_goes_on(task: Task, path: Path) -> None:
     await engine(path, task, Notes(), evaluations=3).evolve()
     (path / ".git" / "evogit" / "created").unlink()  # as in a clone
     await engine(path, task, Notes(), evaluations=30).evolve()
@@ -512,19 +470,16 @@ async def test_agents_keep_their_refs_wherever_the_run_goes_on(tmp_path: Path, t
     assert git(path, "for-each-ref", "refs/evogit/r/agents") == ""
 
 
-async def test_a_branch_in_the_way_is_said_before_anything_is_written(tmp_path: Path, tiny: MakeTask) -> None:
-    path = tmp_path / "r"
+async def test_a_branch_in_the_way_is_said_before_anything_is_written(task: Task, path: Path) -> None:
     repository = Repository.create(path)
     commit = repository.commit(repository.trees.write(None, {}), (), author="x", time=1, title="x", trailers={})
     git(path, "update-ref", "refs/heads/evogit", commit)
     with pytest.raises(RefusedError, match="git branch -m evogit NAME"):
-        await engine(path, tiny(), Notes(), evaluations=3).evolve()
+        await engine(path, task, Notes(), evaluations=3).evolve()
     assert Repository.open(path).runs() == []
 
 
-async def test_an_agent_that_fails_as_it_looks_back_costs_one_proposal_and_not_the_run(
-    tmp_path: Path, tiny: MakeTask
-) -> None:
+async def test_an_agent_that_fails_as_it_looks_back_costs_one_proposal_and_not_the_run(task: Task, path: Path) -> None:
     class Speechless(Notes):
         async def advise(self, brief: Brief, rng: random.Random) -> Advice:
             raise ZeroDivisionError
@@ -534,7 +489,6 @@ async def test_an_agent_that_fails_as_it_looks_back_costs_one_proposal_and_not_t
             found, evidence = super()._score(asked)
             return replace(found, metrics={"score": float(asked.number == 2)}), evidence
 
-    task, path = tiny(), tmp_path / "r"
     options = {"selector": "frugal:merge=no", "population": (AgentSpec(kind="editor", model="m"),)}
     await engine(path, task, Speechless(), executor=Plateau(task), proposals=40, **options).evolve()
     history = history_of(path)

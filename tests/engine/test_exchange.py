@@ -7,7 +7,7 @@ import os
 import random
 import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -51,11 +51,9 @@ async def meet(repository: Repository, server: Path) -> None:
     await repository.remote("r", str(server)).exchange(lambda: lambda commit: False, seconds=None)
 
 
-async def test_a_server_that_is_away_holds_nothing_up_and_is_told(
-    tmp_path: Path, tiny: Callable[..., Task], server: Path
-) -> None:
+async def test_a_server_that_is_away_holds_nothing_up_and_is_told(task: Task, tmp_path: Path, server: Path) -> None:
     ours = host(tmp_path, "alpha", b"k" * 32)
-    run = run_of(ours, tiny(), server, evaluations=500)
+    run = run_of(ours, task, server, evaluations=500)
     evolving = asyncio.create_task(run.evolve())
     await until(lambda: ours.contact("r") and ours.contact("r").met)
     server.rename(away := tmp_path / "away")
@@ -91,13 +89,13 @@ def test_four_engines_hold_the_same_although_one_dies_and_one_is_cut_off(tmp_pat
 
 
 async def test_what_a_host_without_the_key_has_is_evaluated_here_before_it_counts(
-    tmp_path: Path, tiny: Callable[..., Task], server: Path
+    task: Task, tmp_path: Path, server: Path
 ) -> None:
     """As is what one with the key did not sign, where that is asked for.
 
     What no agent could have proposed, here a file that is not editable, does not come at all.
     """
-    task, ours = tiny(), host(tmp_path, "alpha", b"k" * 32)
+    ours = host(tmp_path, "alpha", b"k" * 32)
     for name, value in (("evogit.trustedSigners", "true"), ("gpg.ssh.allowedSignersFile", "allowed")):
         git(ours.path, "config", name, value)
     (ours.path / "allowed").touch()
@@ -137,9 +135,9 @@ async def test_what_a_host_without_the_key_has_is_evaluated_here_before_it_count
 
 
 async def test_strangers_have_a_tenth_of_all_evaluations_and_none_without_a_sandbox(
-    tmp_path: Path, tiny: Callable[..., Task], server: Path
+    task: Task, tmp_path: Path, server: Path
 ) -> None:
-    task, ours = tiny(), host(tmp_path, "alpha", b"k" * 32)
+    ours = host(tmp_path, "alpha", b"k" * 32)
     first = run_of(ours, task, server, evaluations=1)
     await first.evolve()
     seed = first.history.seed or ""
@@ -163,10 +161,10 @@ async def test_strangers_have_a_tenth_of_all_evaluations_and_none_without_a_sand
 
 @pytest.mark.parametrize("kept", [False, True])
 async def test_what_is_private_or_large_is_not_taken_from_a_stranger(
-    tmp_path: Path, tiny: Callable[..., Task], server: Path, kept: bool
+    task: Task, tmp_path: Path, server: Path, kept: bool
 ) -> None:
     """A push of 100 kB may hold gigabytes; and a hostile server may claim to have what it only knows by its id."""
-    task, ours = tiny(), host(tmp_path, "alpha", b"k" * 32)
+    ours = host(tmp_path, "alpha", b"k" * 32)
     first = run_of(ours, task, server, evaluations=20)
     await first.evolve()
     seed = first.history.seed or ""
@@ -190,9 +188,9 @@ async def test_what_is_private_or_large_is_not_taken_from_a_stranger(
     assert not {tree, stranger.repository.tree_of(large)} & history.trees.keys()
 
 
-async def test_a_ref_of_a_stranger_ends_no_engine(tmp_path: Path, tiny: Callable[..., Task], server: Path) -> None:
+async def test_a_ref_of_a_stranger_ends_no_engine(task: Task, tmp_path: Path, server: Path) -> None:
     ours = host(tmp_path, "alpha", b"k" * 32)
-    run = run_of(ours, tiny(), server)
+    run = run_of(ours, task, server)
     evolving = asyncio.create_task(run.evolve())
     await until(lambda: ours.contact("r") and ours.contact("r").met)
     tree = git(server, "hash-object", "-wt", "tree", "/dev/null").strip()
@@ -221,10 +219,10 @@ def score_of_tree_of(repository: Repository, commit: str) -> float:
 
 
 @pytest.mark.slow
-async def test_git_may_be_killed_at_any_moment(tmp_path: Path, tiny: Callable[..., Task], server: Path) -> None:
+async def test_git_may_be_killed_at_any_moment(task: Task, tmp_path: Path, server: Path) -> None:
     """Every other one is, as pauses grow with each that fails."""
     ours, rng, seen, killed = host(tmp_path, "alpha", b"k" * 32), random.Random(1), set[int](), 0
-    run = run_of(ours, tiny(), server)
+    run = run_of(ours, task, server)
     evolving = asyncio.create_task(run.evolve())
     while killed < 10:
         await asyncio.sleep(rng.uniform(0.0, 0.03))

@@ -17,7 +17,7 @@ from evogit.selection.pareto import front
 from evogit.testing import Answer, Asked, InMemoryBackend, ScriptedAgent
 
 
-def test_all_that_are_unbeaten_are_evaluated_on_the_holdout(tmp_path: Path, tiny: Callable[..., Task]) -> None:
+def test_all_that_are_unbeaten_are_evaluated_on_the_holdout(path: Path, tiny: Callable[..., Task]) -> None:
     size = Metric(name="size", direction="minimize")
     plain = tiny()
     task = replace(plain, metrics=(*plain.metrics, size))
@@ -28,7 +28,7 @@ def test_all_that_are_unbeaten_are_evaluated_on_the_holdout(tmp_path: Path, tiny
         return Evaluation(status="ok", metrics={task.primary.name: score, "size": cost}, **about)  # type: ignore[arg-type]
 
     backend, settings = InMemoryBackend(task, answer), Settings(evaluations=20, selector="pareto:over=metrics")
-    run = Run(Repository.create(tmp_path / "r"), task, "r", settings, agents=[ScriptedAgent()], backend=backend)
+    run = Run(Repository.create(path), task, "r", settings, agents=[ScriptedAgent()], backend=backend)
     asyncio.run(run.evolve())
     history = run.history
     unbeaten = front(history)

@@ -57,8 +57,8 @@ async def go_on(path: Path, task: Task, proposals: int, word: str = HIDDEN) -> l
     return briefs
 
 
-async def test_once_the_holdout_was_shown_agents_are_told_no_words_of_programs(tmp_path: Path, tiny: MakeTask) -> None:
-    task, path = tiny(), tmp_path / "r"
+async def test_once_the_holdout_was_shown_agents_are_told_no_words_of_programs(task: Task, tmp_path: Path) -> None:
+    path = tmp_path / "r"
     early = await go_on(path, task, 3, "early")
     assert any("raised KeyError: 'early'" in brief and "Traceback: early" in brief for brief in early), (
         "nobody had seen the holdout: all was told"
@@ -73,8 +73,7 @@ async def test_once_the_holdout_was_shown_agents_are_told_no_words_of_programs(t
     assert kept["unshown-stderr"] == f"Traceback: {HIDDEN}".encode(), "people can read it"
 
 
-async def test_drafts_and_commands_are_muted_too(tmp_path: Path, tiny: MakeTask) -> None:
-    task, path = tiny(), tmp_path / "r"
+async def test_drafts_and_commands_are_muted_too(task: Task, path: Path) -> None:
     await go_on(path, task, 2)
     repository = Repository.open(path)
     assert repository.holdouts.shown(task.name)
@@ -101,7 +100,7 @@ async def test_drafts_and_commands_are_muted_too(tmp_path: Path, tiny: MakeTask)
         assert evidence.unshown
 
 
-async def test_names_of_a_commands_numbers_are_muted(tmp_path: Path, tiny: MakeTask) -> None:
+async def test_names_of_a_commands_numbers_are_muted(task: Task, path: Path) -> None:
     """A candidate's program chooses them, so that they would be words of its own."""
 
     def named(asked: Asked) -> Answer:
@@ -111,7 +110,6 @@ async def test_names_of_a_commands_numbers_are_muted(tmp_path: Path, tiny: MakeT
             status="ok", metrics=numbers, cases={"command": numbers}, key=key, judged="inside"
         ), Evidence()
 
-    task, path = tiny(), tmp_path / "r"
     repository = Repository.create(path)
     backend = InMemoryBackend(task, named, judged="inside")
 

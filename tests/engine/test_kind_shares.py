@@ -77,25 +77,25 @@ def plain(tiny: Callable[..., Task]) -> Task:
 
 
 @pytest.mark.slow
-async def test_what_is_left_goes_to_the_kind_that_gains_most_for_it(tmp_path: Path, plain: Task) -> None:
+async def test_what_is_left_goes_to_the_kind_that_gains_most_for_it(path: Path, plain: Task) -> None:
     agents = [*(paid(1_000, 1) for _ in range(2)), *(paid(10_000, 1) for _ in range(2))]
-    asked = await moves(tmp_path / "r", plain, agents, tokens=100_000)
+    asked = await moves(path, plain, agents, tokens=100_000)
     assert asked["a1"] + asked["a2"] > 5 * (asked["a3"] + asked["a4"])
     assert asked["a3"], "nobody is judged unseen"
 
 
-async def test_kinds_that_earn_the_same_work_side_by_side(tmp_path: Path, plain: Task) -> None:
-    asked = await moves(tmp_path / "r", plain, [paid(1_000, 1) for _ in range(4)], proposals=40)
+async def test_kinds_that_earn_the_same_work_side_by_side(path: Path, plain: Task) -> None:
+    asked = await moves(path, plain, [paid(1_000, 1) for _ in range(4)], proposals=40)
     assert max(asked.values()) <= 2 * min(asked.values())
 
 
-async def test_nobody_waits_where_calls_use_up_no_limit(tmp_path: Path, plain: Task) -> None:
+async def test_nobody_waits_where_calls_use_up_no_limit(path: Path, plain: Task) -> None:
     agents = [*(paid(1_000, 1) for _ in range(2)), *(paid(10_000, 0) for _ in range(2))]
-    asked = await moves(tmp_path / "r", plain, agents, evaluations=40)
+    asked = await moves(path, plain, agents, evaluations=40)
     assert max(asked.values()) <= 2 * min(asked.values())
 
 
-async def test_no_room_is_kept_for_who_waits(tmp_path: Path, plain: Task) -> None:
+async def test_no_room_is_kept_for_who_waits(path: Path, plain: Task) -> None:
     """Two dear agents and a cheap one; a dear one is refused the last room, and then its kind has to wait."""
     heard = {name: asyncio.Event() for name in ("begun", "refused", "outdone", "next")}
 
@@ -122,14 +122,14 @@ async def test_no_room_is_kept_for_who_waits(tmp_path: Path, plain: Task) -> Non
 
     agents = [paid(1_000, 9, cheap), paid(10_000, 1, dear), paid(10_000, 1, nothing)]
     limits = {"population": (AgentSpec("editor", "m"), AgentSpec("coder", "m", 2)), "evaluations": 4, "proposals": 40}
-    running = moves(tmp_path / "r", plain, agents, told, Proposed, deterministic=False, **limits)
+    running = moves(path, plain, agents, told, Proposed, deterministic=False, **limits)
     made = await asyncio.wait_for(running, PATIENCE)
     assert (made["a1"], made["a2"], made["a3"]) == (2, 1, 0), "the last evaluation is the cheap one's"
 
 
 @pytest.mark.slow
 async def test_who_waits_goes_on_when_the_others_bring_nothing_for_long(
-    tmp_path: Path, plain: Task, monkeypatch: pytest.MonkeyPatch
+    path: Path, plain: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiting, "PATIENCE_S", 0.05)
     down, mended = 8, asyncio.Event()
@@ -143,6 +143,6 @@ async def test_who_waits_goes_on_when_the_others_bring_nothing_for_long(
             mended.set()
 
     agents = [*(paid(1_000, 1, endpoint) for _ in range(2)), *(paid(10_000, 1, other) for _ in range(2))]
-    asked = await moves(tmp_path / "r", plain, agents, proposals=40, deterministic=False)
+    asked = await moves(path, plain, agents, proposals=40, deterministic=False)
     assert mended.is_set()
     assert max(asked["a3"], asked["a4"]) > 5

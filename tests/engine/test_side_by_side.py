@@ -16,23 +16,19 @@ MakeTask = Callable[..., Task]
 
 
 @pytest.mark.parametrize("pace", PACES)
-def test_a_change_that_does_nothing_is_not_called_better(tmp_path: Path, tiny: MakeTask, pace: str) -> None:
-    task = tiny()
+def test_a_change_that_does_nothing_is_not_called_better(task: Task, tmp_path: Path, pace: str) -> None:
     runs = [evolve(tmp_path / str(seed), task, PACES[pace], 0.0, seed) for seed in range(20)]
     assert sum(map(claims, runs)) <= 2
 
 
 @pytest.mark.parametrize("pace", PACES)
-def test_a_gain_is_found_and_measured_rightly_while_the_machine_changes(
-    tmp_path: Path, tiny: MakeTask, pace: str
-) -> None:
-    task = tiny()
+def test_a_gain_is_found_and_measured_rightly_while_the_machine_changes(task: Task, tmp_path: Path, pace: str) -> None:
     runs = [evolve(tmp_path / str(seed), task, PACES[pace], SAVED, seed) for seed in range(10)]
     assert sum(found(history) and holds(history) for history in runs) >= 8
 
 
-def test_what_was_measured_side_by_side_is_counted_apart(tmp_path: Path, tiny: MakeTask) -> None:
-    history = evolve(tmp_path / "r", tiny(), PACES["steady"], SAVED, 0)
+def test_what_was_measured_side_by_side_is_counted_apart(task: Task, path: Path) -> None:
+    history = evolve(path, task, PACES["steady"], SAVED, 0)
     best = history.best or ""
     pairs = [each for each in history.scores.each(best) if each.beside]
     assert pairs

@@ -99,8 +99,7 @@ def engine(path: Path, task: Task, *agents: ScriptedAgent, executor: Gate, **opt
     return Run(repository, task, "r", settings, agents=agents, backend=executor)
 
 
-async def test_what_is_pruned_is_not_judged_any_more_and_counts_for_nothing(tmp_path: Path, tiny: MakeTask) -> None:
-    task, path = tiny(), tmp_path / "r"
+async def test_what_is_pruned_is_not_judged_any_more_and_counts_for_nothing(task: Task, path: Path) -> None:
     gate = Gate(task, 3)
     running = asyncio.create_task(engine(path, task, notes(), executor=gate, evaluations=5).evolve())
     await asyncio.wait_for(gate.reached.wait(), PATIENCE)
@@ -116,8 +115,7 @@ async def test_what_is_pruned_is_not_judged_any_more_and_counts_for_nothing(tmp_
 
 
 @pytest.mark.slow
-async def test_cleaning_up_after_what_was_pruned_is_not_broken_off(tmp_path: Path, tiny: MakeTask) -> None:
-    task, path = tiny(), tmp_path / "r"
+async def test_cleaning_up_after_what_was_pruned_is_not_broken_off(task: Task, path: Path) -> None:
     gate = Tidy(task, 3)
     running = asyncio.create_task(engine(path, task, notes(), executor=gate, evaluations=4).evolve())
     await asyncio.wait_for(gate.reached.wait(), PATIENCE)
@@ -127,10 +125,7 @@ async def test_cleaning_up_after_what_was_pruned_is_not_broken_off(tmp_path: Pat
     assert gate.tidied == len(gate.cut_off) == 1
 
 
-async def test_one_that_is_pruned_while_the_seed_is_packed_takes_nobody_else_along(
-    tmp_path: Path, tiny: MakeTask
-) -> None:
-    task, path = tiny(), tmp_path / "r"
+async def test_one_that_is_pruned_while_the_seed_is_packed_takes_nobody_else_along(task: Task, path: Path) -> None:
     await engine(path, task, notes(), executor=Gate(task), evaluations=3).evolve()
     person = Person(path)
     seed, one, other = (candidate.commit for candidate in person.history.phylogeny)
@@ -147,8 +142,7 @@ async def test_one_that_is_pruned_while_the_seed_is_packed_takes_nobody_else_alo
 
 
 @pytest.mark.slow
-async def test_what_is_no_longer_pruned_is_judged_after_all(tmp_path: Path, tiny: MakeTask) -> None:
-    task, path = tiny(), tmp_path / "r"
+async def test_what_is_no_longer_pruned_is_judged_after_all(task: Task, path: Path) -> None:
     gate, passed = Gate(task, 2), asyncio.Event()
     person: Person
 
@@ -175,10 +169,7 @@ async def test_what_is_no_longer_pruned_is_judged_after_all(tmp_path: Path, tiny
 
 
 @pytest.mark.slow
-async def test_what_is_brought_back_waits_where_its_place_in_the_budget_is_taken(
-    tmp_path: Path, tiny: MakeTask
-) -> None:
-    task, path = tiny(), tmp_path / "r"
+async def test_what_is_brought_back_waits_where_its_place_in_the_budget_is_taken(task: Task, path: Path) -> None:
     gate = Gate(task, 2, 3)
     running = asyncio.create_task(engine(path, task, notes(), executor=gate, evaluations=2).evolve())
     await asyncio.wait_for(gate.reached.wait(), PATIENCE)
@@ -198,8 +189,7 @@ async def test_what_is_brought_back_waits_where_its_place_in_the_budget_is_taken
     assert (person.history.counts.evaluated, person.history.judged(first)) == (3, True)
 
 
-async def test_a_verdict_on_what_was_pruned_meanwhile_takes_nobody_s_place(tmp_path: Path, tiny: MakeTask) -> None:
-    task, path = tiny(), tmp_path / "r"
+async def test_a_verdict_on_what_was_pruned_meanwhile_takes_nobody_s_place(task: Task, path: Path) -> None:
     await engine(path, task, notes(), executor=Gate(task), evaluations=1).evolve()
     person, repository = Person(path), Repository.open(path)
     tree = repository.trees.write(None, {"program.py": b"mine"})
@@ -218,8 +208,7 @@ async def test_a_verdict_on_what_was_pruned_meanwhile_takes_nobody_s_place(tmp_p
     assert person.history.judged(commit)
 
 
-async def test_trials_that_a_killed_minimize_left_wait_for_room_in_the_budget(tmp_path: Path, tiny: MakeTask) -> None:
-    task, path = tiny(), tmp_path / "r"
+async def test_trials_that_a_killed_minimize_left_wait_for_room_in_the_budget(task: Task, path: Path) -> None:
     await engine(path, task, notes(), executor=Gate(task), evaluations=1).evolve()
     person, repository = Person(path), Repository.open(path)
     tree = repository.trees.write(None, {"program.py": b"less"})
@@ -232,8 +221,7 @@ async def test_trials_that_a_killed_minimize_left_wait_for_room_in_the_budget(tm
         assert (person.history.counts.evaluated, person.history.judged(commit)) == (limit, limit == 2)
 
 
-async def test_what_was_bred_from_a_pruned_parent_is_dropped_when_it_comes(tmp_path: Path, tiny: MakeTask) -> None:
-    task, path = tiny(), tmp_path / "r"
+async def test_what_was_bred_from_a_pruned_parent_is_dropped_when_it_comes(task: Task, path: Path) -> None:
     decided = list[str]()
 
     async def prune_the_parent(brief: Brief) -> None:
@@ -249,8 +237,7 @@ async def test_what_was_bred_from_a_pruned_parent_is_dropped_when_it_comes(tmp_p
     assert history.counts.proposals == 8
 
 
-async def test_guidance_is_in_every_later_brief_until_it_is_taken_back(tmp_path: Path, tiny: MakeTask) -> None:
-    task, path = tiny(), tmp_path / "r"
+async def test_guidance_is_in_every_later_brief_until_it_is_taken_back(task: Task, path: Path) -> None:
     told, decisions = list[tuple[str, ...]](), list[str]()
 
     async def guide(brief: Brief) -> None:
@@ -267,10 +254,7 @@ async def test_guidance_is_in_every_later_brief_until_it_is_taken_back(tmp_path:
 
 
 @pytest.mark.slow
-async def test_a_long_evaluation_for_a_person_keeps_nobody_else_from_being_heard(
-    tmp_path: Path, tiny: MakeTask
-) -> None:
-    task, path = tiny(), tmp_path / "r"
+async def test_a_long_evaluation_for_a_person_keeps_nobody_else_from_being_heard(task: Task, path: Path) -> None:
     gate, think = Gate(task, 2), asyncio.Event()
 
     async def before(brief: Brief) -> None:
@@ -297,10 +281,7 @@ async def test_a_long_evaluation_for_a_person_keeps_nobody_else_from_being_heard
     assert person.history.counts.evaluated == 3, "the seed, the one that was being thought of, and the person's"
 
 
-async def test_a_fault_that_shows_while_all_think_ends_the_run_with_its_own_sentence(
-    tmp_path: Path, tiny: MakeTask
-) -> None:
-    task, path = tiny(), tmp_path / "r"
+async def test_a_fault_that_shows_while_all_think_ends_the_run_with_its_own_sentence(task: Task, path: Path) -> None:
 
     async def lose_the_journal(brief: Brief) -> None:
         repository = Repository.open(path)
@@ -311,7 +292,7 @@ async def test_a_fault_that_shows_while_all_think_ends_the_run_with_its_own_sent
         await asyncio.wait_for(engine(path, task, notes(lose_the_journal), executor=Gate(task)).evolve(), PATIENCE)
 
 
-async def test_an_agent_that_fails_again_and_again_is_seen_to_pause_and_why(tmp_path: Path, tiny: MakeTask) -> None:
+async def test_an_agent_that_fails_again_and_again_is_seen_to_pause_and_why(task: Task, path: Path) -> None:
     class Watching:
         def __init__(self) -> None:
             self.said = list[str]()
@@ -325,8 +306,8 @@ async def test_an_agent_that_fails_again_and_again_is_seen_to_pause_and_why(tmp_
     async def fail(brief: Brief) -> None:
         raise NoUsableChangeError("no idea")
 
-    task, watching = tiny(), Watching()
-    repository, settings = Repository.create(tmp_path / "r"), Settings(selector="sequential", proposals=2)
+    watching = Watching()
+    repository, settings = Repository.create(path), Settings(selector="sequential", proposals=2)
     run = Run(repository, task, "r", settings, watching, agents=[notes(fail)], backend=Gate(task))
     await run.evolve()
     pauses = [doing for doing in watching.said if doing.startswith("pausing")]

@@ -25,7 +25,7 @@ def changed(brief: Brief, rng: random.Random) -> Proposal:
 
 @pytest.mark.parametrize("who", [MODEL, FREE])
 async def test_a_model_is_asked_only_for_what_would_be_evaluated_soon(
-    tmp_path: Path, tiny: Callable[..., Task], who: AgentSpec
+    path: Path, tiny: Callable[..., Task], who: AgentSpec
 ) -> None:
     task, evaluated, unknown = tiny(program="A = 0\n"), 0, []
 
@@ -44,13 +44,13 @@ async def test_a_model_is_asked_only_for_what_would_be_evaluated_soon(
     backend = InMemoryBackend(task, judge, jobs=1)
     settings = Settings(population=(who,), evaluations=30, selector="elitist:numbers=no")
     agents = [ScriptedAgent(think) for _ in range(AGENTS)]
-    evolving = Run(Repository.create(tmp_path / "r"), task, "r", settings, agents=agents, backend=backend)
+    evolving = Run(Repository.create(path), task, "r", settings, agents=agents, backend=backend)
     assert (await evolving.evolve()).reason == "evaluations"
     most = max(unknown[AGENTS:])  # the first ones begin at once, as all is free then
     assert (most <= 3) == who.asks
 
 
-async def test_all_ask_at_once_where_calls_are_what_takes_time(tmp_path: Path, tiny: Callable[..., Task]) -> None:
+async def test_all_ask_at_once_where_calls_are_what_takes_time(path: Path, tiny: Callable[..., Task]) -> None:
     task, thinking, at_once = tiny(program="A = 0\n"), 0, []
 
     async def think(brief: Brief, rng: random.Random) -> Proposal:
@@ -64,6 +64,6 @@ async def test_all_ask_at_once_where_calls_are_what_takes_time(tmp_path: Path, t
     settings = Settings(population=(MODEL,), evaluations=60)
     agents = [ScriptedAgent(think) for _ in range(AGENTS)]
     backend = InMemoryBackend(task, jobs=2)
-    evolving = Run(Repository.create(tmp_path / "r"), task, "r", settings, agents=agents, backend=backend)
+    evolving = Run(Repository.create(path), task, "r", settings, agents=agents, backend=backend)
     assert (await evolving.evolve()).reason == "evaluations"
     assert max(at_once[-20:]) >= AGENTS - 1, "three would be two free places and one more"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -13,6 +11,7 @@ from evogit.core import BaseFiles, Evaluation, Evidence, Files
 from evogit.evaluation import evaluator as evaluators
 from evogit.evaluation.evaluator import Door, Evaluator
 from evogit.sandbox.archive import pack
+from tests.conftest import MakeTask
 
 EVALUATE = """\
 import os, subprocess
@@ -53,10 +52,9 @@ def work():
 
 
 @pytest.fixture(autouse=True)
-def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def impatient(own_cache: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Do not wait for a calm machine, which this one may never be."""
     monkeypatch.setattr(evaluators, "LATER", (0.01, 0.01))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 async def judge(task: Task, source: str) -> tuple[Evaluation, Evidence]:
@@ -71,7 +69,7 @@ def written(busy: list[bool], *, hidden: bool = False) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("hidden", [False, True])
-async def test_what_a_busy_machine_ended_is_evaluated_later(tiny: Callable[..., Task], hidden: bool) -> None:
+async def test_what_a_busy_machine_ended_is_evaluated_later(tiny: MakeTask, hidden: bool) -> None:
     task = tiny(evaluate=written([True, False, False], hidden=hidden))
     evaluation, evidence = await judge(task, SPINS)
     assert (evaluation.status, evaluation.starved, evaluation.metrics) == ("ok", False, {"score": 2.0})
@@ -82,7 +80,7 @@ async def test_what_a_busy_machine_ended_is_evaluated_later(tiny: Callable[..., 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("hidden", [False, True])
-async def test_what_a_busy_machine_ends_three_times_is_not_measured(tiny: Callable[..., Task], hidden: bool) -> None:
+async def test_what_a_busy_machine_ends_three_times_is_not_measured(tiny: MakeTask, hidden: bool) -> None:
     task = tiny(evaluate=written([True] * 3, hidden=hidden))
     evaluation, _ = await judge(task, SPINS)
     assert (evaluation.status, evaluation.counts) == ("not-measured", False), evaluation.reason
@@ -92,7 +90,7 @@ async def test_what_a_busy_machine_ends_three_times_is_not_measured(tiny: Callab
 
 @pytest.mark.slow
 @pytest.mark.parametrize("busy", [False, True])
-async def test_a_program_that_sleeps_times_out_by_itself(tiny: Callable[..., Task], busy: bool) -> None:
+async def test_a_program_that_sleeps_times_out_by_itself(tiny: MakeTask, busy: bool) -> None:
     task = tiny(evaluate=written([busy, False, False]))
     evaluation, _ = await judge(task, "import time\n\ndef work():\n    time.sleep(60)\n")
     assert (evaluation.status, evaluation.starved, evaluation.counts) == ("timeout", False, True)

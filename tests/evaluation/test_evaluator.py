@@ -25,6 +25,7 @@ from evogit.config import load_task
 from evogit.core import BaseFiles, ConfigError, Evaluation, EvaluatorError, Evidence, Files, UsageError
 from evogit.evaluation import evaluator as evaluators
 from evogit.evaluation.evaluator import Evaluator
+from evogit.sandbox.archive import pack
 from tests.clock import PATIENCE, until, wait_until
 
 TOML = """\
@@ -66,13 +67,7 @@ GOOD = "def answer(n): return n + 1\n"
 
 
 def tar(files: Mapping[str, str]) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for name, text in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(text.encode())
-            archive.addfile(member, io.BytesIO(text.encode()))
-    return buffer.getvalue()
+    return pack({name: text.encode() for name, text in files.items()})
 
 
 SEED = BaseFiles("seed", tar({"answer.py": GOOD}))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -14,9 +12,11 @@ from evogit.config import Task
 from evogit.core import BaseFiles, Files, SandboxError
 from evogit.evaluation.evaluator import Evaluator
 from evogit.sandbox.archive import pack
+from tests.conftest import MakeTask
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.usefixtures("own_cache"),
     pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="this machine has one core"),
 ]
 
@@ -62,14 +62,8 @@ def exclusive(task: Task) -> Task:
     return replace(task, environment=replace(task.environment, exclusive=True))
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No other test's turns and layers."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-
 @pytest.mark.parametrize("provider", ["bubblewrap", "none", pytest.param("docker", marks=pytest.mark.docker)])
-async def test_the_candidate_has_a_core_of_its_own(tiny: Callable[..., Task], provider: str) -> None:
+async def test_the_candidate_has_a_core_of_its_own(tiny: MakeTask, provider: str) -> None:
     cores = os.sched_getaffinity(0)
     core = max(cores)
     files = Files(pack({}), (), BaseFiles("seed", pack({"program.py": PROGRAM})))
@@ -84,7 +78,7 @@ async def test_the_candidate_has_a_core_of_its_own(tiny: Callable[..., Task], pr
 
 
 @pytest.mark.slow
-async def test_evaluations_of_two_engines_take_turns(tiny: Callable[..., Task]) -> None:
+async def test_evaluations_of_two_engines_take_turns(tiny: MakeTask) -> None:
     task, cores = exclusive(tiny(evaluate=TURNS)), os.sched_getaffinity(0)
     files = Files(pack({}), (), BaseFiles("seed", pack({"program.py": PROGRAM})))
 
@@ -97,7 +91,7 @@ async def test_evaluations_of_two_engines_take_turns(tiny: Callable[..., Task]) 
     assert (task.folder / "log").read_text().split() == ["begin", "end"] * 4
 
 
-async def test_one_core_is_not_enough(tiny: Callable[..., Task]) -> None:
+async def test_one_core_is_not_enough(tiny: MakeTask) -> None:
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cores)})
     try:

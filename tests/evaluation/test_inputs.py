@@ -7,7 +7,6 @@ import hashlib
 import hmac
 import stat
 import statistics
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,6 +25,7 @@ from evogit.review.runs import key_place
 from evogit.sandbox.archive import pack
 from evogit.testing import RecordedRun
 from evogit.trust import Trust
+from tests.conftest import MakeTask
 
 PREDICTS = '''\
 import hashlib, random
@@ -69,7 +69,7 @@ async def judged(task: Task, drawing: Inputs | None, source: str = PREDICTS) -> 
 
 
 @pytest.mark.slow
-async def test_a_candidate_that_makes_all_inputs_at_import_knows_none(tiny: Callable[..., Task]) -> None:
+async def test_a_candidate_that_makes_all_inputs_at_import_knows_none(tiny: MakeTask) -> None:
     task = tiny(evaluate=EVALUATE)
     assert (await judged(task, PUBLIC)).metrics == {"score": 5}  # the attack works where there is no secret
     assert (await judged(task, None)).metrics == {"score": 0}
@@ -78,28 +78,24 @@ async def test_a_candidate_that_makes_all_inputs_at_import_knows_none(tiny: Call
 ECHO = "import random\n\ndef guess(number):\n    return number == random.getrandbits(32)\n"
 
 
-async def test_a_programs_own_random_numbers_tell_nothing_of_the_inputs(tiny: Callable[..., Task]) -> None:
+async def test_a_programs_own_random_numbers_tell_nothing_of_the_inputs(tiny: MakeTask) -> None:
     assert (await judged(tiny(evaluate=EVALUATE), Inputs.own(), ECHO)).metrics == {"score": 0}
 
 
 @pytest.mark.slow
-async def test_scores_with_other_inputs_are_not_taken_for_the_same(tiny: Callable[..., Task]) -> None:
+async def test_scores_with_other_inputs_are_not_taken_for_the_same(tiny: MakeTask) -> None:
     task, one, other = tiny(evaluate=EVALUATE), Inputs.own(), Inputs.own()
     keys = {(await judged(task, each)).key for each in (one, one, other, PUBLIC)}
     assert len(keys) == 3
-    still = tiny(
-        "still", evaluate="from evogit import Case\ndef evaluate(program, split):\n    yield Case('a', score=1)\n"
-    )
+    still = tiny("still", evaluate=STILL)
     assert len({(await judged(still, each)).key for each in (one, other, PUBLIC)}) == 1  # nothing is drawn
 
 
-async def test_an_evaluator_that_draws_says_that_the_secret_is_elsewhere(tiny: Callable[..., Task]) -> None:
+async def test_an_evaluator_that_draws_says_that_the_secret_is_elsewhere(tiny: MakeTask) -> None:
     lacks = Inputs(missing="it is elsewhere")
     with pytest.raises(RefusedError, match="elsewhere"):
         await judged(tiny(evaluate=EVALUATE), lacks)
-    still = tiny(
-        "still", evaluate="from evogit import Case\ndef evaluate(program, split):\n    yield Case('a', score=1)\n"
-    )
+    still = tiny("still", evaluate=STILL)
     assert (await judged(still, lacks)).ok
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from evogit.config import Task
 from evogit.evaluation.evaluator import Evaluator
 from evogit.sandbox.archive import pack
+from tests.conftest import MakeTask
 
 pytestmark = pytest.mark.docker
 
@@ -34,7 +32,7 @@ COUNTS = b"N = []\ndef value():\n    N.append(1)\n    return len(N)\n"
 
 
 @pytest.mark.parametrize("stops", [1, 3])
-async def test_a_container_that_is_stopped_costs_time_and_nothing_else(tiny: Callable[..., Task], stops: int) -> None:
+async def test_a_container_that_is_stopped_costs_time_and_nothing_else(tiny: MakeTask, stops: int) -> None:
     task = tiny(evaluate=EVALUATE)
 
     async def judged() -> tuple[object, ...]:
@@ -50,23 +48,3 @@ async def test_a_container_that_is_stopped_costs_time_and_nothing_else(tiny: Cal
     assert result == list(undisturbed[:-1])
     assert undisturbed[:2] == ("ok", {"score": 1.5})
     assert str(log).count("the sandbox was lost, and the evaluation began again") == stops
-
-
-HIDES = EVALUATE.replace(
-    '    yield Case("b", feedback="two", score=program.call("program:value").value)\n',
-    """\
-    try:
-        score = program.call("program:value").value
-    except Exception:
-        score = -100
-    yield Case("b", feedback="two", score=score)
-""",
-)
-
-
-async def test_an_evaluator_that_hides_the_loss_spoils_nothing(tiny: Callable[..., Task]) -> None:
-    task = tiny(evaluate=HIDES)
-    (task.folder / "stops").write_text("1")
-    async with Evaluator(task, provider="docker", jobs=1) as evaluator:
-        evaluation, _ = await evaluator.evaluate("0" * 40, pack({"program.py": COUNTS}), split="holdout")
-    assert (evaluation.status, evaluation.metrics) == ("ok", {"score": 1.5})

@@ -15,7 +15,7 @@ from evogit.evaluation.evaluator import Evaluator
 from evogit.sandbox.archive import pack
 from tests.conftest import write_task
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_cache")]
 
 PREPARE = """\
 from evogit import Case
@@ -56,12 +56,6 @@ def evaluate(program, split):
     yield Case("seen", score=1, feedback=program.run(["sh", "-c", "ls | wc -l"]).stdout)
 """
 PROVIDERS = ["bubblewrap", pytest.param("docker", marks=pytest.mark.docker)]
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Layers of a run of these tests are made by that run."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 async def judged(folder: Path, provider: str, candidates: list[Files]) -> list[tuple[Evaluation, str]]:

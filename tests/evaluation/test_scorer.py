@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from evogit.config import Task
 from evogit.core import Evaluation, Files, SandboxError, SandboxLostError
 from evogit.evaluation.scorer import ATTEMPTS, Scorer
 from evogit.sandbox import CallReply, Limits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.bubblewrap import Bubblewrap
 from evogit.sandbox.session import Session
+from tests.conftest import MakeTask
 
 EVALUATE = """\
 from evogit import Case
@@ -90,7 +90,7 @@ class Losing:
 
 
 @pytest.fixture
-def judged(tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+def judged(tiny: MakeTask, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Evaluates the counting program in a sandbox that is lost so many times; gives its frames, too."""
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr(sys, "dont_write_bytecode", True)

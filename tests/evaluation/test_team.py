@@ -7,14 +7,14 @@ import hashlib
 import json
 import shlex
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from msgspec.structs import replace
 
-from evogit.config import Task, load_task
+from evogit.config import load_task
 from evogit.config.run_settings import Settings, WorkerSpec
 from evogit.core import BaseFiles, EvaluatorError, Files, UsageError
 from evogit.evaluation.evaluator import Evaluator
@@ -25,7 +25,7 @@ from evogit.evaluation.workers.remote_worker import greeting
 from evogit.evaluation.workers.team import Team
 from evogit.sandbox.archive import pack
 from tests.clock import until
-from tests.conftest import EVALUATE, PROGRAM, write_task
+from tests.conftest import EVALUATE, PROGRAM, MakeTask, write_task
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -201,23 +201,18 @@ sys.stdin.buffer.read()"""
 
 
 @pytest.mark.parametrize(
-    ("about", "why"),
+    ("about", "asked", "why"),
     [
-        ({"version": "0.0.1"}, "it has EvoGit 0.0.1, and this is .*; install the same"),
-        ({"provider": "bubblewrap"}, "it has the sandbox 'bubblewrap', and --sandbox is none"),
+        ({"version": "0.0.1"}, "none", "it has EvoGit 0.0.1, and this is .*; install the same"),
+        ({"provider": "bubblewrap"}, "none", "it has the sandbox 'bubblewrap', and --sandbox is none"),
+        ({}, "auto", "it has the sandbox 'none', and --sandbox is auto"),
     ],
 )
 async def test_a_worker_that_does_not_fit_is_refused(
-    local: Evaluator, folder: Path, about: dict[str, str], why: str
+    local: Evaluator, folder: Path, about: dict[str, str], asked: str, why: str
 ) -> None:
     with pytest.raises(EvaluatorError, match=why):
-        async with team(local, [script(folder, "", **about)]):
-            pass
-
-
-async def test_a_worker_without_a_sandbox_is_refused(local: Evaluator, folder: Path) -> None:
-    with pytest.raises(EvaluatorError, match="it has the sandbox 'none', and --sandbox is auto"):
-        async with Team(local, [script(folder, "")], asked="auto", jobs=0):
+        async with Team(local, [script(folder, "", **about)], asked=asked, jobs=0):
             pass
 
 
@@ -229,9 +224,7 @@ async def test_a_worker_without_a_sandbox_is_refused(local: Evaluator, folder: P
         ({"gpus": 1}, "takes 2 GPUs, and it has 1"),
     ],
 )
-async def test_a_worker_without_room_is_refused(
-    folder: Path, tiny: Callable[..., Task], room: dict[str, int], why: str
-) -> None:
+async def test_a_worker_without_room_is_refused(folder: Path, tiny: MakeTask, room: dict[str, int], why: str) -> None:
     task = tiny()
     large = replace(task, environment=replace(task.environment, cpus=1.5, gpus=2))
     local = Evaluator(large, provider="none", jobs=1)
@@ -240,13 +233,13 @@ async def test_a_worker_without_room_is_refused(
             pass
 
 
-async def test_places_are_what_memory_and_gpus_are_enough_for(tiny: Callable[..., Task]) -> None:
+async def test_places_are_what_memory_and_gpus_are_enough_for(tiny: MakeTask) -> None:
     task, room = tiny(), Capacity(cpus=8, memory=4 << 30, gpus=5)
     assert room.places(task) == 8, "512 MB each"
     assert room.places(replace(task, environment=replace(task.environment, gpus=2))) == 2
 
 
-async def test_times_of_another_kind_of_machine_are_not_compared(folder: Path, tiny: Callable[..., Task]) -> None:
+async def test_times_of_another_kind_of_machine_are_not_compared(folder: Path, tiny: MakeTask) -> None:
     task = tiny()
     timed = Evaluator(replace(task, environment=replace(task.environment, exclusive=True)), provider="none", jobs=1)
     assert timed.key("a", "train") != timed.key("a", "train", place=replace(timed.place, machine="x86_64 Other"))
@@ -267,12 +260,18 @@ async def test_what_a_dying_worker_had_is_evaluated_elsewhere(local: Evaluator, 
     assert [evaluation.image for evaluation, _ in done] == [local.image] * 4
 
 
-async def test_what_a_worker_fails_on_is_tried_here(own: Evaluator, folder: Path) -> None:
-    does = "while True:\n    evaluation(number, status='evaluator-error', metrics={})\n    number = hear()['evaluate']"
+FAILS = "while True:\n    evaluation(number, status='evaluator-error', metrics={})\n    number = hear()['evaluate']"
+
+
+@pytest.mark.parametrize(("does", "counted"), [(FAILS, "evaluated"), ("os.abort()", "gone")])
+async def test_what_a_worker_fails_on_or_dies_of_is_evaluated_here(
+    own: Evaluator, folder: Path, monkeypatch: pytest.MonkeyPatch, does: str, counted: str
+) -> None:
+    monkeypatch.setattr("evogit.evaluation.workers.team.LOSSES", 1)
     async with team(own, [script(folder, does)], jobs=1) as both:
         await until(lambda: both.jobs == 2, "that the worker is there")
         done = await asyncio.gather(*(both.evaluate(str(n) * 40, FILES, split="train") for n in range(4)))
-        assert both.workers()[0]["evaluated"]
+        assert both.workers()[0][counted]
     assert all(evaluation.ok for evaluation, _ in done)
 
 
@@ -310,17 +309,6 @@ async def test_a_candidate_that_takes_every_worker_with_it_is_given_up(
         evaluation, _ = await there.evaluate("a" * 40, FILES, split="train")
     assert evaluation.status == "evaluator-error"
     assert "2 times in a row the worker that evaluated it was gone, other last: it ended" in evaluation.reason
-
-
-async def test_a_candidate_that_takes_workers_with_it_is_evaluated_here(
-    own: Evaluator, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("evogit.evaluation.workers.team.LOSSES", 1)
-    async with team(own, [script(folder, "os.abort()")], jobs=1) as both:
-        await until(lambda: both.jobs == 2, "that the worker is there")
-        done = await asyncio.gather(*(both.evaluate(str(n) * 40, FILES, split="train") for n in range(2)))
-        assert both.workers()[0]["gone"]
-    assert all(evaluation.ok for evaluation, _ in done)
 
 
 async def test_a_command_that_never_works_is_left_out(local: Evaluator, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
-"""Workers behind real transports, where these are installed: an ssh server, a Slurm cluster and Ray nodes of our own.
+"""Workers behind real transports, where these are installed: an ssh server and Ray nodes of our own.
 
-Debian's `openssh-server slurmctld slurmd slurm-client munge` and EvoGit's extra `ray`. Nothing of the machine's own
-settings is read or changed: ports, keys, sockets and logs are the tests' alone.
+Debian's `openssh-server` and EvoGit's extra `ray`. Nothing of the machine's own settings is read or changed: ports,
+keys, sockets and logs are the tests' alone.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import secrets
 import shlex
 import shutil
 import signal
@@ -24,7 +23,7 @@ from pathlib import Path
 
 import pytest
 
-from evogit.config import Task, load_task
+from evogit.config import load_task
 from evogit.config.run_settings import AgentSpec, Settings, WorkerSpec
 from evogit.core import Entry, Evaluated, UsageError
 from evogit.evaluation.evaluator import Evaluator
@@ -33,7 +32,7 @@ from evogit.evaluation.workers.team import Team
 from evogit.repository import Repository
 from evogit.run import Run
 from tests.clock import until
-from tests.conftest import EVALUATE, write_task
+from tests.conftest import EVALUATE, MakeTask, write_task
 
 from .test_team import FILES, REAL
 
@@ -53,32 +52,6 @@ StrictModes no
 UsePAM no
 """
 
-SLURM = """
-ClusterName=trial
-SlurmctldHost={host}(127.0.0.1)
-SlurmUser={user}
-SlurmdUser={user}
-SlurmctldPort={controller}
-SlurmdPort={node}
-AuthType=auth/munge
-AuthInfo=socket={folder}/munge.socket
-StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
-SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
-SlurmdParameters=config_overrides
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
-MpiDefault=none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU_Memory
-DefMemPerCPU=1024
-NodeName={host} NodeAddr=127.0.0.1 CPUs=8 RealMemory=16000
-PartitionName=main Nodes=ALL Default=YES
-"""
-"""The node claims eight cores, whatever it has: evaluations that sleep need none."""
-
 KILLS = 3
 EVALUATIONS = 24
 
@@ -97,7 +70,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def over_ssh(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def over_ssh(folder: Path) -> Iterator[str]:
     for name in ("host_key", "key"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
     port = free_port()
@@ -118,32 +91,6 @@ def over_ssh(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def over_srun(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    (folder / "munge.key").write_bytes(secrets.token_bytes(128))
-    (folder / "munge.key").chmod(0o600)
-    for name in ("state", "spool"):
-        (folder / name).mkdir()
-    about = {"host": os.uname().nodename, "user": Path("~").expanduser().owner()}
-    ports = {"controller": free_port(), "node": free_port()}
-    (folder / "slurm.conf").write_text(SLURM.format(folder=folder, **about, **ports))
-    monkeypatch.setenv("SLURM_CONF", str(folder / "slurm.conf"))
-    munge = [
-        f"--{name}={folder}/munge.{name.partition('-')[0]}" for name in ("socket", "key-file", "pid-file", "log-file")
-    ]
-    with (
-        daemon(folder, "munged", "--foreground", "--force", f"--seed-file={folder}/munge.seed", *munge),
-        daemon(folder, "slurmctld", "-D", "-c"),
-        daemon(folder, "slurmd", "-D"),
-    ):
-        wait_for(lambda: "idle" in output_of("sinfo", "--noheader", "--format=%T"), folder)
-        try:
-            yield f"srun -n1 {REAL}"
-        finally:
-            output_of("scancel", "--partition=main")
-            wait_for(lambda: not output_of("squeue", "--noheader"), folder)
-
-
-@contextlib.contextmanager
 def daemon(folder: Path, program: str, *arguments: str) -> Iterator[None]:
     command = ["setpriv", "--pdeathsig", "KILL", shutil.which(program, path=PATH) or program, *arguments]
     with (folder / f"{program}.out").open("wb") as out:
@@ -153,11 +100,6 @@ def daemon(folder: Path, program: str, *arguments: str) -> Iterator[None]:
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait()
-
-
-def output_of(*words: str) -> str:
-    done = subprocess.run(words, capture_output=True, text=True)
-    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def free_port() -> int:
@@ -180,21 +122,10 @@ def wait_for(ready: Callable[[], object], folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "transport",
-    [
-        pytest.param(over_ssh, marks=needs("sshd", "ssh"), id="ssh"),
-        pytest.param(over_srun, marks=needs("slurmctld", "slurmd", "munged", "srun"), id="srun"),
-    ],
-)
-async def test_a_worker_there_evaluates(
-    folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    transport: Callable[[Path, pytest.MonkeyPatch], contextlib.AbstractContextManager[str]],
-) -> None:
+@needs("sshd", "ssh")
+async def test_a_worker_behind_ssh_evaluates(folder: Path, tmp_path: Path) -> None:
     local = Evaluator(load_task(write_task(tmp_path / "task", evaluate=EVALUATE)), provider="none", jobs=1)
-    with transport(folder, monkeypatch) as command:
+    with over_ssh(folder) as command:
         async with local, Team(local, [WorkerSpec(command, 1)], asked="none", jobs=0) as there:
             evaluation, _ = await there.evaluate("a" * 40, FILES, split="train")
     assert evaluation.ok
@@ -216,14 +147,12 @@ def has_a_worker(raylet: int) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("own_cache")
 @pytest.mark.skipif(not find_spec("ray"), reason="Ray is not installed")
 @pytest.mark.filterwarnings("ignore")  # Ray's own
-async def test_nodes_of_ray_that_are_lost_lose_nothing(
-    tmp_path: Path, tiny: Callable[..., Task], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_nodes_of_ray_that_are_lost_lose_nothing(tmp_path: Path, tiny: MakeTask) -> None:
     from ray.cluster_utils import Cluster
 
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
     there = [nodes.add_node(num_cpus=1, memory=8 << 30) for _ in range(1 + KILLS)]  # one worker has room on each
     struck = 0
@@ -267,7 +196,7 @@ async def test_nodes_of_ray_that_are_lost_lose_nothing(
 
 
 @pytest.mark.skipif(bool(find_spec("ray")), reason="Ray is installed")
-def test_the_extra_that_is_missing_is_named(tiny: Callable[..., Task]) -> None:
+def test_the_extra_that_is_missing_is_named(tiny: MakeTask) -> None:
     with pytest.raises(UsageError, match=r"evogit\[ray\]"):
         ray_command("", tiny())
 

@@ -29,42 +29,24 @@ write("digits.txt", "\\n".join(rng.choices("0123456789", k=%d)) + "\\n")
 """
 
 PYTHON = {
-    "brackets": '"x = " + "(" * 30000 + "1" + ")" * 30000',
-    "signs": '"x = " + "-" * 60000 + "1"',
-    "attributes": '"def f(x):\\n    return x" + ".a" * 30000',
-    "sums": '"x = lambda: " + "+".join(["a"] * 30000)',
     "f_strings": '"def f(a):\\n    return " + "f\\"{a:{a}}\\" + " * 5000 + "a"',
     "finally": '"def f():\\n" + "".join(" " * n + "try:\\n" + " " * n + " 1\\n" + " " * n + "finally:\\n" '
     'for n in range(1, 19)) + " " * 19 + "1"',
     "definitions": '"".join(f"def f{n}(): return {rng.random()}\\n" for n in range(2000))',
-    "numbers": '"".join(f"N{n} = {rng.random():.3f}\\n" for n in range(4000))',
     "one_line": '";".join(f"N{n}={rng.random():.3f}" for n in range(5000))',
     "literal": '"x = [" + ",".join(f"{rng.random():.2f}" for _ in range(12000)) + "]"',
-    "integer": '"x = " + "9" * 60000',
-    "hexadecimal": '"x = 0x" + "9" * 60000',
     "branches": '"def f(x):\\n  if x: 1\\n" + "".join(f"  elif x == {n}: {rng.random()}\\n" for n in range(2000))',
-    "locals": '"def f():\\n" + "".join(f" n{n} = {rng.random()}\\n" for n in range(3000))',
     "decorators": '"@a\\n" * 20000 + "def f(): pass"',
-    "comprehensions": '"x = lambda: " + "[" * 80 + "1" + " for a in b]" * 80',
-    "lambdas": '"x = " + "lambda: " * 6000 + "1"',
-    "strings": '"x = (" + "\\"a\\"\\n" * 15000 + ")"',
-    "names": '"x = " + " + ".join(chr(0x1d400 + n % 50) * 20 for n in range(500))',
-    "escapes": '"x = \\"" + "\\\\N{BULLET}" * 5000 + "\\""',
-    "matches": '"match 1:\\n" + "".join(f" case {{1: a{n}, **b}}: pass\\n" for n in range(2500))',
     "semicolons": '"def f():\\n  " + ";" .join(["x"] * 30000)',
-    "backslashes": '"x = 1 " + "\\\\\\n" * 30000',
-    "tabs": '"if 1:\\n" + "".join("\\t" * n + "if 1:\\n" for n in range(1, 99)) + "\\t" * 99 + "1"',
 }
 """Python modules that are hard to parse, to tell apart, to tune or to take apart."""
 
 PROGRAMS = {
-    "harmless": "",
     "digits": DIGITS % 10_000,
     "more digits": DIGITS % 400_000,
     "long lines": 'write("line.txt", bytes(rng.choices(range(97, 123), k=900_000)))',
     "rows of long lines": 'write("line.txt", b"\\n".join(rng.randbytes(200_000).hex().encode() for _ in range(4)))',
     "zeros": 'write("zeros.bin", rng.randbytes(400_000) + bytes(400_000) + b"\\n" * 100_000)',
-    "empty lines": 'write("void.txt", b"\\n" * rng.randrange(900_000) + b"x" + b"\\n" * 900_000)',
     "many files": """
 for number in range(1990):
     write(f"{rng.randrange(50)}/{number}", f"{rng.random()}\\n")
@@ -80,12 +62,6 @@ for path in sorted(extra.glob("r*"))[:900]:
     path.unlink()
 for number in range(900):
     write(f"r{rng.randrange(10**9)}", "".join(f"{number} {n} {rng.randrange(3)}\\n" for n in range(30)))
-""",
-    "a few renames": """
-for path in sorted(extra.glob("r*")):
-    path.unlink()
-for number in range(99):
-    write(f"r{rng.randrange(10**9)}", "".join(f"{rng.randrange(10)}\\n" for n in range(200)))
 """,
     "twins": """
 name = rng.choice(["a", "A", "\\u00e9", "e\\u0301", "\\u017f", "S", "s", "\\u212a", "k", "K"])
@@ -214,7 +190,6 @@ for number in range(400):
 for number in range(400):
     write(f"m{number}.py", "".join(f"N{n} = {rng.random():.3f}\\n" for n in range(3_500)))
 """,
-    "large python": 'better("x = " + repr([rng.random() for _ in range(30_000)]) + "\\n")',
     **{f"python {name}": f"better({text})" for name, text in PYTHON.items()},
     **{f"python file {name}": f'write("m.py", {text})' for name, text in PYTHON.items()},
 }

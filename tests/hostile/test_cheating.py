@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from evogit.config import Task
 from evogit.core import Evaluation
 from evogit.evaluation.evaluator import Evaluator
 from evogit.sandbox.archive import pack
+from tests.conftest import MakeTask
 
 EVALUATE = """\
 import math
@@ -70,7 +70,7 @@ def guess():
 
 
 @pytest.fixture
-def judged(tiny: Callable[..., Task]) -> Callable[..., object]:
+def judged(tiny: MakeTask) -> Callable[..., object]:
     """Evaluates programs with a provider; EVALUATOR in them is the path of the evaluator's file on the host."""
 
     async def judge(provider: str, *programs: str) -> list[Evaluation]:
@@ -88,14 +88,9 @@ def judged(tiny: Callable[..., Task]) -> Callable[..., object]:
     return judge
 
 
-async def test_the_honest_program_gets_what_it_earned(judged) -> None:
-    (evaluation,) = await judged("bubblewrap", HONEST)
-    assert evaluation.metrics == {"score": EARNED}
-
-
 @pytest.mark.slow
 async def test_a_cheat_earns_no_more_than_the_honest_program(judged) -> None:
-    for evaluation in await judged("bubblewrap", PATCHES, READS, SCANS):
+    for evaluation in await judged("bubblewrap", HONEST, PATCHES, READS, SCANS):
         assert evaluation.metrics == {"score": EARNED}
 
 

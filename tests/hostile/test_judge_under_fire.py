@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from evogit.config import Task
 from evogit.core import Evaluation, Evidence
 from evogit.evaluation.evaluator import Evaluator
 from evogit.sandbox.archive import pack
-from tests.conftest import TOML
+from tests.conftest import TOML, MakeTask
 
 ASKS = """\
 import http.client, json
@@ -42,7 +40,7 @@ async def judged(task: Task, files: dict[str, str]) -> tuple[Evaluation, Evidenc
         return await evaluator.evaluate("0" * 40, archive, split="holdout")
 
 
-async def test_brackets_in_brackets_are_the_candidates_failure(tiny: Callable[..., Task]) -> None:
+async def test_brackets_in_brackets_are_the_candidates_failure(tiny: MakeTask) -> None:
     evaluation, evidence = await judged(tiny(evaluate=ASKS), {"server.py": DEEP})
     assert (evaluation.status, "nested too deep" in evaluation.reason) == ("invalid", True)
     assert "json.loads" in evidence.log
@@ -67,7 +65,7 @@ def evaluate(program, split):
     ],
 )
 async def test_large_replies_are_taken_or_refused_and_little_of_them_is_kept(
-    tiny: Callable[..., Task], source: str, status: str
+    tiny: MakeTask, source: str, status: str
 ) -> None:
     evaluation, evidence = await judged(tiny(evaluate=FEEDS), {"program.py": source})
     assert evaluation.status == status, evaluation.reason
@@ -90,7 +88,7 @@ LIMITS = ("2 s of CPU", "12 s of wall clock")
 
 
 @pytest.mark.slow
-async def test_an_evaluator_that_is_held_costs_the_candidate_and_nobody_else(tiny: Callable[..., Task]) -> None:
+async def test_an_evaluator_that_is_held_costs_the_candidate_and_nobody_else(tiny: MakeTask) -> None:
     toml = f'{TOML.partition("[sandbox]")[0]}[sandbox]\ntotal = "2s"\ntimeout = "2s"\n'
     async with Evaluator(tiny(evaluate=HOLDS, toml=toml), provider="bubblewrap", jobs=1) as evaluator:
         for source, status in ((SIGNS, "timeout"), ("def value(): return [[1], [2]]", "ok")):
@@ -113,7 +111,7 @@ def evaluate(program, split):
 """
 
 
-async def test_memory_that_a_candidate_makes_its_evaluator_take_is_limited(tiny: Callable[..., Task]) -> None:
+async def test_memory_that_a_candidate_makes_its_evaluator_take_is_limited(tiny: MakeTask) -> None:
     async with Evaluator(tiny(evaluate=GROWS), provider="bubblewrap", jobs=1) as evaluator:
         for size, status in ((10**11, "out-of-memory"), (10, "ok"), (5 << 30, "out-of-memory"), (1 << 20, "ok")):
             archive = pack({"program.py": f"def value(): return {size}".encode()})

@@ -7,11 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from evogit.config import Task
 from evogit.core import Evaluation
 from evogit.evaluation.evaluator import Evaluator
 from evogit.sandbox.archive import pack
-from tests.conftest import TOML
+from tests.conftest import TOML, MakeTask
 
 MEASURES = """\
 from evogit import Case
@@ -51,7 +50,7 @@ def work(n):
 
 
 @pytest.fixture
-def judge(tiny: Callable[..., Task]) -> Callable[..., object]:
+def judge(tiny: MakeTask) -> Callable[..., object]:
     async def judged(program: str, evaluate: str, provider: str) -> tuple[Evaluation, str]:
         task = tiny(evaluate=evaluate)
         async with Evaluator(task, provider=provider, jobs=1) as evaluator:
@@ -114,7 +113,7 @@ def evaluate(program, split):
 
 
 @pytest.mark.slow
-async def test_lives_count_together(judge, tiny: Callable[..., Task]) -> None:
+async def test_lives_count_together(judge, tiny: MakeTask) -> None:
     toml = f'{TOML.partition("[sandbox]")[0]}[sandbox]\ntotal = "2s"\ntimeout = "2s"\n'
     task = tiny("total", evaluate=ENDLESS, toml=toml)
     async with Evaluator(task, provider="bubblewrap", jobs=1) as evaluator:

@@ -18,7 +18,7 @@ from evogit.core import (
     TaskChanged,
 )
 from evogit.selection import Move, Selector
-from evogit.testing import OPERATORS, Answer, Asked, InMemoryBackend, RecordedHistory
+from evogit.testing import Answer, Asked, InMemoryBackend, RecordedHistory
 
 METRICS = (Metric(name="m", direction="maximize", primary=True), Metric(name="n", direction="minimize"))
 
@@ -39,13 +39,10 @@ class Born(RecordedHistory):
         self.metrics = tuple(metrics)
         self.evaluator = "v1"
 
-    def candidate(self, *parents: int, agent: str = "a1", operator: Any = None) -> int:
+    def candidate(self, *parents: int, agent: str = "a1", **known: Any) -> int:
         """One that waits for its evaluation."""
-        operator = operator or OPERATORS[len(parents)]
         number = len(self.ids)
-        self.ids.append(
-            self.propose(*(self.ids[each] for each in parents), agent=agent, operator=operator, move=number)
-        )
+        self.ids.append(self.propose(*(self.ids[each] for each in parents), agent=agent, move=number, **known))
         return number
 
     def judge(

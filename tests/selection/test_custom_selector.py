@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import textwrap
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -84,12 +83,12 @@ def test_what_is_no_selector_is_said_at_once(tmp_path: Path, text: str, kind: ty
 
 
 @pytest.mark.slow
-def test_a_run_follows_it_and_ends_with_a_sentence_when_it_fails(tmp_path: Path, tiny: Callable[..., Task]) -> None:
+def test_a_run_follows_it_and_ends_with_a_sentence_when_it_fails(task: Task, tmp_path: Path) -> None:
     counting = "count = 0\n" + EXAMPLE.replace(
         "        valid =", "        global count\n        count += 1\n        if count > 9: 1 / 0\n        valid ="
     )
     repository = Repository.create(tmp_path / "repo")
-    settings, task = Settings(selector=own(tmp_path, counting), evaluations=40, deterministic=True), tiny()
+    settings = Settings(selector=own(tmp_path, counting), evaluations=40, deterministic=True)
     run = Run(repository, task, "r", settings, agents=CREW, backend=Lottery(task))
     with pytest.raises(ConfigError, match=r"mine.py:Climber failed, line \d+: ZeroDivisionError"):
         asyncio.run(run.evolve())

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 
 import pytest
 
-from evogit.selection import Move
 from evogit.selection.elitist import DEFAULT, P_EXPLORE_MAX, Elitist, ElitistOptions
 
 from .born import Born
 
+ALONE = Elitist(ElitistOptions(merge=False))
 AT_FIRST = 1 - DEFAULT.p_restart - DEFAULT.p_explore
 """The share of the best one among the parents, about, as long as little is judged."""
 
 
-def moves(born: Born, selector: Elitist | None = None, agent: str = "a1", times: int = 1000) -> list[Move]:
-    rng = random.Random(1)
-    selector = selector or Elitist()
-    return [selector.next_move(born.history, agent, rng) for _ in range(times)]
-
-
-def share(born: Born, number: int, found: list[Move]) -> float:
-    chosen = Counter(move.parents[0] for move in found if move.operator == "mutation")
-    return chosen[born.ids[number]] / chosen.total()
+def share(born: Born, number: int, selector: Elitist | None = None, agent: str = "a1") -> float:
+    return born.shares(selector or Elitist(), agent).get(number, 0.0)
 
 
 def two_lines(a: float, b: float) -> Born:
@@ -60,50 +52,50 @@ def test_a_pruned_child_takes_no_place() -> None:
 def test_all_agents_breed_from_the_best_one() -> None:
     born = two_lines(2.0, 3.0)
     for agent in ("a1", "a2"):
-        assert share(born, 2, moves(born, agent=agent)) == pytest.approx(AT_FIRST, abs=0.08)
+        assert share(born, 2, agent=agent) == pytest.approx(AT_FIRST, abs=0.08)
 
 
 def test_of_equals_that_live_the_youngest_breeds() -> None:
     born = two_lines(2.0, 2.0)
     assert born.history.best == born.ids[1]
-    assert share(born, 2, moves(born)) == pytest.approx(AT_FIRST, abs=0.08)
+    assert share(born, 2) == pytest.approx(AT_FIRST, abs=0.08)
 
 
 def test_before_anything_was_judged_the_agents_own_individual_breeds() -> None:
     born = Born()
     born.candidate(agent="seed")
     born.adopt("a1", 0)
-    assert {(move.operator, move.parents) for move in moves(born)} == {("mutation", (born.ids[0],))}
+    assert {(move.operator, move.parents) for move in born.moves(Elitist())} == {("mutation", (born.ids[0],))}
 
 
 def test_the_longer_nothing_helps_the_more_others_breed_and_the_bolder_the_changes() -> None:
     soon, later = waiting(two_lines(2.0, 3.0), 2, 2), waiting(two_lines(2.0, 3.0), 500, 2)
-    first, then = moves(soon, Elitist(ElitistOptions(merge=False))), moves(later, Elitist(ElitistOptions(merge=False)))
+    first, then = soon.moves(ALONE), later.moves(ALONE)
     assert {move.boldness for move in first} == {1.0}
     assert 2 < max(move.boldness for move in then) <= DEFAULT.boldness_max
-    assert share(soon, 2, first) == pytest.approx(AT_FIRST, abs=0.08)
-    assert share(later, 2, then) == pytest.approx(1 - P_EXPLORE_MAX, abs=0.08)
-    assert share(later, 1, then) > 0.4, "it held the record once and has no children"
+    assert share(soon, 2, ALONE) == pytest.approx(AT_FIRST, abs=0.08)
+    assert share(later, 2, ALONE) == pytest.approx(1 - P_EXPLORE_MAX, abs=0.08)
+    assert share(later, 1, ALONE) > 0.4, "it held the record once and has no children"
 
 
 def test_a_promoted_candidate_is_favoured_until_it_is_pruned() -> None:
     born = two_lines(2.0, 3.0)
     other = born.born(1.0, 0)
-    assert share(born, other, moves(born)) == 0
+    assert share(born, other) == 0
     born.decide("promote", other)
-    assert share(born, other, moves(born)) == pytest.approx(0.25, abs=0.08)
+    assert share(born, other) == pytest.approx(0.25, abs=0.08)
     born.decide("prune", other)
-    assert share(born, other, moves(born)) == 0
+    assert share(born, other) == 0
 
 
 def test_without_merging_no_two_are_combined() -> None:
-    found = moves(two_lines(2.0, 3.0), Elitist(ElitistOptions(merge=False)))
+    found = two_lines(2.0, 3.0).moves(ALONE)
     assert {(move.operator, move.donor) for move in found} == {("mutation", None)}
 
 
 def test_others_are_shown_now_and_then() -> None:
     born = two_lines(2.0, 1.0)
-    donors = Counter(move.donor for move in moves(born) if move.parents == (born.ids[1],))
+    donors = Counter(move.donor for move in born.moves(Elitist()) if move.parents == (born.ids[1],))
     assert donors.keys() == {None, born.ids[2]}
     assert donors[born.ids[2]] / donors.total() == pytest.approx(0.25, abs=0.05)
 
@@ -116,20 +108,23 @@ def test_nobody_is_shown_an_ancestor_or_one_that_is_better_in_no_case() -> None:
     other = born.born(1.1, worse, cases={"x": 0.2, "y": 2.0})
     for agent, number in (("a1", 0), ("a2", worse), ("a3", best)):
         born.adopt(agent, number)
-    assert {move.donor for move in moves(born)} == {None}
+    assert {move.donor for move in born.moves(Elitist())} == {None}
     born.adopt("a1", other)
-    assert {move.donor for move in moves(born) if move.parents == (born.ids[best],)} == {None, born.ids[other]}
+    assert {move.donor for move in born.moves(Elitist()) if move.parents == (born.ids[best],)} == {
+        None,
+        born.ids[other],
+    }
 
 
 def test_the_seed_has_ever_fewer_further_children_and_none_where_a_person_brought_something_better() -> None:
     born = Born(("a1",))
     born.born(1.0, agent="seed")
     born.adopt("a1", born.born(3.0, 0))
-    known = [share(born, 0, moves(born, Elitist(ElitistOptions(merge=False))))]
+    known = [share(born, 0, ALONE)]
     for judged in (DEFAULT.restart_horizon // 2, DEFAULT.restart_horizon):
         waiting(born, judged - len(born.ids) - 1, 1)
         born.adopt("a1", born.born(3.0 + judged, 1))
-        known.append(share(born, 0, moves(born, Elitist(ElitistOptions(merge=False)))))
+        known.append(share(born, 0, ALONE))
     assert known == [
         pytest.approx(DEFAULT.p_restart, abs=0.05),
         pytest.approx(DEFAULT.p_restart / 2, abs=0.05),
@@ -139,4 +134,4 @@ def test_the_seed_has_ever_fewer_further_children_and_none_where_a_person_brough
     with_person.born(1.0, agent="seed")
     theirs = with_person.candidate(0, agent="human", operator="human")
     with_person.judge(theirs, 2.0)
-    assert share(with_person, theirs, moves(with_person)) > 1 - 2 * DEFAULT.p_explore
+    assert share(with_person, theirs) > 1 - 2 * DEFAULT.p_explore

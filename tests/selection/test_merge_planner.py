@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from evogit.core import Duplicate, Evaluated, Evaluation, Proposed
+from evogit.core import Duplicate
 from evogit.history.phylogeny import MergeBases
 from evogit.selection import Move
 from evogit.selection.merge_planner import INTERFERING, Planner, expected
@@ -36,14 +36,8 @@ def planned(born: Born, onto: int) -> list[tuple[int, float]]:
     return [(born.ids.index(plan.parents[1]), plan.gain) for plan in plans]
 
 
-def crossed(born: Born, value: float, *parents: int, operator: Any = "merge", strategy: str = "fitter") -> None:
-    commit = f"{random.Random(f'x{len(born.ids)}').getrandbits(160):040x}"
-    born.ids.append(commit)
-    names = tuple(born.ids[each] for each in parents)
-    known: dict[str, Any] = {"candidate": commit, "tree": commit, "parents": names, "agent": "a1"}
-    born.append(Proposed(engine="e", move=len(born.ids), operator=operator, strategy=strategy, **known))
-    told = Evaluation(status="ok", metrics={"m": value, "n": 0.0}, evaluator="v1")
-    born.append(Evaluated(candidate=commit, evaluation=told))
+def crossed(born: Born, value: float, *parents: int, strategy: str = "fitter") -> None:
+    born.judge(born.candidate(*parents, strategy=strategy), value)
 
 
 def tried(born: Born, move: int, operator: Any, strategy: str, *parents: int) -> None:

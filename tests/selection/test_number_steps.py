@@ -98,7 +98,7 @@ def test_equals_and_changes_of_more_than_a_number_lead_nowhere(grown: Grown) -> 
 
 def test_no_step_is_made_twice_nor_once_more_where_it_came_to_nothing(grown: Grown) -> None:
     grown.grow(setting(0.6), {"a": 1.0}, 0)
-    grown.place(grown.repository.trees.write(None, {**setting(0.7), "notes.txt": b"-\n"}), 0)
+    grown.candidate(0, tree=grown.repository.trees.write(None, {**setting(0.7), "notes.txt": b"-\n"}))
     assert step(grown) is None, "somebody made it, if it waits for its evaluation"
     other = grown.grow(setting(0.5, rounds=4), {"a": 2.0}, 0)
     assert step(grown)

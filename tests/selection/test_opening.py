@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from evogit.repository import Repository
 from evogit.run import Run
 from evogit.selection.map_elites import traits_of
 from evogit.selection.registry import SELECTORS, open_selector
+from tests.conftest import MakeTask
 
 from .born import CREW, Lottery
 
@@ -55,19 +55,19 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("text", "message"), WRONG)
-def test_what_is_wrong_is_said_with_what_is_expected(tiny: Callable[..., Task], text: str, message: str) -> None:
+def test_what_is_wrong_is_said_with_what_is_expected(task: Task, text: str, message: str) -> None:
     with pytest.raises(UsageError, match=re.escape(message)):
-        open_selector(text, traits_of(tiny()))
+        open_selector(text, traits_of(task))
 
 
-def test_whoever_is_wrong_about_a_name_sees_all(tiny: Callable[..., Task]) -> None:
+def test_whoever_is_wrong_about_a_name_sees_all(tiny: MakeTask) -> None:
     with pytest.raises(UsageError) as caught:
         open_selector("x")
     assert all(f"\n  {name}" in str(caught.value) for name in [*SELECTORS, "FILE.py:Name"])
 
 
-def test_every_usage_names_options_that_there_are(tiny: Callable[..., Task]) -> None:
-    traits = traits_of(tiny())
+def test_every_usage_names_options_that_there_are(task: Task) -> None:
+    traits = traits_of(task)
     for name, kind in SELECTORS.items():
         text = kind.usage.replace("METRIC=LOW..HIGH/PARTS,...", "size=0..1/2")
         for option in filter(None, text.split(",")):
@@ -93,8 +93,8 @@ def test_a_removed_selector_or_option_is_reported_and_replaced(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", RUNS)
-def test_a_deterministic_run_with_it_breeds_and_repeats(tmp_path: Path, tiny: Callable[..., Task], text: str) -> None:
-    task, ids = tiny(), []
+def test_a_deterministic_run_with_it_breeds_and_repeats(task: Task, tmp_path: Path, text: str) -> None:
+    ids = []
     for name in ("one", "two"):
         settings = Settings(selector=text, evaluations=30, deterministic=True)
         run = Run(Repository.create(tmp_path / name), task, "r", settings, agents=CREW, backend=Lottery(task))

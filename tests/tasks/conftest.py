@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 
 import pytest
 import pytest_asyncio
@@ -16,19 +17,27 @@ from evogit.sandbox.archive import pack
 Judged = Callable[..., Awaitable[Evaluation]]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def judged(request: pytest.FixtureRequest) -> AsyncIterator[Judged]:
+@asynccontextmanager
+async def judge_of(name: str) -> AsyncIterator[Judged]:
     """`judged(code, split)`: the evaluation of the seed with `code` added to its first file, or with other `files`."""
-    task = find_task(request.module.TASK)
+    task = find_task(name)
     seed = {path: data for path, (data, _) in task.seed_files().items()}
-    first = min(seed)
+    first, known = min(seed), dict[object, Evaluation]()
 
     async with Evaluator(task, provider="bubblewrap", jobs=1, drawing=PUBLIC) as evaluator:
 
         async def judge(code: str = "", split: str = "train", files: Mapping[str, bytes] | None = None) -> Evaluation:
-            changed = files or {first: seed[first] + b"\n\n" + code.encode()}
-            candidate = Files(pack(changed), (), BaseFiles("seed", pack(seed)))
-            evaluation, _ = await evaluator.evaluate("0" * 40, candidate, split=split)
-            return evaluation
+            archive = pack(files or {first: seed[first] + b"\n\n" + code.encode()})
+            if (archive, split) not in known:
+                candidate = Files(archive, (), BaseFiles("seed", pack(seed)))
+                known[archive, split], _ = await evaluator.evaluate("0" * 40, candidate, split=split)
+            return known[archive, split]
 
+        yield judge
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def judged(request: pytest.FixtureRequest) -> AsyncIterator[Judged]:
+    """The judge of the task that the test module names."""
+    async with judge_of(request.module.TASK) as judge:
         yield judge

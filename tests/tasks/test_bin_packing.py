@@ -31,24 +31,3 @@ async def test_only_bins_that_are_used_count(judged: Judged) -> None:
         "seed = pack\ndef pack(items, capacity): return [len(items) - 1 - b for b in seed(items, capacity)]"
     )
     assert spread.metrics == (await judged()).metrics
-
-
-@pytest.mark.parametrize(
-    ("answer", "reason"),
-    [
-        ("[0] * len(items)", "u7-1: bin 0 holds 344; the capacity is 150"),
-        ("seed(items, capacity)[:-1]", "expected a bin for each of the 7 items, got 6 bins"),
-        ("seed(items, capacity) + [0]", "expected a bin for each of the 7 items, got 8 bins"),
-        ("[-1] + seed(items, capacity)[1:]", "item 0 is in bin -1; expected a bin from 0 to 6"),
-        ("[7] + seed(items, capacity)[1:]", "item 0 is in bin 7; expected a bin from 0 to 6"),
-        ("[10**300] + seed(items, capacity)[1:]", "expected a bin from 0 to 6"),
-        ("[bool(b) for b in seed(items, capacity)]", "valid integer, got "),
-        ("[float('nan')] * len(items)", "JSON cannot say"),
-        ("dict(enumerate(seed(items, capacity)))", "does not fit"),
-        ("(items.clear(), items)[1]", "expected a bin for each of the 7 items, got 0 bins"),
-    ],
-)
-async def test_a_cheating_answer_is_invalid(judged: Judged, answer: str, reason: str) -> None:
-    evaluation = await judged(f"seed = pack\ndef pack(items, capacity): return {answer}")
-    assert (evaluation.status, evaluation.metrics) == ("invalid", {})
-    assert reason in evaluation.reason

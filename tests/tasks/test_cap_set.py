@@ -35,30 +35,6 @@ async def test_another_weight_builds_larger_sets(judged: Judged) -> None:
     assert better.metrics["size"] > 260
 
 
-@pytest.mark.parametrize(
-    ("answer", "reason"),
-    [
-        ("seed(n) + seed(n)", "vector 2, (0,), is there already"),
-        ("seed(n) + [(2,) * n]", "(0,), (1,) and (2,) lie on a line"),
-        ("[[x] * n for x in (2, 0, 1)]", "(2,), (0,) and (1,) lie on a line"),
-        ("itertools.product(range(3), repeat=n)", "JSON cannot say"),
-        ("list(itertools.product(range(3), repeat=n))", "(0,), (1,) and (2,) lie on a line"),
-        ("list(itertools.product(range(2), repeat=n + 1))", "expected 1 digits that are 0, 1 or 2; vector 0 is (0, 0)"),
-        ("[()]", "vector 0 is ()"),
-        ("[(x,) * n for x in (0, 3)]", "vector 1 is (3,)"),
-        ("[(x,) * n for x in (0, -1)]", "vector 1 is (-1,)"),
-        ("[(10**4000,) * n]", "vector 0 is (1000"),
-        ("[(True,) * n]", "valid integer, got "),
-        ("['0' * n]", "does not fit"),
-        ("[]", "gate smoke"),
-    ],
-)
-async def test_a_cheating_answer_gains_nothing(judged: Judged, answer: str, reason: str) -> None:
-    evaluation = await judged(f"seed = build\ndef build(n): return {answer}")
-    assert evaluation.status in ("invalid", "gated")
-    assert reason in evaluation.reason
-
-
 async def test_a_line_in_a_large_set_is_found(judged: Judged) -> None:
     evaluation = await judged("seed = build\ndef build(n): return seed(n) + [(0, 1, 2) + (0,) * (n - 3)][: n > 3]")
     assert evaluation.status == "invalid"

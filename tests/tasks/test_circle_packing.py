@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import runpy
 
 import pytest
@@ -43,48 +42,6 @@ async def test_better_numbers_make_a_better_packing(judged: Judged) -> None:
     better = await judged("OUTER_RADIUS = 0.5\nGROWTH = 1.0")
     assert better.ok
     assert better.metrics["sum_radii"] > 1.2
-
-
-@pytest.mark.parametrize(
-    ("first", "reason"),
-    [
-        ("(0.25 + 1e-9, 0.5, 0.25)", "circles 0 and 1 overlap by 1e-09"),
-        ("(0.25 + 2**-54, 0.5, 0.25)", "circles 0 and 1 overlap by 5.55e-17"),
-        ("(0.3, 0.5, 0.25 + 1e-9)", "circles 0 and 1 overlap by 0.05"),
-        ("(0.75, 0.5, 0.25)", "circles 0 and 1 overlap by 0.5"),
-        ("(0.25 - 1e-9, 0.5, 0.25)", "circle 0 sticks out of the square by 1e-09"),
-        ("(0.25, 0.1, 0.25)", "circle 0 sticks out of the square by 0.15"),
-        ("(2.0, 0.5, 0.1)", r"circle 0 is \(2.0, 0.5, 0.1\); expected .* from 0 to 1"),
-        ("(0.25, 0.5, -0.1)", "circle 0 is .* expected .* from 0 to 1"),
-        ("(0.25, 0.5, 10**400)", r"\[0\]\[2\]"),
-        ("(0.25, 0.5, float('nan'))", "JSON cannot say"),
-        ("(0.25, 0.5, True)", r"\[0\]\[2\].*True"),
-        ("(0.25, 0.5)", r"\[0\]"),
-        ("(0.25, 0.5, 0.25, 0.25)", r"\[0\]"),
-    ],
-)
-async def test_a_circle_that_breaks_the_rules_makes_the_packing_invalid(
-    judged: Judged, first: str, reason: str
-) -> None:
-    evaluation = await judged(TWO.format(first=first))
-    assert (evaluation.status, evaluation.metrics) == ("invalid", {})
-    assert re.search(reason, evaluation.reason)
-
-
-@pytest.mark.parametrize(
-    ("answer", "reason"),
-    [
-        ("seed(n)[:-1]", "expected 5 circles, got 4"),
-        ("seed(n) + [(0.0, 0.0, 0.0)]", "expected 5 circles, got 6"),
-        ("[]", "expected 5 circles, got 0"),
-        ("{'sum_radii': 9.99}", "does not fit"),
-        ("seed(n) if n == 5 else seed(26)", "expected 33 circles, got 26"),
-    ],
-)
-async def test_an_answer_of_another_form_is_invalid(judged: Judged, answer: str, reason: str) -> None:
-    evaluation = await judged(f"seed = pack\ndef pack(n): return {answer}")
-    assert (evaluation.status, evaluation.metrics) == ("invalid", {})
-    assert reason in evaluation.reason
 
 
 async def test_patching_what_the_judge_uses_changes_nothing(judged: Judged) -> None:

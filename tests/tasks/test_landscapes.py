@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from evogit.config import Task, load_task
 from evogit.core import Evaluation
@@ -56,17 +55,11 @@ def deceptive_trap(known: dict[str, Any]) -> dict[str, bytes]:
     return {"blocks.py": constants({f"B{number}": (1, 1, 1, 1) for number in range(8)})}
 
 
-def noisy(known: dict[str, Any]) -> dict[str, bytes]:
-    names = sorted(["FLOUR", "WATER", "SALT", "YEAST", "SUGAR", "BUTTER", "HEAT", "TIME"])
-    return {"recipe.py": constants(dict(zip(names, known["IDEAL"], strict=True)))}
-
-
 ANSWERS: dict[str, Callable[[dict[str, Any]], dict[str, bytes]]] = {
     "curve_fit": curve_fit,
     "secret_target": secret_target,
     "two_modules": two_modules,
     "deceptive_trap": deceptive_trap,
-    "noisy": noisy,
 }
 
 
@@ -74,20 +67,19 @@ Judged = Callable[..., Awaitable[Evaluation]]
 
 
 @asynccontextmanager
-async def judge(name: str, repeats: int = 0) -> AsyncIterator[tuple[Task, Judged]]:
-    task = replace(load_task(FOLDER / name), repeats=repeats)
-
+async def judge(name: str) -> AsyncIterator[tuple[Task, Judged]]:
+    task = load_task(FOLDER / name)
     async with Evaluator(task, provider="bubblewrap", jobs=1, drawing=PUBLIC) as evaluator:
 
-        async def judged(changes: dict[str, bytes], split: str = "train", repeat: int = 0) -> Evaluation:
+        async def judged(changes: dict[str, bytes], split: str = "train") -> Evaluation:
             files = pack({path: data for path, (data, _) in task.seed_files().items()} | changes)
-            evaluation, _ = await evaluator.evaluate("0" * 40, files, split=split, repeat=repeat)
+            evaluation, _ = await evaluator.evaluate("0" * 40, files, split=split)
             return evaluation
 
         yield task, judged
 
 
-def test_there_are_five() -> None:
+def test_there_are_four() -> None:
     assert set(NAMES) == set(ANSWERS)
 
 
@@ -99,16 +91,8 @@ async def test_the_seed_scores_its_baseline_and_the_known_answer_what_is_best_kn
         train, holdout = await judged(known), await judged(known, "holdout")
     assert first.metrics == pytest.approx({metric.name: metric.baseline}, abs=1e-6)
     assert (again.metrics, exact.status) == (first.metrics, "ok")
-    assert train.metrics[metric.name] == pytest.approx(metric.best_known, abs=0.2 if name == "noisy" else 1e-9)
+    assert train.metrics[metric.name] == pytest.approx(metric.best_known, abs=1e-9)
     assert holdout.metrics[metric.name] == pytest.approx(metric.best_known, abs=1e-9)
-
-
-async def test_the_noise_is_frozen_for_a_recipe_and_a_repeat() -> None:
-    same = constants(dict.fromkeys("ABCDEFGH", 10))
-    async with judge("noisy", repeats=1) as (_, judged):
-        values = [each.metrics["taste"] for each in (await judged({}), await judged({"recipe.py": same}))]
-        other = await judged({}, repeat=1)
-    assert values[0] == values[1] != other.metrics["taste"], "equal answers have equal noise, other repeats have not"
 
 
 @pytest.mark.parametrize(
@@ -133,11 +117,6 @@ async def test_the_noise_is_frozen_for_a_recipe_and_a_repeat() -> None:
             "deceptive_trap",
             "blocks.py",
             {"B0 = ()": "expected 8 blocks, got 1", "B0=B1=B2=B3=B4=B5=B6=B7 = (1,)": "expected 4 switches in B0"},
-        ),
-        (
-            "noisy",
-            "recipe.py",
-            {"A = 7": "expected 8 amounts, got 1", "A=B=C=D=E=F=G=H = 1.5": "valid", "A=B=C=D=E=F=G=H = 10**5000": ""},
         ),
     ],
 )

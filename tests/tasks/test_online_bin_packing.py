@@ -42,24 +42,6 @@ def place(size):
     assert first_fit.metrics["excess"] > best_fit.metrics["excess"]
 
 
-@pytest.mark.parametrize(
-    ("answer", "reason"),
-    [
-        ("0", "which has room for"),
-        ("seed(size) and -1", "goes into bin -1; expected an open bin"),
-        ("seed(size) + 1", "item 0 goes into bin 1; expected an open bin"),
-        ("10**300", "expected an open bin"),
-        ("bool(seed(size))", "valid integer, got "),
-        ("float('nan')", "JSON cannot say"),
-        ("None", "valid integer, got None"),
-    ],
-)
-async def test_a_cheating_reply_is_invalid(judged: Judged, answer: str, reason: str) -> None:
-    evaluation = await judged(f"seed = place\ndef place(size): return {answer}", split="lite")
-    assert (evaluation.status, evaluation.metrics) == ("invalid", {})
-    assert reason in evaluation.reason
-
-
 async def test_forgetting_the_bins_of_the_last_instance_is_up_to_the_program(judged: Judged) -> None:
     evaluation = await judged("def start(capacity): bins.setdefault(capacity, [0])", split="lite")
     assert evaluation.status == "invalid"

@@ -45,26 +45,6 @@ def neighbours(points, radius):
     assert evaluation.metrics["speedup"] <= 1  # a file that was found would have the answer for other points
 
 
-@pytest.mark.parametrize(
-    ("answer", "reason"),
-    [
-        ("[]", "uniform-3: expected a number for each of the 3 points, got 0"),
-        ("[0] * len(points)", "line-40: 4"),
-        ("seed(points, radius - 30000)", "line-40: "),
-        ("seed(points, radius) + [0]", "expected a number for each of the 3 points, got 4"),
-        ("[bool(count) for count in seed(points, radius)]", "valid integer, got "),
-        ("[10**4000] * len(points)", "3 of the 3 numbers are wrong"),
-        ("[-1] * len(points)", "3 of the 3 numbers are wrong"),
-        ("{'speedup': 1e9}", "does not fit"),
-        ("points.clear() or []", "expected a number for each of the 3 points, got 0"),
-    ],
-)
-async def test_a_wrong_answer_is_not_timed(judged: Judged, answer: str, reason: str) -> None:
-    evaluation = await judged(f"seed = neighbours\ndef neighbours(points, radius): return {answer}", split="lite")
-    assert (evaluation.status, evaluation.metrics) == ("invalid", {})
-    assert reason.rstrip("4") in evaluation.reason
-
-
 async def test_ratios_count_only_where_they_differ_by_more_than_chance() -> None:
     task = find_task(TASK)
     assert task.evaluator

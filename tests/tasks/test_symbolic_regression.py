@@ -45,42 +45,6 @@ async def test_an_expression_without_a_value_is_as_good_as_none(judged: Judged, 
     assert (evaluation.status, evaluation.stages["smoke"]["error"]) == ("gated", 1)
 
 
-@pytest.mark.parametrize(
-    ("answer", "reason"),
-    [
-        ("'__import__(\"os\").abort()'", "is not allowed"),
-        ("'x0.__class__'", "'x0.__class__' is not allowed"),
-        ("'[x0][0]'", "'[x0][0]' is not allowed"),
-        ("'(lambda: x0)()'", "is not allowed"),
-        ("'open(0)'", "'open(0)' is not allowed"),
-        ("'sin(x0, x0)'", "is not allowed"),
-        ("'sin'", "'sin' is not allowed"),
-        ("'values'", "'values' is not allowed"),
-        ("'x1'", "'x1' is not allowed"),
-        ("'x0 if x0 > 0 else 1'", "is not allowed"),
-        ("'x0 // 1'", "is not allowed"),
-        ("'True'", "'True' is not allowed"),
-        ("'1j'", "'1j' is not allowed"),
-        ("'1e999'", "a number is too large"),
-        ("'9' * 3000", "a number is too large"),
-        ("'9' * 4001", "expected at most 4000 characters"),
-        ("'x0\\n1'", "not an expression"),
-        ("''", "not an expression"),
-        ("'\\0'", "null bytes"),
-        ("'(' * 250 + 'x0' + ')' * 250", "not an expression"),
-        ("'+'.join(['x0'] * 70)", "expected at most 120 parts, got 139"),
-        ("'x0' + '.a' * 1900", "parts, got 1901"),
-        ("'-' * 3900 + 'x0'", "line: "),
-        ("'ｘ0'", "characters of ASCII"),
-        ("{'error': 0.0}", "does not fit"),
-    ],
-)
-async def test_what_is_no_plain_expression_is_invalid(judged: Judged, answer: str, reason: str) -> None:
-    evaluation = await judged(f"def regress(rows, values): return {answer}")
-    assert (evaluation.status, evaluation.metrics) == ("invalid", {})
-    assert reason in evaluation.reason
-
-
 async def test_a_table_of_the_data_is_too_long(judged: Judged) -> None:
     """Forty bumps, one for each row, say what the values were and nothing else."""
     code = """

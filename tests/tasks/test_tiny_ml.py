@@ -25,27 +25,6 @@ async def test_rows_nearby_tell_more_than_the_middle(judged: Judged) -> None:
     assert better.cases["corners-1"]["accuracy"] > 0.9
 
 
-@pytest.mark.parametrize(
-    ("answer", "reason"),
-    [
-        ("[]", "blobs-0: expected a label for each of the 150 rows, got 0"),
-        ("labels", "expected a label for each of the 150 rows, got 80"),
-        ("seed(rows, labels, asked) * 2", "expected a label for each of the 150 rows, got 300"),
-        ("[3] * len(asked)", "expected labels among [0, 1, 2], got 3"),
-        ("[-1] * len(asked)", "expected labels among [0, 1, 2], got -1"),
-        ("[10**4000] * len(asked)", "expected labels among [0, 1, 2], got 1000"),
-        ("[bool(label) for label in seed(rows, labels, asked)]", "valid integer, got "),
-        ("[None] * len(asked)", "valid integer, got None"),
-        ("{'accuracy': 1.0}", "does not fit"),
-        ("(asked.clear(), asked)[1]", "expected a label for each of the 150 rows, got 0"),
-    ],
-)
-async def test_a_cheating_answer_is_invalid(judged: Judged, answer: str, reason: str) -> None:
-    evaluation = await judged(f"seed = classify\ndef classify(rows, labels, asked): return {answer}")
-    assert (evaluation.status, evaluation.metrics) == ("invalid", {})
-    assert reason in evaluation.reason
-
-
 async def test_the_rows_that_are_asked_for_are_in_no_order_that_tells(judged: Judged) -> None:
     for guess in ("[0] * 150", "sorted(seed(rows, labels, asked))", "(labels * 2)[:150]"):
         evaluation = await judged(f"seed = classify\ndef classify(rows, labels, asked): return {guess}", split="lite")

@@ -35,24 +35,3 @@ async def test_the_cities_of_the_judge_are_out_of_reach(judged: Judged) -> None:
         "seed = tour\ndef tour(cities): cities[:] = [(0, 0)] * len(cities); return [*range(len(cities))]"
     )
     assert moved.metrics["excess"] > 100
-
-
-@pytest.mark.parametrize(
-    ("answer", "reason"),
-    [
-        ("[0] * len(cities)", "u5-1: city 0 is visited twice"),
-        ("seed(cities)[:-1]", "u5-1: expected each of the 5 cities once, got 4"),
-        ("seed(cities) + [0]", "expected each of the 5 cities once, got 6"),
-        ("[]", "expected each of the 5 cities once, got 0"),
-        ("[-1, 0, 1, 2, 3]", "expected cities from 0 to 4, got -1"),
-        ("[1, 2, 3, 4, 5]", "expected cities from 0 to 4, got 5"),
-        ("[10**4000, 0, 1, 2, 3]", "expected cities from 0 to 4, got 1000"),
-        ("[True, 0, 2, 3, 4]", "valid integer, got True"),
-        ("[float('nan')] * len(cities)", "JSON cannot say"),
-        ("{'excess': -100.0}", "does not fit"),
-    ],
-)
-async def test_a_cheating_answer_is_invalid(judged: Judged, answer: str, reason: str) -> None:
-    evaluation = await judged(f"seed = tour\ndef tour(cities): return {answer}")
-    assert (evaluation.status, evaluation.metrics) == ("invalid", {})
-    assert reason in evaluation.reason
