@@ -36,6 +36,7 @@ class Given(Struct, frozen=True, kw_only=True):
     maximize: tuple[str, ...]
     minimize: tuple[str, ...]
     prepare: str | None
+    timeout: str
     name: str | None
     tests: str | None
     python: bool
@@ -78,6 +79,7 @@ def choose(
         directions=directions,
         primary=primary,
         python=given.python,
+        timeout=given.timeout,
         packages=packages,
         missing=() if with_docker else tuple(f"apt:{name}" for name in project.debian),
     )

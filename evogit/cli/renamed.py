@@ -80,7 +80,6 @@ REFUSED: dict[tuple[str, str], str] = {
         ("init", f"--{name}"): f"write {name} in evogit.toml"
         for name in ("disk", "excluded", "memory", "packages", "repeats", "retry", "withheld")
     },
-    ("init", "--timeout"): "write cpu in [sandbox] of evogit.toml",
     ("log", "--csv"): "`evogit export run.csv` has all candidates",
     ("report", "--format"): "`evogit report --json` has the data, `evogit export run.html` writes the page",
     **dict.fromkeys((("report", "--target"), ("report", "--until")), "`evogit export run.csv` has costs and values"),

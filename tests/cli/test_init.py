@@ -96,7 +96,7 @@ def test_debian_packages_are_for_docker_alone(with_docker: bool) -> None:
     project = Project(tests="make test", editable=("src/**",), python=("numpy",), debian=("gcc",))
     given = Given(
         **{"goal": None, "editable": (), "command": None, "reads": (), "maximize": (), "minimize": ()},
-        **{"prepare": None, "name": None, "tests": None, "python": False, "ask": False, "take": True},
+        **{"prepare": None, "timeout": "1m", "name": None, "tests": None, "python": False, "ask": False, "take": True},
     )
     toml = files(choose(given, project, (), Path("/x/My Tool"), "", with_docker))["evogit.toml"]
     table = tomllib.loads(toml)
