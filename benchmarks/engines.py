@@ -29,7 +29,9 @@ from evogit.repository.run_keys import RunKeys
 from evogit.trust import Claim, Trust
 
 RUN = "sleeping"
-COMMAND = [sys.executable, "-c", "from evogit.cli import main; main()"]
+MAIN = "from evogit.cli import main; main()"
+FAST = "from evogit.cli.options import run; "
+COMMAND = [sys.executable, "-c", MAIN]
 NAMES = ("alpha", "beta", "gamma", "delta")
 
 LONG = 3600.0
@@ -103,10 +105,10 @@ class Host:
             RunKeys(Repository.create(self.folder).common, self.trust).keep(RUN, key)
         self.join()
         about = ("--agent", "mutator:2", "-j", "1", "--sandbox", "none", "--minutes", f"{seconds / 60}")
-        command = ["run", task, *about, "--remote", self.line, "--host", self.name, "--sync-every", f"{self.every}"]
+        command = ["run", task, *about, "--remote", self.line, "--host", self.name]
         with self.folder.with_name(f"{self.name}.log").open("wb") as log:
             self.process = subprocess.Popen(
-                [*COMMAND, "-C", self.folder, *command],
+                [sys.executable, "-c", f"{FAST}run.SYNC_EVERY_S = {self.every}; {MAIN}", "-C", self.folder, *command],
                 stdout=subprocess.DEVNULL,
                 stderr=log,
                 start_new_session=True,

@@ -89,7 +89,6 @@ STARTERS: dict[str, tuple[set[str], str]] = {
     "sandbox/jail_places.py": ({"os.fork"}, JAIL),
     "sandbox/jail_program.py": ({"os.fork", "os.execvp"}, JAIL),
     "sandbox/porter.py": ({"subprocess", "create_subprocess_exec"}, JAIL),
-    "sandbox/shell_server.py": ({"pty", "subprocess", "os.execvpe"}, JAIL),
 }
 """File -> what it may use that starts a process, and why; nothing else of evogit/, sandbox/ and tasks/ may."""
 

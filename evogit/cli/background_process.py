@@ -21,17 +21,12 @@ from evogit.repository import Repository
 from evogit.review import SCHEMA
 
 MAX_READ_BYTES = 1 << 20
-LOOK_EVERY = 0.1
-"""Seconds between two looks at what a beginning run says."""
+LOOK_EVERY_S = 0.1
 
 
 @dataclass(slots=True)
 class BackgroundProcess:
-    """The process that goes on, which tells the one that waits when the run has begun.
-
-    Attributes:
-        terminal: what it writes to: the log.
-    """
+    """The process that continues, which reports to the waiting one when the run has begun; `terminal` is the log."""
 
     terminal: Terminal
     _telling: int
@@ -87,15 +82,15 @@ class Waiting:
     stopping: bool = False
 
     def until_begun(self) -> bool:
-        """Say what the run says until it has begun; whether it has, or else ended."""
+        """Print the log until the run has begun, or else ended. Return whether it has begun."""
         heard: list[int] = []
         while not heard:
-            heard, _, _ = select.select([self.hearing], [], [], LOOK_EVERY)
-            self.say()
+            heard, _, _ = select.select([self.hearing], [], [], LOOK_EVERY_S)
+            self.print_log()
         return bool(os.read(self.hearing, 1))
 
-    def say(self) -> None:
-        """Say what is new in the log."""
+    def print_log(self) -> None:
+        """Print what is new in the log."""
         while news := os.pread(self.log, MAX_READ_BYTES, self.at):
             self.at += len(news)
             sys.stderr.write(news.decode(errors="backslashreplace"))
@@ -109,7 +104,7 @@ class Waiting:
     def exit_code(self) -> int:
         """That of the ended child, as shells tell it."""
         _, status = os.waitpid(self.child, 0)
-        self.say()
+        self.print_log()
         code = os.waitstatus_to_exitcode(status)
         return code if code >= 0 else 128 - code
 

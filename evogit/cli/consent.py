@@ -31,7 +31,6 @@ REPLY = 2000
 """Tokens of a reply that a forecast assumes: a plan and some blocks of edits, with some thinking."""
 
 MAX_PATHS = 5
-"""Paths that are named of those that are sent."""
 
 
 class SentFiles(Struct, frozen=True, kw_only=True):
@@ -77,7 +76,6 @@ def reach(task: Task, repository: Repository | None, history: History, context: 
 
 
 def _contents(task: Task, repository: Repository | None, history: History) -> dict[str, Callable[[], bytes]]:
-    """How to read every file of the seed."""
     if task.seed is not None and history.seed is None:
         return {path: partial(bytes, content) for path, (content, _) in task.seed_files().items()}
     repository = repository or Repository.discover(task.folder)
@@ -103,17 +101,9 @@ class CostForecast(Struct, frozen=True, kw_only=True):
 
     @property
     def paid(self) -> tuple[str, ...]:
-        """What a person agrees to: `NAME at ENDPOINT` of each model that costs money, unless it is replayed."""
-        return tuple(
-            sorted(f"{model.name} at {endpoint}" for model, endpoint in self.models if endpoint and costs(model))
-        )
-
-    def agreed_before(self) -> bool:
-        """Return whether the user agreed when starting the run last: to these models, with limits no lower."""
-        before = self.before.asking
-        limits = zip(self.settings.ceilings.values(), RunLimits.of(before).ceilings.values(), strict=True)
-        raised = any(old is not None and (new is None or new > old) for new, old in limits)
-        return not raised and set(self.paid) <= set(before.get("agreed", ()))
+        """What the user agrees to: `NAME at ENDPOINT` of each model that costs money, unless it is replayed."""
+        paid = (f"{model.name} at {endpoint}" for model, endpoint in self.models if endpoint and costs(model))
+        return tuple(sorted(paid))
 
 
 def confirm_costs(
@@ -125,19 +115,13 @@ def confirm_costs(
         return replace(setup.settings, agreed=trusted)
     models = [(model, setup.models.endpoint(model.name)) for model in setup.asking]
     sent = reach(task, repository, history, max(model.context for model in setup.asking))
-    comparisons = task.pairwise.comparisons if task.pairwise and task.pairwise.panel else 0
+    pairs = task.pairwise.comparisons if task.pairwise and task.pairwise.panel else 0
     offer = CostForecast(
-        settings=setup.settings,
-        history=history,
-        before=setup.before,
-        models=models,
-        reach=sent,
-        comparisons=comparisons,
+        settings=setup.settings, history=history, before=setup.before, models=models, reach=sent, comparisons=pairs
     )
     if setup.added:
         limits = ", ".join(amount(name, limit) for name, limit in setup.added.items())
-        before = RunLimits.of(setup.before.asking)
-        why = "as before" if any(before.ceilings.values()) else "as none was given"
+        why = "as before" if any(RunLimits.of(setup.before.asking).ceilings.values()) else "as none was given"
         terminal.note(_fact("limit", f"{limits}, {why}; --dollars, --tokens or --proposals set others"))
     for doubt in filter(None, (setup.models.doubt(model.name) for model in setup.asking)):
         terminal.note(f"{escape(doubt)}; the endpoint is asked for that name", "yellow")
@@ -145,8 +129,14 @@ def confirm_costs(
 
 
 def consent(terminal: Terminal, offer: CostForecast, *, yes: bool) -> tuple[str, ...]:
-    """Print what is paid and sent, ask unless agreed before, and return what is agreed. Raise RefusedError if not."""
-    agreed = offer.agreed_before()
+    """Print what is paid and sent, ask unless agreed before, and return what is agreed. Raise RefusedError if not.
+
+    The user agreed before if the last start asked these models, with limits no lower.
+    """
+    before = offer.before.asking
+    limits = zip(offer.settings.ceilings.values(), RunLimits.of(before).ceilings.values(), strict=True)
+    raised = any(old is not None and (new is None or new > old) for new, old in limits)
+    agreed = not raised and set(offer.paid) <= set(before.get("agreed", ()))
     for line in lines(offer, short=agreed or not offer.paid):
         terminal.note(line)
     if offer.paid and not (agreed or yes):
@@ -188,7 +178,6 @@ def lines(offer: CostForecast, *, short: bool) -> Iterator[Text]:
 
 
 def _sent(reach: SentFiles, remedy: str = "") -> Iterator[Text]:
-    """The files that are sent, and those that are not."""
     names = ", ".join(map(first_line, sorted(reach.files)[:MAX_PATHS])) + " ..." * (len(reach.files) > MAX_PATHS)
     kept = f"; {count(reach.kept, 'withheld file')} {'is' if reach.kept == 1 else 'are'} not" if reach.kept else ""
     size = f"{sum(reach.files.values()):,} bytes at most"
@@ -227,7 +216,7 @@ def _forecast(offer: CostForecast) -> Iterator[Text]:
         proposals = _left(offer, "proposals")
         name: Total = "evaluations" if proposals is None or evaluations <= proposals else "proposals"
         least = evaluations if proposals is None else min(evaluations, proposals)
-        of = f"{amount(name, least)}, {_number(offer.calls)} calls for each"
+        of = f"{amount(name, least)}, {offer.calls} calls for each"
         yield _fact("about", _use(offer, offer.calls * least, of))
     most = offer.calls + offer.comparisons
     price, tokens = dearest(offer), offer.reach.brief + REPLY
@@ -236,15 +225,11 @@ def _forecast(offer: CostForecast) -> Iterator[Text]:
     calls = {name: left * rate for name, left in limits.items() if (rate := rates[name]) is not None}
     nearest = min(calls, key=lambda name: calls[name])
     if nearest == "proposals":
-        of = f"{amount(nearest, limits[nearest])}, {_number(most)} calls each"
+        of = f"{amount(nearest, limits[nearest])}, {most} calls each"
         guessed = any(spec.calls == PROGRAM_CALLS for spec in offer.settings.population)
         yield _fact("about" if guessed else "at most", _use(offer, calls[nearest], of))
     else:
         yield _fact("at most", f"{amount(nearest, limits[nearest])}, about {count(int(calls[nearest]), 'call')}")
-
-
-def _number(calls: int) -> str:
-    return "two" if calls == 2 else str(calls)
 
 
 def _use(offer: CostForecast, calls: float, of: str) -> str:

@@ -35,7 +35,7 @@ def plan_lines(view: View, decision: Decision, change: Effect) -> Iterator[Text]
 def decision_to_undo(history: History, prefix: str | None) -> Entry:
     """The decision that is meant: by the beginning of its id, else the last one in force that is not an undo."""
     if prefix is None:
-        undoable = [entry for entry in history.in_force() if kind_of(entry) != "stop"]
+        undoable = [entry for entry in history.in_force() if getattr(entry.event, "kind", "") != "stop"]
         if not undoable:
             raise NotFoundError("there is no decision to undo; see `evogit log --decisions`")
         return undoable[-1]
@@ -45,12 +45,6 @@ def decision_to_undo(history: History, prefix: str | None) -> Entry:
             f"expected the id of one decision (4 digits or more), got {prefix!r}; see `evogit log --decisions`"
         )
     return found[0]
-
-
-def kind_of(entry: Entry) -> str:
-    """What kind of decision an entry is."""
-    assert isinstance(entry.event, Decision)
-    return entry.event.kind
 
 
 def decision_text(decision: Any) -> Text:

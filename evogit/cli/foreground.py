@@ -7,11 +7,9 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
 
 from evogit.agents.population import no_models, no_programs
 from evogit.cli.background_process import BackgroundProcess
-from evogit.cli.hooks import NO_HOOKS, Hooks
 from evogit.cli.lines.summary import Done
 from evogit.cli.options.agents import AgentSetup
 from evogit.cli.terminal import Terminal, silence
@@ -34,28 +32,22 @@ def evolve(
     terminal: Terminal,
     *,
     quiet: bool = False,
-    hooks: Hooks = NO_HOOKS,
     setup: AgentSetup | None = None,
     background: BackgroundProcess | None = None,
 ) -> Done:
     """Evolve until a limit, a signal (cleanly) or a second one (at once); `quiet`: log only a new best."""
-    shown: Watch = Dashboard(terminal, settings) if terminal.live else EventLines(terminal, quiet)
-    secrets = setup.models.secrets if setup else ()
-    watches = [shown, *hooks.watches(repository, terminal, secrets)]
+    watch: Watch = Dashboard(terminal, settings) if terminal.live else EventLines(terminal, quiet)
     run = Run(
         repository,
         task,
         name,
         settings,
-        shown,
+        watch,
         models=setup.models.get if setup else no_models,
         programs=setup.programs.make_agents if setup else no_programs,
-        secrets=secrets,
+        secrets=setup.models.secrets if setup else (),
     )
-    for watch in watches:
-        watch.follow(run.history)
-    for watch in watches[1:]:
-        run.journal.subscribe(watch.entry)
+    watch.follow(run.history)
     if background:
         run.journal.subscribe(lambda entry: background.take(run.context))
 
@@ -71,18 +63,13 @@ def evolve(
     run.journal.subscribe(list_started)
     began, before = time.monotonic(), run.history.counts.evaluated
     with asyncio.Runner(loop_factory=AwakeLoop) as runner:
-        stopped = runner.run(_evolve(run, watches, setup.models if setup else None, hangs_up=background is None))
+        stopped = runner.run(_evolve(run, watch, setup.models if setup else None, hangs_up=background is None))
     return Done(run, stopped, time.monotonic() - began, run.history.counts.evaluated - before)
 
 
-async def _evolve(run: Run, watches: Sequence[Watch], models: OpenModels | None, *, hangs_up: bool) -> Stopped:
-    async def to_the_end() -> Stopped:
-        stopped = await run.evolve()
-        await asyncio.gather(*(watch.finish() for watch in watches))
-        return stopped
-
-    evolving = asyncio.create_task(to_the_end())
-    drawing = [asyncio.create_task(watch.draw()) for watch in watches]
+async def _evolve(run: Run, watch: Watch, models: OpenModels | None, *, hangs_up: bool) -> Stopped:
+    evolving = asyncio.create_task(run.evolve())
+    drawing = asyncio.create_task(watch.draw())
     asked = False
 
     def stop() -> None:
@@ -91,8 +78,7 @@ async def _evolve(run: Run, watches: Sequence[Watch], models: OpenModels | None,
             evolving.cancel()  # everything that was journalled is safe, whatever is cut off
         asked = True
         run.stop("interrupted")
-        for watch in watches:
-            watch.stopping()
+        watch.stopping()
 
     def hang_up() -> None:  # comes twice from a closed terminal, from the kernel and from the shell: no second request
         for stream in (sys.stdout, sys.stderr):
@@ -110,8 +96,7 @@ async def _evolve(run: Run, watches: Sequence[Watch], models: OpenModels | None,
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:
-        for task, watch in zip(drawing, watches, strict=True):
-            task.cancel()
-            watch.close()
+        drawing.cancel()
+        watch.close()
         if models:
             await models.close()

@@ -45,7 +45,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "show": Listed("show", "one candidate in full", "evogit show best"),
         "diff": Listed("diff", "what changed, gains first", "evogit diff seed best"),
         "blame": Listed("diff", "who brought which line", "evogit blame best main.py"),
-        "report": Listed("report", "the summary of a run", "evogit report --format markdown"),
+        "report": Listed("report", "the summary of a run", "evogit report"),
         "serve": Listed("serve", "the same as a page", "evogit serve --open"),
         "export": Listed("export", "files, figures, page, table", "evogit export best ./out"),
     },
@@ -62,7 +62,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
     },
     "Check": {
         "verify": Listed("verify", "check that a score holds", "evogit verify best"),
-        "shell": Listed("shell", "a shell in the sandbox", "evogit shell best -- ls -l"),
+        "shell": Listed("shell", "a command in the sandbox", "evogit shell best -- ls -l"),
         "minimize": Listed("minimize", "the smallest part as good", "evogit minimize best"),
         "bench": Listed("bench", "evolution against controls", "evogit bench circle_packing --split lite"),
         "rescore": Listed("rescore", "evaluate again, task changed", "evogit rescore --dry-run"),
@@ -83,7 +83,6 @@ UNLISTED = {
     "demo": Listed("demo", "evolve for a minute, offline", "evogit demo"),
     "adopt": Listed("tasks", "the old name of `new --from`", "evogit new my_task --from ./example"),
 }
-"""Commands that no list names."""
 
 
 class Commands(click.Group):
@@ -138,7 +137,6 @@ class Commands(click.Group):
 
 
 def _write_commands(formatter: click.HelpFormatter, names: Collection[str]) -> None:
-    """List these commands by section."""
     for section, commands in SECTIONS.items():
         lines = [
             f"  {name:<10} {listed.does:<28} {listed.example}\n" for name, listed in commands.items() if name in names

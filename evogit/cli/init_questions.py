@@ -31,17 +31,13 @@ class Given(Struct, frozen=True, kw_only=True):
 
     goal: str | None
     editable: tuple[str, ...]
-    withheld: tuple[str, ...]
     command: str | None
     reads: tuple[str, ...]
     maximize: tuple[str, ...]
     minimize: tuple[str, ...]
     prepare: str | None
     timeout: str
-    memory: str
     name: str | None
-    repeats: int | None
-    packages: tuple[str, ...]
     tests: str | None
     python: bool
     ask: bool
@@ -52,19 +48,21 @@ def choose(
     given: Given, project: Project, paths: Sequence[str], folder: Path, directory: str, with_docker: bool
 ) -> Choices:
     """Choose what to write; `paths` are the project's files. Raise UsageError if an answer is missing."""
-    _check(given)
+    if given.python and (given.reads or given.maximize or given.minimize):
+        raise UsageError("--python takes no --read, --maximize, --minimize: evaluate.py says what its metrics are")
+    if both := set(given.maximize) & set(given.minimize):
+        raise UsageError(f"expected --maximize or --minimize, got both for {', '.join(sorted(both))}")
     tests, work = _commands(given, project)
     prepare = _prepare(given, project, with_docker)
     reads = {} if given.python else _reads(given, project, own=work not in (project.benchmark, project.tests))
     directions = BY_PYTHON if given.python else {metric: _direction(given, metric, reads[metric]) for metric in reads}
     said = [metric for metric in directions if metric in (*given.maximize, *given.minimize)]
     primary = next(iter(said or directions))
-    editable, withheld = _editable(given, project, paths), given.withheld
-    if given.ask and not withheld:
+    editable, withheld = _editable(given, project, paths), tuple[str, ...]()
+    if given.ask:
         question = "Agents are not shown (Enter: all is shown)"
         withheld = click.prompt(question, default="", show_default=False, value_proc=_globs, err=True)
     packages = (*project.python, *(f"apt:{name}" for name in project.debian if with_docker))
-    named = {_bare(package) for package in given.packages}  # these replace what was found
     prefix = f"{directory}/" if directory else ""
     verb = "Raise" if directions[primary] == "maximize" else "Lower"
     goal = f"{verb} {primary}, as the evaluator measures it. {SAME}"
@@ -82,26 +80,9 @@ def choose(
         primary=primary,
         python=given.python,
         timeout=given.timeout,
-        memory=given.memory,
-        packages=(*(package for package in packages if _bare(package) not in named), *given.packages),
-        repeats=given.repeats,
+        packages=packages,
         missing=() if with_docker else tuple(f"apt:{name}" for name in project.debian),
     )
-
-
-def _check(given: Given) -> None:
-    if given.python and (given.reads or given.maximize or given.minimize):
-        raise UsageError("--python takes no --read, --maximize, --minimize: evaluate.py says what its metrics are")
-    if both := set(given.maximize) & set(given.minimize):
-        raise UsageError(f"expected --maximize or --minimize, got both for {', '.join(sorted(both))}")
-
-
-def _bare(package: str) -> str:
-    """The name of a requirement, without versions and extras."""
-    return re.split(r"[^\w.:-]", package.lower(), maxsplit=1)[0]
-
-
-# --- the parts ----------------------------------------------------------------------------------------------------
 
 
 def _commands(given: Given, project: Project) -> tuple[str, str]:

@@ -99,7 +99,6 @@ def run_before(task: Task, repo: str | None, name: str) -> tuple[Repository | No
 
 
 def _folder_to_run(task: Task, repo: str | None, name: str) -> Path:
-    """A folder in that repository, or where it is to be created."""
     if repo is not None:
         return Path(repo)
     if task.seed is None:
@@ -108,14 +107,19 @@ def _folder_to_run(task: Task, repo: str | None, name: str) -> Path:
     return here.path if here is not None and name in here.runs() else Repository.default_folder(task.name)
 
 
+def named_task(name: str) -> Task:
+    """Return the task of this name or folder."""
+    from evogit.adopt import find_task  # with all formats of others
+
+    return find_task(name)
+
+
 def run_of(task: str | None, repo: str | None, name: str | None) -> tuple[Task, Place]:
     """Return a task, named or the one here, and its run. Raise NotFoundError or UsageError if there is none."""
     if task is None:
         found, run = task_here(repo, name)
         return found, open_place(repo, run)
-    from evogit.adopt import find_task
-
-    found = find_task(task)
+    found = named_task(task)
     run = name or found.name
     if repo is None and found.seed is None:
         repo = str(found.folder)
@@ -127,7 +131,6 @@ def run_of(task: str | None, repo: str | None, name: str | None) -> tuple[Task, 
 
 def task_here(repo: str | None, name: str | None) -> tuple[Task, str]:
     """Return the task of the current repository, and its run's name. Raise NotFoundError or UsageError if none."""
-    from evogit.adopt import find_task
     from evogit.config import load_repository_task  # with all of evaluation's words
 
     repository = find_repository(repo)
@@ -138,7 +141,7 @@ def task_here(repo: str | None, name: str | None) -> tuple[Task, str]:
     history = open_run(repository, name).history
     task = history.started.task if history.started else ""
     try:
-        return find_task(task), history.run
+        return named_task(task), history.run
     except NotFoundError as error:
         if not repository.created:
             here = repository.path / REPOSITORY_FILE
@@ -156,16 +159,12 @@ def task_here(repo: str | None, name: str | None) -> tuple[Task, str]:
 
 def task_of(run: str, repo: str | None, named: str | None) -> Task:
     """The task of a run: the one that a person named, else the one here; raises as `task_here` does."""
-    from evogit.adopt import find_task
-
-    return find_task(named) if named else task_here(repo, run)[0]
+    return named_task(named) if named else task_here(repo, run)[0]
 
 
 def task_context(task: str | None, repo: str | None, name: str | None) -> tuple[Task, Repository, History]:
     """Return the task, its repository, and the history of its run, begun or not. Raise NotFoundError if none."""
-    from evogit.adopt import find_task
-
-    found, run = task_here(repo, name) if task is None else (find_task(task), name)
+    found, run = task_here(repo, name) if task is None else (named_task(task), name)
     repository, history = run_before(found, repo, run or found.name)
     if repository is None:
         raise NotFoundError(f"expected a repository with a run of {found.name}; name it with -C DIR")

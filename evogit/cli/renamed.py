@@ -9,7 +9,7 @@ import click
 UNTIL = "the old name goes in the next release"
 
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "best": ("status", "--best"),
+    "best": ("show", "best"),
     "runs": ("status", "--all"),
     "brief": ("show", "--brief"),
     "decisions": ("log", "--decisions"),
@@ -26,11 +26,10 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "attach": ("watch",),
     "plot": ("export", "--figure"),
 }
-"""An old command -> the beginning of the new command line. Options that are hidden are left out of the message."""
+"""An old command -> the beginning of the new command line."""
 
 OPTIONS: dict[tuple[str, str], str] = {
     ("check", "--any"): "--force",
-    ("report", "--until"): "--target",
     ("judge", "--pairs"): "-n",
     ("bench", "--methods"): "--method",
     ("bench", "--out"): "--output",
@@ -47,53 +46,50 @@ FIGURES = (
     "`evogit graph --json` and `evogit export run.csv` have the data"
 )
 
-RETIRED: dict[tuple[str, str], tuple[int, str]] = {
+IGNORED: dict[tuple[str, str], tuple[int, str]] = {
     ("audit", "--seconds"): (1, "an audit takes at most 50 s"),
+    ("audit", "--split"): (1, "the split train is attacked"),
     ("bench", "--first-seed"): (1, "seeds begin at 0"),
     ("bench", "--curve-of"): (1, "runs are scored on --split"),
     ("bench", "--count-repeats"): (0, "repeats count towards N"),
     ("bench", "--extra-repeats"): (0, "repeats count towards N"),
     ("bench", "--keep"): (0, "repositories of runs are removed"),
-    ("clean", "--older-than"): (1, "evidence of any age goes"),
     ("export", "--against"): (1, "the figure `best` is drawn by evaluations"),
     ("export", "--mean"): (0, "each run has a line of its own"),
     ("graph", "--expand"): (1, "--all folds nothing"),
     ("graph", "--against"): (1, FIGURES),
     ("graph", "--colour"): (1, FIGURES),
     ("graph", "--dark"): (0, FIGURES),
-    ("graph", "--format"): (1, FIGURES),
-    ("graph", "--output"): (1, FIGURES),
-    ("graph", "-o"): (1, FIGURES),
-    ("graph", "--redact"): (0, FIGURES),
-    ("init", "--excluded"): (1, "write excluded in evogit.toml"),
-    ("init", "--retry"): (1, "write retry in evogit.toml"),
-    ("init", "--disk"): (1, "write disk in evogit.toml"),
     ("judge", "--pair"): (0, "evogit judge A B --winner a|b|tie"),
-    ("log", "--csv"): (0, "`evogit export run.csv` has all candidates"),
     ("run", "--grace"): (1, "a tenth of --minutes, 60 s at most"),
     ("run", "--beyond"): (0, "remove `bound = true` from the task, and the run continues at its bound"),
     ("run", "--confirm"): (1, "repeats are made as needed"),
-    ("run", "--fork-of"): (1, "--at RUN:ENTRY names the run"),
-    ("run", "--log"): (1, "a run prints the events on stderr: 2>> FILE"),
+    ("run", "--sync-every"): (1, "hosts exchange every 10 s"),
     ("show", "--donor"): (1, "a brief of `show --brief` is of one candidate"),
     ("show", "--context"): (1, "a brief is as long as its run makes it"),
     ("status", "--all-hosts"): (0, "hosts are listed if there are several"),
+    ("status", "--best"): (0, "`evogit status` compares the best with the seed"),
     ("stop", "--wait"): (0, "`evogit stop` waits until all have ended"),
 }
-"""A command and an option of the last release that is ignored: its number of values, and what applies instead."""
+"""A command and an old option of it that is ignored: its number of values, and what applies instead."""
 
-REFUSED = {
-    ("clean", "--older-than"),
-    ("graph", "--format"),
-    ("graph", "--output"),
-    ("graph", "-o"),
-    ("graph", "--redact"),
-    ("init", "--excluded"),
-    ("log", "--csv"),
-    ("run", "--fork-of"),
-    ("run", "--log"),
+REFUSED: dict[tuple[str, str], str] = {
+    ("clean", "--older-than"): "evidence of any age goes",
+    **dict.fromkeys((("graph", name) for name in ("--format", "--output", "-o", "--redact")), FIGURES),
+    **{
+        ("init", f"--{name}"): f"write {name} in evogit.toml"
+        for name in ("disk", "excluded", "memory", "packages", "repeats", "retry", "withheld")
+    },
+    ("log", "--csv"): "`evogit export run.csv` has all candidates",
+    ("report", "--format"): "`evogit report --json` has the data, `evogit export run.html` writes the page",
+    **dict.fromkeys((("report", "--target"), ("report", "--until")), "`evogit export run.csv` has costs and values"),
+    ("run", "--exit-code"): "`evogit status --json` has the best and the seed",
+    ("run", "--fork-of"): "--at RUN:ENTRY names the run",
+    ("run", "--log"): "a run prints the events on stderr: 2>> FILE",
+    ("run", "--on-best"): "`evogit watch` without a terminal prints a line per event, and --on-end runs a command",
+    ("watch", "--once"): "`evogit status` prints the state of a run",
 }
-"""Retired options without which a command would do, or delete, something else than was asked for."""
+"""A command and an old option of it without which it would do, or delete, something else than was asked for."""
 
 
 def renamed_command(args: Sequence[str]) -> tuple[list[str], str]:
@@ -101,9 +97,9 @@ def renamed_command(args: Sequence[str]) -> tuple[list[str], str]:
     for words in (2, 1):
         old = " ".join(args[:words])
         if new := COMMANDS.get(old):
-            shown = " ".join(word for word in new if word not in HIDDEN)
-            if old == "best" and "--json" in args:
-                shown = "show best --json"
+            shown = " ".join(new)
+            if old == "best" and "--at" in args:
+                new, shown = ("status",), "status --at MOMENT"
             elif old == "gc" and "--evidence" in args:
                 new, shown = ("clean",), "clean --evidence failed|all-but-best"
             elif old == "rm":
@@ -112,10 +108,6 @@ def renamed_command(args: Sequence[str]) -> tuple[list[str], str]:
                     raise click.UsageError("expected the run to remove: `evogit clean RUN --all`")
             return [*new, *args[words:]], f"`evogit {old}` is now `evogit {shown}`; {UNTIL}"
     return list(args), ""
-
-
-HIDDEN = {"--best"}
-"""Options that only keep an old command's output."""
 
 
 def renamed_options(command: str, args: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -127,10 +119,10 @@ def renamed_options(command: str, args: Sequence[str]) -> tuple[list[str], list[
         if new := OPTIONS.get((command, name)):
             result.append(new + (sign if new.startswith("--") else "") + value)
             notes.append(f"{name} is now {new}; {UNTIL}")
-        elif retired := RETIRED.get((command, name)):
-            values, instead = retired
-            if (command, name) in REFUSED:
-                raise click.UsageError(f"{name} is gone: {instead}")
+        elif refused := REFUSED.get((command, name)):
+            raise click.UsageError(f"{name} is gone: {refused}")
+        elif ignored := IGNORED.get((command, name)):
+            values, instead = ignored
             del words[: 0 if sign else values]
             notes.append(f"{name} is ignored now: {instead}")
         else:

@@ -109,7 +109,6 @@ def _done(view: View, pace: Pace, now: Now) -> Text:
 
 
 def _budget(view: View, pace: Pace, settings: Settings, now: Now, width: int) -> Text:
-    """The two limits that are nearest, when the run will end, and the money spent."""
     shares = [(use.share, use_text(use)) for use in uses(view.history, settings)]
     forecast = None
     if now.began is not None:

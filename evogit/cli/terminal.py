@@ -81,10 +81,8 @@ Fit = Literal["fold", "ellipsis", "ignore"]
 """What becomes of a line that is longer than a terminal is wide: it goes on below, it is cut, the terminal does it."""
 
 FITS: Mapping[str | None, Fit] = {fit: fit for fit in get_args(Fit)}
-"""By what Rich's lines say."""
 
 Styled = tuple[str, str]
-"""A text and how it looks."""
 
 
 class Terminal:

@@ -20,7 +20,6 @@ from evogit.engine.stop_request import ALL, CALLS
 from evogit.history import History
 
 INTERVAL_S = 0.25
-"""Between two drawings."""
 
 HINT = "Ctrl-C stops cleanly; nothing is lost"
 
@@ -45,9 +44,6 @@ class Watch:
     async def draw(self) -> None:
         """Keep the display fresh until cancelled."""
 
-    async def finish(self) -> None:
-        """Wait, after the run, for what it started."""
-
     def close(self) -> None:
         """Leave the terminal as it was."""
 
@@ -59,20 +55,20 @@ class EventLines(Watch):
         self._terminal = terminal
         self._quiet = quiet
         self._best: str | None = None
-        self._view: View
+        self._history: History
 
     def follow(self, history: History) -> None:
         """Show this run."""
-        self._view = View(history, self._terminal.err_glyphs, time.time())
-        self._best = history.best
+        self._history, self._best = history, history.best
 
     def entry(self, entry: Entry) -> None:
         """Print the event."""
-        best, self._best = self._best, self._view.history.best
+        best, self._best = self._best, self._history.best
         if not self._quiet or best != self._best:
             line = Text(time.strftime("%H:%M:%S  ", time.localtime(entry.time)), "dim")
             try:
-                self._terminal.note(line.append_text(event_line(self._view, entry.event)))
+                view = View(self._history, self._terminal.err_glyphs, time.time())
+                self._terminal.note(line.append_text(event_line(view, entry.event)))
             except OSError:  # the reader is gone, or the disk of a log is full; the run continues
                 silence(sys.stderr)
 
@@ -91,11 +87,11 @@ class Dashboard(Watch):
         self._began = time.time()
         self._doing: dict[str, str] = {}
         self._stopping = False
-        self._view: View
+        self._history: History
 
     def follow(self, history: History) -> None:
         """Show this run."""
-        self._view = View(history, self._terminal.err_glyphs, time.time())
+        self._history = history
 
     def activity(self, agent: str, doing: str) -> None:
         """Remember the activity for the next drawing."""
@@ -122,7 +118,8 @@ class Dashboard(Watch):
             return
         width, height = self._terminal.err.size
         now = Now(time=time.time(), agents=self._doing, began=self._began)
-        top = facts(self._view, self._settings, now, width - 1)
+        view = View(self._history, self._terminal.err_glyphs, now.time)
+        top = facts(view, self._settings, now, width - 1)
         hint = Text(STOPPING if self._stopping else HINT, "yellow" if self._stopping else "dim")
-        agents = agent_lines(self._view, now, max(height - len(top) - 4, 1))
-        self._live.update(Group(*fit(self._view, [*top, Text(), *agents, Text(), hint], width - 1)), refresh=True)
+        agents = agent_lines(view, now, max(height - len(top) - 4, 1))
+        self._live.update(Group(*fit(view, [*top, Text(), *agents, Text(), hint], width - 1)), refresh=True)

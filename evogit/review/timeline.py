@@ -1,12 +1,12 @@
-"""A run in the order in which it happened: how it stood after each evaluation, and when a value was reached."""
+"""A run in the order in which it happened: how it stood after each evaluation, and as a table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 
-from evogit.core import Entry, Evaluated, RefusedError
+from evogit.core import Entry, Evaluated
 from evogit.history import History, Spending
 from evogit.repository import Repository
 from evogit.review.json_records import Record, candidate_record
@@ -70,20 +70,6 @@ def course(run: str, entries: Iterable[Entry]) -> Iterator[TimelinePoint]:
             tokens=spent.tokens,
             dollars=None if spent.unpriced else spent.dollars,
         )
-
-
-def reached(repository: Repository, history: History, value: float) -> Record | None:
-    """When the best was as good as `value` first; None: never. Raises RefusedError: pairs rank."""
-    if history.strengths is not None:
-        raise RefusedError("this run ranks by verdicts on pairs: strengths of now say nothing of what was known then")
-    metric = history.metric
-    for moment in course(history.run, entries_of(repository, history.run)):
-        if moment.value is not None and not metric.better(value, moment.value):
-            return {key: told for key, told in to_builtins(moment).items() if key != "candidate"}
-    return None
-
-
-# --- a table of candidates ----------------------------------------------------------------------------------------
 
 
 def table(repository: Repository, history: History, chosen: set[str]) -> Iterator[list[object]]:

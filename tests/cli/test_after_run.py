@@ -1,4 +1,4 @@
-"""What researchers ask of a run that is over: a table, when a value was reached, what was best by then."""
+"""What researchers ask of a run that is over: a table, and what was best by then."""
 
 from __future__ import annotations
 
@@ -74,16 +74,6 @@ def test_every_column_is_documented() -> None:
     first = [line.split("|")[1] for line in about.splitlines() if line.startswith("| `")]
     told = [name for cell in first for name in re.findall("`([a-z_]+)`", cell)]
     assert set(COLUMNS) == set(told)
-
-
-def test_when_a_value_was_reached_is_told_with_what_it_took(cli: Cli, paid: Story) -> None:
-    said = cli("report", "--target", "1.4", cwd=paid.folder).out
-    assert re.search(r"score 1\.4 was reached by [0-9a-f]{7} \(1\.5\)", said)
-    assert re.search("after 2 evaluations . 1 proposal . 0:0[0-9] . 1 call . 1,100 tokens . [$]0[.]25", said)
-    found = cli("report", "--target", "2", "--json", cwd=paid.folder).json["reached"]
-    assert (found["evaluations"], found["proposals"], found["dollars"]) == (3, 3, 0.875)
-    assert "was not reached: the best has 2" in cli("report", "--target", "2.5", cwd=paid.folder).out
-    assert cli("report", "--target", "2.5", "--json", cwd=paid.folder).json["reached"] is None
 
 
 def test_what_was_best_at_a_moment_is_shown_as_it_was_then(cli: Cli, small: Small) -> None:

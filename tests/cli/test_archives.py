@@ -310,9 +310,6 @@ def test_output_goes_where_a_link_within_the_repository_or_of_the_users_leads(
     assert {path.name for path in (small.folder / "pictures").iterdir()} == {"a.csv", "b.csv"}
 
 
-# --- runs -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def archive(cli: Cli, tmp_path: Path) -> Path:
     """A repository of EvoGit's own that has no run yet, as it comes out of an archive; and a task beside it."""

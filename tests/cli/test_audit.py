@@ -75,9 +75,6 @@ def test_check_warns_of_a_timed_task_that_can_be_gamed(cli: Cli, tmp_path: Path)
     assert (done.code, "can be gamed" in done.out) == (0, True)
 
 
-# --- by a model -----------------------------------------------------------------------------------------------------
-
-
 def audit(cli: Cli, tmp_path: Path, *replies: str) -> Done:
     """Audit with a model alone, which gives these replies, one after the other."""
     (tmp_path / "replies.txt").write_text("%%\n" + "%%\n".join(replies), encoding="utf-8")

@@ -82,9 +82,6 @@ def test_a_signal_stops_it_and_leaves_nothing_but_what_is_done(task: str, tmp_pa
     assert not list((tmp_path / "out").rglob("*.json"))
 
 
-# --- agents that cost money -----------------------------------------------------------------------------------------
-
-
 def edits() -> Callable[[Request], Behaviour]:
     """Gives the program's first number ever another value, at a price of ten cents."""
     numbers = itertools.count(2)

@@ -58,13 +58,6 @@ def test_before_the_first_run_it_is_about_the_commit_at_head(cli: Cli, tmp_path:
     assert subprocess.run(["git", "for-each-ref"], cwd=folder, capture_output=True, check=True).stdout == refs
 
 
-def test_a_task_that_is_not_found_is_asked_for(cli: Cli, small: Small) -> None:
-    done = cli("show", "--brief", cwd=small.folder)
-    assert done.code == 2
-    assert "expected the folder of the task toy" in done.err
-    assert "evogit show --brief --task FOLDER" in done.err
-
-
 def test_a_repository_without_its_evogit_toml_is_told_to_put_it_back(cli: Cli, own: Own) -> None:
     (own.folder / "evogit.toml").unlink()
     for command in (("land", "seed"), ("show", "--brief"), ("run", "--evaluations", "1")):

@@ -26,14 +26,6 @@ def test_promote_records_who_and_why_and_prints_its_undo(cli: Cli, small: Small)
     assert [line["commit"] for line in cli("-C", "repo", "log", "--json").lines if line["promoted"]] == [small.right]
 
 
-def test_the_decision_is_signed_with_gits_user_name(cli: Cli, small: Small) -> None:
-    config = small.folder / ".git" / "config"
-    config.write_text(config.read_text() + "[user]\n\tname = Ada Lovelace\n")
-    cli("-C", "repo", "promote", "a2", "-m", "simple", "-y")
-    assert cli("-C", "repo", "log", "--decisions", "--json").lines[0]["by"] == "Ada Lovelace"
-    assert "promote by Ada Lovelace: simple" in cli("-C", "repo", "show", "a2").out
-
-
 def test_prune_with_subtree_and_its_undo_restore_the_same_state(cli: Cli, small: Small) -> None:
     before = cli("-C", "repo", "status", "--json").json
     done = cli("-C", "repo", "prune", small.step, "--all", "-m", "unsafe", "-y")

@@ -16,25 +16,11 @@ from evogit.cli.watch import STOPPING
 from tests.clock import PATIENCE
 
 from .conftest import EVOGIT, Cli, Small, Story, environment
+from .test_run import HOLD
 
 pytestmark = pytest.mark.slow
 
 ENDLESS = ("run", "sine", "--evaluations", "90000")
-HOLD = """
-
-evaluate_now = evaluate
-
-
-def evaluate(program, split):
-    import time
-    from pathlib import Path
-
-    while Path({held!r}).exists():
-        time.sleep(0.05)
-    yield from evaluate_now(program, split)
-"""
-"""What makes an evaluator wait while a file is there."""
-
 TELL = 'echo "$EVOGIT_RUN $EVOGIT_REASON $EVOGIT_EXIT $(basename $EVOGIT_REPOSITORY)" >> ended'
 
 
@@ -132,7 +118,7 @@ def test_what_keeps_a_detached_run_from_beginning_is_said_where_it_was_called(
 
 def test_a_run_that_is_interrupted_while_it_begins_ends_there(cli: Cli, task: Path, tmp_path: Path) -> None:
     held, evaluator = tmp_path / "held", task / "evaluator" / "evaluate.py"
-    evaluator.write_text(evaluator.read_text() + HOLD.format(held=str(held)))
+    evaluator.write_text(evaluator.read_text() + HOLD.format(seed="/dev/null", held=str(held)))
     held.touch()
     caller = subprocess.Popen(
         [EVOGIT, *ENDLESS, "--detach"],
@@ -150,11 +136,6 @@ def test_a_run_that_is_interrupted_while_it_begins_ends_there(cli: Cli, task: Pa
     out, _ = caller.communicate(timeout=PATIENCE)
     assert (caller.returncode, out) == (130, "")
     assert cli("-C", "evogit-sine", "status", "--json").json["stopped_because"] == "interrupted"
-
-
-def test_the_command_of_the_end_may_fail_and_changes_nothing(cli: Cli, task: Path) -> None:
-    done = cli("run", "sine", "--evaluations", "1", "--on-end", "echo no mail here; exit 3")
-    assert (done.code, "--on-end ended with 3: no mail here" in done.err) == (0, True), done.err
 
 
 def test_runs_that_are_gone_are_dropped_from_the_list(cli: Cli, task: Path, tmp_path: Path) -> None:

@@ -1,8 +1,7 @@
-"""A run with several objectives: its front in `best`, `status`, `report` and `export`."""
+"""A run with several objectives: its front in `status` and `report`."""
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -39,13 +38,3 @@ def test_the_front_is_shown_with_its_holdout_and_hypervolume(cli: Cli, run: Reco
         assert re.search(r"front +score +size +holdout score +holdout size", said), command
         assert re.search(r"[0-9a-f]{7} +2 +5 +1 +5", said), command
         assert "hypervolume over the seed 6, on the holdout 3" in said, command
-
-
-def test_a_front_is_exported_whole(cli: Cli, run: RecordedRun, tmp_path: Path) -> None:
-    assert cli("export", "front", tmp_path / "out", cwd=run.repository.path).code == 0
-    told = json.loads((tmp_path / "out" / "front.json").read_text())
-    files = {
-        each["commit"]: (tmp_path / "out" / each["commit"][:7] / "main.py").read_text() for each in told["members"]
-    }
-    assert sorted(files.values()) == ["2.0 5.0", "3.0 9.0"]
-    assert cli("export", "front", tmp_path / "out", cwd=run.repository.path).code == 4

@@ -147,12 +147,6 @@ def test_what_is_gone_is_told_where_it_would_have_been_shown(talkative: Talkativ
     assert [each["text"] for each in shown["said"]] == [sentence]
 
 
-def test_evidence_that_is_gone_for_another_reason_is_told_too(talkative: Talkative, cli: Cli) -> None:
-    tree = talkative.transcript(talkative.fail).partition(":")[0]
-    (talkative.folder / ".git" / "objects" / tree[:2] / tree[2:]).unlink()
-    assert "was not thinned here; see `evogit doctor runs`" in cli("show", talkative.fail, cwd=talkative.folder).out
-
-
 def test_packed_objects_go_too_and_a_person_s_stay(talkative: Talkative, cli: Cli) -> None:
     folder = talkative.folder
     git(folder, "config", "gc.writeCommitGraph", "true")

@@ -40,7 +40,7 @@ FILES = {
 
 INIT = (
     *("init", "--yes", "--name", "mine", "--goal", "More", "--editable", "value.py", "--command", "cat value.py"),
-    *("--read", "score=regex:([0-9.]+)", "--maximize", "score", "--packages", "tiny_wheel"),
+    *("--read", "score=regex:([0-9.]+)", "--maximize", "score"),
 )
 
 PIP = "[global]\nno-index = true\nfind-links = {}\n"
@@ -112,8 +112,10 @@ def clone(tmp_path: Path, script: Cli) -> Iterator[HostileClone]:
 def begin(clone: HostileClone) -> None:
     """A task and a run of the clone's."""
     clone.does(*INIT, *BUBBLEWRAP, new_cache=True)
+    toml = clone.folder / "evogit.toml"
+    toml.write_text(toml.read_text().replace("[sandbox]\n", '[sandbox]\npackages = ["tiny_wheel"]\n'))
     clone.trust()
-    clone.does("run", "--evaluations", "5", *BUBBLEWRAP)
+    clone.does("run", "--evaluations", "5", *BUBBLEWRAP, new_cache=True)
 
 
 def test_the_canaries_sing(clone: HostileClone) -> None:
@@ -144,7 +146,7 @@ def test_evaluating_runs_nothing_of_the_clone(clone: HostileClone) -> None:
 def test_looking_at_a_run_and_deciding_run_nothing_of_the_clone(clone: HostileClone) -> None:
     begin(clone)
     looking = """status;log;graph;show best;brief best;diff seed best;blame best value.py;best;report;decisions;runs
-        report --format markdown;export ../best.svg;export best ../out;land best --dry-run;fsck;gc"""
+        report;export ../best.svg;export best ../out;land best --dry-run;fsck;gc"""
     deciding = """promote best -m good --yes;note best -m so --yes;guide more --yes;undo --yes;merge best seed --dry-run
         graft best seed --dry-run"""
     for line in f"{looking};{deciding}".replace("\n", ";").split(";"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -107,27 +106,6 @@ def test_what_cannot_be_merged_is_refused_with_a_reason(cli: Cli, pair: Pair) ->
         assert (done.code, sentence in done.err) == (code, True), done.err
     assert cli("-C", "repo", "prune", pair.b[:8], "-y", "-m", "unsafe").code == 0
     assert "undo that first" in cli("-C", "repo", "merge", "a1", pair.b[:8]).err
-
-
-def test_the_report_tells_what_merges_brought(cli: Cli, pair: Pair) -> None:
-    made = cli("-C", "repo", "merge", "a1", "a2", "--json").json["added"]
-    pair.journal.refresh()
-    pair.judge(made, 3.5)
-    out = cli("-C", "repo", "report").out
-    assert re.search(r"merge \(fitter\) +1 +0 +1 +1 +\+0\.5", out)
-
-
-def test_two_new_names_of_one_file_are_one_decision(cli: Cli, pair: Pair) -> None:
-    moved = [
-        pair.add(2.5, pair.seed, files={"main.py": None, name: MAIN})  # type: ignore[dict-item]
-        for name in ("one.py", "other.py")
-    ]
-    merge = ("-C", "repo", "merge", *(each[:8] for each in moved), "--dry-run")
-    assert cli(*merge, "--json").json["settled"][0]["count"] is not True
-    assert "(renamed files)  1  names  each path as its side has it" in cli(*merge).err
-
-
-# --- taking a step out --------------------------------------------------------------------------------------------
 
 
 def test_a_step_is_taken_out_and_what_came_after_it_stays(cli: Cli, pair: Pair) -> None:

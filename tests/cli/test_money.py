@@ -15,7 +15,7 @@ import pytest
 import evogit.llm.endpoint  # noqa: F401  imported once, for all commands that are forked from here
 from evogit.cli.consent import CostForecast, SentFiles, lines
 from evogit.cli.options.agents import DOLLARS, MUTATORS, PROPOSALS, TOKENS, AgentOptions, population, with_ceilings
-from evogit.config.run_settings import AgentSpec, Settings
+from evogit.config.run_settings import CALLS, AgentSpec, Settings
 from evogit.config.user_settings import UserSettings
 from evogit.core import Entry, RunStarted, Spent, UsageError
 from evogit.history import History
@@ -73,9 +73,6 @@ UNKNOWN = Known(None)
 EDITORS = Settings(population=(AgentSpec("editor", "m", 4),))
 
 
-# --- who works ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("asked", "specs"),
     [
@@ -120,9 +117,6 @@ def test_agents_that_make_no_sense(asked: AgentOptions, words: str) -> None:
         population(asked, EarlierStarts(), UserSettings())
 
 
-# --- limits ------------------------------------------------------------------------------------------------------
-
-
 def limits(settings: Settings) -> tuple[float | None, int | None, int | None]:
     return settings.dollars, settings.tokens, settings.proposals
 
@@ -152,9 +146,6 @@ def test_limits_that_cannot_be_kept_are_refused() -> None:
         with_ceilings(Settings(tokens=1), History("r"), EarlierStarts(), [])
     with pytest.raises(UsageError, match=r"price of m .*\[models.NAME\].*--tokens"):
         with_ceilings(Settings(dollars=1), History("r"), EarlierStarts(), [PAID, UNKNOWN])
-
-
-# --- the command -------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -215,7 +206,8 @@ def test_what_is_told_to_be_the_most_holds_for_models_that_babble_too() -> None:
     assert "at most $0.60 in 6 calls for 3 proposals" in few
     assert "at most $1.00, about 10 calls" in told(dear, dollars=1.0, proposals=12)
     assert "at most 50,000 tokens, about 5 calls" in told(UNKNOWN, tokens=50_000)
-    assert "about   $12.00 in 120 calls for 6 evaluations, 20 calls for each" in told(dear, "coder", proposals=12)
+    calls = CALLS["coder"]
+    assert f"in {6 * calls} calls for 6 evaluations, {calls} calls for each" in told(dear, "coder", proposals=12)
 
 
 def test_a_paid_model_needs_consent_after_the_cost_is_told(

@@ -140,9 +140,6 @@ def test_only_a_whole_task_is_written() -> None:
     assert _task_files(TOML + GOAL, files, "circle")["seed/area.py"] == (b"x", PLAIN)
 
 
-# --- runs of other systems ---------------------------------------------------------------------------------------
-
-
 SCORED = "def evaluate(path):\n    return {'combined_score': float(open(path).read()[4:])}\n"
 
 

@@ -32,7 +32,6 @@ READING = (
     "show best --brief",
     "diff seed best",
     "report",
-    "report --format markdown",
     "log --decisions",
     "doctor",
     "doctor runs",

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from evogit.cli.hooks import Hooks
+from evogit.cli.hooks import RunEnd
 from evogit.cli.terminal import Terminal
-from evogit.core import Decision, Entry, Proposed, Stopped
+from evogit.core import Decision, Entry, Proposed
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.review import open_run
@@ -50,9 +49,6 @@ def test_stop_needs_an_engine_and_cannot_be_undone(cli: Cli, small: Small) -> No
     assert "cannot be undone" in cli("-C", "repo", "undo", entry.id, "-y").err
     assert "no decision to undo" in cli("-C", "repo", "undo", "-y").err
     assert "stop" in cli("-C", "repo", "log", "--decisions").out
-
-
-# --- a real engine -----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -131,45 +127,9 @@ def test_an_engine_takes_in_a_prune_and_a_stop_soon(
     assert '"stopped_because": "asked"' in out
 
 
-@pytest.mark.slow
-def test_a_run_tells_of_its_bests_and_of_what_happened(cli: Cli, tmp_path: Path) -> None:
-    write_task(tmp_path / "task")
-    tell = 'echo "$EVOGIT_RUN $EVOGIT_BEST $EVOGIT_SCORE $EVOGIT_GAIN $EVOGIT_REPOSITORY" >> told; cat; exit 3'
-    options = ["--evaluations", "12", "--seed", "1", "--deterministic", "--sandbox", "none", "--exit-code"]
-    done = cli("run", "task", *options, "--on-best", f"{tell} >&2", "--json")
-    assert done.code == 0
-    assert "--on-best ended with 3" in done.err
-    best = done.json["best"]
-    told = [line.split(" ") for line in (tmp_path / "told").read_text().splitlines()]
-    assert [each[0] for each in told] == ["tiny"] * len(told)
-    assert told[-1][1:3] == [best["commit"], repr(best["metrics"]["score"])]
-    assert float(told[-1][3]) == best["metrics"]["score"] - done.json["seed"]["metrics"]["score"] > 0
-    assert told[-1][4] == str(tmp_path / "evogit-tiny")
-    assert done.err.count("  evaluated ") >= 12
-
-
-@pytest.mark.slow
-def test_a_run_that_brought_nothing_says_so_when_asked(cli: Cli, tmp_path: Path) -> None:
-    write_task(tmp_path / "task", evaluate=EVALUATE.replace("-abs(y - 20)", "0.0"))
-    options = ["--evaluations", "3", "--sandbox", "none"]
-    assert cli("run", "task", *options, "--exit-code").code == 5
-    assert cli("run", "task", *options).code == 0
-
-
-async def test_the_command_for_a_new_best_runs_once_at_a_time_and_the_latest_wins(
-    small: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_of_the_end_gets_no_key(small: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THE_KEY", "sk-secret-key")
-    history = open_run(Repository.open(small.folder)).history
-    command = f"echo begin $EVOGIT_BEST $THE_KEY >> {tmp_path}/told; sleep 0.1; echo end >> {tmp_path}/told"
-    hooks = Hooks(on_best=command)
-    (watch,) = hooks.watches(Repository.open(small.folder), Terminal("never", json=False), ["sk-secret-key"])
-    watch.follow(history)
-    stopped = Entry(id="1", host="h", seq=1, time=0, event=Stopped(engine="e", reason="asked"))
-    for best in (small.merge, small.left, small.right, small.step, small.seed, small.dead):
-        history.best = best
-        watch.entry(stopped)
-        await asyncio.sleep(0.01)
-    await watch.finish()
-    lines = (tmp_path / "told").read_text().splitlines()
-    assert lines == [f"begin {small.left}", "end", f"begin {small.dead}", "end"]
+    repository, terminal = Repository.open(small.folder), Terminal("never", json=False)
+    with RunEnd(f"echo $EVOGIT_RUN $THE_KEY > {tmp_path}/told", repository, "toy", terminal, ["sk-secret-key"]):
+        pass
+    assert (tmp_path / "told").read_text() == "toy\n"

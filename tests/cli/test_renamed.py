@@ -7,7 +7,7 @@ import re
 import click
 import pytest
 
-from evogit.cli.renamed import COMMANDS, OPTIONS, REFUSED, RETIRED, renamed_command, renamed_options
+from evogit.cli.renamed import COMMANDS, IGNORED, OPTIONS, REFUSED, renamed_command, renamed_options
 from tests.cli.conftest import Cli, Small
 
 ARGUMENTS = {
@@ -47,19 +47,22 @@ def test_an_old_option_is_given_its_new_name() -> None:
         assert renamed_options(command, [old, f"{old}=x", "--", old])[0] == [new, joined, "--", old]
 
 
-@pytest.mark.parametrize(("command", "option"), RETIRED)
-def test_a_retired_option_is_taken_out_and_named(command: str, option: str) -> None:
-    values, instead = RETIRED[command, option]
+@pytest.mark.parametrize(("command", "option"), IGNORED)
+def test_an_ignored_option_is_taken_out_and_named(command: str, option: str) -> None:
+    values, instead = IGNORED[command, option]
     words = [option, *["x"] * values, "rest", "--", option]
-    if (command, option) in REFUSED:
-        with pytest.raises(click.UsageError):
-            renamed_options(command, words)
-        return
     rest, (note,) = renamed_options(command, words)
     assert rest == ["rest", "--", option]
     assert option in note
     assert instead in note
     assert renamed_options(command, [f"{option}=x", "rest"])[0] == ["rest"]
+
+
+def test_other_old_options_are_refused() -> None:
+    for command, option in REFUSED:
+        for words in ([option, "x"], [f"{option}=x"]):
+            with pytest.raises(click.UsageError):
+                renamed_options(command, words)
 
 
 def test_a_command_runs_in_spite_of_a_retired_option(cli: Cli, small: Small) -> None:
@@ -78,6 +81,7 @@ def test_rm_without_a_run_removes_nothing() -> None:
         (["rm", "sine"], ["clean", "--all", "sine"]),
         (["gc", "--evidence", "all-but-best"], ["clean", "--evidence", "all-but-best"]),
         (["gc"], ["clean", "--evidence", "failed"]),
+        (["best", "--at", "@3"], ["status", "--at", "@3"]),
     ],
 )
 def test_an_old_command_means_what_it_meant(typed: list[str], meant: list[str]) -> None:

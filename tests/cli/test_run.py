@@ -20,7 +20,7 @@ from evogit.cli.watch import STOPPING
 from evogit.repository import Repository
 from evogit.review import open_run
 from tests.clock import PATIENCE
-from tests.conftest import TOML, write_task
+from tests.conftest import write_task
 from tests.plain_git import git
 
 from .conftest import EVOGIT, Cli, Forked, Small, Story, environment
@@ -60,17 +60,6 @@ def wait_for_lines(engine: subprocess.Popen[str], words: str, number: int = 1) -
         if seen == number:
             return
     raise AssertionError("it ended before")
-
-
-@pytest.mark.slow
-def test_a_run_says_first_at_which_bound_it_ends_and_passes_a_reference(cli: Cli, tmp_path: Path) -> None:
-    for name, bound, reason in (("a", "", "evaluations"), ("b", "bound = true", "best-known")):
-        toml = TOML.replace("best_known = 0", f"best_known = -1079.9\n{bound}")
-        task = write_task(tmp_path / name, toml=toml, program="def value(x):\n    return 1100.0\n")
-        done = cli("-C", f"r{name}", "run", str(task), "--evaluations", "12", "--deterministic", "--sandbox", "none")
-        assert done.code == 0, done.err
-        assert ("the run ends when" in done.err.split("evaluated")[0]) == bool(bound)
-        assert cli("-C", f"r{name}", "status", "--json").json["stopped_because"] == reason
 
 
 @pytest.mark.slow
@@ -218,16 +207,13 @@ def test_a_second_engine_is_refused_until_it_joins(cli: Cli, task: Path, tmp_pat
     assert "running: 1 engine" in watched.out
 
 
-# --- on a terminal -----------------------------------------------------------------------------------------------
-
-
 class Screen:
-    """A command on a terminal of 80 by 24, and everything that it wrote there."""
+    """A command on a terminal, and everything that it wrote there."""
 
-    def __init__(self, *arguments: str | Path, cwd: Path, **env: str) -> None:
+    def __init__(self, *arguments: str | Path, cwd: Path, size: tuple[int, int] = (24, 80), **env: str) -> None:
         """Start it, in a fork of this process."""
         ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
         self.process = Forked(
             arguments,
             cwd=cwd,
@@ -309,9 +295,6 @@ def test_long_output_is_paged_on_a_terminal_and_short_output_is_not(tmp_path: Pa
     assert (tmp_path / "paged").read_text().strip() == "30"
 
 
-# --- the demo ----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_the_demo_works_twice_and_ends_with_everything_promised(cli: Cli, tmp_path: Path) -> None:
     engine = start("demo", "--minutes", "60", cwd=tmp_path)
@@ -326,9 +309,6 @@ def test_the_demo_works_twice_and_ends_with_everything_promised(cli: Cli, tmp_pa
     assert cli("-C", "evogit-demo", "graph", "--name", "demo-2").code == 0
     found = cli("-C", "evogit-demo", "status", "--name", "demo", "--json").json
     assert found["gap_closed"] > 0
-
-
-# --- selectors ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -366,9 +346,6 @@ def test_a_run_goes_on_with_the_selector_of_its_last_start(cli: Cli, task: Path,
     assert "selector" not in cli(*folder, "status").out
 
 
-# --- recordings of models ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_a_replay_makes_the_same_candidates_without_the_model(cli: Cli, tmp_path: Path) -> None:
     cli("new", "sine")
@@ -385,9 +362,6 @@ def test_a_replay_makes_the_same_candidates_without_the_model(cli: Cli, tmp_path
 def heads(place: Path) -> str:
     command = ["git", "-C", str(place), "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
-# --- forks -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

@@ -343,8 +343,11 @@ def test_a_push_that_would_publish_a_secret_is_refused(cli: Cli, own: Own, serve
     assert "refs/evogit/own/journal/" in refs_of(server)
 
 
-def test_a_run_with_a_server_publishes_no_secret(project: Project, server: Path) -> None:
-    options = ("--agent", "mutator:1", "--remote", str(server), "--host", "lab1", "--sync-every", "0.2")
+def test_a_run_with_a_server_publishes_no_secret(
+    project: Project, server: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evogit.cli.options.run.SYNC_EVERY_S", 0.2)
+    options = ("--agent", "mutator:1", "--remote", str(server), "--host", "lab1")
     assert project.run(*options, "--evaluations", "2").code == 0
     assert refs_of(server) == ""
     git(project.folder, "push", "-q", str(server), "main")

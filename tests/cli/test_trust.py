@@ -74,6 +74,11 @@ def stranger(tmp_path: Path) -> tuple[Path, Path]:
     return write_task(tmp_path / "theirs", evaluate=CANARY.format(canary) + EVALUATE), canary
 
 
+def commit_all(folder: Path) -> None:
+    for words in (["init", "-q"], ["add", "-fA"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]):
+        subprocess.run(["git", "-C", folder, *words], check=True)
+
+
 def way_on(done: Done, said: str = "if you trust it") -> list[str]:
     """The arguments of `evogit` in the command that a refusal names."""
     assert done.code == 4, done.err
@@ -118,7 +123,6 @@ def test_an_evaluator_of_a_stranger_runs_once_its_folder_is_trusted(
         "minimize best",
         "rescore",
         "run",
-        "shell best",
         "shell best -- true",
     ],
 )
@@ -129,8 +133,7 @@ def test_a_clone_whose_evaluator_is_not_trusted_is_looked_at_only(fresh: Cli, tm
     write_task(author, evaluate=EVALUATE)
     (author / "task.toml").rename(author / "evogit.toml")
     (author / "seed" / "program.py").rename(author / "program.py")
-    for words in (["init", "-q"], ["add", "-A"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]):
-        subprocess.run(["git", "-C", author, *words], check=True)
+    commit_all(author)
     RecordedRun(author, "tiny", task="tiny").add_files({"program.py": b"def value(x): return 1.0\n"}, value=1.0)
     shutil.copytree(author, tmp_path / "clone")
     evaluator = tmp_path / "clone" / "evaluator" / "evaluate.py"
@@ -156,8 +159,7 @@ def test_init_gives_what_nobody_typed_no_network_of_this_machine(fresh: Cli, tmp
     clone.mkdir()
     (clone / "package.json").write_text('{"scripts": {"bench": "echo 1"}, "dependencies": {"x": "1"}}')
     (clone / "main.js").write_text("console.log(1)\n")
-    for words in (["init", "-q"], ["add", "-fA"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]):
-        subprocess.run(["git", "-C", clone, *words], check=True)
+    commit_all(clone)
     choices = ["init", "--yes", "--editable", "main.js", "--command", "true", "--read", "x=wall", "--minimize", "x"]
     assert "network = true" in fresh(*choices, "--dry-run", cwd=clone).out
     assert way_on(fresh(*choices, cwd=clone)) == ["trust", str(clone)]
@@ -170,8 +172,7 @@ def test_init_writes_no_evaluator_beside_files_of_a_stranger(fresh: Cli, tmp_pat
     (clone / ".evogit" / name).parent.mkdir(parents=True)
     (clone / ".evogit" / name).write_text(CANARY.format(tmp_path / "canary"))
     (clone / "main.py").write_text("print(1)\n")
-    for words in (["init", "-q"], ["add", "-fA"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]):
-        subprocess.run(["git", "-C", clone, *words], check=True)
+    commit_all(clone)
     choices = ["init", "--yes", "--editable", "main.py", "--command", "python3 main.py", "--sandbox", "bubblewrap"]
     assert way_on(fresh(*choices, "--python", cwd=clone)) == ["trust", str(clone)]
     assert not (clone / "evogit.toml").exists()
@@ -186,8 +187,7 @@ INIT = ["init", "--yes", "--editable", "main.py", "--command", "python3 main.py"
 def clone_with_main(folder: Path) -> Path:
     """A stranger's repository in which all is committed."""
     (folder / "main.py").write_text("print(1)\n")
-    for words in (["init", "-q"], ["add", "-fA"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]):
-        subprocess.run(["git", "-C", folder, *words], check=True)
+    commit_all(folder)
     return folder
 
 
@@ -259,9 +259,6 @@ def test_replies_of_a_file_need_no_trust_as_nothing_is_sent(fresh: Cli, tmp_path
     options = ["--proposals", "1", "--sandbox", "bubblewrap"]
     assert fresh("run", "--model", "gpt-x", *options, "--yes", cwd=folder).code == 4
     assert fresh("run", "--model", f"script:{tmp_path}/replies.txt", *options, "--yes", cwd=folder).code == 0
-
-
-# --- what journals claim ------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -99,11 +99,6 @@ def test_a_noisy_score_holds_within_the_noise_and_is_shown_with_it_everywhere(cl
     assert found["repeated"] >= 3
 
 
-def test_there_must_be_something_to_verify(cli: Cli, tmp_path: Path) -> None:
-    done = cli("-C", str(tmp_path), "verify")
-    assert (done.code, "Git repository" in done.err) == (3, True), done.err
-
-
 DRAWS = """\
 from evogit import Case
 

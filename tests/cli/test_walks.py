@@ -32,7 +32,7 @@ def test_a_project_is_walked_from_clone_to_landed_commit(cli: Cli, tmp_path: Pat
     (tmp_path / "reply.txt").write_text(project.reply())
     daemon = {name: value for name, value in os.environ.items() if name == "DOCKER_HOST"}
     cache = {"XDG_CACHE_HOME": str(cache_folder().parent), **daemon}
-    done = cli("init", "--yes", "--name", "walk", "--repeats", "0", "--sandbox", sandbox, cwd=clone, **cache)
+    done = cli("init", "--yes", "--name", "walk", "--sandbox", sandbox, cwd=clone, **cache)
     assert done.code == 0, done.out + done.err
     model = ("--model", f"script:{tmp_path / 'reply.txt'}", "--agents", "1", "--proposals", "1", "--yes")
     done = cli("run", *model, "--sandbox", sandbox, cwd=clone, **cache)

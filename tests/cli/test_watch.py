@@ -152,14 +152,6 @@ def test_a_candidate_is_opened_and_the_terminal_is_left_as_it_was(watch: Watch, 
     assert watcher.code == 0
 
 
-def test_a_promotion_by_another_process_shows(watch: Watch, small: Small, cli: Cli) -> None:
-    watcher = watch(small.folder)
-    watcher.sees("best    2.0000")
-    assert "✚" not in "\n".join(watcher.lines)
-    assert cli("promote", small.left, "-m", "simple", "--yes", cwd=small.folder).code == 0
-    watcher.sees("✚", "promoted")
-
-
 def test_new_candidates_show_whatever_they_hold_and_whatever_the_size(watch: Watch, small: Small) -> None:
     story = Story(small.folder)
     watcher = watch(small.folder)
@@ -221,17 +213,9 @@ def test_an_idle_screen_is_not_drawn_again_and_no_color_is_heeded(watch: Watch, 
     assert b"\x1b[1m" not in watcher.said
 
 
-def test_without_a_terminal_the_end_of_the_run_is_printed_and_once_prints_a_frame(small: Small, cli: Cli) -> None:
+def test_without_a_terminal_the_end_of_the_run_is_printed(small: Small, cli: Cli) -> None:
     followed = cli("watch", cwd=small.folder)
     assert (followed.code, small.merge[:7] in followed.out) == (0, True)
     told = cli("watch", "--json", cwd=small.folder).json
-    assert (told["run"], told["doing"]) == ("toy", None)
-    assert "forecast" in told
-    once = cli("watch", "toy", "--once", cwd=small.folder)
-    assert once.code == 0
-    assert "\x1b" not in once.out
-    assert len(once.out.splitlines()) == 24
-    assert f"{small.merge[:7]}  merge: start and step size" in once.out
-    told = cli("watch", "--once", "--json", cwd=small.folder).json
     assert (told["run"], told["doing"], told["forecast"]) == ("toy", None, None)
     assert cli("watch", "other", cwd=small.folder).code != 0

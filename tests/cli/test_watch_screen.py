@@ -8,7 +8,7 @@ import time
 import pytest
 
 from evogit.cli.commands.watch import Browser
-from evogit.cli.lines.view import StillView
+from evogit.cli.lines.view import View
 from evogit.cli.locate_run import Place
 from evogit.cli.screen import Now, agent_lines, best_values, facts
 from evogit.cli.terminal import PLAIN, PRETTY, Glyphs
@@ -27,8 +27,8 @@ HOSTILE = "\x1b]0;owned\x07\x1b[31m \u202eevil\u2066 \r\nsecond\tline 漢字" + 
 STOPPED = Now(time=60.0)
 
 
-def view(history: History, glyphs: Glyphs = PRETTY, width: int = 80) -> StillView:
-    return StillView(history, glyphs, time.time(), width)
+def view(history: History, glyphs: Glyphs = PRETTY, width: int = 80) -> View:
+    return View(history, glyphs, time.time(), width)
 
 
 def lines_of(history: History, now: Now = STOPPED, width: int = 120) -> list[str]:
@@ -53,9 +53,6 @@ class Screen:
             assert self.browser.press(key)
             self.lines = self.draw()
         return self.lines
-
-
-# --- facts --------------------------------------------------------------------------------------------------------
 
 
 def test_the_facts_tell_state_best_counts_and_agents() -> None:
@@ -130,9 +127,6 @@ def test_money_spent_and_money_to_come_stand_in_the_budget() -> None:
     assert "11 of 20 evaluations, $2.00 of $5.00, ends in 1:21 (evaluations, $3.80 by then)" in line
 
 
-# --- the lineage and its keys -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("glyphs", [PRETTY, PLAIN])
 def test_a_frame_fits_any_size_and_nothing_in_it_is_obeyed(glyphs: Glyphs, small: Small) -> None:
     chance, story = random.Random(1), Story(small.folder)
@@ -151,13 +145,6 @@ def test_a_frame_fits_any_size_and_nothing_in_it_is_obeyed(glyphs: Glyphs, small
     if glyphs is PLAIN:
         screen.press("q")
         assert all(line.isascii() for line in screen.lines if "漢" not in line)
-
-
-def test_the_lineage_has_merges_as_second_edges_and_a_mark_for_the_selected(small: Small) -> None:
-    screen = Screen(Story(small.folder))
-    top = next(at for at, line in enumerate(screen.lines) if line.startswith("> "))
-    assert small.merge[:7] in screen.lines[top]
-    assert "★─╮" in screen.lines[top]
 
 
 def test_keys_move_through_the_lineage(small: Small) -> None:

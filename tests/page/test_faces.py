@@ -20,7 +20,7 @@ from evogit.agents import Relative
 from evogit.agents.briefs import digest
 from evogit.cli.commands.log import _row as log_row
 from evogit.cli.lines.compare import best_against_seed
-from evogit.cli.lines.view import StillView
+from evogit.cli.lines.view import View
 from evogit.cli.terminal import PLAIN, PRETTY
 from evogit.core import Beside, Evaluated, Evaluation, Metric, Status, TaskChanged
 from evogit.history import History
@@ -136,11 +136,11 @@ def read(score: str, gain: str, status: str, digits: int) -> Face:
 SHORT = {"...": "waiting", "…": "waiting", "old": "old", "flaky": "flaky", "not measured": "not-measured"}
 
 
-def terminal(view: StillView, commit: str) -> Iterator[tuple[str, Face]]:
+def terminal(view: View, commit: str) -> Iterator[tuple[str, Face]]:
     """The row of `log`, and that of `graph`, `watch` and `blame`, which have two of its cells."""
     candidate = view.history.phylogeny[commit]
     _, _, (score, _), (gain, _), *_ = log_row(view, candidate, {})
-    failed = view.title(candidate).plain.split(" ")[0] if score in ("fail", "flaky") else ""
+    failed = view.title(candidate)[0][0].strip() if score in ("fail", "flaky") else ""
     yield "log", read(score, gain, failed or SHORT.get(score, "ok"), view.places)
     graph = view.score(commit).plain, view.gain(commit).plain
     yield "graph", read(*graph, failed or SHORT.get(score, "ok"), view.places)
@@ -305,7 +305,7 @@ def test_the_best_is_compared_with_the_seed_alike_by_status_and_its_json(tmp_pat
     repository, verdicts = Repository.create(tmp_path / "repository"), set[str]()
     for number in range(300):
         history = generated(number).history
-        record, view = status_record(repository, history), StillView(history, PRETTY, time.time())
+        record, view = status_record(repository, history), View(history, PRETTY, time.time())
         gains = record["gains"]["train"] if record["gains"] else {"verdict": None}
         if gains["verdict"] is None:  # the seed itself is the best, or has no score any more
             continue
@@ -325,7 +325,7 @@ def test_all_faces_agree_on_score_interval_gain_and_status(tmp_path: Path, javas
     for number in range(HISTORIES):
         history = generated(number).history
         result = Result(StoredRun(repository, history, repository.journal("none", lambda entry: None)))
-        view = StillView(history, PLAIN if number % 2 else PRETTY, time.time())
+        view = View(history, PLAIN if number % 2 else PRETTY, time.time())
         page, drawn = payload(history), by_the_page(history, javascript) if number % JAVASCRIPT == 0 else {}
         for commit in history.phylogeny.ids:
             wanted = expected(history, commit)

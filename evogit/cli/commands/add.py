@@ -54,7 +54,6 @@ def add(place: Place, terminal: Terminal, revs: tuple[str, ...], reason: str, dr
 
 
 def _tell_plan(terminal: Terminal, adding: Adding, commits: list[str]) -> None:
-    """What would become of commits that may be added."""
     known = {commit: first for commit in commits if (first := adding.known(commit))}
     new = [commit for commit in commits if commit not in known]
     if terminal.json:

@@ -6,7 +6,7 @@ import asyncio
 import math
 import os
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -32,25 +32,15 @@ MAX_SECONDS = 50.0
 """The time for all attacks, and again for those of a model."""
 
 MAX_DIFF_LINES = 14
-"""Lines of a candidate's diff that are shown; --output writes all of them."""
 
 
 @click.command()
 @click.argument("task", type=TASK, required=False)
 @click.option("--only", "names", metavar="NAME", multiple=True, help="Only this attack; may be repeated.")
 @click.option("--list", "listed", is_flag=True, help="List the attacks.")
-@click.option(
-    "--output",
-    "out",
-    metavar="DIR",
-    type=OutputPath(file_okay=False),
-    help="Write the files of each candidate that cheats into this folder.",
-)
-@click.option("--split", metavar="NAME", default="train", show_default=True, help="The split that is attacked.")
+@click.option("--output", "out", metavar="DIR", type=OutputPath(file_okay=False), help="Write what cheats to DIR.")
 @click.option("--model", metavar="MODEL", help="Have this model read the goal and the evaluator, and propose attacks.")
-@click.option(
-    "--dollars", type=click.FloatRange(min=0), metavar="D", help="Limit of the model's costs; its price must be known."
-)
+@click.option("--dollars", type=click.FloatRange(min=0), metavar="D", help="Limit of what the model costs.")
 @sandbox_option
 @with_repo
 @with_terminal
@@ -61,7 +51,6 @@ def audit(
     names: tuple[str, ...],
     listed: bool,
     out: Path | None,
-    split: str,
     model: str | None,
     dollars: float | None,
     sandbox: str,
@@ -77,7 +66,13 @@ def audit(
 
     attacks = chosen(names)
     if listed:
-        _list(terminal, [*attacks, BY_MODEL] if not names or MODEL in names else attacks)
+        shown: list[Any] = [*attacks, BY_MODEL] if not names or MODEL in names else [*attacks]
+        if terminal.json:
+            records = [{"name": attack.name, "tries": attack.tries, "remedy": attack.remedy} for attack in shown]
+            terminal.data({"schema": 1, "attacks": records})
+        else:
+            rows = ((Text(attack.name, "bold"), attack.tries) for attack in shown)
+            terminal.show(table(rows, "ll", ("attack", "what the candidate does")))
         return
     if not math.isfinite(dollars or 0.0):
         raise UsageError("expected a finite number of --dollars")
@@ -86,19 +81,17 @@ def audit(
     if model is not None and names and MODEL not in names:
         raise UsageError(f"expected --only {MODEL}, too, as --model names one that is asked")
     audited_task = find_task(task) if task is not None else task_here(repo, None)[0]
-    audited_task.check_split(split)
     audited_task.check_trust(sandbox, model or "")
-    if out is not None:
+    if out is not None:  # before anything is done that would be lost without it
         _make(out)
     if audited_task.judged == "pairs":
         raise RefusedError(f"{audited_task.name}: pairs of candidates are compared; there is no score to forge")
-    laboratory = Laboratory(audited_task, sandbox, split=split, seconds=MAX_SECONDS)
+    laboratory = Laboratory(audited_task, sandbox, seconds=MAX_SECONDS)
     if asyncio.run(_audit(terminal, laboratory, attacks, out, _asking(model, dollars))):
         sys.exit(1)
 
 
 def _make(out: Path) -> None:
-    """Make the folder before anything is done that would be lost without it."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -156,18 +149,6 @@ async def _audit(
     return findings
 
 
-def _list(terminal: Terminal, attacks: Sequence[Any]) -> None:
-    if terminal.json:
-        records = [{"name": attack.name, "tries": attack.tries, "remedy": attack.remedy} for attack in attacks]
-        terminal.data({"schema": 1, "attacks": records})
-        return
-    rows = ((Text(attack.name, "bold"), attack.tries) for attack in attacks)
-    terminal.show(table(rows, "ll", ("attack", "what the candidate does")))
-
-
-# --- the report ---------------------------------------------------------------------------------------------------
-
-
 def _findings(findings: list[Finding], folders: list[str]) -> list[Text]:
     lines: list[Text] = []
     for place, finding in enumerate(findings):
@@ -192,7 +173,6 @@ def _findings(findings: list[Finding], folders: list[str]) -> list[Text]:
 
 
 def _excerpt(diff: str, marks: str = "+") -> list[str]:
-    """Return the first lines with such marks of a patch, and how many more there are."""
     changed = [line for line in diff.splitlines() if line[:1] in marks and line[:3] not in ("+++", "---")]
     lines = [line[:120] for line in changed if line.strip("+- ")]
     more = len(lines) - MAX_DIFF_LINES

@@ -10,14 +10,13 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import click
 from msgspec.structs import replace
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from evogit.adopt import find_task
@@ -57,28 +56,12 @@ FOLDER = OutputPath(file_okay=False)
     metavar="NAME,...|NAME=SPEC",
     help=f"Methods to compare (default: {ALL}); or one of your own: a selector, --agent ..., or both.",
 )
-@click.option(
-    "--evaluations",
-    type=click.IntRange(2),
-    default=200,
-    show_default=True,
-    metavar="N",
-    help="Evaluations of each run.",
-)
-@click.option(
-    "-n", "seeds", type=click.IntRange(1), default=10, show_default=True, metavar="K", help="Runs per method."
-)
+@click.option("--evaluations", type=click.IntRange(2), default=200, metavar="N", help="Evaluations per run (200).")
+@click.option("-n", "seeds", type=click.IntRange(1), default=10, metavar="K", help="Runs per method; default: 10.")
 @click.option("--split", default="train", show_default=True, metavar="NAME", help="The split that runs are ranked on.")
 @click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="Runs at a time; default: one per core.")
 @click.option(
-    "-o",
-    "--output",
-    "out",
-    type=FOLDER,
-    default=Path("evogit-bench"),
-    show_default=True,
-    metavar="DIR",
-    help="Folder for the results.",
+    "-o", "--output", "out", type=FOLDER, default=Path("evogit-bench"), metavar="DIR", help="For the results."
 )
 @click.option("--proposals", type=int, metavar="N", help="Stop when agents that ask models made this many, in all.")
 @with_agents
@@ -108,7 +91,16 @@ def bench(
     setup = _setup(asked, [each.population(usual) for each in compared], chosen)
     for each in tasks:
         each.check_trust(chosen["sandbox"], ", ".join(setup.reached))
-    benches = [_bench(each, compared, usual, out, chosen) for each in tasks]
+    common = {name: chosen[name] for name in ("evaluations", "split", "sandbox")}
+    benches = [
+        Bench(
+            bench_task=BenchTask(task=each, agents=usual, **common),
+            methods=compared,
+            seeds=range(chosen["seeds"]),
+            folder=out / "runs" / each.name,
+        )
+        for each in tasks
+    ]
     jobs = jobs or os.cpu_count() or 1
     if setup.asking:
         found = [_paid(terminal, benches, setup, jobs, yes=asked.yes)]
@@ -155,18 +147,6 @@ def _setup(asked: AgentOptions, populations: Sequence[tuple[AgentSpec, ...]], ch
     return setup
 
 
-def _bench(
-    task: Task, compared: tuple[Method, ...], usual: tuple[AgentSpec, ...], out: Path, chosen: dict[str, Any]
-) -> Bench:
-    common = {name: chosen[name] for name in ("evaluations", "split", "sandbox")}
-    return Bench(
-        bench_task=BenchTask(task=task, agents=usual, **common),
-        methods=compared,
-        seeds=range(chosen["seeds"]),
-        folder=out / "runs" / task.name,
-    )
-
-
 def _paid(terminal: Terminal, benches: Sequence[Bench], setup: AgentSetup, jobs: int, *, yes: bool) -> Findings | None:
     """The bench with agents that ask models, after a person agreed to what the runs that are missing cost."""
     if len(benches) > 1:
@@ -181,13 +161,12 @@ def _paid(terminal: Terminal, benches: Sequence[Bench], setup: AgentSetup, jobs:
             terminal, replace(setup, settings=whole), bench.bench_task.task, None, History(""), yes=yes
         ).agreed
     allowance = BenchLimits(models=setup.models, programs=setup.programs, limits=limits, agreed=agreed)
-    done = race_paid(terminal, bench, Paid(bench, allowance, jobs=jobs))
-    if missing := bench.missing(done):
+    progress = BenchProgress(terminal, bench)
+    with progress.shown():
+        asyncio.run(race_paid(progress, Paid(bench, allowance, jobs=jobs)))
+    if missing := bench.missing(progress.done):
         terminal.note(f"a limit is reached with {count(len(missing), 'run')} missing; a higher one goes on", "yellow")
-    return findings(bench, done)
-
-
-# --- what comes of it ---------------------------------------------------------------------------------------------
+    return findings(bench, progress.done)
 
 
 def _report(terminal: Terminal, by_task: Sequence[Findings], out: Path) -> None:
@@ -215,13 +194,7 @@ def _report(terminal: Terminal, by_task: Sequence[Findings], out: Path) -> None:
     terminal.note(f"written to {out}/: bench.md, bench.json", "dim")
 
 
-# --- progress ------------------------------------------------------------------------------------------------------
-
-SPEED_WINDOW_S = 3600.0
-"""The past from which the remaining time is estimated: runs end seldom."""
-
 MAX_PROGRESS_LINES = 10
-"""Lines that report progress if no bar can be drawn, about."""
 
 
 class BenchProgress:
@@ -235,25 +208,16 @@ class BenchProgress:
         self._began = time.monotonic()
         self._before = len(self.done)
         self._every = max(len(bench.missing(self.done)) // MAX_PROGRESS_LINES, 1)
-        columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
-        left = TimeRemainingColumn(elapsed_when_finished=True)
-        bar = Progress(*columns, left, console=terminal.err, transient=True, speed_estimate_period=SPEED_WINDOW_S)
-        self._bar = bar if terminal.live and bench.missing(self.done) else None
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Report what was done before, how far it is meanwhile, and what it took."""
-        total = len(self._bench.orders)
+        """Report what was done before, and afterwards what was done now."""
         if self.done:
-            self._note(f"{count(len(self.done), 'run')} of {total} done before")
+            self._note(f"{count(len(self.done), 'run')} of {len(self._bench.orders)} done before")
         if stale := self._bench.stale(self.done):
             self._note(f"{count(stale, 'run')} of another EvoGit, task or settings made again")
         try:
-            with self._bar or nullcontext():
-                if self._bar:
-                    name = escape(self._bench.bench_task.task.name)
-                    self._bar.add_task(name, total=total, completed=len(self.done))
-                yield
+            yield
         finally:
             left = len(self._bench.missing(self.done))
             if made := len(self.done) - self._before:
@@ -264,9 +228,7 @@ class BenchProgress:
         """Count one more run."""
         self.done[self._methods[outcome.method], outcome.seed] = outcome
         left, made = len(self._bench.missing(self.done)), len(self.done) - self._before
-        if self._bar:
-            self._bar.update(self._bar.task_ids[0], completed=len(self.done))
-        elif left and made % self._every == 0:
+        if left and made % self._every == 0:
             took = time.monotonic() - self._began
             about = f"about {clock(took / made * left)} left"
             self._note(f"{len(self.done):,} of {len(self._bench.orders):,} runs in {clock(took)}, {about}", "dim")
@@ -294,15 +256,8 @@ def race(terminal: Terminal, bench: Bench, jobs: int) -> dict[Order, BenchRun]:
     return progress.done
 
 
-def race_paid(terminal: Terminal, bench: Bench, paid: Paid) -> dict[Order, BenchRun]:
+async def race_paid(progress: BenchProgress, paid: Paid) -> None:
     """Run what is missing with agents that ask models. The first signal ends cleanly, a second one at once."""
-    progress = BenchProgress(terminal, bench)
-    with progress.shown():
-        asyncio.run(_race_paid(progress, paid))
-    return progress.done
-
-
-async def _race_paid(progress: BenchProgress, paid: Paid) -> None:
     asked = False
 
     async def take_all() -> None:

@@ -31,14 +31,12 @@ if TYPE_CHECKING:
     from evogit.review.checking import SeedEvaluation
     from evogit.review.uncommitted import Work
 
-KEYS = ("split", "status", "metrics", "cases", "stages", "reason", "cost", "judged")
-"""Of an evaluation, as data."""
+EVALUATION_KEYS = ("split", "status", "metrics", "cases", "stages", "reason", "cost", "judged")
+
 SLOW_S, PATIENCE_S = 10.0, 30.0
 """Evaluations that take longer are not repeated a dozen times; how long such repeats may take."""
 MAX_PATHS = 8
-"""Paths that are named in a line."""
 MAX_OUTPUT_LINES = 20
-"""Last lines of a failed program's output that are shown."""
 
 
 @click.command()
@@ -77,16 +75,22 @@ def check(
         _check_seed(terminal, found, task, split, sandbox)
 
 
-# --- a task -------------------------------------------------------------------------------------------------------
-
-
 def _check_seed(terminal: Terminal, task: Task, typed: str | None, split: str | None, sandbox: str) -> None:
-    from evogit.review.checking import problems
+    from evogit.review.checking import judge_seed, problems
     from evogit.review.seed_numbers import sources_of
 
     splits = [split] if split else list(task.splits)
     task.check_split(splits[0])
-    judged = asyncio.run(_evaluate(task, splits, sandbox, terminal, break_it=not split))
+
+    async def evaluate() -> list[SeedEvaluation]:
+        judged = []
+        async for each in judge_seed(task, splits, sandbox, again=True, break_it=not split):
+            judged.append(each)
+            if terminal.live:
+                terminal.note(f"{each.evaluation.split}: {each.evaluation.status}", "dim")
+        return judged
+
+    judged = asyncio.run(evaluate())
     shown = next((each for each in judged if each.evaluation.split == "train"), judged[0])
     sources = sources_of(task, shown.evaluation, shown.evidence)
     wrong = problems(task, judged) + [each.unread for each in sources if each.unread]
@@ -114,19 +118,6 @@ def _check_seed(terminal: Terminal, task: Task, typed: str | None, split: str | 
         terminal.show(lines)
     if wrong:
         sys.exit(1)
-
-
-async def _evaluate(
-    task: Task, splits: list[str], sandbox: str, terminal: Terminal, *, break_it: bool
-) -> list[SeedEvaluation]:
-    from evogit.review.checking import judge_seed
-
-    judged = []
-    async for each in judge_seed(task, splits, sandbox, again=True, break_it=break_it):
-        judged.append(each)
-        if terminal.live:
-            terminal.note(f"{each.evaluation.split}: {each.evaluation.status}", "dim")
-    return judged
 
 
 def _gamed(task: Task, judged: list[SeedEvaluation], sandbox: str) -> list[str]:
@@ -181,12 +172,11 @@ def _seed_record(task: Task, judged: list[SeedEvaluation], wrong: list[str]) -> 
     for each in judged:
         evaluation = to_builtins(each.evaluation)
         spread = {metric.name: each.spread(metric.name) for metric in task.metrics} if each.again else {}
-        splits.append({**{key: evaluation[key] for key in KEYS}, "evaluations": each.times, "spread": spread})
+        splits.append(
+            {**{key: evaluation[key] for key in EVALUATION_KEYS}, "evaluations": each.times, "spread": spread}
+        )
     about = {"schema": 1, "task": task.name, "provider": judged[0].provider, "evaluator": task.evaluator_digest}
     return {**about, "timing": judged[0].timing, "splits": splits, "problems": wrong}
-
-
-# --- uncommitted work ---------------------------------------------------------------------------------------------
 
 
 def _check_uncommitted(
@@ -210,19 +200,6 @@ def _check_uncommitted(
     if not folder.is_dir():
         raise NotFoundError(f"expected a folder to evaluate, got {folder}, which is not there")
     work = asyncio.run(read_work(repository, task, seed, folder))
-    _announce(terminal, work, force)
-    drawing = inputs_of(repository, history) if history.started else Inputs.own()
-    judged = asyncio.run(judge_work(repository, task, seed, work, split=split, provider=sandbox, drawing=drawing))
-    if terminal.json:
-        terminal.data(_record(task, folder, work, history, *judged))
-    else:
-        terminal.show(_shown(task, history, *judged))
-    if not judged[0].ok:
-        sys.exit(1)
-
-
-def _announce(terminal: Terminal, work: Work, force: bool) -> None:
-    """Say what is evaluated and what is not. Raise RefusedError if protected paths differ, and that was not allowed."""
     if work.protected and not force:
         raise RefusedError(
             f"no candidate may change {_names(work.protected)}; put them back as the seed has them, or leave these "
@@ -233,6 +210,14 @@ def _announce(terminal: Terminal, work: Work, force: bool) -> None:
     for paths, why in ((work.protected, "are protected"), (work.left_out, "are no candidate's to add")):
         if paths:
             terminal.note(f"left out, as they {why}: {_names(paths)}", "yellow")
+    drawing = inputs_of(repository, history) if history.started else Inputs.own()
+    judged = asyncio.run(judge_work(repository, task, seed, work, split=split, provider=sandbox, drawing=drawing))
+    if terminal.json:
+        terminal.data(_record(task, folder, work, history, *judged))
+    else:
+        terminal.show(_shown(task, history, *judged))
+    if not judged[0].ok:
+        sys.exit(1)
 
 
 def _names(paths: tuple[str, ...]) -> str:
@@ -260,7 +245,6 @@ def _shown(task: Task, history: History, evaluation: Evaluation, evidence: Evide
 
 
 def _against(task: Task, history: History, evaluation: Evaluation) -> list[Text]:
-    """A line per metric: the value, and beside it those of the seed and of the best."""
     if task.pairwise:
         return [Text("pairs decide which is better: add it to a run, then `evogit judge`", "dim")]
     others = _others(task, history, evaluation.split)
@@ -281,15 +265,12 @@ def _against(task: Task, history: History, evaluation: Evaluation) -> list[Text]
 
 
 def _others(task: Task, history: History, split: str) -> dict[str, dict[str, float]]:
-    """Metrics of the seed and of the best, as far as they were evaluated by this task."""
-    known = dict[str, dict[str, float]]()
+    """Return the metrics of the seed and of the best, as far as they were evaluated by this task."""
     if changed_judge(history, task) is not None:
-        return known
-    for name, commit in (("seed", history.seed), ("best", history.best)):
-        found = history.evaluation(commit, split) if commit else None
-        if found and found.ok:
-            known[name] = dict(found.metrics)
-    return known
+        return {}
+    commits = {"seed": history.seed, "best": history.best}
+    found = {name: history.evaluation(commit, split) for name, commit in commits.items() if commit}
+    return {name: dict(each.metrics) for name, each in found.items() if each and each.ok}
 
 
 def _record(
@@ -301,4 +282,4 @@ def _record(
     texts = {"feedback": dict(evidence.feedback), "stderr": evidence.stderr.decode(errors="backslashreplace")}
     where: dict[str, Any] = {"schema": SCHEMA, "task": task.name, "folder": str(folder), "tree": work.tree}
     where["task_changed"] = changed_judge(history, task)
-    return {**where, **paths, **{key: judged[key] for key in KEYS}, **texts, **others}
+    return {**where, **paths, **{key: judged[key] for key in EVALUATION_KEYS}, **texts, **others}

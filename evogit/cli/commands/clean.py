@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import click
 from msgspec import to_builtins
 from rich.text import Text
 
 from evogit.cli.confirming import asks, confirm
-from evogit.cli.docker import docker_client
 from evogit.cli.locate_run import find_repository
 from evogit.cli.options.shared import name_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
@@ -19,8 +19,8 @@ from evogit.cli.text import count, escape, size
 from evogit.core import EvoGitError, SandboxError, UsageError
 from evogit.repository import Repository
 from evogit.review import SCHEMA
-from evogit.review.evidence_collection import WISHES, Collected, Owner, Plan, Wish, collect, plan
-from evogit.review.removing import Remains, remains, remove
+from evogit.review.evidence_collection import WISHES, Owner, Plan, Wish, collect, plan
+from evogit.review.removing import remains, remove
 from evogit.review.runs import find_run
 from evogit.sandbox import Environment
 
@@ -42,9 +42,7 @@ Removed = tuple[str, str, int]
 
 @click.command()
 @click.argument("run", required=False)
-@click.option(
-    "--evidence", type=click.Choice(list(WISHES)), help="Candidates of RUN whose evidence goes; default: failed."
-)
+@click.option("--evidence", type=click.Choice(list(WISHES)), help="Whose evidence goes in RUN; default: failed.")
 @click.option("--all", "everything", is_flag=True, help="Remove RUN whole; without RUN also what the tasks here use.")
 @asks
 @name_option
@@ -55,7 +53,7 @@ def clean(
     terminal: Terminal,
     run: str | None,
     name: str | None,
-    evidence: str | None,
+    evidence: Wish | None,
     everything: bool,
     yes: bool,
     dry_run: bool,
@@ -91,11 +89,7 @@ def clean(
         _remove_run(repo, terminal, run, yes, dry_run)
     else:
         repository = find_repository(repo)
-        chosen = cast(Wish, evidence or "failed")
-        _thin(terminal, repository, find_run(repository, run), chosen, yes=yes and not dry_run)
-
-
-# --- evidence -----------------------------------------------------------------------------------------------------
+        _thin(terminal, repository, find_run(repository, run), evidence or "failed", yes=yes and not dry_run)
 
 
 def _thin(terminal: Terminal, repository: Repository, run: str, wish: Wish, *, yes: bool) -> None:
@@ -112,7 +106,15 @@ def _thin(terminal: Terminal, repository: Repository, run: str, wish: Wish, *, y
         about = {"before": done.before, "after": done.after, "removed": done.removed}
         terminal.data({**_record(done.plan), **about, "young": done.young, "held": done.held, "done": True})
         return
-    terminal.show([*_lines(done.plan), *_freed(done)])
+    freed = max(done.before - done.after, 0)
+    lines = [*_lines(done.plan)]
+    lines.append(Text(f"  objects took {size(done.before)}, now {size(done.after)}: {size(freed)} less", "green"))
+    for number, noun, why in (
+        (done.young, "object", "of it were written in the last minute and stay until the next time"),
+        (done.held, "piece", "of it something else has, too: a run that was forked, or a log of refs"),
+    ):
+        lines += [Text(f"  {count(number, noun)} {why}", "dim")] if number else []
+    terminal.show(lines)
 
 
 def _record(made: Plan) -> dict[str, Any]:
@@ -143,24 +145,18 @@ def _lines(made: Plan) -> Iterator[Text]:
         yield Text(f"  {count(made.thinned, 'piece')} went before", "dim")
 
 
-def _freed(done: Collected) -> Iterator[Text]:
-    freed = max(done.before - done.after, 0)
-    yield Text(f"  objects took {size(done.before)}, now {size(done.after)}: {size(freed)} less", "green")
-    for number, noun, why in (
-        (done.young, "object", "of it were written in the last minute and stay until the next time"),
-        (done.held, "piece", "of it something else has, too: a run that was forked, or a log of refs"),
-    ):
-        if number:
-            yield Text(f"  {count(number, noun)} {why}", "dim")
-
-
-# --- a whole run --------------------------------------------------------------------------------------------------
-
-
 def _remove_run(repo: str | None, terminal: Terminal, run: str, yes: bool, dry_run: bool) -> None:
     repository = find_repository(repo)
     found = remains(repository, run)
-    _show_remains(terminal, found)
+    terminal.note(Text.assemble(("remove  ", "bold"), f"{found.run}, with all its candidates, for good"))
+    terminal.note(f"  {count(len(found.refs), 'ref')}, of which {len(found.branches):,} are plain branches")
+    for branch in found.human:
+        terminal.note(f"    {escape(branch)}, with what you committed there", "yellow")
+    others = [branch for branch in found.branches if branch not in found.human]
+    for branch in others[:10]:
+        terminal.note(f"    {escape(branch)}", "dim")
+    if others[10:]:
+        terminal.note(f"    and {len(others) - 10} more", "dim")
     if not dry_run:
         if not yes:
             confirm(terminal)
@@ -171,21 +167,6 @@ def _remove_run(repo: str | None, terminal: Terminal, run: str, yes: bool, dry_r
         terminal.note("nothing was changed", "dim")
     elif repository.created and not repository.runs():
         terminal.note(f"{escape(str(repository.path))} was made for runs and has none now; you can delete it")
-
-
-def _show_remains(terminal: Terminal, found: Remains) -> None:
-    terminal.note(Text.assemble(("remove  ", "bold"), f"{found.run}, with all its candidates, for good"))
-    terminal.note(f"  {count(len(found.refs), 'ref')}, of which {len(found.branches):,} are plain branches")
-    for branch in found.human:
-        terminal.note(f"    {escape(branch)}, with what you committed there", "yellow")
-    others = [branch for branch in found.branches if branch not in found.human]
-    for branch in others[:10]:
-        terminal.note(f"    {escape(branch)}", "dim")
-    if others[10:]:
-        terminal.note(f"    and {len(others) - 10} more", "dim")
-
-
-# --- sandboxes ----------------------------------------------------------------------------------------------------
 
 
 def _clean_sandboxes(terminal: Terminal, everything: bool) -> None:
@@ -218,12 +199,12 @@ def _environments_here() -> Iterator[Environment]:
 
 def _clean_docker(keep: list[Environment], terminal: Terminal) -> list[Removed]:
     """Remove containers and images; the bytes of all images, which share some, stand at the last one."""
-    from evogit.sandbox.docker.daemon import patiently
+    from evogit.sandbox.docker.daemon import connect, patiently
     from evogit.sandbox.docker.images import remove_images
     from evogit.sandbox.docker.worker import clean
 
     try:
-        with docker_client() as client:
+        with closing(connect()) as client:
             containers = patiently(lambda: clean(client), patience=0.0)
             before = client.df()["LayersSize"]
             names = list(remove_images(client, keep))

@@ -8,7 +8,7 @@ import click
 from rich.text import Text
 
 from evogit.cli.confirming import asks, confirm
-from evogit.cli.deciding import decision_table, decision_to_undo, kind_of, plan_lines
+from evogit.cli.deciding import decision_table, decision_to_undo, plan_lines
 from evogit.cli.lines.view import SHORT, View
 from evogit.cli.locate_run import Place
 from evogit.cli.options.shared import REVISION, reason_option, with_run, with_terminal
@@ -67,7 +67,7 @@ def guide(place: Place, terminal: Terminal, text: str | None, yes: bool, dry_run
         act = Decision(kind="guide", by=place.repository.user, reason=clean(text))
         _act(place, terminal, act, yes, dry_run)
         return
-    said = [entry for entry in place.history.in_force() if kind_of(entry) == "guide"]
+    said = [entry for entry in place.history.in_force() if getattr(entry.event, "kind", "") == "guide"]
     if terminal.json:
         for entry in said:
             terminal.data(decision_record(entry, True))
@@ -92,9 +92,6 @@ def undo(place: Place, terminal: Terminal, decision: str | None, reason: str, ye
     _act(place, terminal, act, yes, dry_run)
     if not dry_run and (followed := follow_undo(place.repository, place.history, found.id)):
         terminal.note(followed)
-
-
-# --- making one ---------------------------------------------------------------------------------------------------
 
 
 def _decision(place: Place, kind: Any, rev: str, reason: str, subtree: bool = False) -> Decision:

@@ -23,8 +23,7 @@ from evogit.repository import Repository
 from evogit.review import status_record
 
 TASK = "circle_packing"
-ROWS = 14
-"""Candidates in the graph."""
+MAX_GRAPH_ROWS = 14
 
 GRACE = 1.5
 """Seconds kept for what is in flight and the holdout, which take a fraction of one."""
@@ -53,7 +52,7 @@ def demo(terminal: Terminal, repo: str | None, seed: int | None, minutes: float,
     else:
         history, lines = place.history, [*summary(place, terminal, done), Text("")]
         if history.seed is not None and history.best is not None:
-            lines += [*draw(View.of(history, terminal), selection(history, ROWS)), Text("")]
+            lines += [*draw(View.of(history, terminal), selection(history, MAX_GRAPH_ROWS)), Text("")]
             lines += next_steps(place, "diff seed best", "show best", "export best DIR", "serve --open")
         terminal.print(lines)
     if done.stopped.reason == "interrupted":

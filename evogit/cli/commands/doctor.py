@@ -8,6 +8,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,7 +17,7 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 from rich.text import Text
 
-from evogit.cli.docker import docker_answers, docker_client
+from evogit.cli.docker import docker_answers
 from evogit.cli.locate_run import find_repository
 from evogit.cli.options.shared import TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, fact_table, table
@@ -41,11 +42,8 @@ LEAST_SPACE = 1024**3
 Level = Literal["ok", "warn", "fail"]
 STYLES: dict[Level, str] = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 GVISOR: Literal["runsc"] = "runsc"
-COLUMNS = (4, 18)
-"""Columns of the level and of what was tried; the sentence gets the rest."""
 MIN_SENTENCE_COLUMNS = 30
 MAX_FINDINGS = 20
-"""Findings of one kind that are printed; `--json` has all."""
 
 
 class Finding(Struct, frozen=True):
@@ -54,12 +52,7 @@ class Finding(Struct, frozen=True):
     level: Level
     what: str
     said: str
-
-
-class Probe(Finding, frozen=True):
-    """A finding about one of the sandboxes."""
-
-    sandbox: str
+    sandbox: str = ""
 
 
 @click.command()
@@ -95,7 +88,9 @@ def doctor(
     if part == "runs":
         _check_runs(repo, terminal, name, repair)
     elif part == "sandbox":
-        _check_sandbox(terminal, _environment(task), sandbox)
+        tried = _findings(sandbox, _environment(task), lambda name: terminal.note(f"trying {name} ...", "dim"))
+        findings = list(tried)
+        _report(terminal, findings, _shown(findings, terminal.width))
     elif part == "build":
         _build(terminal, _environment(task), sandbox)
     else:
@@ -108,15 +103,20 @@ def _check_all(terminal: Terminal, repo: str | None, sandbox: str) -> None:
     _announce_image(terminal, sandbox)
     found = [Finding("ok", "Python", f"{sys.version.split()[0]}, {sys.executable}"), _git()]
     found += [Finding("ok" if well else "fail", what, said) for what, well, said in self_check(sandbox)]
-    found += [_space(Path(repo or ".")), *_repository(repo)]
+    here = Path(repo or ".")
+    here = here if here.exists() else Path()
+    free = shutil.disk_usage(here).free
+    said = f"{free / 1e9:.1f} GB free at {here.resolve()}"
+    full = f"{said}; 10,000 small candidates take up to 0.4 GB until they are packed"
+    found.append(Finding("warn", "disk", full) if free < LEAST_SPACE else Finding("ok", "disk", said))
+    found += _repository(repo)
     lines = table(((Text(f.level, STYLES[f.level]), f.what, escape(f.said)) for f in found), "lll")
     _report(terminal, found, lines)
 
 
 def _report(terminal: Terminal, findings: Sequence[Finding], lines: Iterable[Text]) -> None:
-    """Print the findings, as data or by their lines; exit with 1 if one is a failure."""
     if terminal.json:
-        terminal.data({"schema": 1, "checks": [to_builtins(finding) for finding in findings]})
+        terminal.data({"schema": 1, "checks": to_builtins(findings)})
     else:
         terminal.show(lines)
     if any(finding.level == "fail" for finding in findings):
@@ -127,9 +127,10 @@ def _announce_image(terminal: Terminal, name: str) -> None:
     """Say what takes long: Docker's image for sandboxes is made before the first one opens."""
     if name not in ("auto", "docker") or not docker_answers():
         return
+    from evogit.sandbox.docker.daemon import connect
     from evogit.sandbox.docker.images import find_image
 
-    with docker_client() as client:
+    with closing(connect()) as client:
         missing = find_image(client, Environment()) is None
     if missing:
         terminal.note("making the sandbox's image, once, which may take minutes; `evogit doctor build` does only that")
@@ -146,26 +147,14 @@ def _git() -> Finding:
     return Finding("ok", "Git", said)
 
 
-def _space(path: Path) -> Finding:
-    here = path if path.exists() else Path()
-    free = shutil.disk_usage(here).free
-    said = f"{free / 1e9:.1f} GB free at {here.resolve()}"
-    if free < LEAST_SPACE:
-        return Finding("warn", "disk", f"{said}; 10,000 small candidates take up to 0.4 GB until they are packed")
-    return Finding("ok", "disk", said)
-
-
 def _repository(repo: str | None) -> Iterator[Finding]:
     try:
         repository = find_repository(repo)
-    except NotFoundError as error:
-        if repo is not None:
-            yield Finding("fail", "repository", str(error))
-        else:
-            yield Finding("ok", "repository", "none here; `evogit run TASK` makes one")
-        return
     except EvoGitError as error:
-        yield Finding("fail", "repository", str(error))
+        if repo is None and isinstance(error, NotFoundError):
+            yield Finding("ok", "repository", "none here; `evogit run TASK` makes one")
+        else:
+            yield Finding("fail", "repository", str(error))
         return
     runs = repository.runs()
     yield Finding("ok", "repository", f"{repository.path}, {count(len(runs), 'run')}: {', '.join(runs) or 'none'}")
@@ -192,25 +181,14 @@ def _run(repository: Repository, run: str) -> Finding:
     return Finding("ok", f"run {run}", said)
 
 
-# --- runs ---------------------------------------------------------------------------------------------------------
-
-
 def _check_runs(repo: str | None, terminal: Terminal, name: str | None, repairing: bool) -> None:
-    """Check all runs here, or one; exit with 1 if something is wrong."""
     from evogit.review.soundness import inspect, repair
 
     repository = find_repository(repo)
     runs = repository.runs() if name is None else [find_run(repository, name)]
     found = [repair(repository, run) if repairing else ([], inspect(repository, run)) for run in runs]
     if terminal.json:
-        records = []
-        for mended, report in found:
-            notes = [finding for finding in report.findings if not finding.wrong]
-            parts = {"wrong": report.wrong, "notes": notes, "repaired": mended}
-            about = {key: getattr(report, key) for key in ("run", "entries", "candidates", "evidence")}
-            lists = {key: [_finding_record(each) for each in part] for key, part in parts.items()}
-            records.append({**about, "at_work": list(report.at_work), **lists})
-        terminal.data({"schema": SCHEMA, "runs": records})
+        terminal.data({"schema": SCHEMA, "runs": [_run_record(*each) for each in found]})
     else:
         terminal.show(line for mended, report in found for line in _lines(mended, report))
         if unfit := repository.unfit_runs():
@@ -221,8 +199,14 @@ def _check_runs(repo: str | None, terminal: Terminal, name: str | None, repairin
         sys.exit(1)
 
 
-def _finding_record(finding: soundness.Finding) -> dict[str, Any]:
-    return {"part": finding.part, "said": finding.said, "repairable": finding.mend is not None}
+def _run_record(mended: Sequence[soundness.Finding], report: soundness.Report) -> dict[str, Any]:
+    notes = [finding for finding in report.findings if not finding.wrong]
+    about = {key: getattr(report, key) for key in ("run", "entries", "candidates", "evidence")}
+    lists = {
+        key: [{"part": each.part, "said": each.said, "repairable": each.mend is not None} for each in part]
+        for key, part in (("wrong", report.wrong), ("notes", notes), ("repaired", mended))
+    }
+    return {**about, "at_work": list(report.at_work), **lists}
 
 
 def _lines(mended: Sequence[soundness.Finding], report: soundness.Report) -> Iterator[Text]:
@@ -244,9 +228,6 @@ def _lines(mended: Sequence[soundness.Finding], report: soundness.Report) -> Ite
         yield Text("  `evogit doctor runs --repair` puts right what can be without loss", "dim")
 
 
-# --- sandboxes ----------------------------------------------------------------------------------------------------
-
-
 def _environment(name: str | None) -> Environment:
     if name is None:
         return Environment()
@@ -260,38 +241,34 @@ def _environment(name: str | None) -> Environment:
 def _build(terminal: Terminal, environment: Environment, sandbox: str) -> None:
     """Build what the environment asks for: for Docker an image; for bubblewrap, a folder with the packages."""
     began = time.monotonic()
-    made = _make(environment, sandbox, lambda said: terminal.note(escape(said), "dim"))
+
+    def say(text: str) -> None:
+        terminal.note(escape(text), "dim")
+
+    if sandbox == "docker" or (sandbox == "auto" and docker_answers()):
+        from evogit.sandbox.docker.daemon import connect
+        from evogit.sandbox.docker.images import build_image
+
+        with closing(connect()) as client:
+            image = build_image(client, environment, say)
+            taken = client.images.get(image.id).attrs["Size"]
+        made = {"sandbox": "docker", "image": image.name, "digest": image.digest, "size": size(taken)}
+    else:
+        from evogit.sandbox.packages import packages_folder
+        from evogit.sandbox.providers import provider
+
+        folder = packages_folder(environment, sys.version_info[:2], say=say)
+        box = provider(sandbox, environment)
+        box.close()
+        made = {"sandbox": box.name, "packages": str(folder or "none"), "digest": box.image()}
     if terminal.json:
         terminal.data({"schema": 1, **made})
         return
     terminal.show(fact_table([*made.items(), ("took", f"{time.monotonic() - began:.1f} s")]))
 
 
-def _check_sandbox(terminal: Terminal, environment: Environment, sandbox: str) -> None:
-    """Test what sandboxes guarantee; `auto` tries Docker and bubblewrap, of which one has to be there."""
-    findings = list(_findings(sandbox, environment, lambda name: terminal.note(f"trying {name} ...", "dim")))
-    _report(terminal, findings, _shown(findings, terminal.width))
-
-
-def _make(environment: Environment, name: str, say: Callable[[str], None]) -> dict[str, str]:
-    if name == "docker" or (name == "auto" and docker_answers()):
-        from evogit.sandbox.docker.images import build_image
-
-        with docker_client() as client:
-            image = build_image(client, environment, say)
-            taken = client.images.get(image.id).attrs["Size"]
-        return {"sandbox": "docker", "image": image.name, "digest": image.digest, "size": size(taken)}
-    from evogit.sandbox.packages import packages_folder
-    from evogit.sandbox.providers import provider
-
-    folder = packages_folder(environment, sys.version_info[:2], say=say)
-    made = provider(name, environment)
-    made.close()
-    return {"sandbox": made.name, "packages": str(folder or "none"), "digest": made.image()}
-
-
-def _findings(name: str, environment: Environment, say: Callable[[str], None]) -> Iterator[Probe]:
-    """Of the named sandbox, or of Docker and bubblewrap, of which only one has to work; then of this machine."""
+def _findings(name: str, environment: Environment, say: Callable[[str], None]) -> Iterator[Finding]:
+    """Test the named sandbox, or Docker and bubblewrap, of which only one has to work; then this machine."""
     from evogit.sandbox.cores import exclusive_core
 
     found: dict[str, list[Check]] = {}
@@ -302,15 +279,15 @@ def _findings(name: str, environment: Environment, say: Callable[[str], None]) -
     for each, checks in found.items():
         for what, well, said in checks:
             bad: Level = "warn" if works and what == "sandbox" else "fail"  # one that does not open harms nobody
-            yield Probe("ok" if well else bad, what, said, each)
+            yield Finding("ok" if well else bad, what, said, each)
     if "docker" in works:
         yield from _docker_findings(environment, say)
     try:
         core = f"core {exclusive_core()} is for tasks with exclusive = true"
     except SandboxError as error:
-        yield Probe("fail" if environment.exclusive else "warn", "exclusive core", str(error), "this machine")
+        yield Finding("fail" if environment.exclusive else "warn", "exclusive core", str(error), "this machine")
     else:
-        yield Probe("ok", "exclusive core", core, "this machine")
+        yield Finding("ok", "exclusive core", core, "this machine")
 
 
 def _tried(name: str, environment: Environment) -> Iterator[Check]:
@@ -330,30 +307,29 @@ def _tried(name: str, environment: Environment) -> Iterator[Check]:
         sandbox.close()
 
 
-def _docker_findings(environment: Environment, say: Callable[[str], None]) -> Iterator[Probe]:
+def _docker_findings(environment: Environment, say: Callable[[str], None]) -> Iterator[Finding]:
+    from evogit.sandbox.docker.daemon import connect
     from evogit.sandbox.docker.images import find_image
 
-    with docker_client() as client:
+    with closing(connect()) as client:
         image, runtimes = find_image(client, environment), client.api.info()["Runtimes"]
     if image:
-        yield Probe("ok", "image", f"{image.name}, content {image.digest[:16]}", "docker")
+        yield Finding("ok", "image", f"{image.name}, content {image.digest[:16]}", "docker")
     gpus = "nvidia" in runtimes
     told = "Docker gives programs those of NVIDIA" if gpus else "Docker has no runtime for them (nvidia)"
-    yield Probe("fail" if environment.gpus and not gpus else "ok", "GPUs", told, "docker")
+    yield Finding("fail" if environment.gpus and not gpus else "ok", "GPUs", told, "docker")
     if GVISOR in runtimes and not environment.runtime:
         say("gVisor")
         for what, well, said in _tried("docker", replace(environment, runtime=GVISOR)):
-            yield Probe("ok" if well else "warn", what, said, "gVisor")
+            yield Finding("ok" if well else "warn", what, said, "gVisor")
 
 
-def _shown(found: list[Probe], width: int | None) -> Iterator[Text]:
-    """A heading for each sandbox, and below it the findings, their sentences folded to the width of the terminal."""
+def _shown(found: list[Finding], width: int | None) -> Iterator[Text]:
+    """Yield a heading for each sandbox, and its findings, with sentences folded to the width of the terminal."""
     for name in dict.fromkeys(finding.sandbox for finding in found):
         yield Text(name, "bold")
         for finding in (each for each in found if each.sandbox == name):
-            head = Text.assemble(
-                (finding.level.ljust(COLUMNS[0] + 1), STYLES[finding.level]), finding.what.ljust(COLUMNS[1])
-            )
+            head = Text.assemble((f"{finding.level:<5}", STYLES[finding.level]), f"{finding.what:<18}")
             room = max(width - head.cell_len - 2, MIN_SENTENCE_COLUMNS) if width else sys.maxsize
             first, *more = textwrap.wrap(escape(finding.said), room) or [""]
             yield Text.assemble("  ", head, first)

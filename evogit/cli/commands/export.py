@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+import csv
 import io
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from evogit.cli.files import figure_file, page_file, write_table
-from evogit.cli.lines.view import SHORT
+from evogit.cli.lines.view import SHORT, on_one_line
 from evogit.cli.locate_run import Place, find_repository, open_place
 from evogit.cli.options.shared import REVISION, OutputPath, name_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count, escape
-from evogit.core import NotFoundError, UsageError
+from evogit.core import UsageError
 from evogit.review import SCHEMA, open_run, resolve
-from evogit.review.export import check_empty
 from evogit.review.export import export as write
-from evogit.review.json_records import front_record
 
 if TYPE_CHECKING:
     from evogit.review.plots import Kind
@@ -29,15 +26,14 @@ KINDS = ("svg", "pdf", "png")
 """The formats of figures."""
 
 FILE_ENDINGS = (*KINDS, "html", "csv")
+FORMULA_SIGNS = ("=", "+", "-", "@")
 
 
 @click.command()
 @click.argument("words", type=REVISION, nargs=-1, metavar="[REV | RUN...] [PATH]")
 @click.option("-o", "--output", type=OutputPath(), metavar="PATH", help="PATH, wherever it stands.")
 @click.option(
-    "--figure",
-    type=click.Choice(["best", "lineage"]),
-    help="For .svg, .png and .pdf: the best so far (default), or the candidates that led to the living ones.",
+    "--figure", type=click.Choice(["best", "lineage"]), help="The best so far, or the way to all living ones."
 )
 @click.option("--redact", is_flag=True, help="For .html: leave out prompts, replies and output.")
 @name_option
@@ -56,7 +52,6 @@ def export(
 
     \b
     evogit export best DIR         the files of a candidate, into an empty or new folder
-    evogit export front DIR        the same of all candidates that are unbeaten on several objectives
     evogit export best.pdf         a figure: .svg, .png or .pdf; of several runs: RUN1 RUN2 best.pdf
     evogit export run.html         the page as one file, to send to somebody
     evogit export run.csv          all candidates as a table (RFC 4180)
@@ -70,10 +65,12 @@ def export(
         raise UsageError("expected where to write, such as `evogit export best DIR` or `evogit export best.pdf`")
     ending = _ending(output)
     if ending in KINDS:
+        from evogit.review.plots import plot
+
         repository = find_repository(repo)
         runs = words or [open_run(repository, name).history.run]
-        places = [open_place(repo, run) for run in runs]
-        _write_file(terminal, output, figure_file(places, figure or "best", ending))
+        plotted = [open_place(repo, run).history for run in runs]
+        _write_file(terminal, output, plot(plotted, figure or "best", ending))
         return
     if figure:
         raise UsageError(f"expected a figure that ends in {', '.join('.' + kind for kind in KINDS)}, got {output}")
@@ -81,13 +78,16 @@ def export(
     if words[1:] or (ending and words):
         raise UsageError(f"expected one candidate or run, got {' '.join(words)}")
     if ending == "html":
-        _write_file(terminal, output, page_file(place, terminal, "graph", redact=redact).encode())
+        from evogit.page.html_file import html_file
+        from evogit.page.payload import FollowedRun
+
+        made = html_file(FollowedRun(place.repository, place.history.run), redact=redact)
+        if made.left_out:
+            left = count(made.left_out, "dead end")
+            terminal.note(f"of {left} the file has only what graph and table show, to stay small")
+        _write_file(terminal, output, made.text.encode())
     elif ending == "csv":
-        table = io.StringIO(newline="")
-        write_table(place, place.history.phylogeny.ids, table)
-        _write_file(terminal, output, table.getvalue().encode())
-    elif words == ["front"]:
-        _export_front(place, terminal, output)
+        _write_file(terminal, output, _table(place).encode())
     else:
         _export_files(place, terminal, words[0] if words else "best", output)
 
@@ -106,7 +106,17 @@ def _write_file(terminal: Terminal, path: Path, data: bytes) -> None:
         terminal.note(f"wrote {path}, {count(len(data), 'byte')}")
 
 
-# --- a candidate's files ------------------------------------------------------------------------------------------
+def _table(place: Place) -> str:
+    """Return all candidates as CSV, the first one that was evaluated first; no cell is a formula."""
+    from evogit.review.timeline import table
+
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\r\n")
+    for row in table(place.repository, place.history, set(place.history.phylogeny.ids)):
+        cells = [on_one_line(value) if isinstance(value, str) else value for value in row]
+        safe = [f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_SIGNS) else cell for cell in cells]
+        writer.writerow(safe)
+    return text.getvalue()
 
 
 def _export_files(place: Place, terminal: Terminal, rev: str, folder: Path) -> None:
@@ -120,23 +130,3 @@ def _export_files(place: Place, terminal: Terminal, rev: str, folder: Path) -> N
         terminal.data({"schema": SCHEMA, **record, "skipped": skipped})
     else:
         terminal.note(f"{count(exported.files, 'file')} of {candidate.commit[:SHORT]} in {folder}")
-
-
-def _export_front(place: Place, terminal: Terminal, folder: Path) -> None:
-    front = front_record(place.history)
-    if not front or not front["members"]:
-        raise NotFoundError(
-            f"expected a run with several objectives (--selector pareto:over=metrics), got {place.history.run}"
-        )
-    check_empty(folder)
-    for member in front["members"]:
-        commit = member["commit"]
-        for path, reason in write(place.repository, place.history.phylogeny[commit], folder / commit[:SHORT]).skipped:
-            terminal.note(f"left out {commit[:SHORT]}/{escape(path)}: {escape(reason)}", "yellow")
-    (folder / "front.json").write_text(
-        json.dumps({"schema": SCHEMA, "run": place.history.run, **front}, indent=2) + "\n"
-    )
-    if terminal.json:
-        terminal.data({"schema": SCHEMA, "folder": str(folder), **front})
-    else:
-        terminal.note(f"{count(len(front['members']), 'candidate')} and front.json in {folder}")

@@ -35,8 +35,7 @@ from evogit.trust import Claim, Kind
 if TYPE_CHECKING:
     from evogit.review.checking import SeedEvaluation
 
-LARGEST = 1 << 20
-"""Bytes of a file beyond which it is not read to find out what project this is."""
+MAX_SOURCE_BYTES = 1 << 20
 
 HELP = """\
 Command  for the shell, in a sandbox: committed files, and no network; what installs has this machine's
@@ -49,7 +48,6 @@ Metric   its name, and how its number is read from what the command does:
          seconds=cpu            measured by the sandbox; also: wall
 Agents   globs of paths, such as src/** lib/*.c
 """
-"""What the questions are about."""
 
 
 @click.command()
@@ -58,7 +56,6 @@ Agents   globs of paths, such as src/** lib/*.c
 )
 @click.option("--goal", metavar="TEXT", help="The goal that agents are given.")
 @click.option("--editable", multiple=True, metavar="GLOB", help="Files that agents may edit, below DIR. Repeatable.")
-@click.option("--withheld", multiple=True, metavar="GLOB", help="Files that agents are not shown. Repeatable.")
 @click.option("--command", metavar="CMD", help="The shell command that is measured: in the sandbox, in DIR.")
 @click.option("--tests", metavar="CMD", help="Command that must exit with 0 before, and is not measured.")
 @click.option(
@@ -70,27 +67,10 @@ Agents   globs of paths, such as src/** lib/*.c
 )
 @click.option("--maximize", multiple=True, metavar="METRIC", help="Metric of which higher values are better.")
 @click.option("--minimize", multiple=True, metavar="METRIC", help="Metric of which lower values are better.")
-@click.option(
-    "--repeats",
-    type=click.IntRange(0, 1000),
-    metavar="N",
-    help="How often a would-be best is evaluated again; default: 3 if HEAD's score does not repeat, else 0.",
-)
-@click.option(
-    "--packages",
-    multiple=True,
-    metavar="REQUIREMENT",
-    help="Package that candidates can import, too. Repeatable.",
-)
 @click.option("--prepare", metavar="CMD", help="Command that installs or builds once, before candidates are evaluated.")
 @click.option(
-    "--timeout",
-    default="5m",
-    show_default=True,
-    metavar="TIME",
-    help="CPU time for the command; the clock allows three times as much.",
+    "--timeout", default="5m", metavar="TIME", help="CPU time for the command (5m); the clock allows thrice that."
 )
-@click.option("--memory", default="1g", show_default=True, metavar="SIZE", help="Memory of a candidate.")
 @click.option("--name", metavar="NAME", help="The run's name; default: DIR's.")
 @click.option("--python", is_flag=True, help="Write a Python evaluator, which works from outside the sandbox.")
 @sandbox_option
@@ -155,7 +135,7 @@ def init(
 
 def _adjusted(repository: Repository, choices: Choices, task: Task, judged: SeedEvaluation) -> Task:
     """Write evogit.toml again if HEAD's evaluation asks for other repeats, or the profile fails; return the task."""
-    repeats = repeats_for(task, judged) if choices.repeats is None else choices.repeats
+    repeats = repeats_for(task, judged)
     profiles = not judged.profile.failure
     if repeats == task.repeats and profiles:
         return task
@@ -205,7 +185,6 @@ def _say_how_to_commit(terminal: Terminal, ignored: Sequence[str]) -> None:
 
 
 def _source(repository: Repository, prefix: str) -> ProjectFiles:
-    """The files of HEAD below a folder."""
     trees = repository.trees
     files = [entry for entry in trees.entries(repository.tree_of(repository.head())) if entry.is_file]
     blobs = {entry.path.removeprefix(prefix): entry.blob for entry in files if entry.path.startswith(prefix)}
@@ -214,7 +193,7 @@ def _source(repository: Repository, prefix: str) -> ProjectFiles:
 
     def read(path: str) -> str:
         blob = blobs[path]
-        return trees.blob(blob).decode(errors="replace") if trees.size(blob) <= LARGEST else ""
+        return trees.blob(blob).decode(errors="replace") if trees.size(blob) <= MAX_SOURCE_BYTES else ""
 
     return ProjectFiles(list(blobs), read)
 
@@ -231,7 +210,6 @@ def _show(terminal: Terminal, made: dict[str, str]) -> None:
 def _tell(
     terminal: Terminal, repository: Repository, project: Project, task: Task, written: list[str], judged: SeedEvaluation
 ) -> None:
-    """Say how HEAD was evaluated, and what to do next; exit code 1 where it fails."""
     if terminal.json:
         about = {"schema": 1, "task": task.name, "kind": project.kind, "written": written}
         metrics = [to_builtins(metric) for metric in task.metrics]
@@ -242,8 +220,6 @@ def _tell(
         sys.exit(1)
 
 
-# --- the first evaluation ------------------------------------------------------------------------------------------
-
 NEXT = {
     "run --model MODEL --evaluations 50": "let agents read, profile, measure and improve it",
     "show --brief": "what it will be told",
@@ -251,9 +227,7 @@ NEXT = {
     "check": "evaluate HEAD again",
 }
 AGAIN = {"check": "evaluate HEAD again"}
-"""Commands to type next -> their purpose."""
-LINES = 15
-"""Last lines of what a failed command printed that are shown."""
+MAX_OUTPUT_LINES = 15
 
 
 def judge(task: Task, sandbox: str, terminal: Terminal) -> SeedEvaluation:
@@ -284,7 +258,7 @@ def repeats_for(task: Task, judged: SeedEvaluation) -> int:
 
 
 def outcome(repository: Repository, task: Task, judged: SeedEvaluation) -> list[Text]:
-    """The seed's metrics and what to run next, or why there are none and what to change."""
+    """Return the seed's metrics and what to run next, or why there are none and what to change."""
     lines = _measured(task, judged) if judged.evaluation.ok else _failed(task, judged)
     steps = AGAIN if judged.failed else NEXT
     rows = ((Text(f"  {typed(repository, step)}"), Text(why, "dim")) for step, why in steps.items())
@@ -333,18 +307,19 @@ def _profiled(judged: SeedEvaluation) -> Iterator[Text]:
     """Return the lines about where the time goes, or why that is not known."""
     if judged.profile.failure:
         yield Text("no profile, so its line in evogit.toml is a comment; the command's last words:", "yellow")
-        yield from (Text(f"  {escape(line)}", "dim") for line in judged.profile.output.splitlines()[-LINES:])
+        yield from (Text(f"  {escape(line)}", "dim") for line in judged.profile.output.splitlines()[-MAX_OUTPUT_LINES:])
     elif judged.profile.text:
         yield Text("Agents are shown where the time goes, by `profile` in evogit.toml; first of all:", "dim")
         yield from (Text(f"  {escape(line)}", "dim") for line in judged.profile.text.splitlines()[1:4])
 
 
 def _repeated(task: Task, judged: SeedEvaluation) -> Iterator[Text]:
-    """Return the lines about the second evaluation of HEAD."""
     from evogit.review.checking import flaky
     from evogit.review.provable import told_provable
 
-    yield from (Text(f"  {escape(line)}", "dim") for log in judged.logs for line in log.splitlines()[-LINES:])
+    yield from (
+        Text(f"  {escape(line)}", "dim") for log in judged.logs for line in log.splitlines()[-MAX_OUTPUT_LINES:]
+    )
     if judged.flaky:
         yield Text(escape(flaky(task, judged)), "red")
         return
@@ -375,7 +350,6 @@ def _failed(task: Task, judged: SeedEvaluation) -> Iterator[Text]:
 
 
 def _output(judged: SeedEvaluation) -> list[str]:
-    """The last lines of what the command, or the evaluator, said."""
     evidence = judged.evidence
     said = evidence.log or (evidence.stdout + evidence.stderr).decode(errors="replace")
-    return said.splitlines()[-LINES:]
+    return said.splitlines()[-MAX_OUTPUT_LINES:]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -18,15 +17,14 @@ from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape, percent
 from evogit.config import Task
 from evogit.core import Compared, NotFoundError, UsageError
-from evogit.history.pair_views import NO_CHANGE, Sides, Views
+from evogit.history.pair_views import NO_CHANGE, Views
 from evogit.history.strengths import judges, kept_reason
 from evogit.review import SCHEMA, resolve
 from evogit.review.judging import next_pair, say, standings, strengths_of
 
 KEYS = "1 or 2 (which is better), = (equal), s (skip), q (quit)"
 HEADS = ("judge", "verdicts", "agrees", "names the first", "knows", "trusted")
-MOST = 20
-"""Candidates that a ranking names by default."""
+MAX_RANKED = 20
 
 
 @click.command()
@@ -57,9 +55,9 @@ def judge(
     Type 1 or 2 for the better one, = for equal ones, s to skip, q to quit; words after it are kept as the reason.
     `A B --winner a` says it without being asked. With --json alone: the next pair as data.
     """
-    pair = (a, b) if a and b else None
     if a and not b:
         raise UsageError("expected two candidates, or none")
+    pair = (a, b) if a and b else None
     if status and (pairs or pair or winner or reason):
         raise UsageError("expected --list alone, which asks nothing and keeps nothing, or no --list")
     place = open_place(repo, name)
@@ -79,15 +77,12 @@ def judge(
             _ask(place, terminal, found, pairs)
 
 
-# --- one verdict ----------------------------------------------------------------------------------------------------
-
-
 def _keep_verdict(
     place: Place, terminal: Terminal, pair: tuple[str, str] | None, winner: str | None, reason: str
 ) -> None:
     if pair is None or winner is None:
         raise UsageError("expected both: evogit judge A B --winner a|b|tie")
-    one, other = (resolve(place.history, each).commit for each in pair)
+    one, other = (resolve(place.history, name).commit for name in pair)
     verdict = _verdict(place, (one, other), winner, reason)
     say(place, verdict)
     if terminal.json:
@@ -100,11 +95,7 @@ def _verdict(place: Place, pair: tuple[str, str], winner: Any, reason: str) -> C
     return Compared(judge=who, by="person", a=pair[0], b=pair[1], winner=winner, reason=why, swapped=False)
 
 
-# --- pair after pair ------------------------------------------------------------------------------------------------
-
-
 def _show_next(place: Place, terminal: Terminal, task: Task) -> None:
-    """Print the next pair, as data."""
     pair = next_pair(place.history, random.Random())
     sides, pairwise = Views(place.repository, task, place.history).pair(*pair), task.pairwise
     patches = {"a": {"commit": pair[0], "patch": sides.first}, "b": {"commit": pair[1], "patch": sides.second}}
@@ -113,7 +104,6 @@ def _show_next(place: Place, terminal: Terminal, task: Task) -> None:
 
 
 def _ask(place: Place, terminal: Terminal, task: Task, most: int | None) -> None:
-    """Ask for so many verdicts, until there are no more pairs or the user has had enough."""
     if not terminal.interactive:
         raise UsageError("expected a terminal to ask on, or A B --winner a|b|tie, or --json, or --list")
     views, rng, skipped, kept = Views(place.repository, task, place.history), random.Random(), set[frozenset[str]](), 0
@@ -124,7 +114,14 @@ def _ask(place: Place, terminal: Terminal, task: Task, most: int | None) -> None
         except NotFoundError as error:
             terminal.note(str(error))
             break
-        terminal.show(_shown(task, views.pair(*pair)))
+        sides, pairwise = views.pair(*pair), task.pairwise
+        lines = [Text("")]
+        for head, text in (("goal", task.goal), ("criteria", pairwise.criteria if pairwise else "")):
+            lines.append(Text.assemble((f"{head}  ", "dim"), " ".join(escape(text).split())))
+        for number, patch in ((1, sides.first), (2, sides.second)):
+            lines += [Text(""), Text(f"candidate {number}", "bold reverse")]
+            lines += patch_lines(patch) if patch else [Text(NO_CHANGE, "dim")]
+        terminal.show(lines)
         key, reason = _answer(terminal)
         if key == "q":
             break
@@ -136,18 +133,7 @@ def _ask(place: Place, terminal: Terminal, task: Task, most: int | None) -> None
     terminal.note(f"{count(kept, 'verdict')} kept; see `evogit judge --list`")
 
 
-def _shown(task: Task, sides: Sides) -> Iterator[Text]:
-    yield Text("")
-    for head, text in (("goal", task.goal), ("criteria", task.pairwise.criteria if task.pairwise else "")):
-        yield Text.assemble((f"{head}  ", "dim"), " ".join(escape(text).split()))
-    for number, patch in ((1, sides.first), (2, sides.second)):
-        yield Text("")
-        yield Text(f"candidate {number}", "bold reverse")
-        yield from patch_lines(patch) if patch else [Text(NO_CHANGE, "dim")]
-
-
 def _answer(terminal: Terminal) -> tuple[str, str]:
-    """Return a key and a reason."""
     while True:
         try:
             answer = click.prompt(f"Which is better? {KEYS}", prompt_suffix=" ", err=True).strip()
@@ -161,9 +147,6 @@ def _answer(terminal: Terminal) -> tuple[str, str]:
         terminal.note(f"expected {KEYS}, got {escape(answer)}")
 
 
-# --- how all stand --------------------------------------------------------------------------------------------------
-
-
 def _status(place: Place, terminal: Terminal) -> None:
     ranked, known = standings(place.history), judges(strengths_of(place.history))
     if terminal.json:
@@ -172,14 +155,14 @@ def _status(place: Place, terminal: Terminal) -> None:
         return
     view = View.of(place.history, terminal)
     rows: list[list[Text | str]] = []
-    for each in ranked[:MOST]:
+    for each in ranked[:MAX_RANKED]:
         name = Text.assemble(view.glyph(each.commit), " ", view.name(each.commit))
         strength = f"{each.strength:.2f} ± {each.margin:.2f}"
         title = first_line(view.history.phylogeny[each.commit].title)
         rows.append([name, strength, count(each.verdicts, "verdict"), title])
     lines = table(rows, "lrrl")
-    if len(ranked) > MOST:
-        lines.append(Text(f"and {count(len(ranked) - MOST, 'candidate')} behind them; all with --json", "dim"))
+    if len(ranked) > MAX_RANKED:
+        lines.append(Text(f"and {count(len(ranked) - MAX_RANKED, 'candidate')} behind them; all with --json", "dim"))
     records = []
     for record in known:
         shares = [percent(part / record.decided if record.decided else None) for part in (record.agreed, record.first)]

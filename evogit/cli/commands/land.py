@@ -70,20 +70,22 @@ class _Landing(Struct, frozen=True, kw_only=True):
         candidate = resolve(place.history, rev)
         plan = asyncio.run(prepare(place.repository, place.history, candidate, self.onto, squash=self.squash))
         dangers = risks(place.repository, plan.tip_tree, plan.tree)
-        self._note(_planned(View.of(place.history, terminal), plan, self.squash))
-        self._note(_listed("look at:", dangers))
+        for line in (*_planned(View.of(place.history, terminal), plan, self.squash), *_listed("look at:", dangers)):
+            terminal.note(line)
         if not dry_run:  # before the evaluation, which may take long, what would be refused after it
             place.repository.branches.person()
             if not yes:
                 check_confirmable(terminal)
         terminal.note("evaluating the branch as it is and with the change", "dim")
         trials = asyncio.run(measure(place.repository, self.task, plan, sandbox, place.history.split))
-        self._note(_measured(View.of(place.history, terminal), self.task, candidate.commit, trials))
+        for line in _measured(View.of(place.history, terminal), self.task, candidate.commit, trials):
+            terminal.note(line)
         changed = changed_judge(place.history, self.task)
         if changed is not None:
             terminal.note(f"  {first_line(judged_anew(changed))}", "yellow")
         against = objections(self.task.primary, trials)
-        self._note(_listed("but:", against))
+        for line in _listed("but:", against):
+            terminal.note(line)
         if against and not self.force and not dry_run:
             raise RefusedError(f"{against[0]}; nothing was created (--force lands it anyway)")
         text = describe(place.repository, place.history, plan, trials, self.task.goal, self.reason)
@@ -104,14 +106,10 @@ class _Landing(Struct, frozen=True, kw_only=True):
             self.place.repository.keep_landing_text(run, commit, text.pull_request())
         return entry
 
-    def _note(self, lines: Iterator[Text]) -> None:
-        for line in lines:
-            self.terminal.note(line)
-
     def _record(
         self, plan: Landing, trials: list[SplitTrial], text: LandingText, entry: Entry | None
     ) -> dict[str, Any]:
-        """What was made; `decision` and `commit` are None after a dry run."""
+        """Return what was made; `decision` and `commit` are None after a dry run."""
         return {
             "schema": SCHEMA,
             "decision": entry.id if entry else None,
@@ -139,7 +137,6 @@ class _Landing(Struct, frozen=True, kw_only=True):
         terminal.note(Text.assemble(("undo with   ", "dim"), place.hint(f"undo {entry.id[:SHORT]}")))
 
     def _commands(self, plan: Landing, text: LandingText) -> list[str]:
-        """What the person types next."""
         place, branches = self.place, self.place.repository.branches
         source, target = (ref.removeprefix("refs/heads/") for ref in (plan.branch, plan.target))
         if self.pr:
@@ -154,9 +151,6 @@ class _Landing(Struct, frozen=True, kw_only=True):
         if worktree is None:
             return [place.git(f"fetch . {source}:{shlex.quote(target)}")]
         return [place.git(f"merge --ff-only {source}", worktree)]
-
-
-# --- what is told -------------------------------------------------------------------------------------------------
 
 
 def _planned(view: View, plan: Landing, squash: bool) -> Iterator[Text]:
@@ -177,7 +171,6 @@ def _listed(title: str, sentences: list[str]) -> Iterator[Text]:
 
 
 def _measured(view: View, task: Task, commit: str, trials: list[SplitTrial]) -> Iterator[Text]:
-    """The target, the result and the change by split and metric; beside it what the candidate itself had."""
     history = view.history
     comparable = changed_judge(history, task) is None
     if task.pairwise:
@@ -192,7 +185,7 @@ def _measured(view: View, task: Task, commit: str, trials: list[SplitTrial]) -> 
             margins, compared = trial.margins.get(metric.name, (0.0,) * 3), trial.compared(metric)
             places = decimals(before, after, margins=margins)
             values = zip((before, after), margins, strict=False)
-            cells = [view.measured(*each, places) for each in values]
+            cells = [view.measured(*pair, places) for pair in values]
             cells += [_gain(view, compared, places) if compared else "", number(alone, places)]
             rows.append([Text(trial.split, "dim"), Text(metric.name), *map(Text, cells)])
     yield from (Text("  ").append_text(line) for line in table(rows, "llrrrr", HEADS))
@@ -201,7 +194,6 @@ def _measured(view: View, task: Task, commit: str, trials: list[SplitTrial]) -> 
 
 
 def _gain(view: View, compared: Comparison, places: int) -> str:
-    """The gain with half of its interval, as a share, and whether that is noise."""
     if compared.verdict == "tied":
         return compared.verdict
     margin = f" {view.glyphs.give} {number(compared.margin, places)}" if compared.margin else ""

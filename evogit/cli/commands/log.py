@@ -9,7 +9,7 @@ import click
 from rich.text import Text
 
 from evogit.cli.deciding import decision_table
-from evogit.cli.lines.view import SHORT, StillView, View, first_line
+from evogit.cli.lines.view import SHORT, View, first_line
 from evogit.cli.locate_run import Place
 from evogit.cli.options.shared import with_run, with_terminal
 from evogit.cli.terminal import Styled, Terminal, padded, table
@@ -21,7 +21,6 @@ from evogit.review import agents, candidate_record, own_names
 from evogit.review.decisions import decision_record
 
 ALIGN = "llrrrl"
-"""The sides to which the columns are aligned."""
 
 
 @click.command()
@@ -55,28 +54,25 @@ def log(place: Place, terminal: Terminal, limit: int | None, failed: bool, agent
         for candidate in chosen:
             terminal.data(candidate_record(history, candidate))
         return
-    view = StillView.of(history, terminal)
+    view = View.of(history, terminal)
     listed = list(chosen)
     own = own_names(history)
     rows = [_row(view, candidate, own) for candidate in listed]
     if terminal.plain:
-        terminal.write(_line(view, *pair) for pair in zip(padded(rows, ALIGN), listed, strict=True))
+        lines = []
+        for start, candidate in zip(padded(rows, ALIGN), listed, strict=True):
+            title = "".join(text for text, _ in view.title(candidate))
+            lines.append(f"{start}  {title}{view.marks(candidate.commit)[0]}")
+        terminal.write(lines)
     else:
-        lines = table(([Text(*cell) for cell in row] for row in rows), ALIGN)
-        terminal.show(
-            (view.finish(line, candidate) for line, candidate in zip(lines, listed, strict=True)), fit="ellipsis"
-        )
+        heads = table(([Text(*cell) for cell in row] for row in rows), ALIGN)
+        pairs = zip(heads, listed, strict=True)
+        terminal.show((view.finish(line, candidate) for line, candidate in pairs), fit="ellipsis")
     if history.started and history.started.judged == "inside":
         terminal.note("judged: inside", "dim")
 
 
-def _line(view: View, start: str, candidate: Candidate) -> str:
-    title = "".join(text for text, _ in view.title_styled(candidate))
-    return f"{start}  {title}{view.marks_styled(candidate.commit)[0]}"
-
-
 def _list_decisions(history: History, terminal: Terminal, limit: int | None) -> None:
-    """List decisions, the newest first; with --json one object per line."""
     valid = {entry.id for entry in standing(history.decisions)}
     chosen = [(entry, entry.id in valid) for entry in history.decisions[::-1][:limit]]
     if terminal.json:
@@ -93,6 +89,6 @@ def _row(view: View, candidate: Candidate, own: Mapping[str, str]) -> list[Style
         (commit[:SHORT], "cyan"),
         view.score_styled(known),
         view.gain_styled(known.comparison),
-        view.age_styled(candidate),
+        view.age(candidate),
         (first_line(f"{candidate.agent} {own.get(candidate.agent, '')}".rstrip()), ""),
     ]

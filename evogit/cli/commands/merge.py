@@ -30,7 +30,6 @@ KINDS = {
     "folder": "a file here, a folder there",
     "rename": "names",
 }
-"""What a conflict is about, as it is told."""
 
 
 @click.command()
@@ -88,7 +87,6 @@ def merge(
 
 
 def _drop(place: Place, terminal: Terminal, step: str, rev: str, reason: str, dry_run: bool) -> None:
-    """Make a candidate without a step."""
     candidate, taken = resolve(place.history, rev), resolve(place.history, step)
     tree = without_step(place, candidate, taken)
     known = place.history.trees.get(tree)
@@ -111,7 +109,6 @@ def _drop(place: Place, terminal: Terminal, step: str, rev: str, reason: str, dr
 
 
 def _outcome(place: Place, terminal: Terminal, made: str | None, known: str | None) -> Iterator[Text | str]:
-    """Say that a candidate was added and how it is evaluated, or why there is no new one."""
     if made:
         yield Text.assemble(("added  ", "bold"), View.of(place.history, terminal).line(place.history.phylogeny[made]))
         if place.repository.engines(place.history.run).alive():
@@ -125,7 +122,6 @@ def _outcome(place: Place, terminal: Terminal, made: str | None, known: str | No
 
 
 def _told(view: View, crossed: Crossed) -> Iterator[Text]:
-    """What was crossed, and how each conflict was settled."""
     first, second = crossed.parents
     told = (("merge", first), ("with ", second)) if crossed.how == "merge" else (("graft", second), ("onto ", first))
     for head, candidate in told:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -12,32 +11,25 @@ from rich.text import Text
 
 from evogit.cli.lines.compare import patch_lines
 from evogit.cli.lines.summary import next_steps
-from evogit.cli.lines.view import SHORT, View
+from evogit.cli.lines.view import SHORT, STYLES, View
 from evogit.cli.locate_run import Place
 from evogit.cli.options.shared import REVISION, jobs_option, with_judged_run, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape, number
 from evogit.config import Task
+from evogit.history.standing import places
 from evogit.repository import Hunk
 from evogit.review import SCHEMA, candidate_record, resolve
 from evogit.review.json_records import gain_record
 from evogit.review.minimizing import Minimized, Part, Trial
 from evogit.review.minimizing import minimize as search
 
-EXCERPT = 60
-"""Characters of a hunk's line that are shown beside its gain."""
+MAX_EXCERPT_CHARS = 60
 
 
 @click.command()
 @click.argument("rev", type=REVISION)
-@click.option(
-    "--evaluations",
-    type=click.IntRange(1),
-    default=100,
-    show_default=True,
-    metavar="N",
-    help="New evaluations at most.",
-)
+@click.option("--evaluations", type=click.IntRange(1), default=100, metavar="N", help="New evaluations at most (100).")
 @jobs_option
 @with_judged_run
 @with_terminal
@@ -48,7 +40,17 @@ def minimize(place: Place, task: Task, terminal: Terminal, rev: str, evaluations
     It may work beside a running engine. The smallest one can be landed like any other.
     """
     candidate = resolve(place.history, rev)
-    tell = _Progress(place, terminal, evaluations).tell
+    evaluated = 0
+
+    def tell(trial: Trial) -> None:
+        nonlocal evaluated
+        if trial.known:
+            return
+        evaluated += 1
+        score = Text("fail", "red") if trial.value is None else Text(number(trial.value, places(place.history)))
+        head = (f"{evaluated:>4} of {evaluations}  ", "dim")
+        terminal.note(Text.assemble(head, f"{count(trial.hunks, 'hunk'):>10}  ", score), fit="ellipsis")
+
     searching = search(place.about(task), candidate, tell, provider=sandbox, jobs=jobs, evaluations=evaluations)
     done = asyncio.run(searching)
     patch = place.repository.diff(place.history.seed or "", done.smallest)
@@ -64,33 +66,10 @@ def minimize(place: Place, task: Task, terminal: Terminal, rev: str, evaluations
     terminal.show([*_outcome(view, done), *patch_lines(patch), Text(""), *ways_on])
 
 
-@dataclass(slots=True)
-class _Progress:
-    """Prints a line for each trial that was evaluated."""
-
-    place: Place
-    terminal: Terminal
-    evaluations: int
-    judged: int = 0
-
-    def tell(self, trial: Trial) -> None:
-        if trial.known:
-            return
-        self.judged += 1
-        view = View.of(self.place.history, self.terminal)
-        score = Text("fail", "red") if trial.value is None else Text(number(trial.value, view.places))
-        done = (f"{self.judged:>4} of {self.evaluations}  ", "dim")
-        self.terminal.note(Text.assemble(done, f"{count(trial.hunks, 'hunk'):>10}  ", score), fit="ellipsis")
-
-
-# --- what is told -------------------------------------------------------------------------------------------------
-
-
 def _outcome(view: View, done: Minimized) -> Iterator[Text]:
     history = view.history
     for commit, hunks in ((done.candidate, done.hunks), (done.smallest, len(done.parts))):
-        line = Text.assemble(f"{count(hunks, 'hunk'):>10}  ", view.line(history.phylogeny[commit], score=True))
-        yield line
+        yield Text.assemble(f"{count(hunks, 'hunk'):>10}  ", view.line(history.phylogeny[commit], score=True))
         if done.smallest == done.candidate:
             yield Text("nothing of it can be left out" if done.complete else "nothing was left out so far", "dim")
             break
@@ -100,11 +79,10 @@ def _outcome(view: View, done: Minimized) -> Iterator[Text]:
         yield Text(f"stopped after {count(done.judged, 'evaluation')}: perhaps more can be left out", "yellow")
     yield Text("")
     if done.parts:
-        rows = []
+        rows: list[list[Text | str]] = []
         for part in done.parts:
-            number = "" if part.hunk.whole or part.hunk.mode else f":{part.hunk.start + 1}"
-            place = Text(escape(part.hunk.path) + number)
-            rows.append([_gain(view, part), place, Text(_excerpt(part.hunk), "dim")])
+            line = "" if part.hunk.whole or part.hunk.mode else f":{part.hunk.start + 1}"
+            rows.append([_gain(view, part), escape(part.hunk.path) + line, Text(_excerpt(part.hunk), "dim")])
         yield from table(rows, "rll", ("gain", "hunk", ""))
         yield Text("")
 
@@ -112,17 +90,18 @@ def _outcome(view: View, done: Minimized) -> Iterator[Text]:
 def _gain(view: View, part: Part) -> Text:
     if not part.measured:
         return Text("not measured", "dim")
-    return view.gain_between(part.gain) if part.gain else Text("needed", "green")
+    if part.gain is None:
+        return Text("needed", "green")
+    return Text(part.gain.between(view.places, view.glyphs.give), STYLES[part.gain.verdict])
 
 
 def _excerpt(hunk: Hunk) -> str:
-    """What the hunk does, in a few words."""
     if hunk.whole or hunk.mode:
         return "the file" if hunk.whole else "its mode"
     sign, lines = ("+", hunk.added) if hunk.added else ("-", hunk.removed)
     first = next((line for line in lines if line.strip()), lines[0]).decode(errors="replace")
     more = f" and {count(len(lines) - 1, 'line')} more" if len(lines) > 1 else ""
-    return f"{sign} {escape(' '.join(first.split()))[:EXCERPT]}{more}"
+    return f"{sign} {escape(' '.join(first.split()))[:MAX_EXCERPT_CHARS]}{more}"
 
 
 def _record(place: Place, done: Minimized, patch: str) -> dict[str, Any]:
@@ -136,12 +115,12 @@ def _record(place: Place, done: Minimized, patch: str) -> dict[str, Any]:
         "hunks": done.hunks,
         "evaluations": done.judged,
         "complete": done.complete,
-        "parts": list(map(_part, done.parts)),
+        "parts": list(map(_part_record, done.parts)),
         "patch": patch,
     }
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _part_record(part: Part) -> dict[str, Any]:
     hunk = part.hunk
     return {
         "path": hunk.path,

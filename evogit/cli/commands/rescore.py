@@ -17,7 +17,7 @@ from evogit.cli.locate_run import Place, run_of
 from evogit.cli.options.shared import TASK, jobs_option, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import clock, count, number
-from evogit.core import Evaluation, Metric
+from evogit.core import Entry, Evaluation, Metric
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.history.standing import decimals
@@ -63,8 +63,12 @@ def rescore(
             if not yes:
                 confirm(terminal)
             place = Place.of(StoredRun.open(place.repository, place.history.run))
-            view = View(place.history, terminal.err_glyphs, time.time())
-            place.journal.subscribe(lambda entry: terminal.note(event_line(view, entry.event), fit="ellipsis"))
+
+            def tell(entry: Entry) -> None:
+                view = View(place.history, terminal.err_glyphs, time.time())
+                terminal.note(event_line(view, entry.event), fit="ellipsis")
+
+            place.journal.subscribe(tell)
             asyncio.run(judge_again(place.about(found), provider=sandbox, jobs=jobs))
     if terminal.json:
         terminal.data(_record(place.history, todo, before))
@@ -73,7 +77,6 @@ def rescore(
 
 
 HEADS = ("", "before", "now", "")
-
 Before = tuple[Metric, str | None]
 """The primary metric and the best one until now."""
 
@@ -91,7 +94,6 @@ def _plan(todo: RescorePlan, jobs: int) -> list[Text]:
 
 
 def _outcome(place: Place, terminal: Terminal, todo: RescorePlan, before: Before) -> list[Text]:
-    """Old and new for each, then the best."""
     history, view, (metric, best) = place.history, View.of(place.history, terminal), before
     evaluations = map(history.former, todo.candidates)
     former = [each.metrics.get(metric.name) if each and each.ok else None for each in evaluations]
@@ -99,11 +101,22 @@ def _outcome(place: Place, terminal: Terminal, todo: RescorePlan, before: Before
     rows: list[list[Text | str]] = []
     for commit, old in zip(todo.candidates, former, strict=True):
         name = Text.assemble(view.glyph(commit), " ", view.name(commit))
-        rows.append([name, Text(number(old, places), "dim"), view.score(commit), view.title(history.phylogeny[commit])])
+        rows.append(
+            [
+                name,
+                Text(number(old, places), "dim"),
+                view.score(commit),
+                Text.assemble(*view.title(history.phylogeny[commit])),
+            ]
+        )
     renamed = "" if metric.name == history.metric.name else f" (before: {metric.name})"
-    lines = [Text.assemble(f"{history.metric.name}{renamed}", style="bold"), *table(rows, "lrrl", HEADS), Text("")]
+    lines = [
+        Text.assemble(f"{history.metric.name}{renamed}", style="bold"),
+        *table(rows, "lrrl", ("", "before", "now", "")),
+        Text(""),
+    ]
     if history.best and history.best != best:
-        lines.append(Text("the best is now ").append_text(view.plain(history.best)))
+        lines.append(Text("the best is now ").append_text(view.line(history.phylogeny[history.best], score=True)))
     return [*lines, *next_steps(place, "status", "run" if history.pending else "graph")]
 
 

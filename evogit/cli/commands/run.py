@@ -12,21 +12,18 @@ from evogit.agents.mutation.mutator import check_edited
 from evogit.cli.background_process import detach
 from evogit.cli.consent import check_programs, confirm_costs, prepare
 from evogit.cli.foreground import evolve
-from evogit.cli.hooks import INTERRUPTED, Hooks, RunEnd, with_hooks
+from evogit.cli.hooks import INTERRUPTED, RunEnd
 from evogit.cli.lines.summary import Done, ending
 from evogit.cli.locate_run import Place, place_to_run
 from evogit.cli.options.agents import AgentOptions, resolve_agents, with_agents
 from evogit.cli.options.run import (
-    Origin,
     RunTarget,
-    Server,
     list_selectors,
     meet,
+    parse_workers,
     resolve_run,
     selector_before,
-    with_origin,
-    with_remote,
-    with_workers,
+    server_of,
 )
 from evogit.cli.options.shared import TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal
@@ -40,6 +37,7 @@ from evogit.history import History
 from evogit.llm.script import SCRIPT
 from evogit.repository import Repository
 from evogit.review import EarlierStarts, status_record
+from evogit.review.forking import make
 from evogit.review.removing import remains, remove
 from evogit.selection.pareto import OVER_METRICS
 from evogit.trust import Trust
@@ -49,7 +47,21 @@ from evogit.trust import Trust
 @click.argument("task", type=TASK, required=False)
 @with_agents
 @click.option("-j", "--jobs", type=int, metavar="N", help="Candidates evaluated at a time; default: one per core.")
-@with_workers
+@click.option(
+    "--workers",
+    multiple=True,
+    metavar="COMMAND[:N]",
+    callback=parse_workers,
+    help="Evaluate N at a time there, too, such as 'ssh gpu1 evogit worker:4', ray:HOST:PORT:8, "
+    "or a name of your settings.",
+)
+@click.option(
+    "--trust",
+    type=click.Choice(["believe", "verify"]),
+    default="believe",
+    show_default=True,
+    help="Believe workers, or evaluate a tenth of what they say, and what seems best, again here.",
+)
 @click.option("--evaluations", type=int, metavar="N", help="Stop when the run has this many, earlier ones included.")
 @click.option("--proposals", type=int, metavar="N", help="Stop when this many proposals were made, usable or not.")
 @click.option("--minutes", type=float, metavar="M", help="Finish within this time, start-up and holdout included.")
@@ -62,16 +74,30 @@ from evogit.trust import Trust
     callback=list_selectors,
     help="How parents and survivors are chosen: NAME:KEY=VALUE,... or FILE.py:Name; `--selector help` lists them.",
 )
-@click.option(
-    "--split", default="train", show_default=True, metavar="NAME", help="The split that candidates are ranked on."
-)
+@click.option("--split", default="train", show_default=True, metavar="NAME", help="The split that ranks candidates.")
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Random seed.")
 @click.option("--deterministic", is_flag=True, help="Two runs with the same seed make the same candidates.")
 @click.option("--join", is_flag=True, help="Work beside an engine that is already running.")
 @click.option("--detach", "detached", is_flag=True, help="Go on without this terminal; `evogit watch` shows the run.")
-@with_remote
-@with_origin
-@with_hooks
+@click.option(
+    "--remote",
+    default="",
+    metavar="NAME",
+    help="Work with engines on other hosts through this Git server: a remote of the repository, or an address.",
+)
+@click.option("--host", default="", metavar="NAME", help="Name of this clone on the server; remembered.")
+@click.option(
+    "--own-key",
+    is_flag=True,
+    help="With --remote: begin with a key of this clone's own, so that what others have is evaluated here first.",
+)
+@click.option(
+    "--at",
+    metavar="[RUN:]ENTRY",
+    help="Fork: begin the run --name from another one, as it was after a candidate (`best`, an id), at an entry of "
+    "its journal (an id), or when N were evaluated (`@N`). RUN:ENTRY names one of several runs.",
+)
+@click.option("--on-end", metavar="CMD", help="Run this shell command when the run ended, also when it failed.")
 @sandbox_option
 @name_option
 @with_repo
@@ -82,10 +108,12 @@ def run(
     name: str | None,
     task: str | None,
     asked: AgentOptions,
-    origin: Origin,
+    at: str | None,
     jobs: int | None,
-    server: Server,
-    hooks: Hooks,
+    remote: str,
+    host: str,
+    own_key: bool,
+    on_end: str | None,
     selector: str | None,
     detached: bool,
     **chosen: object,
@@ -100,8 +128,9 @@ def run(
     money are asked only after you agree, and for $5 at most unless you set a limit.
     """
     chosen |= {} if jobs is None else {"jobs": jobs}
-    settings = Settings(detached=detached, **chosen)  # type: ignore[arg-type]
-    read = partial(resolve_run, task, repo, name, origin)
+    server = server_of(remote, host, own_key=own_key)
+    settings = Settings(detached=detached, remote=server.name, sync_every=server.sync_every, **chosen)  # type: ignore[arg-type]
+    read = partial(resolve_run, task, repo, name, at)
     target = meet(terminal, read(), server, read) if server.name else read()
     found, history = target.task, target.history
     before = _trusted(target, settings, asked, selector)
@@ -118,17 +147,27 @@ def run(
     to_prepare = check_programs(setup)
     settings = confirm_costs(terminal, setup, found, target.repository, history, yes=asked.yes)
     prepare(terminal, setup, to_prepare)
-    target.write_fork()
+    if target.fork is not None and target.repository is not None:
+        make(target.repository, target.fork)
     repository = _ready(terminal, target, settings, anew=anew, durable=setup.durable)
     if found.environment.exclusive:
         settings = replace(settings, jobs=min(settings.jobs, 1))
     background = detach(terminal, repository, target.name) if detached else None
     terminal = background.terminal if background else terminal
-    with RunEnd(hooks, repository, target.name, terminal, setup.models.secrets) as end:
-        done = evolve(
-            *(repository, found, target.name, settings, terminal), hooks=hooks, setup=setup, background=background
-        )
-        _end(terminal, done, end, hooks)
+    with RunEnd(on_end, repository, target.name, terminal, setup.models.secrets) as end:
+        done = evolve(repository, found, target.name, settings, terminal, setup=setup, background=background)
+        end.reason = done.stopped.reason
+        _print_end(terminal, done)
+
+
+def _print_end(terminal: Terminal, done: Done) -> None:
+    place = Place.of(done.run.context)
+    if terminal.json:
+        terminal.data(status_record(place.repository, place.history))
+    else:
+        terminal.show(ending(place, terminal, done))
+    if done.stopped.reason == "interrupted":
+        sys.exit(INTERRUPTED)
 
 
 def _trusted(target: RunTarget, settings: Settings, asked: AgentOptions, selector: str | None) -> EarlierStarts:
@@ -146,7 +185,6 @@ def _trusted(target: RunTarget, settings: Settings, asked: AgentOptions, selecto
 
 
 def _ready(terminal: Terminal, target: RunTarget, settings: Settings, *, anew: bool, durable: bool) -> Repository:
-    """Return the repository of the run, created if there is none, and print warnings."""
     task = target.task
     if task.seed and not target.history.started and any(spec.kind == "mutator" for spec in settings.population):
         check_edited([path for path in task.seed_files() if task.is_editable(path)])
@@ -167,19 +205,6 @@ def _ready(terminal: Terminal, target: RunTarget, settings: Settings, *, anew: b
     if most is not None and not over_metrics:
         terminal.note(f"the run ends when {metric.name} reaches {most:.10g}, the best possible value")
     return repository
-
-
-def _end(terminal: Terminal, done: Done, end: RunEnd, hooks: Hooks) -> None:
-    """Print how the run ended. Raise SystemExit if the user interrupted it."""
-    end.reason = done.stopped.reason
-    place = Place.of(done.run.context)
-    if terminal.json:
-        terminal.data(status_record(place.repository, place.history))
-    else:
-        terminal.show(ending(place, terminal, done))
-    if done.stopped.reason == "interrupted":
-        sys.exit(INTERRUPTED)
-    hooks.end(place.history)
 
 
 def _begins_anew(target: RunTarget, settings: Settings) -> bool:

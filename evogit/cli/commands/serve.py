@@ -21,15 +21,8 @@ PASSAGE = "page.html"
 
 @click.command()
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="Port of the page; 0: any free one."
-)
-@click.option(
-    "--host",
-    default="127.0.0.1",
-    show_default=True,
-    help="Address to listen on; others than this machine's own are read only.",
-)
+@click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="Port; 0: any free one.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; others are read only.")
 @click.option("--read-only", is_flag=True, help="Nothing can be decided on the page.")
 @name_option
 @with_repo

@@ -104,13 +104,9 @@ def _show_failed(place: Place, terminal: Terminal, move: int, file: str | None) 
         terminal.show([*head, *told, *missing_lines(missing)])
 
 
-# --- briefs -------------------------------------------------------------------------------------------------------
-
-
 def _show_brief(
     terminal: Terminal, repo: str | None, name: str | None, task: str | None, rev: str | None, agent: Reader
 ) -> None:
-    """Show a brief, and the tokens of each section: about four bytes each."""
     from evogit.review.brief import written_brief  # agents take a while to load
 
     repository = find_repository(repo)
@@ -129,7 +125,6 @@ def _show_brief(
 
 
 def _briefed(repository: Repository, repo: str | None, name: str | None, task: str | None) -> tuple[Task, History]:
-    """The task and the run; one that would begin, where there is none yet."""
     from evogit.config import REPOSITORY_FILE, load_repository_task
     from evogit.review.brief import beginning
 

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
-from msgspec.structs import replace
 from rich.text import Text
 
 from evogit.cli.lines.compare import best_against_seed, front_lines
-from evogit.cli.lines.contributions import choice_lines, contribution_tables, legend
+from evogit.cli.lines.contributions import contribution_tables, legend
 from evogit.cli.lines.spending import outage_lines, spending_lines
 from evogit.cli.lines.summary import count_words, judge_commands, next_steps, take_command
 from evogit.cli.lines.view import SHORT, View, first_line
@@ -28,23 +27,17 @@ from evogit.review import SCHEMA, agents, candidate_record, contributions, last_
 from evogit.review.json_records import host_records
 from evogit.review.run_list import RunList, RunOverview
 
-MOST_AGENTS = 24
-"""Agents that are listed, so that the lines around them stay in sight."""
-
-CONTRIBUTORS = 6
-"""Agents, models and operators whose contributions are listed, of each those that brought most."""
+MAX_AGENTS = 24
+MAX_CONTRIBUTORS = 6
 
 
 @click.command()
 @click.option("--all", "everywhere", is_flag=True, help="List your runs in all repositories of this machine.")
 @click.option("--at", metavar="MOMENT", help="Show the best as of then: @N (N evaluations), a candidate, an entry.")
-@click.option("--best", "only_best", is_flag=True, hidden=True)
 @name_option
 @with_repo
 @with_terminal
-def status(
-    repo: str | None, name: str | None, terminal: Terminal, everywhere: bool, at: str | None, only_best: bool
-) -> None:
+def status(repo: str | None, name: str | None, terminal: Terminal, everywhere: bool, at: str | None) -> None:
     """Show the state of a run: what was done, the best against the seed, where each agent is, what each contributed.
 
     Several runs are listed, unless --name names one of them; with --all, or where there is no run, so are those of
@@ -54,7 +47,7 @@ def status(
         try:
             repository = find_repository(repo)
         except NotFoundError:
-            if repo is not None or at is not None or only_best or not RunList.of_person(os.environ).opened():
+            if repo is not None or at is not None or not RunList.of_person(os.environ).opened():
                 raise
             everywhere = True
     if everywhere:
@@ -66,7 +59,7 @@ def status(
             for each, opened in listed
         ]
         _list(terminal, runs, [], folders=True)
-    elif at is not None or only_best:
+    elif at is not None:
         _show_best(open_place(repo, name), terminal, at)
     elif name is None and len(names := repository.runs()) > 1:
         again = Text.assemble(("try  ", "dim"), typed(repository, f"status --name {names[0]}"))
@@ -76,7 +69,6 @@ def status(
 
 
 def _list(terminal: Terminal, runs: Sequence[RunOverview], after: Sequence[Text], *, folders: bool) -> None:
-    """List runs: at work since when, or why and when each ended."""
     if terminal.json:
         terminal.data({"schema": SCHEMA, "runs": [run.record() for run in runs]})
     elif runs:
@@ -85,13 +77,10 @@ def _list(terminal: Terminal, runs: Sequence[RunOverview], after: Sequence[Text]
         terminal.note("no run was started here yet; begin one with `evogit run`")
 
 
-def _show_best(place: Place, terminal: Terminal, at: str | None) -> None:
-    """Show the best candidate, now or at a moment, against the seed, on the run's split and on the holdout."""
-    if at is not None:
-        from evogit.review.forking import past  # with whole journals: seldom asked
+def _show_best(place: Place, terminal: Terminal, at: str) -> None:
+    from evogit.review.forking import past  # with whole journals: seldom asked
 
-        place = replace(place, history=past(place.repository, place.history.run, at))
-    history = place.history
+    history = past(place.repository, place.history.run, at)
     candidate = resolve(history, "best")
     if terminal.json:
         record = status_record(place.repository, history)
@@ -123,7 +112,7 @@ def _show(place: Place, terminal: Terminal) -> None:
     lines += [*_agents(view), Text("")]
     if spending := spending_lines(view):
         lines += [*spending, Text("")]
-    lines += [*_contributions(view), *choice_lines(view)]
+    lines += _contributions(view)
     history, steps = place.history, ["doctor"]
     if history.seed:
         improved = history.best not in (None, history.seed)
@@ -135,7 +124,6 @@ def _show(place: Place, terminal: Terminal) -> None:
 
 
 def _headline(view: View) -> list[Text]:
-    """The run, its task and metric, and what is not as usual: where it came from, and how it searches."""
     history, dot = view.history, f" {view.glyphs.dot} "
     started, forked = history.started, history.forked
     if started is None:
@@ -151,7 +139,6 @@ def _headline(view: View) -> list[Text]:
 
 
 def _state(place: Place) -> list[Text]:
-    """Return lines about the engines at work, their room and workers; or why they stopped."""
     engines, lines = place.repository.engines(place.history.run), outage_lines(place.history)
     alive, stopped = engines.alive(), place.history.stopped
     if alive:
@@ -179,7 +166,7 @@ def _agents(view: View) -> list[Text]:
     rows, names, own = [], agents(history), own_names(history)
     values = {name: history.fitness(history.head(name)) for name in names}
     ranked = sorted(names, key=lambda name: (values[name] is None, -history.metric.sign * (values[name] or 0.0)))
-    for agent in sorted(ranked[:MOST_AGENTS], key=names.index):
+    for agent in sorted(ranked[:MAX_AGENTS], key=names.index):
         candidate = history.phylogeny[history.head(agent)]
         cells = [view.glyph(candidate.commit), view.name(candidate.commit), view.score(candidate.commit)]
         who = first_line(f"{agent} {own.get(agent, '')}".rstrip())
@@ -189,18 +176,17 @@ def _agents(view: View) -> list[Text]:
 
 
 def _contributions(view: View) -> list[Text]:
-    """What each contributed; empty while nothing was tried."""
     if not view.history.counts.proposals:
         return []
     lines: list[Text] = []
-    for title, rows, rest in contribution_tables(view, contributions(view.history), CONTRIBUTORS):
+    for title, rows, rest in contribution_tables(view, contributions(view.history), MAX_CONTRIBUTORS):
         lines += table(rows[1:], "l" + "r" * (len(rows[0]) - 1), rows[0])
         lines += [Text(f"and {count(rest, f'more {title}')}; `evogit report` has more", "dim")] if rest else []
     return [*lines, Text(legend(view), "dim"), Text("")]
 
 
 def run_table(runs: Sequence[RunOverview], *, folders: bool) -> list[Text]:
-    """Return how each run stands, with a header; `folders`: and the folder of its repository."""
+    """Return a table of runs; `folders`: with the folders of their repositories."""
     heads = ("run", "state", "evaluations", "best", "since", "in")
     columns = len(heads) if folders else len(heads) - 1
     rows: list[list[Text | str]] = []

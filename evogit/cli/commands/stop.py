@@ -15,9 +15,7 @@ from evogit.engine.stop_request import ALL
 from evogit.repository import clean
 from evogit.review import SCHEMA, decide
 
-PATIENCE_S = ALL + 10.0
-"""The wait for the engines: for work under way, and for what they write in the end."""
-
+PATIENCE_S = ALL + 10.0  # for work under way, and for what engines write in the end
 LOOK_EVERY_S = 0.1
 
 

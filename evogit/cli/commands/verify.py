@@ -60,7 +60,6 @@ def verify(place: Place, task: Task, terminal: Terminal, revs: tuple[str, ...], 
 
 
 def _shown(view: View, found: Verification) -> Iterator[Text]:
-    """Whether it holds, then a line per metric, then what is otherwise than it was."""
     verdict = Text("holds", "green") if found.holds else Text("does not hold", "bold red")
     if found.recorded is None:
         verdict = Text("nothing on record", "dim")

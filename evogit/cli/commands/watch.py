@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import select
-import shutil
 import signal
 import sys
 import termios
@@ -15,7 +14,6 @@ import tty
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import accumulate
-from typing import Any
 
 import click
 from msgspec.structs import replace
@@ -29,7 +27,7 @@ from evogit.cli.lines.candidate import candidate_lines
 from evogit.cli.lines.compare import change_lines
 from evogit.cli.lines.phylogeny import row_lines
 from evogit.cli.lines.summary import ending
-from evogit.cli.lines.view import SHORT, StillView
+from evogit.cli.lines.view import SHORT, View
 from evogit.cli.locate_run import Place, find_repository, open_place, run_at_work
 from evogit.cli.options.shared import name_option, with_repo, with_terminal
 from evogit.cli.screen import Now, agent_lines, facts, fit
@@ -66,11 +64,10 @@ KEY_NAMES = {
 
 @click.command()
 @click.argument("run", required=False)
-@click.option("--once", is_flag=True, help="Print one frame and end, even if the run continues.")
 @name_option
 @with_repo
 @with_terminal
-def watch(repo: str | None, name: str | None, terminal: Terminal, run: str | None, once: bool) -> None:
+def watch(repo: str | None, name: str | None, terminal: Terminal, run: str | None) -> None:
     """Watch RUN, which any process may work on, and print how it ended.
 
     On a terminal it fills the screen: the best so far, the budget, the agents, and the lineage as it grows. The arrow
@@ -82,9 +79,6 @@ def watch(repo: str | None, name: str | None, terminal: Terminal, run: str | Non
     if run is not None and name not in (None, run):
         raise UsageError(f"expected one run, got {run} and --name {name}")
     place = open_place(repo, run or name or run_at_work(find_repository(repo)))
-    if once:
-        _once(place, terminal)
-        return
     dumb, interrupted = os.environ.get("TERM", "dumb") == "dumb", False
     try:
         if terminal.json or dumb or not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -95,30 +89,15 @@ def watch(repo: str | None, name: str | None, terminal: Terminal, run: str | Non
         interrupted = True
     over = not place.repository.engines(place.history.run).alive()
     if terminal.json:
-        terminal.data(_record(place, _now(place)))
+        now = _now(place)
+        forecast = forecast_record(place, Pace(place.history), now.time)
+        record = status_record(place.repository, place.history)
+        terminal.data({**record, "doing": now.agents, "forecast": forecast})
     elif over:
         terminal.show(ending(place, terminal))
     else:
         terminal.note(f"{place.history.run} continues; `{place.hint('watch')}` follows it again")
     sys.exit(INTERRUPTED if interrupted else _exit_code(place) if over else 0)
-
-
-def _once(place: Place, terminal: Terminal) -> None:
-    """Print one frame, or the state of the run, its agents and its forecast as JSON."""
-    now = _now(place)
-    if terminal.json:
-        terminal.data(_record(place, now))
-        return
-    size = shutil.get_terminal_size((80, 24))
-    browser = Browser(place, last_settings(place.history))
-    browser.read(StillView(place.history, terminal.glyphs, now.time, size.columns))
-    terminal.print(browser.draw(now, size.columns, size.lines))
-
-
-def _record(place: Place, now: Now) -> dict[str, Any]:
-    """Return the state of the run with its agents and its forecast, which are null if no engine is at work."""
-    forecast = forecast_record(place, Pace(place.history), now.time)
-    return {**status_record(place.repository, place.history), "doing": now.agents, "forecast": forecast}
 
 
 def _now(place: Place) -> Now:
@@ -127,11 +106,7 @@ def _now(place: Place) -> Now:
     return Now(time=time.time(), agents=agents, began=began)
 
 
-# --- without a terminal -------------------------------------------------------------------------------------------
-
-
 def _follow(place: Place, terminal: Terminal) -> None:
-    """Print each event until no engine is at work."""
     lines = EventLines(terminal, quiet=False)
     lines.follow(place.history)
     place.journal.subscribe(lines.entry)
@@ -156,11 +131,7 @@ def _exit_code(place: Place) -> int:
     return INTERRUPTED if stopped.reason == "interrupted" else 0
 
 
-# --- on a terminal ------------------------------------------------------------------------------------------------
-
-
 def _browse(place: Place, terminal: Terminal) -> None:
-    """Draw the run and obey keys until the user leaves."""
     browser = Browser(place, last_settings(place.history), "; ".join(origin_notes(place)))
     live = Live(console=terminal.out, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
     news: list[Entry] = []
@@ -179,7 +150,7 @@ def _browse(place: Place, terminal: Terminal) -> None:
             state = (now.agents, width, height, now.agents is not None and int(now.time))
             if news or keys or resized.is_set() or state != before:
                 resized.clear()
-                browser.read(StillView(place.history, terminal.glyphs, now.time, width))
+                browser.read(View(place.history, terminal.glyphs, now.time, width))
                 live.update(Group(*browser.draw(now, width, height)), refresh=True)
             news.clear()
             before = state
@@ -226,12 +197,9 @@ def _read_keys(keyboard: int, seconds: float) -> list[str]:
     return [KEY_NAMES.get(key, key) for key in keys]
 
 
-# --- the screen ----------------------------------------------------------------------------------------------------
-
 MAX_LINE_CHARS = 4_000
 FAR = 1_000_000_000
 MARK_COLUMNS = 2
-"""Before each line of the lineage, for the mark of the selected one."""
 
 TEXTS = {"enter": "show", "d": "diff", "D": "diff since the seed"}
 COMMANDS = {"p": "promote {} -m WHY", "x": "prune {} -m WHY", "X": "prune {} --all -m WHY", "u": "undo"}
@@ -253,9 +221,9 @@ class Browser:
         self._page = 1  # lines of the lineage, or of the text
         self._ids: list[str] = []  # of the lineage, the youngest first
         self._lines: list[Text] = []
-        self._view: StillView
+        self._view: View
 
-    def read(self, view: StillView) -> None:
+    def read(self, view: View) -> None:
         """Take a new state of the history."""
         history = view.history
         shown = skeleton(history) | history.phylogeny.skeleton([self._selected] if self._selected else [])
@@ -305,7 +273,6 @@ class Browser:
         return self._selected
 
     def _open(self, kind: str, commit: str) -> None:
-        """Show a candidate, or what it changed, in the place of the lineage."""
         phylogeny = self._view.history.phylogeny
         candidate = phylogeny[commit]
         if kind == "show":
@@ -315,8 +282,6 @@ class Browser:
             patch = self._place.repository.diff(parent, commit)
             self._text = list(change_lines(self._view, phylogeny[parent], candidate, patch))
         self._opened, self._selected, self._top = kind, commit, 0
-
-    # --- drawing --------------------------------------------------------------------------------------------------
 
     def draw(self, now: Now, width: int, height: int) -> list[Text]:
         """Return the lines of the screen, as many as it is high."""
@@ -355,7 +320,6 @@ class Browser:
 
 
 def _wrapped(line: Text, width: int) -> Iterable[Text]:
-    """Return the pieces of a long line."""
     line = line[:MAX_LINE_CHARS]
     line.expand_tabs(4)
     if line.cell_len <= width:

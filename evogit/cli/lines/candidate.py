@@ -26,8 +26,7 @@ from evogit.review import SCHEMA
 from evogit.review.decisions import said_of
 from evogit.review.evidence_files import gone, texts
 
-CASES = 12
-"""Cases whose values are shown."""
+MAX_CASES = 12
 
 
 def candidate_lines(place: Place, view: View, candidate: Candidate) -> list[Text]:
@@ -64,12 +63,11 @@ def changed_files(place: Place, candidate: Candidate) -> list[str]:
 def _facts(view: View, candidate: Candidate, files: list[str], readded: Mapping[str, int]) -> list[Text]:
     history = view.history
     strategy = f" ({first_line(candidate.strategy)})" if candidate.strategy else ""
-    by = f"{first_line(candidate.agent)}, {candidate.operator}{strategy}, {view.age(candidate).plain} ago"
+    by = f"{first_line(candidate.agent)}, {candidate.operator}{strategy}, {view.age(candidate)[0]} ago"
     facts = [("by", Text(by))]
-    for parent in candidate.parents:
-        facts.append(("parent", view.line(history.phylogeny[parent], score=True)))
-    for each in history.inspirations.get(candidate.commit, ()):
-        facts.append(("lines of", view.line(history.phylogeny[each], score=True)))
+    lenders = history.inspirations.get(candidate.commit, ())
+    for head, commits in (("parent", candidate.parents), ("lines of", lenders)):
+        facts += [(head, view.line(history.phylogeny[commit], score=True)) for commit in commits]
     if shown := history.shown.get(candidate.commit):
         facts.append(("was shown", Text(", ".join(each[:SHORT] for each in shown))))
     if written := history.written_on.get(candidate.commit):
@@ -108,9 +106,6 @@ def _status(known: Standing, evaluation: Evaluation | None, repeated: int) -> Te
     return Text(", ".join(words), "" if evaluation.ok else "red")
 
 
-# --- what the evaluator said --------------------------------------------------------------------------------------
-
-
 def _judged(view: View, candidate: Candidate) -> Iterator[Text]:
     evaluation = view.history.evaluation(candidate.commit)
     if evaluation is None:
@@ -122,11 +117,11 @@ def _judged(view: View, candidate: Candidate) -> Iterator[Text]:
         known = [metric for metric in metrics if metric.name in evaluation.metrics]
         yield from table((_metric(view, candidate.commit, evaluation, metric) for metric in known), "lrlll")
     cases = list(evaluation.cases.items())
-    for name, values in cases[:CASES]:
+    for name, values in cases[:MAX_CASES]:
         shown = ", ".join(f"{escape(metric)} {value:.6g}" for metric, value in values.items())
         yield Text(f"  {escape(name)}: {shown}", "dim")
-    if cases[CASES:]:
-        yield Text(f"  and {count(len(cases) - CASES, 'more case')}", "dim")
+    if cases[MAX_CASES:]:
+        yield Text(f"  and {count(len(cases) - MAX_CASES, 'more case')}", "dim")
 
 
 def _metric(view: View, commit: str, evaluation: Evaluation, metric: Metric) -> list[str]:
@@ -153,14 +148,13 @@ def _told(view: View, commit: str, value: float, metric: Metric, split: str | No
     return view.measured(value, margin, places)
 
 
-EXCERPT = 12
-"""Lines of each piece of evidence that are shown."""
+MAX_EXCERPT_LINES = 12
 
 MAX_EXCERPT_CHARS = 240
 """Characters of a line of an excerpt: some programs print all that they do as one."""
 
 ShowFile = Callable[[str], str]
-"""From the name of a file to the command line that prints it whole."""
+"""The command line that prints a file of this name whole."""
 
 
 def show_whole(terminal: Terminal, files: Mapping[str, bytes], name: str, lost: str = "") -> None:
@@ -184,9 +178,13 @@ def judged_lines(files: Mapping[str, bytes], command: ShowFile) -> Iterator[Text
         lines = lines or content.decode(errors="backslashreplace").splitlines()
         yield Text("")
         yield Text(f"  {escape(name.removesuffix('.json'))}", "dim")
-        yield from (Text(f"    {_short(line, MAX_LINE_CHARS)}") for line in lines[:EXCERPT])
-        if lines[EXCERPT:] or any(len(line) > MAX_LINE_CHARS for line in lines):
-            more = count(len(lines) - EXCERPT, "more line") if lines[EXCERPT:] else "more of these lines"
+        yield from (Text(f"    {_short(line, MAX_LINE_CHARS)}") for line in lines[:MAX_EXCERPT_LINES])
+        if lines[MAX_EXCERPT_LINES:] or any(len(line) > MAX_LINE_CHARS for line in lines):
+            more = (
+                count(len(lines) - MAX_EXCERPT_LINES, "more line")
+                if lines[MAX_EXCERPT_LINES:]
+                else "more of these lines"
+            )
             yield Text(f"    and {more}: {command(escape(name))}", "dim")
 
 
@@ -209,7 +207,7 @@ def session_lines(agent: str, files: Mapping[str, bytes], command: ShowFile) -> 
     for name, content in shown.items():
         text = "" if is_prompt(name) else content.decode(errors="backslashreplace")  # prompts are all alike
         lines, at_end = [line for line in text.splitlines() if line.strip()], ends_tell_most(name)
-        lines = lines[-EXCERPT:] if at_end else lines[:EXCERPT]
+        lines = lines[-MAX_EXCERPT_LINES:] if at_end else lines[:MAX_EXCERPT_LINES]
         where = f", {'ends' if at_end else 'begins'}:" if lines else ""
         yield Text(f"    {escape(name)}, {count(len(content), 'byte')}{where}", "dim")
         yield from (Text(f"      {_short(line)}") for line in lines)
@@ -218,5 +216,4 @@ def session_lines(agent: str, files: Mapping[str, bytes], command: ShowFile) -> 
 
 
 def _short(text: str, most: int = MAX_EXCERPT_CHARS) -> str:
-    """The beginning of a line of foreign text, harmless."""
     return escape(text if len(text) <= most else f"{text[:most]}...")

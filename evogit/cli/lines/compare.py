@@ -15,8 +15,7 @@ from evogit.history.leaders import contender, tied
 from evogit.history.standing import compare, decimals, gap, value_of
 from evogit.review.json_records import front_record
 
-NAMED = 3
-"""Candidates that are named of those which cannot be told apart from the best."""
+MAX_TIES = 3
 
 
 def versus(view: View, a: str, b: str, names: tuple[str, str]) -> list[Text]:
@@ -46,7 +45,6 @@ def best_against_seed(view: View) -> list[Text]:
 
 
 def _gap(view: View) -> list[Text]:
-    """Return what is left to the best known value, and its share of the way from the seed."""
     history = view.history
     found = gap(history, history.best)
     if found is None:
@@ -67,8 +65,8 @@ def _ties(history: History) -> list[Text]:
         return [Text(f"{doubted[:SHORT]} seems better, but was not evaluated often enough to be believed", "yellow")]
     if not near:
         return []
-    more = f" and {count(len(near) - NAMED, 'other')}" if near[NAMED:] else ""
-    names = ", ".join(commit[:SHORT] for commit in near[:NAMED])
+    more = f" and {count(len(near) - MAX_TIES, 'other')}" if near[MAX_TIES:] else ""
+    names = ", ".join(commit[:SHORT] for commit in near[:MAX_TIES])
     return [Text(f"within noise of the best: {names}{more}", "yellow")]
 
 
@@ -102,8 +100,7 @@ def change_lines(view: View, old: Candidate, new: Candidate, patch: str) -> list
     return [view.line(old), view.line(new), Text(""), *metrics, Text(""), *patch_lines(patch)]
 
 
-MEMBERS = 12
-"""Members of a front that are shown."""
+MAX_MEMBERS = 12
 
 
 def front_lines(view: View) -> list[Text]:
@@ -115,10 +112,10 @@ def front_lines(view: View) -> list[Text]:
     splits = [("metrics", "")]
     splits += [("holdout", "holdout ")] if any(each["holdout"] for each in found["members"]) else []
     heads, rows = ["front", *(f"{title}{first_line(name)}" for _, title in splits for name in names)], []
-    for each in found["members"][:MEMBERS]:
+    for each in found["members"][:MAX_MEMBERS]:
         values = [(each[split] or {}).get(name) for split, _ in splits for name in names]
         rows.append([each["commit"][:SHORT], *("-" if value is None else f"{value:,.6g}" for value in values)])
-    rest = len(found["members"]) - MEMBERS
+    rest = len(found["members"]) - MAX_MEMBERS
     more = [Text(f"and {count(rest, 'more')} unbeaten", "dim")] if rest > 0 else []
     volume, holdout = found["hypervolume"], found["holdout_hypervolume"]
     if volume is not None:

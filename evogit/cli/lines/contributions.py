@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.text import Text
-
 from evogit.cli.lines.spending import money
 from evogit.cli.lines.view import View, first_line
-from evogit.cli.terminal import table
 from evogit.cli.text import change
-from evogit.review import choices, own_names
+from evogit.review import own_names
 
 Rows = list[dict[str, Any]]
 """Contributions, as `evogit status --json` has them."""
 
 COUNTED = {"proposals": "tried", "valid": "valid", "records": "best"}
-"""What is counted, and what its column is called."""
 
-NAME = 26
-"""Columns of a name."""
+NAME_COLUMNS = 26
 
 LEGEND = "best: of all by then; gained: on the way to the best"
 PAID = f"{LEGEND}; each: cost per gain"
@@ -29,6 +24,7 @@ PAID = f"{LEGEND}; each: cost per gain"
 def contribution_tables(view: View, found: Mapping[str, Rows], most: int) -> Iterator[tuple[str, list[list[str]], int]]:
     """For agents, models and operators: what they are called, rows with a head, and how many more there are."""
     own = own_names(view.history)
+    money_heads = ("tokens", "paid", "each") if view.history.spent.calls else ("top gain",)
     for what, title in (("agents", "agent"), ("models", "model"), ("operators", "operator")):
         rows = found[what]
         if len(rows) > most:
@@ -38,7 +34,7 @@ def contribution_tables(view: View, found: Mapping[str, Rows], most: int) -> Ite
             )
             rows = [row for row in rows[:most] if row["proposals"] or row["calls"]]
         if rows:
-            lines = [[title, *heads(view)]]
+            lines = [[title, *COUNTED.values(), "gained", *money_heads]]
             for row in rows:
                 kind = own.get(row["name"]) or row.get("kind", "")
                 name = first_line(f"{row['name']} {kind}".rstrip())
@@ -47,35 +43,9 @@ def contribution_tables(view: View, found: Mapping[str, Rows], most: int) -> Ite
             yield title, lines, len(found[what]) - len(rows)
 
 
-def heads(view: View) -> list[str]:
-    """What the columns are called; money is told where models were asked."""
-    return [*COUNTED.values(), "gained", *(("tokens", "paid", "each") if view.history.spent.calls else ("top gain",))]
-
-
 def legend(view: View) -> str:
     """What the columns mean."""
     return PAID if view.history.spent.calls else LEGEND
-
-
-def choice_lines(view: View) -> list[Text]:
-    """Why which of several models is asked; empty where no agent has several."""
-    lines: list[Text] = []
-    for choice in choices(view.history):
-        rows = []
-        for each in choice["models"]:
-            name = view.model(each["name"])
-            if each["moves"]:
-                values = [f"{each[key]:.2f}" for key in ("gain", "doubt", "cheap", "score")]
-                rows.append([name, f"{each['moves']:.1f}", *values])
-            else:
-                rows.append([name, "-", "-", "-", "-", "not known"])
-        lines += table(rows, "lrrrrr", ("of several models", "moves", "gain", "doubt", "cheap", "score"))
-    if not lines:
-        return []
-    from evogit.agents.model_agent import THRIFT  # agents take a while to load
-
-    legend = f"score: {1 - THRIFT:g} (gain + doubt) + {THRIFT:g} cheap; the highest is asked next"
-    return [*lines, Text(f"moves: of late; {legend}", "dim"), Text("")]
 
 
 def _cells(view: View, row: Mapping[str, Any]) -> Sequence[str]:
@@ -91,12 +61,12 @@ def _cells(view: View, row: Mapping[str, Any]) -> Sequence[str]:
 
 def _cut(view: View, name: str) -> str:
     """A name that fits its column: of a long one with a model the end of that is kept, else the beginning."""
-    if len(name) <= NAME:
+    if len(name) <= NAME_COLUMNS:
         return name
     head, at, tail = name.partition("@")
-    if not at or len(head) > NAME - 4:
-        return name[: NAME - 1] + view.glyphs.more
-    return f"{head}@{view.glyphs.more}{tail[len(head) + 2 - NAME :]}"
+    if not at or len(head) > NAME_COLUMNS - 4:
+        return name[: NAME_COLUMNS - 1] + view.glyphs.more
+    return f"{head}@{view.glyphs.more}{tail[len(head) + 2 - NAME_COLUMNS :]}"
 
 
 def _short(tokens: int) -> str:

@@ -32,7 +32,6 @@ HALTED = {
     "no-room": "the disk was full",
     "remote": "the Git server was away or refused, and the run went on alone",
 }
-"""Why an engine could do nothing, in words."""
 
 
 def event_line(view: View, event: Event) -> Text:

@@ -13,8 +13,7 @@ from evogit.history import History
 from evogit.review import Cell, Row, agents, most_telling, rows
 from evogit.review.graph import lanes, skeleton
 
-WIDEST = 12
-"""Lanes that are drawn; further ones to the right are cut."""
+MAX_LANES = 12
 
 HEADS = ("score", "gain", "", "age", "agent", "candidate")
 
@@ -61,13 +60,13 @@ def _cells(view: View, row: Row, lane: Sequence[Cell]) -> list[Text]:
         view.score(commit),
         view.gain(commit),
         lane_text(view, commit, lane),
-        view.age(row.candidate),
+        Text(*view.age(row.candidate)),
         Text(first_line(row.candidate.agent)),
         view.name(commit),
     ]
 
 
-def lane_text(view: View, commit: str, cells: Sequence[Cell], widest: int = WIDEST) -> Text:
+def lane_text(view: View, commit: str, cells: Sequence[Cell], widest: int = MAX_LANES) -> Text:
     """The lines beside one candidate, of at most `widest` lanes."""
     text = Text()
     for cell, after in zip(cells[:widest], [*cells[1:], Cell()], strict=False):

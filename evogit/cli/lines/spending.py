@@ -15,11 +15,8 @@ from evogit.history import History, Spending
 from evogit.history.state import OUTAGE
 from evogit.review import Use, last_limits, spending_by_model, uses
 
-MOST_ROWS = 16
-"""Pairs of agent and model that are listed one by one."""
-
-BAR = 24
-"""Columns of a bar."""
+MAX_SPENDERS = 16
+BAR_COLUMNS = 24
 
 
 def money(dollars: float) -> str:
@@ -74,12 +71,12 @@ def spending_lines(view: View) -> list[Text]:
     history, glyphs = view.history, view.glyphs
     lines = []
     for use in uses(history, last_limits(history)):
-        drawn = bar(use.share, BAR, glyphs.full, glyphs.empty)
+        drawn = bar(use.share, BAR_COLUMNS, glyphs.full, glyphs.empty)
         lines.append(Text.assemble(("budget  ", "dim"), (drawn, "cyan"), f"  {use_text(use)}"))
     if not history.spent.calls:
         return lines
     spenders: Iterable[tuple[str, str, Spending]]
-    if len(history.spent_by) <= MOST_ROWS:
+    if len(history.spent_by) <= MAX_SPENDERS:
         spenders = [(agent, model, spending) for (agent, model), spending in history.spent_by.items()]
     else:
         agents = Counter(model for _, model in history.spent_by)

@@ -13,7 +13,7 @@ from evogit.cli.lines.view import View, first_line
 from evogit.cli.locate_run import Place
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import clock, count, escape
-from evogit.config.run_settings import Settings, Total
+from evogit.config.run_settings import Total
 from evogit.core import Stopped
 from evogit.history import History
 from evogit.history.standing import compare
@@ -40,7 +40,13 @@ def summary(place: Place, terminal: Terminal, done: Done | None = None) -> list[
     ended = Text.assemble((history.run, "bold"), dot, ended_because(done.stopped if done else history.stopped))
     lines = [ended, Text(dot.join(count_words(history)), "dim")]
     if done:
-        if asked := _limits(done.run.settings):
+        settings = done.run.settings
+        limits = (*reversed(settings.totals.items()), ("minutes", settings.minutes))
+        asked = [amount(name, limit) for name, limit in limits if limit]
+        asked += [f"target {settings.target:g}"] if settings.target is not None else []
+        asked += [f"patience {settings.patience:,}"] if settings.patience else []
+        asked += [f"at most {count(settings.confirmations, 'repeat')}"] if settings.confirmations else []
+        if asked:
             ended.append(f"{dot}asked: {', '.join(asked)}", "dim")
         used_up = done.stopped.reason in get_args(Total)
         time = f"this time {count(done.evaluated, 'evaluation')} in {clock(done.seconds)}"
@@ -50,14 +56,6 @@ def summary(place: Place, terminal: Terminal, done: Done | None = None) -> list[
         lines += [Text(f"spent {dot.join(spent_words(history))}", "dim")] if history.spent.calls else []
     best = [view.line(history.phylogeny[history.best]), Text("")] if history.best else []
     return [*lines, Text(""), *best, *best_against_seed(view)]
-
-
-def _limits(settings: Settings) -> list[str]:
-    limits = (*reversed(settings.totals.items()), ("minutes", settings.minutes))
-    words = [amount(name, limit) for name, limit in limits if limit]
-    words += [f"target {settings.target:g}"] if settings.target is not None else []
-    words += [f"patience {settings.patience:,}"] if settings.patience else []
-    return words + ([f"at most {count(settings.confirmations, 'repeat')}"] if settings.confirmations else [])
 
 
 def ending(place: Place, terminal: Terminal, done: Done | None = None) -> list[Text]:

@@ -20,8 +20,7 @@ SHORT = 7
 MAX_LINE_CHARS = 2_000
 """Characters of a line of foreign text."""
 
-MODEL = 18
-"""Columns of a model's name."""
+MODEL_COLUMNS = 18
 
 SHORT_STATUS = {
     WAITING: ("...", "dim"),
@@ -32,11 +31,10 @@ SHORT_STATUS = {
 """Statuses in the place of a score; others are failures."""
 
 STYLES = {"better": "green", "worse": "", "within noise": "dim", "tied": "dim"}
-"""The colours of verdicts."""
 
 
-class View(Struct, frozen=True):
-    """How the candidates of one run look on one terminal."""
+class View(Struct, frozen=True, dict=True):
+    """How the candidates of one run look on one terminal now; after news of the run, make another one."""
 
     history: History
     glyphs: Glyphs
@@ -49,17 +47,17 @@ class View(Struct, frozen=True):
         """The run as seen now."""
         return cls(history, terminal.glyphs, time.time(), terminal.width)
 
-    @property
+    @cached_property
     def places(self) -> int:
         """Decimals of the primary metric, so that the values of a run line up."""
         return places(self.history)
 
     def glyph(self, commit: str) -> Text:
-        """The symbol of a candidate: what people decided about it first, then what it is."""
+        """Return the symbol of a candidate."""
         return Text(*self.glyph_styled(commit))
 
     def glyph_styled(self, commit: str) -> Styled:
-        """The same for a line of many."""
+        """Return the symbol of a candidate: what users decided about it first, then what it is."""
         history, glyphs = self.history, self.glyphs
         if commit in history.pruned:
             return glyphs.pruned, "magenta"
@@ -77,8 +75,11 @@ class View(Struct, frozen=True):
         return (glyphs.failed, "red") if known.failed else (glyphs.pending, "dim")
 
     def standing(self, commit: str) -> Standing:
-        """Return how a candidate stands."""
-        return standing(self.history, commit)
+        """Return how a candidate stands, which several cells of a line ask for."""
+        latest: tuple[str, Standing] | None = vars(self).get("_latest")
+        if latest is None or latest[0] != commit:
+            latest = vars(self)["_latest"] = (commit, standing(self.history, commit))
+        return latest[1]
 
     def score(self, commit: str) -> Text:
         """The score, or in a word why there is none; `old`: evaluated only before the task changed."""
@@ -103,36 +104,20 @@ class View(Struct, frozen=True):
         """The same for a line of many."""
         return (compared.text(self.places), STYLES[compared.verdict]) if compared else ("", "")
 
-    def gain_between(self, compared: Comparison) -> Text:
-        """A gain with half of its 95 % interval, green when better."""
-        return Text(compared.between(self.places, self.glyphs.give), STYLES[compared.verdict])
-
-    def age(self, candidate: Candidate) -> Text:
-        """How long ago the candidate was proposed."""
-        return Text(*self.age_styled(candidate))
-
-    def age_styled(self, candidate: Candidate) -> Styled:
-        """The same for a line of many."""
+    def age(self, candidate: Candidate) -> Styled:
+        """Return how long ago the candidate was proposed."""
         return age(self.now - candidate.time), "dim"
 
-    def title(self, candidate: Candidate) -> Text:
-        """What the candidate is about; for a failed one what went wrong."""
-        return Text.assemble(*self.title_styled(candidate))
-
-    def title_styled(self, candidate: Candidate) -> list[Styled]:
-        """The same for a line of many."""
+    def title(self, candidate: Candidate) -> list[Styled]:
+        """Return what the candidate is about; for a failed one what went wrong."""
         known = self.standing(candidate.commit)
         if known.failed and (evaluation := self.history.evaluation(candidate.commit)):
             return [(f"{known.status} ", "red"), (first_line(evaluation.reason), "dim")]
         return [(first_line(candidate.title) or candidate.operator, "")]
 
-    def marks(self, commit: str) -> Text:
-        """How people and agents marked the candidate, with space before it; empty without marks."""
-        return Text(*self.marks_styled(commit))
-
-    def marks_styled(self, commit: str) -> Styled:
-        """The same for a line of many."""
-        history, heads = self.history, self.agents_at(commit)
+    def marks(self, commit: str) -> Styled:
+        """Return how users and agents marked the candidate, with space before it; empty without marks."""
+        history, heads = self.history, self._heads.get(commit, [])
         agents = " ".join(map(escape, heads[:4])) + (f" and {len(heads) - 4} more" if len(heads) > 4 else "")
         sets = {"best": [history.best], "promoted": history.promoted, "pruned": history.pruned}
         words = [*(word for word, commits in sets.items() if commit in commits), *([agents] if agents else [])]
@@ -140,60 +125,12 @@ class View(Struct, frozen=True):
 
     def finish(self, line: Text, candidate: Candidate, tail: Text | str = "") -> Text:
         """The line with the title, cut to fit, and the marks and the tail, which are never cut."""
-        end = self.marks(candidate.commit).append(tail)
-        title = self.title(candidate)
+        end = Text(*self.marks(candidate.commit)).append(tail)
+        title = Text.assemble(*self.title(candidate))
         if self.width is not None:
             room = max(self.width - line.cell_len - 2 - end.cell_len, 8)
             self.glyphs.cut(title, room)
         return joined((line, "  ", title, end))
-
-    def agents_at(self, commit: str) -> list[str]:
-        """The agents whose individual a candidate is."""
-        return [agent for agent in self.history.heads if self.history.head(agent) == commit]
-
-    def line(self, candidate: Candidate, *, score: bool = False) -> Text:
-        """A candidate as a sentence of its own: symbol, id, score if asked for, title, marks; however long that is."""
-        commit = candidate.commit
-        value = Text("  ").append_text(self.score(commit)) if score else ""
-        about = (self.glyph(commit), " ", self.name(commit), value, "  ", self.title(candidate), self.marks(commit))
-        return Text.assemble(*about)
-
-    def plain(self, commit: str) -> Text:
-        """A candidate in one line without any mark: id, score, title."""
-        title = first_line(self.history.phylogeny[commit].title)
-        return Text.assemble(self.name(commit), "  ", self.score(commit), "  ", title)
-
-    def model(self, name: str) -> str:
-        """A model's name, of a long one (a path, say) the end, so that the numbers beside it stay in sight."""
-        name = first_line(name)
-        return name if len(name) <= MODEL else self.glyphs.more + name[1 - MODEL :]
-
-    def name(self, commit: str) -> Text:
-        """The abbreviated id."""
-        return Text(commit[:SHORT], "cyan")
-
-
-class StillView(View, frozen=True, dict=True):
-    """The same for many candidates of a history that does not change meanwhile: what holds for all is found once."""
-
-    @cached_property
-    def places(self) -> int:
-        """Decimals of the primary metric."""
-        return super().places
-
-    def standing(self, commit: str) -> Standing:
-        """Return how a candidate stands, which several cells of a line ask for."""
-        if self._latest.commit != commit:
-            vars(self)["_latest"] = standing(self.history, commit)
-        return self._latest
-
-    @cached_property
-    def _latest(self) -> Standing:
-        return Standing("", WAITING)
-
-    def agents_at(self, commit: str) -> list[str]:
-        """Return the agents whose individual a candidate is."""
-        return self._heads.get(commit, [])
 
     @cached_property
     def _heads(self) -> dict[str, list[str]]:
@@ -201,6 +138,22 @@ class StillView(View, frozen=True, dict=True):
         for agent in self.history.heads:
             agents.setdefault(self.history.head(agent), []).append(agent)
         return agents
+
+    def line(self, candidate: Candidate, *, score: bool = False) -> Text:
+        """A candidate as a sentence of its own: symbol, id, score if asked for, title, marks; however long that is."""
+        commit = candidate.commit
+        value = Text("  ").append_text(self.score(commit)) if score else ""
+        about = (self.glyph(commit), " ", self.name(commit), value, "  ", *self.title(candidate))
+        return Text.assemble(*about, self.marks(commit))
+
+    def model(self, name: str) -> str:
+        """A model's name, of a long one (a path, say) the end, so that the numbers beside it stay in sight."""
+        name = first_line(name)
+        return name if len(name) <= MODEL_COLUMNS else self.glyphs.more + name[1 - MODEL_COLUMNS :]
+
+    def name(self, commit: str) -> Text:
+        """The abbreviated id."""
+        return Text(commit[:SHORT], "cyan")
 
 
 def on_one_line(text: str) -> str:

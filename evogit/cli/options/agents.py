@@ -49,43 +49,26 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
 def with_agents(command: Command) -> Command:
     """Give a command the options on agents and models, as one `asked`; limits stay options of their own."""
 
+    @click.option("--agent", multiple=True, metavar="KIND[@MODEL][:N]", help="Agents, or FILE.py:Name; repeatable.")
     @click.option(
-        "--agent", multiple=True, metavar="KIND[@MODEL][:N]", help="Agents of a kind, or FILE.py:Name; can be repeated."
+        "--agents", type=int, metavar="N", help=f"Mutators ({MUTATORS}), editors ({EDITORS}), coders ({CODERS})."
     )
-    @click.option(
-        "--agents",
-        type=int,
-        metavar="N",
-        help=f"How many mutators ({MUTATORS}); with --model editors ({EDITORS}), or coders of a repository ({CODERS}).",
-    )
-    @click.option(
-        "--model", metavar="NAME", help="Model that agents ask; without --agent, editors, or coders of a repository."
-    )
+    @click.option("--model", metavar="NAME", help="Model of all agents: editors, or in a repository coders.")
     @click.option("--dollars", type=float, metavar="D", help="Stop when models have cost this much, in all.")
     @click.option("--tokens", type=int, metavar="N", help="Stop when models have read and written this many, in all.")
     @click.option("--yes", is_flag=True, help="Agree to what models cost and are sent, without being asked.")
-    @click.option(
-        "--record", type=OutputPath(dir_okay=False), metavar="FILE", help="Write all questions and replies to FILE."
-    )
+    @click.option("--record", type=OutputPath(dir_okay=False), metavar="FILE", help="Record questions and replies.")
     @click.option("--replay", type=FILE, metavar="FILE", help="Take replies from a recording; no model is asked.")
     @functools.wraps(command)
-    def wrapped(
-        agent: tuple[str, ...],
-        agents: int | None,
-        model: str | None,
-        yes: bool,
-        record: Path | None,
-        replay: Path | None,
-        **rest: Any,
-    ) -> Any:
+    def wrapped(agent: tuple[str, ...], agents: int | None, model: str | None, **rest: Any) -> Any:
         if model is not None and not model.strip():
             raise UsageError(f"expected the name of a model after --model, got {model!r}")
         parsed = map(AgentSpec.parse, agent)
         specs = tuple(replace(spec, kind=located(spec.kind)) for spec in parsed)
         if specs and agents is not None:
             raise UsageError("expected --agent KIND[@MODEL][:N] with its own N, or --agents N, got both")
-        asked = AgentOptions(agent=specs, agents=agents, model=model or "", record=record, replay=replay, yes=yes)
-        return command(asked=asked, **rest)
+        more = {name: rest.pop(name) for name in ("record", "replay", "yes")}
+        return command(asked=AgentOptions(agent=specs, agents=agents, model=model or "", **more), **rest)
 
     return wrapped
 
@@ -156,9 +139,6 @@ def resolve_agents(
         before=before,
         durable=user.durability == "fsync",
     )
-
-
-# --- who works ----------------------------------------------------------------------------------------------------
 
 
 def population(
@@ -240,9 +220,6 @@ def _by_settings(user: UserSettings) -> tuple[AgentSpec, ...]:
             kind = f"{settings_file(os.environ).parent.absolute() / Path(file).expanduser()}:{name}"
         specs.append(AgentSpec(kind, spec.model, spec.count))
     return tuple(specs) or (AgentSpec("mutator", count=MUTATORS),)
-
-
-# --- what it may cost ---------------------------------------------------------------------------------------------
 
 
 def costs(model: Model) -> bool:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import click
 from msgspec import Struct
 
 from evogit.adopt import find_task
 from evogit.cli.locate_run import find_repository, place_to_run, run_before, task_here
-from evogit.cli.options.shared import Command
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import escape
 from evogit.config import REPOSITORY_FILE, Task, load_repository_task
@@ -29,45 +26,29 @@ from evogit.history.context import StoredRun
 from evogit.repository import Repository
 from evogit.repository.remote import Exchanged
 from evogit.review import EarlierStarts
-from evogit.review.forking import Fork, make, plan
+from evogit.review.forking import Fork, plan
 from evogit.selection.map_elites import traits_of
 from evogit.selection.registry import open_selector, overview
 
+SYNC_EVERY_S = 10.0
+
 
 class Server(Struct, frozen=True):
-    """The server that a person named (none: empty), what this host is called there, and if it believes itself alone."""
+    """The server that the user named (none: empty), the name of this host there, and whether it has an own key."""
 
     name: str
     host: str
-    own_key: bool = False
+    own_key: bool
+    sync_every: float
 
 
-def with_remote(command: Command) -> Command:
-    """Give a command `--remote`, `--host` and `--sync-every`, as `server` and settings of a run."""
-
-    @click.option(
-        "--remote",
-        default="",
-        metavar="NAME",
-        help="Work with engines on other hosts through this Git server: a remote of the repository, or an address.",
-    )
-    @click.option("--host", default="", metavar="NAME", help="Name of this clone on the server; remembered.")
-    @click.option(
-        "--own-key",
-        is_flag=True,
-        help="With --remote: begin with a key of this clone's own, so that what others have is evaluated here first.",
-    )
-    @click.option("--sync-every", type=float, default=10.0, hidden=True)
-    @functools.wraps(command)
-    def wrapped(*arguments: Any, remote: str, host: str, own_key: bool, **rest: Any) -> Any:
-        if host and not remote:
-            raise UsageError(f"expected --remote NAME with --host {host}, the server on which it is called so")
-        if own_key and not remote:
-            raise UsageError("expected --remote NAME with --own-key, the server on which others are met")
-        name = address(remote)
-        return command(*arguments, server=Server(name, host, own_key), remote=name, **rest)
-
-    return wrapped
+def server_of(remote: str, host: str, *, own_key: bool) -> Server:
+    """Return the server of --remote, --host and --own-key. Raise UsageError if they contradict each other."""
+    if host and not remote:
+        raise UsageError(f"expected --remote NAME with --host {host}, the server on which it is called so")
+    if own_key and not remote:
+        raise UsageError("expected --remote NAME with --own-key, the server on which others are met")
+    return Server(address(remote), host, own_key, SYNC_EVERY_S)
 
 
 def address(name: str) -> str:
@@ -115,30 +96,11 @@ def exchange(repository: Repository, run: str, name: str) -> Exchanged:
     return asyncio.run(remote.exchange(known, seconds=None, asks=True))
 
 
-def with_workers(command: Command) -> Command:
-    """Give a command `--trust`, and `--workers` as specifications in which names of the settings are resolved."""
-
-    @click.option(
-        "--workers",
-        multiple=True,
-        metavar="COMMAND[:N]",
-        help="Evaluate N at a time there, too, such as 'ssh gpu1 evogit worker:4', ray:HOST:PORT:8, "
-        "or a name of your settings.",
-    )
-    @click.option(
-        "--trust",
-        type=click.Choice(["believe", "verify"]),
-        default="believe",
-        show_default=True,
-        help="Believe workers, or evaluate a tenth of what they say, and what seems best, again here.",
-    )
-    @functools.wraps(command)
-    def wrapped(workers: tuple[str, ...], **rest: Any) -> Any:
-        tables = load_user_settings(os.environ).workers if workers else {}
-        known = {name: WorkerSpec(table.command, table.jobs, name) for name, table in tables.items()}
-        return command(workers=tuple(WorkerSpec.parse(text, known) for text in workers), **rest)
-
-    return wrapped
+def parse_workers(context: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> tuple[WorkerSpec, ...]:
+    """Return workers, with names of the settings resolved."""
+    tables = load_user_settings(os.environ).workers if texts else {}
+    named = {name: WorkerSpec(table.command, table.jobs, name) for name, table in tables.items()}
+    return tuple(WorkerSpec.parse(text, named) for text in texts)
 
 
 def list_selectors(context: click.Context, option: click.Parameter, asked: str | None) -> str | None:
@@ -163,13 +125,6 @@ def selector_before(asked: str | None, task: Task, earlier: EarlierStarts) -> st
     return chosen
 
 
-class Origin(Struct, frozen=True):
-    """The moment `at` of a run (`run`, None: the only one) that a new run begins from; an empty one: of no run."""
-
-    at: str | None
-    run: str | None
-
-
 class RunTarget(Struct, frozen=True):
     """A run before it begins or goes on; `repository` is None where it is yet to be created."""
 
@@ -186,33 +141,12 @@ class RunTarget(Struct, frozen=True):
         known = [self.repository.path, self.repository.common] if self.repository else []
         return [self.task.folder, *known, *([Path(self.repo)] if self.repo else [])]
 
-    def write_fork(self) -> None:
-        """Write the fork, if it is one."""
-        if self.fork is not None and self.repository is not None:
-            make(self.repository, self.fork)
 
-
-def with_origin(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command `--at RUN:ENTRY`, as `origin`."""
-
-    @click.option(
-        "--at",
-        metavar="[RUN:]ENTRY",
-        help="Fork: begin the run --name from another one, as it was after a candidate (`best`, an id), at an entry of "
-        "its journal (an id), or when N were evaluated (`@N`). RUN:ENTRY names one of several runs.",
-    )
-    @functools.wraps(command)
-    def wrapped(*arguments: Any, at: str | None, **rest: Any) -> Any:
-        run, _, entry = (at or "").rpartition(":")
-        return command(*arguments, origin=Origin(entry or at, run or None), **rest)
-
-    return wrapped
-
-
-def resolve_run(task: str | None, repo: str | None, name: str | None, origin: Origin) -> RunTarget:
-    """Return the run that is meant; nothing is written. Raise an EvoGitError if there is none, or a fork is there."""
-    if origin.at is not None:
-        return _forked(task, repo, name, origin.at, origin.run)
+def resolve_run(task: str | None, repo: str | None, name: str | None, at: str | None) -> RunTarget:
+    """Return the run that is meant, or the fork from `at`; nothing is written. Raise an EvoGitError if it cannot be."""
+    if at is not None:
+        origin, _, entry = at.rpartition(":")
+        return _forked(task, repo, name, entry, origin or None)
     if task is None:
         found, run = task_here(repo, name)
         repo = str(find_repository(repo).path)

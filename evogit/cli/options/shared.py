@@ -17,29 +17,20 @@ if TYPE_CHECKING:
 Command = Callable[..., Any]
 
 
-repo_option = click.option(
-    "-C", "--repo", metavar="DIR", type=click.Path(), help="The Git repository; default: the one you are in."
-)
+repo_option = click.option("-C", "--repo", metavar="DIR", help="The Git repository; default: the one you are in.")
 color_option = click.option(
-    "--color", type=click.Choice(["auto", "always", "never"]), help="Colours; default: auto, which heeds NO_COLOR."
+    "--color", type=click.Choice(["auto", "always", "never"]), help="Colours; auto: by NO_COLOR."
 )
 name_option = click.option("--name", metavar="RUN", help="The run's name; needed when there are several.")
+SANDBOXES = click.Choice(["auto", "docker", "bubblewrap", "none"])
 sandbox_option = click.option(
-    "--sandbox",
-    type=click.Choice(["auto", "docker", "bubblewrap", "none"]),
-    default="auto",
-    show_default=True,
-    help="What isolates candidates; `none` does not isolate.",
+    "--sandbox", type=SANDBOXES, default="auto", help="Isolation of candidates; `none`: without."
 )
 
 
+CORES = os.cpu_count() or 1
 jobs_option = click.option(
-    "-j",
-    "--jobs",
-    type=click.IntRange(1),
-    default=lambda: os.cpu_count() or 1,
-    metavar="N",
-    help="Evaluations at a time; default: one per core.",
+    "-j", "--jobs", type=click.IntRange(1), default=CORES, metavar="N", help="Evaluated at a time."
 )
 reason_option = click.option("-m", "--reason", metavar="WHY", default="", help="The reason, which is kept.")
 
@@ -93,9 +84,6 @@ def before(context: click.Context, option: str) -> str | None:
     """The value of an option that was given before the command's name."""
     value: str | None = context.find_root().params.get(option)
     return value
-
-
-# --- what a person names ------------------------------------------------------------------------------------------
 
 
 class Revision(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.2 on only
