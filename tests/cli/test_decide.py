@@ -91,3 +91,11 @@ def test_deciding_twice_is_refused(cli: Cli, small: Small) -> None:
         assert done.code == 4
         assert sentence in done.err
     assert "undo that first" in cli("-C", "repo", "promote", small.dead, "-m", "x", "-y").err
+
+
+def test_the_decision_is_signed_with_gits_user_name(cli: Cli, small: Small) -> None:
+    config = small.folder / ".git" / "config"
+    config.write_text(config.read_text() + "[user]\n\tname = Ada Lovelace\n")
+    cli("-C", "repo", "promote", "a2", "-m", "simple", "-y")
+    assert cli("-C", "repo", "log", "--decisions", "--json").lines[0]["by"] == "Ada Lovelace"
+    assert "promote by Ada Lovelace: simple" in cli("-C", "repo", "show", "a2").out

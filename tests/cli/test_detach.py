@@ -156,3 +156,8 @@ def test_status_lists_several_runs(cli: Cli, small: Small) -> None:
     assert "status --name second" in done.out
     found = cli("-C", "repo", "status", "--json").json["runs"]
     assert [(each["run"], each["evaluated"], each["best"]) for each in found] == [("second", 1, 1.0), ("toy", 7, 2.0)]
+
+
+def test_the_command_of_the_end_may_fail_and_changes_nothing(cli: Cli, task: Path) -> None:
+    done = cli("run", "sine", "--evaluations", "1", "--on-end", "echo no mail here; exit 3")
+    assert (done.code, "--on-end ended with 3: no mail here" in done.err) == (0, True), done.err

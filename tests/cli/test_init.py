@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from evogit.cli.init_questions import Given, choose
-from evogit.config import load_repository_task
+from evogit.config import Task, load_repository_task
+from evogit.core import Cost, Evaluation, Evidence
+from evogit.review.checking import SeedEvaluation, advice
 from evogit.scaffold.project import Project
 from evogit.scaffold.repository_files import files
 from tests.plain_git import git
@@ -249,3 +251,32 @@ def test_a_judge_in_python_compares_with_the_seed_from_outside(cli: Cli, tmp_pat
     assert done.json["evaluation"]["judged"] == "outside"
     assert 0.2 < done.json["evaluation"]["metrics"]["speedup"] < 5
     assert load_repository_task(tmp_path / "c").evaluator.name == "evaluate.py"
+
+
+@pytest.mark.slow
+def test_a_flaky_head_is_called_so_with_the_remedy(cli: Cli, repository: Make) -> None:
+    """A coin for each evaluation, of which there are two to four."""
+    folder = repository({**MEASURED, "coin.sh": "test $(od -An -N1 -tu1 /dev/urandom) -lt 128\n"})
+    for _ in range(100):
+        done = cli("init", *BY_HAND, "--tests", "sh coin.sh", "--force", cwd=folder)
+        if "flaky" in done.out:
+            break
+    assert done.code == 1
+    assert re.search(
+        r"the seed is flaky: it failed \d of [2-4] times \(invalid: the tests ended with exit code 1", done.out
+    )
+    assert "set retry = 1 in [evaluator] of repo/evogit.toml" in done.out
+
+
+def test_a_failure_on_a_busy_machine_is_not_looked_for_in_a_fresh_clone(tiny: Callable[..., Task]) -> None:
+    task = tiny()
+
+    def told(waited: float) -> str:
+        cost = Cost(wall=10.0, waited=waited)
+        failed = Evaluation(status="invalid", reason="the tests ended with exit code 1", cost=cost)
+        return advice(task, SeedEvaluation(failed, Evidence(), "bubblewrap", "counted", (failed, failed)))
+
+    assert "clone" in told(0.1)
+    assert "clone" not in told(5.0)
+    assert "retry" in told(5.0)
+    assert "exclusive" in told(5.0)

@@ -331,3 +331,48 @@ def test_the_shell_completes_revisions_and_tasks(cli: Cli, small: Small) -> None
 
 def test_no_share_is_minus_nothing() -> None:
     assert [percent(share) for share in (-1e-9, -0.0, -0.0012, 0.5)] == ["0.0 %", "0.0 %", "-0.1 %", "50.0 %"]
+
+
+def test_a_short_graph_keeps_what_tells_most(cli: Cli, small: Small) -> None:
+    shown = steady(cli("-C", "repo", "graph", "-n", "3").out, small)
+    assert [word for word in ("merge..", "right..", "left...", "step...", "seed...") if word in shown] == [
+        "merge..",
+        "right..",
+        "seed...",
+    ]
+    assert "┴" not in shown.splitlines()[2]
+
+
+def test_best_compares_train_and_holdout_with_the_seed(cli: Cli, small: Small) -> None:
+    shown = cli("-C", "repo", "status").out
+    assert re.search(r"score +1\.0000 +2\.0000 +\+1\.0000 \(2\.0x\) +1\.1000 +1\.9000 +\+0\.8000 \(1\.7x\)", shown)
+    assert "50.0 % of the gap to the best known 3 is closed" in shown
+    assert cli("-C", "repo", "status", "--json").json["best"]["commit"] == small.merge
+
+
+def test_lower_is_better_for_a_metric_to_minimize(cli: Cli, tmp_path: Path) -> None:
+    story = Story(tmp_path / "repo", direction="minimize")
+    seed = story.add(5.0)
+    best = story.add(4.0, seed)
+    story.add(6.0, seed)
+    found = cli("-C", "repo", "status", "--json").json
+    assert found["best"]["commit"] == best
+    assert found["gap_closed"] == 0.5
+
+
+def test_where_there_is_no_run_the_error_names_those_below(cli: Cli, tmp_path: Path) -> None:
+    Story(tmp_path / "evogit-toy")
+    done = cli("status")
+    assert done.code == 3
+    assert "-C evogit-toy" in done.err
+
+
+def test_json_is_ascii(cli: Cli, hostile: Path) -> None:
+    assert cli("-C", hostile, "log", "--json").out.isascii()
+
+
+def test_json_numbers_are_strict(cli: Cli, small: Small) -> None:
+    def refuse(name: str) -> None:
+        raise AssertionError(name)
+
+    json.loads(cli("-C", "repo", "status", "--json").out, parse_constant=refuse)

@@ -137,3 +137,13 @@ def test_what_cannot_be_taken_out_is_refused_with_the_reason(cli: Cli, pair: Pai
 
 def changed_in(main: bytes, line: int) -> dict[str, bytes]:
     return {"main.py": main.replace(b"line %d\n" % line, b"c %d\n" % line)}
+
+
+def test_two_new_names_of_one_file_are_one_decision(cli: Cli, pair: Pair) -> None:
+    moved = [
+        pair.add(2.5, pair.seed, files={"main.py": None, name: MAIN})  # type: ignore[dict-item]
+        for name in ("one.py", "other.py")
+    ]
+    merge = ("-C", "repo", "merge", *(each[:8] for each in moved), "--dry-run")
+    assert cli(*merge, "--json").json["settled"][0]["count"] is not True
+    assert "(renamed files)  1  names  each path as its side has it" in cli(*merge).err

@@ -362,3 +362,47 @@ def test_a_program_works_in_docker_as_well(bench: Bench) -> None:
     said = bench.said("git log")
     assert "score (maximize it, the primary metric): -16" in said
     assert "The draft is valid." in said
+
+
+@pytest.mark.slow
+def test_a_program_sees_where_its_candidate_comes_from(bench: Bench) -> None:
+    script = """
+sh("git log --notes --branches --format='%D | %s | %an <%ae>%n%N'")
+sh("git status --porcelain; git remote; git branch -a; cat EVOGIT.md")
+if "C = 12.0" in open("program.py").read():
+    sh("sed -i s/12.0/14.0/ program.py")
+else:
+    sh("sed -i s/3.0/12.0/ program.py")
+"""
+    done = bench.run(script, "--proposals", "2")
+    assert done.code == 0, done.err
+    said = bench.said("git log")
+    assert "score" in said
+    assert "lineage/" in said
+    assert "seed" in said
+    assert "Bring value(x) to 20." in said
+    assert "evaluate" in said
+    assert "@" not in said.replace("@evogit.invalid", "").replace("@{", "").partition("git status")[0]
+
+
+@pytest.mark.slow
+def test_what_is_remade_is_judged_only_where_it_is_the_candidates(bench: Bench) -> None:
+    """Folders such as __pycache__ can be too large to be sent; where one is tracked it is like any other."""
+    script = """
+sh("mkdir __pycache__; head -c 90000000 /dev/zero > __pycache__/large; evaluate; echo exit $?")
+"""
+    kept = bench.folder / "sine" / "seed" / "vendor" / "node_modules" / "kept.txt"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("mine")
+    bench.run(CHANGE + script, "--evaluations", "20", "--proposals", "2")
+    assert "exit 0" in bench.said("mkdir __pycache__")
+    for each in bench.candidates():
+        changed = bench.git("diff", "--name-only", each["parents"][0], each["commit"]).decode().split()
+        assert changed == ["program.py"]
+
+
+@pytest.mark.slow
+def test_a_command_that_cannot_be_is_no_session_without_end(bench: Bench) -> None:
+    done = bench.run("", "--proposals", "1", minutes=0.2, own='env = { "A=B" = "x" }')
+    assert done.code == 0, done.err
+    assert "tool did not start: illegal environment variable name" in bench.everything()

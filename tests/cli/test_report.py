@@ -25,7 +25,7 @@ from evogit.core import (
 )
 from evogit.history import History
 from evogit.repository import Repository
-from evogit.review.reporting import remarks, report_record
+from evogit.review.reporting import remarks, report_record, steps
 
 from .conftest import Cli, Small, Story
 
@@ -227,3 +227,21 @@ def test_a_run_ends_with_a_short_form_of_it(cli: Cli, tmp_path: Path) -> None:
     assert not subprocess.run(
         ["git", "status", "--porcelain"], cwd=tmp_path / "evogit-sine", capture_output=True, check=True
     ).stdout
+
+
+def test_a_full_disk_is_told_while_it_is_waited_for(cli: Cli, small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "the disk is full" not in cli("status", cwd=small.folder).out
+    monkeypatch.setattr("evogit.repository.faults.ROOM", 1 << 60)
+    assert "the disk is full, and an engine waits for room" in cli("status", cwd=small.folder).out
+
+
+def test_the_way_to_the_best_follows_the_fittest_parents(tmp_path: Path) -> None:
+    story = Story(tmp_path / "repo", direction="minimize")
+    seed = story.add(9.0)
+    poor, good = story.add(8.0, seed), story.add(4.0, seed)
+    merged = story.add(3.0, poor, good)
+    assert [(step["commit"], step["gain"]) for step in steps(story.history, merged)] == [
+        (seed, None),
+        (good, 5.0),
+        (merged, 1.0),
+    ]

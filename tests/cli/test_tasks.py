@@ -102,3 +102,15 @@ def test_doctor_without_git_says_what_to_install(cli: Cli) -> None:
     done = cli("doctor", PATH="/nonexistent")
     assert done.code == 1
     assert "install git" in done.out
+
+
+def test_an_unknown_task_is_not_found_with_the_nearest_name(cli: Cli) -> None:
+    done = cli("check", "circle_paking")
+    assert done.code == 3
+    assert 'did you mean "circle_packing"?' in done.err
+
+
+def test_doctor_fails_where_the_named_repository_is_none(cli: Cli, tmp_path: Path) -> None:
+    done = cli("doctor", "-C", tmp_path)
+    assert done.code == 1
+    assert "fail" in done.out

@@ -137,3 +137,8 @@ def test_any_candidate_can_be_seen_on_the_holdout(cli: Cli, task: Path) -> None:
     assert (holdout["split"], holdout["recorded"]) == ("holdout", None)
     assert holdout["again"]["metrics"].keys() == {"score"}
     assert "on holdout" in cli(*asked).out
+
+
+def test_there_must_be_something_to_verify(cli: Cli, tmp_path: Path) -> None:
+    done = cli("-C", str(tmp_path), "verify")
+    assert (done.code, "Git repository" in done.err) == (3, True), done.err

@@ -188,3 +188,10 @@ def test_a_candidate_and_its_change_are_opened_and_scrolled(small: Small) -> Non
     assert f"◆ {small.seed[:7]}  Seed" in screen.press("D")[1]
     assert small.left[:7] in screen.press("x")[-1]
     assert any(line.startswith("> ") for line in screen.press("q"))
+
+
+def test_the_lineage_has_merges_as_second_edges_and_a_mark_for_the_selected(small: Small) -> None:
+    screen = Screen(Story(small.folder))
+    top = next(at for at, line in enumerate(screen.lines) if line.startswith("> "))
+    assert small.merge[:7] in screen.lines[top]
+    assert "★─╮" in screen.lines[top]
