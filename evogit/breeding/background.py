@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from itertools import islice
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -111,9 +112,6 @@ class Backgrounds:
         """
         task, history, graph = self._task, self._history, self._history.phylogeny
         files = self._repository.trees.lazily(parent.tree, self._visible)
-        evidence, evaluation = self._evidence(parent), history.evaluation(parent.commit)
-        if evaluation:  # its journal may be older than the redaction of names
-            evaluation = redacted_evaluation(evaluation, self._redactor, {*task.metric_names, *task.splits})
         lineage = self._relatives(_steps(graph, graph[parent.commit]))  # whose tree is its own, not half of a merge
         inspirations = self._relatives(_of_donor(graph, parent, donor)) if donor else ()
         best, latest = self._best(parent), history.moves if known is None else known
@@ -131,11 +129,8 @@ class Backgrounds:
             refusal=_refusal(task),
             programs=frozenset(path for path, entry in files.entries.items() if entry.mode == EXECUTABLE),
             entries=self._entries(parent.tree),
-            evaluation=evaluation,
-            feedback=read_feedback(evidence.get(FEEDBACK, b"")) | self._verdicts(parent),
             profile=self._profiles.get(parent.tree, ""),
-            log=evidence.get(LOG, b"").decode(errors="replace"),
-            output="" if evaluation is None or evaluation.ok else _tail(evidence.get(STDERR, b"")),
+            **self._evaluated(parent),
             seed_metrics=self._metrics(history.seed),
             best_metrics=self._metrics(history.best),
             guidance=tuple(history.guidance),
@@ -159,6 +154,19 @@ class Backgrounds:
             templates=task.templates,
             bundle=self._bundle(parent, lineage, donor, inspirations),
         )
+
+    def _evaluated(self, parent: Candidate) -> dict[str, Any]:
+        """Return how the parent was evaluated: the fields `evaluation`, `feedback`, `log` and `output`."""
+        evidence, evaluation = self._evidence(parent), self._history.evaluation(parent.commit)
+        if evaluation:  # its journal may be older than the redaction of names
+            names = {*self._task.metric_names, *self._task.splits}
+            evaluation = redacted_evaluation(evaluation, self._redactor, names)
+        return {
+            "evaluation": evaluation,
+            "feedback": read_feedback(evidence.get(FEEDBACK, b"")) | self._verdicts(parent),
+            "log": evidence.get(LOG, b"").decode(errors="replace"),
+            "output": "" if evaluation is None or evaluation.ok else _tail(evidence.get(STDERR, b"")),
+        }
 
     def _notes(self, parent: Candidate, known: int) -> tuple[str, ...]:
         """Return the latest notes of the parent's line and of others, oldest first; of moves up to `known`."""

@@ -104,7 +104,7 @@ async def test_a_session_becomes_a_tree_with_its_title_model_and_transcript(lab:
     assert lab.files(bred.tree)["main.py"] == b"VALUE = 2\n"
     assert (bred.title, bred.model, bred.strategy, bred.operator) == ("raise the value", "parrot", "edit", "mutation")
     first, second = answers(model)
-    assert "main.py 10\n" in first
+    assert "main.py 10," in first
     assert "main.py, lines 1-1 of 1:\n```\nVALUE = 1\n```" in first
     assert "main.py:1: VALUE = 1" in first
     assert "The draft changes nothing yet. Turns left: 99." in first
@@ -145,8 +145,8 @@ async def test_the_draft_is_what_is_seen(lab: Lab) -> None:
     await lab.breed(Coder(model), lab.seed())
     told = answers(model)[0]
     assert "VALUE = 2" in told
-    assert "src/new.py 2\n" in told
-    assert "src/go.sh 17\n" in told
+    assert "new.py 2\n" in told
+    assert "go.sh 17," in told
     assert "run.sh " not in told
     assert "# Readme" in told  # which may be edited, but was not
 

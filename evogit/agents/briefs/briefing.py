@@ -46,6 +46,9 @@ HOW = "## How to answer"
 
 TACTIC = 300  # tokens of a tactic
 
+ONE_CHANGE, SESSION = "Propose one change that should improve {metric}.", "Improve {metric}, step by step."
+"""The last words of a brief, for an answer and for a session."""
+
 MORE = """To see more before you answer, reply with nothing but lines of these kinds, as many as you need, once:
 
 {less} READ path/of/file
@@ -121,7 +124,7 @@ def write(
     """
     tokens = min(int(context * (1 - REPLY_SHARE)), BUDGET)
     background = digest.cleaned(background)
-    values = _values(brief, background, tokens)
+    values = _values(brief, background, tokens, ONE_CHANGE if tools is None else SESSION)
     rules, sections = _template("rules.md", background), _template("brief.md", background)
     if tools is not None:
         rules = rules.partition(HOW)[0] + _template(how, background)
@@ -168,7 +171,7 @@ def look_back(background: Background) -> str:
     return _fill("tactic.md", _template("tactic.md", background), {})
 
 
-def _values(brief: Brief, background: Background, tokens: int) -> dict[str, str]:
+def _values(brief: Brief, background: Background, tokens: int, now: str) -> dict[str, str]:
     """What the placeholders of the sections stand for, code and past left out."""
     room = {name: int(share * tokens) for name, share in SHARES.items()}
     instructions = background.read(INSTRUCTIONS) if INSTRUCTIONS in background.sizes else b""
@@ -188,6 +191,7 @@ def _values(brief: Brief, background: Background, tokens: int) -> dict[str, str]
         "log": digest.output(background.log, room["log"]),
         "output": digest.output(background.output, room["output"]),
         "primary": background.metrics[0].name,
+        "now": now.format(metric=background.metrics[0].name),
         "best": digest.best(background),
         "best_code": "" if brief.conflicts else digest.best_code(background, int(BEST_SHARE * tokens)),
         "direction": direction(brief, background),
