@@ -207,10 +207,11 @@ class Workshop(Protocol):
 
 
 class SessionNotes(Struct, frozen=True, kw_only=True):
-    """The notes that a session leaves for the next one, in its agent's words, and the model that wrote them."""
+    """The notes that a session leaves for the next one, in its agent's words, with what shows how it went."""
 
     text: str
     model: str = ""
+    evidence: FileContents = field(default_factory=dict)
 
 
 class Claims(Protocol):

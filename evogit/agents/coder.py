@@ -147,8 +147,9 @@ class _Session:
             self._note(reply)
 
     def _note(self, text: str) -> None:
-        if text.strip() and self.brief.workshop:
-            self.brief.workshop.close(SessionNotes(text=cut(text.strip(), MAX_NOTES_TOKENS), model=self.model.name))
+        if self.brief.workshop and (text.strip() or self.brief.workshop.kept):
+            notes = cut(text.strip(), MAX_NOTES_TOKENS)
+            self.brief.workshop.close(SessionNotes(text=notes, model=self.model.name, evidence=self.evidence))
 
     async def _ask(self, turn: int) -> str:
         size = sum(estimate_tokens(message.content) for message in self.messages)

@@ -70,6 +70,7 @@ class Steps(Struct, frozen=True):
                 kept=len(drafts.kept),
                 measured=drafts.measurements,
                 text=notes.text,
+                evidence=self.context.journal.keep(notes.evidence) if notes.evidence else "",
             )
         )
 

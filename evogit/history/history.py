@@ -181,6 +181,8 @@ class History(RunState):
 
     def _session(self, event: SessionEnded, entry: Entry) -> None:
         self.notes.append(event)
+        if event.evidence and event.kept:
+            self.sessions[event.candidate] = event.evidence
         self.counts.sessions += event.kept > 0
         self.moves = max(self.moves, event.move + 1)
 

@@ -42,6 +42,7 @@ def candidate_record(history: History, candidate: Candidate) -> Record:
         "host": candidate.host,
         "parents": list(candidate.parents),
         "shown": list(history.shown.get(commit, ())),
+        **({"measured": to_builtins(measured)} if (measured := history.measured.get(commit)) else {}),
         "inspirations": list(history.inspirations.get(commit, ())),
         **judged,
         "former": {"status": former.status, "metrics": dict(former.metrics)} if former else None,

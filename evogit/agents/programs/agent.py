@@ -144,8 +144,8 @@ class _ProgramSession:
             except (NoUsableChangeError, RepositoryError, SandboxError) as error:
                 self.why = f"{self.why}; {error}" if self.why else str(error)
         self._note(reviews, time.monotonic() - began)
-        if self.notes and self.brief.workshop:
-            self.brief.workshop.close(SessionNotes(text=self.notes, model=self.model))
+        if self.brief.workshop and (self.notes or self.brief.workshop.kept):
+            self.brief.workshop.close(SessionNotes(text=self.notes, model=self.model, evidence=self.evidence))
         if session and isinstance(session.end, SpendingLimitError) and session.end.limit:
             account.exhaust(session.end.limit)
         if reviews.failure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 
 from rich.text import Text
@@ -72,6 +73,10 @@ def _facts(view: View, candidate: Candidate, files: list[str], readded: Mapping[
         facts.append(("was shown", Text(", ".join(each[:SHORT] for each in shown))))
     if written := history.written_on.get(candidate.commit):
         facts.append(("made on", Text(f"{written[:SHORT]}, and put on the parent: better by then, or new only there")))
+    if measured := history.measured.get(candidate.commit):
+        low, high = (measured.parent * math.exp(side * measured.margin) for side in (-1, 1))
+        ratio = f"{measured.parent:.3f} ({low:.3f} to {high:.3f}) of its parent's {first_line(history.metric.name)}"
+        facts.append(("measured", Text(f"{ratio} by its session, {measured.pairs} pairs; no score")))
     if tactic := history.tactics.get(history.advised.get(candidate.commit, "")):
         facts.append(("tactic", Text(first_line(tactic.text))))
     if files:
