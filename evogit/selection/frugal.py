@@ -95,7 +95,7 @@ class Frugal:
         """Return a merge without a model's help that is worthwhile while an agent goes on with its session."""
         if not self._options.merge or history.best is None:
             return None
-        return self._planner.move(history, history.best, agent, rng, by_model=False)
+        return self._planner.move(history, history.best, agent, rng, by_model=False, at_once=True)
 
     def adopts(self, history: History, agent: str, child: str) -> bool:
         """Valid, not pruned, and no worse than what the agent has, beyond noise."""

@@ -79,14 +79,21 @@ class Planner:
         """Merge -> what its parents have in common."""
 
     def move(
-        self, history: History, onto: str, agent: str, rng: random.Random, *, by_model: bool = True
+        self,
+        history: History,
+        onto: str,
+        agent: str,
+        rng: random.Random,
+        *,
+        by_model: bool = True,
+        at_once: bool = False,
     ) -> Move | None:
         """Return the most promising merge onto a candidate; None without one, or if it is not its turn.
 
-        Conflicts are put to a model only if `by_model` and the agent asks one.
+        Conflicts are put to a model only if `by_model` and the agent asks one. It is always its turn with `at_once`.
         """
         latest = self._successes(history)
-        worthwhile = [apart for apart, prior in ((True, 2), (False, 1)) if latest.is_turn(apart, prior, rng)]
+        worthwhile = [apart for apart, prior in ((True, 2), (False, 1)) if at_once or latest.is_turn(apart, prior, rng)]
         if not worthwhile:
             return None
         usable = [each for each in available(history, agent) if each in self._strategies]
