@@ -180,11 +180,12 @@ async def test_what_cannot_be_done_is_answered_and_the_session_goes_on(lab: Lab)
     assert lab.repository.changed_paths(lab.repository.tree_of(lab.seed()), bred.tree) == ["main.py"]
 
 
-async def test_edits_that_follow_each_other_are_all_or_none_and_what_is_behind_them_waits(lab: Lab) -> None:
-    model = Parrot(f"{EDIT}{WRONG}{FINISH}", "<<<<<<< READ main.py\n", EDIT + FINISH)
-    await lab.breed(Coder(model), lab.seed())
+async def test_edits_before_one_that_cannot_be_stay_and_what_is_behind_it_waits(lab: Lab) -> None:
+    model = Parrot(f"{EDIT}{WRONG}{FINISH}", "<<<<<<< READ main.py\n", FINISH)
+    bred = await lab.breed(Coder(model), lab.seed())
     assert "Nothing behind it was done." in answers(model)[0]
-    assert "VALUE = 1" in answers(model)[1]
+    assert "VALUE = 2" in answers(model)[1]
+    assert lab.files(bred.tree)["main.py"] == b"VALUE = 2\n"
 
 
 async def test_replies_of_no_use_end_the_session_only_when_there_are_several_in_a_row(lab: Lab) -> None:

@@ -91,7 +91,7 @@ class Finish(Struct, frozen=True):
 
 
 class Edits(Struct, frozen=True):
-    """Changes of files that are carried out all or none."""
+    """Changes of files, in order."""
 
     blocks: tuple[Block, ...]
 

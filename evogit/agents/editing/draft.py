@@ -26,6 +26,8 @@ class Draft:
         self._made: dict[str, bytes | Text | None] = {}
         self._origins: dict[str, str] = {}
         self._kinds: set[str] = set()
+        self.carried_out = 0
+        """How many blocks were carried out."""
 
     @property
     def changes(self) -> dict[str, bytes | None]:
@@ -77,6 +79,7 @@ class Draft:
                 self._made[block.path] = None
                 self._origins.pop(block.path, None)
                 self._kinds.add("delete")
+            self.carried_out += 1
 
     def _check(self, path: str) -> None:
         if reason := self._refusal(path):

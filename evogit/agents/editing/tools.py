@@ -11,7 +11,7 @@ import itertools
 import math
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from msgspec import Struct
@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from evogit.agents import Background, Brief, Measurement, NoUsableChangeError, Proposal, Workshop
 from evogit.agents.briefs import digest
 from evogit.agents.briefs.excerpt import listing
-from evogit.agents.editing.blocks import EditError
+from evogit.agents.editing.blocks import Block, EditError
 from evogit.agents.editing.calls import (
     Call,
     Edits,
@@ -101,7 +101,7 @@ class ToolSession:
                 parts.append(f"{name} could not be done: {one_line(str(error), 1000)}.{hint}")
                 if isinstance(call, Edits):
                     left = len(asked.calls) - number - 1
-                    parts.append("Nothing behind it was done." if left else "The draft is as it was before.")
+                    parts += ["Nothing behind it was done."] if left else []
                     break
         return ToolResults("\n\n".join(parts), done, measured)
 
@@ -142,10 +142,7 @@ class ToolSession:
                 raise EditError("your time is over", "FINISH now.")
         match call:
             case Edits():
-                twin = self.draft.twin()
-                twin.carry_out(call.blocks)
-                self.draft = twin.twin()  # which finds out what is no text before it takes its place
-                return f"Edited {', '.join(dict.fromkeys(one_line(block.path, 100) for block in call.blocks))}."
+                return self._edit(call.blocks)
             case List():
                 folder, sizes = call.folder.rstrip("/"), self._sizes()
                 sizes = {path: size for path, size in sizes.items() if not folder or path.startswith(f"{folder}/")}
@@ -182,6 +179,21 @@ class ToolSession:
                 self.title = call.title or self.title
                 self.finished = True
                 return "Proposed."
+
+    def _edit(self, blocks: Sequence[Block]) -> str:
+        """Carry out blocks; those before one that cannot be stay, as a model would only have to repeat them."""
+        twin = self.draft.twin()
+        try:
+            twin.carry_out(blocks)
+        except EditError as error:
+            done = blocks[: twin.carried_out]
+            if done:
+                self._edit(done)
+                why = f"block {len(done) + 1} of {len(blocks)}: {error}; the blocks before it are in the draft"
+                raise EditError(why, error.hint) from error
+            raise
+        self.draft = twin.twin()  # which finds out what is no text before it takes its place
+        return f"Edited {', '.join(dict.fromkeys(one_line(block.path, 100) for block in blocks))}."
 
     async def _run(self, call: RunCommand, room: int, seconds: float) -> str:
         workshop = self._workshop()
