@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -72,6 +72,10 @@ class Background(Struct, frozen=True, kw_only=True):
     sizes: Mapping[str, int]  # path -> bytes, of all files that agents may see
     # content of a path that agents may see, editable or not; raises KeyError for any other one
     read: Callable[[str], bytes]
+    # what an editable file imports, and which of some names it defines, as far as is known
+    imports: Callable[[str], Iterable[str]] = lambda path: ()
+    defines: Callable[[str, frozenset[str]], Collection[str]] = lambda path, names: ()
+    starts: tuple[str, ...] = ()  # files and modules that the measured command names, or its own script imports
     refusal: Callable[[str], str]  # why a path may not be changed, in one sentence; empty for those that may
     programs: frozenset[str] = frozenset()  # paths of the executable files among those that agents may see
     # Git's mode and id of all that agents may see, links and submodules too

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from evogit.agents import Background, Relative
 from evogit.agents.briefs.ancestry import START, Ancestry
 from evogit.agents.briefs.digest import telling
+from evogit.agents.briefs.relevance import words_of
 from evogit.config import Task
 from evogit.core import Candidate, Decision, Metric, RepositoryError
 from evogit.credentials import Redactor
@@ -24,6 +25,9 @@ from evogit.history.strengths import said_of
 from evogit.repository import EXECUTABLE, Repository, UnfitChangeError, check_path
 from evogit.repository.bundle import bundle
 from evogit.repository.evidence import FEEDBACK, LOG, STDERR, read_feedback, redacted_evaluation
+from evogit.source.imports import imports
+from evogit.source.outline import outline
+from evogit.text import lines_of
 
 CLOSE = 3
 """Ancestors, siblings and inspirations, the latest ones, whose diffs are shown."""
@@ -51,6 +55,9 @@ MOST_PATCHES, LONGEST_PATCH = 500, 40_000
 
 MORE_PLACES = 2
 """Decimals of exact scores that a model is told beyond those that a user reads."""
+
+MAX_SCANNED_BYTES = 500_000
+"""A file beyond this is not read to find out what it imports and defines."""
 
 TAIL = 4_000
 """Bytes of a failed parent's output, its end."""
@@ -82,6 +89,8 @@ class Backgrounds:
         self._history = history
         self._size = lru_cache(MOST_SIZES)(repository.trees.size)
         self._visible = cache(task.is_visible)
+        self._imports = lru_cache(MOST_SIZES)(self._read_imports)
+        self._defines = lru_cache(MOST_SIZES)(self._read_defined)
         self._patch = lru_cache(MOST_PATCHES)(self._read_patch)
         self._telling = lru_cache(MOST_PATCHES)(self._read_telling)
         self._restless = set[str]()
@@ -116,6 +125,9 @@ class Backgrounds:
             sizes={path: self._size(entry.blob) for path, entry in files.entries.items()},
             changed=self._changed(known is not None),
             read=files.__getitem__,
+            imports=lambda path: self._imports(path, files.entries[path].blob),
+            defines=lambda path, names: self._defines(files.entries[path].blob, names),
+            starts=self._starts,
             refusal=_refusal(task),
             programs=frozenset(path for path, entry in files.entries.items() if entry.mode == EXECUTABLE),
             entries=self._entries(parent.tree),
@@ -158,6 +170,27 @@ class Backgrounds:
             f"{end.agent}, which kept {end.kept} steps up to {end.candidate[:7]}: {end.text}"
             for end in sorted(chosen, key=lambda end: end.move)
         )
+
+    @cached_property
+    def _starts(self) -> tuple[str, ...]:
+        """What the measured command names, and what those of the evaluator's files import that it names."""
+        if self._task.command is None:
+            return ()
+        words, own = list(words_of(self._task.command.text)), self._task.evaluator_files()
+        texts = {path: data.decode(errors="replace") for path, (data, _) in own.items()}
+        folder = self._task.command.folder
+        whole = {path: f"/{folder}/{path}" for path in texts}
+        named = [path for path in texts if folder in words or any(whole[path].endswith(f"/{word}") for word in words)]
+        return (*words, *(word for path in named for word in imports(path, texts[path])))
+
+    def _read_imports(self, path: str, blob: str) -> tuple[str, ...]:
+        text = "" if self._size(blob) > MAX_SCANNED_BYTES else lines_of(self._repository.trees.blob(blob))
+        return imports(path, text or "")
+
+    def _read_defined(self, blob: str, names: frozenset[str]) -> frozenset[str]:
+        text = "" if self._size(blob) > MAX_SCANNED_BYTES else lines_of(self._repository.trees.blob(blob)) or ""
+        parts = outline(text) if any(name in text for name in names) else ()
+        return names.intersection(part.name for part in parts)
 
     def _entries(self, tree: str) -> dict[str, tuple[int, str]]:
         entries = self._repository.trees.entries(tree)

@@ -1,6 +1,7 @@
 """Runs a shell command and prints where its CPU time goes. `evogit init` copies it to `.evogit/profile.py`.
 
-The Pythons, Nodes and `go test`s that the command starts are profiled by their own means, anything else by perf.
+The Pythons, Nodes and `go test`s that the command starts are profiled by their own means. For anything else there is
+perf, where the kernel lets it (mostly not in a sandbox), or callgrind, which takes fifty times as long.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-MAX_OWN, MAX_TOTAL = 18, 8
+MAX_OWN, MAX_TOTAL = 16, 6
 """Rows by own time, then of others by time with all that they call."""
 MIN_SHARE = 0.004
 """Share of the time from which on a row is printed."""
+
+ROOT = Path(__file__).resolve().parent.parent
 
 WRAPPERS = {
     "python3": 'case "$1" in -m|[!-]*) exec {real} -m cProfile -o {folder}/$$.prof "$@";; esac\nexec {real} "$@"\n',
@@ -33,9 +36,10 @@ WRAPPERS = {
 """Program -> the script that stands in for it at the beginning of PATH."""
 WRAPPERS["python"] = WRAPPERS["python3"]
 
-OUTSIDE = re.compile(r".*/(?:python3[\d.]*|site-packages|dist-packages|node_modules|go/src|pkg/mod)/")
+OUTSIDE = re.compile(r".*/(?:python3[\d.]*|site-packages|packages|dist-packages|node_modules|go/src|pkg/mod)/")
 HARNESS = re.compile(
-    r"<built-in method builtins\.(exec|__import__|__build_class__)>|runpy\.py|cProfile\.py|<frozen|\(root|\(program|"
+    r"<built-in method (builtins\.(exec|__import__|__build_class__|compile)|marshal\.loads)>|"
+    r"runpy\.py|cProfile\.py|<frozen|\(root|\(program|"
     r"(node:internal/modules/.*|evaluate|the benchmark)$"
 )
 COMPILERS = re.compile(r"cc1(plus)?|as|ld(\..*)?|collect2|[cg](cc|\+\+)|clang.*|rustc|cargo|make|cmake|ninja|sh|perf.*")
@@ -54,8 +58,8 @@ class Row(NamedTuple):
 
 def place(path: str, line: int, name: str) -> str:
     """Return `path:line name`, the path from the repository's root; functions of the evaluator are not named."""
-    root, path = Path(__file__).resolve().parent.parent, path.removeprefix("file://")
-    inside = os.path.relpath(path, root) if path.startswith("/") else path
+    path = path.removeprefix("file://")
+    inside = os.path.relpath(path, ROOT) if path.startswith("/") else path
     if inside.startswith(f"{Path(__file__).parent.name}/"):
         return "the benchmark"
     if inside.startswith("../"):
@@ -116,8 +120,36 @@ def perf_rows(data: Path) -> Iterator[Row]:
             yield Row(name, float(own), float(own))
 
 
+def callgrind_rows(files: list[Path]) -> Iterator[Row]:
+    """Read what callgrind left of the process that did most."""
+    done = {
+        int(found[1]): path
+        for path in files
+        if (found := re.search(r"^(?:summary|totals): (\d+)", path.read_text(), re.M))
+    }
+    counts = dict[str, list[float]]()
+    for option in ("--inclusive=no", "--inclusive=yes"):
+        command = ["callgrind_annotate", option, "--threshold=99", str(done[max(done)])]
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        for count, where, name in re.findall(r"^ *([\d,]+) \([^)]*\)  (\S+?):([^\[\n]+)", text, re.MULTILINE):
+            inside = place(where, 0, name.strip()).replace(":0 ", " ").removeprefix("??? ")
+            counts.setdefault(inside, []).append(float(count.replace(",", "")))
+    for name, (own, *total) in counts.items():
+        yield Row(name, own if total else 0.0, (total or [own])[0])
+
+
+def below_profiler(argv: list[str], folder: Path) -> list[str]:
+    """Return the command line that runs another below perf, or below callgrind where perf may not look."""
+    perf = ["perf", "record", "-q", "-F", "999", "-o", str(folder / "perf.data"), "--"]
+    if shutil.which("perf") and not subprocess.run([*perf, "true"], capture_output=True).returncode:
+        return [*perf, *argv]
+    skipped = ",".join(f"*/{name}" for name in ("cc1*", "as", "ld*", "collect2", "rustc", "cargo", "cmake", "ninja"))
+    options = ["--tool=callgrind", "--trace-children=yes", f"--trace-children-skip={skipped}", "-q"]
+    return ["valgrind", *options, f"--callgrind-out-file={folder}/%p.callgrind", *argv]
+
+
 def profiled(command: str, folder: Path) -> list[Row]:
-    """Run the command with wrappers before the programs that can profile, or below perf."""
+    """Run the command with wrappers before the programs that can profile, or below a profiler."""
     wrappers = folder / "bin"
     wrappers.mkdir()
     for name, script in WRAPPERS.items():
@@ -127,12 +159,12 @@ def profiled(command: str, folder: Path) -> list[Row]:
             wrapper.chmod(0o755)
     argv, perf = ["sh", "-c", command], folder / "perf.data"
     if not re.search(r"\b(python3?|node|npm|npx|go|pytest)\b", command):
-        argv = ["perf", "record", "-q", "-F", "999", "-o", str(perf), "--", *argv]
+        argv = below_profiler(argv, folder)
     environment = {**os.environ, "PATH": f"{wrappers}:{os.environ['PATH']}"}
     ended = subprocess.run(argv, env=environment, stdout=subprocess.DEVNULL)
     if ended.returncode:
         sys.exit(ended.returncode)
-    readers = {".prof": python_rows, ".cpuprofile": node_rows, ".pprof": go_rows}
+    readers = {".prof": python_rows, ".cpuprofile": node_rows, ".pprof": go_rows, ".callgrind": callgrind_rows}
     for ending, read in readers.items():
         if profiles := sorted(folder.glob(f"*{ending}")):
             return list(read(profiles))
@@ -147,7 +179,8 @@ def main(command: str) -> None:
     if not whole:
         sys.exit(f"no profile of {command!r}: expected it to start python3, node or `go test` by these names")
     own = sorted(rows, key=lambda row: -row.own)[:MAX_OWN]
-    rest = sorted((row for row in rows if row not in own), key=lambda row: -row.total)[:MAX_TOTAL]
+    inner = [row for row in rows if row not in own and (ROOT / re.split("[: ]", row.name)[0]).is_file()]
+    rest = sorted(inner, key=lambda row: -row.total)[:MAX_TOTAL]
     print("% of the time alone, with what it calls; function; its main callers")
     for row in (*own, *rest):
         if max(row.own, row.total) >= MIN_SHARE * whole:

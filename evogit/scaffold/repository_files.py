@@ -65,7 +65,9 @@ class Choices(Struct, frozen=True, kw_only=True):
     @property
     def profile(self) -> str:
         """The command that profiles the one that is measured, where time is measured and a profiler is known."""
-        if not _measures_time(self) or not (PROFILED.search(self.work) or shutil.which("perf")):
+        if not _measures_time(self) or not (
+            PROFILED.search(self.work) or shutil.which("perf") or shutil.which("valgrind")
+        ):
             return ""
         helper = posixpath.relpath(f"{FOLDER}/{PROFILER}", self.directory or ".")
         return f"python3 {helper} {shlex.quote(self.work)}"

@@ -24,6 +24,7 @@ LONGEST_PATH = 300  # characters of a path
 LEAST = 10  # tokens of room for which it is worth to go on
 SAME = 8  # definitions of one name that are looked into for others
 MOST_BODIES = 200  # definitions whose text is read for what they call
+FEW = 2  # definitions of a name that is called; of more it is not known which is meant
 LARGE = 120  # lines of a definition that is shown only where there is room at last: what it is made of is named itself
 AROUND = 12  # lines above and below a conflict that are shown with it
 NEAR = 3  # lines between two shown places that are shown too
@@ -82,13 +83,16 @@ class Mentions:
         yield from self.changed.get(path, ())
 
 
-def part_of(path: str, text: str, mentions: Mentions, tokens: int, fill: float, whose: str = "") -> str:
-    """Show as much of a file as fits: conflicts, then what is mentioned; without either a share `fill` of the room."""
+def part_of(path: str, text: str, mentions: Mentions, tokens: int, fill: float, whose: str = "", most: int = 0) -> str:
+    """Show as much of a file as fits: conflicts, then what is mentioned; without either a share `fill` of the room.
+
+    The first two definitions may take the room up to `most` tokens, so that they are whole.
+    """
     parts, lines = outline(text), text.split("\n")
     name = one_line(path, 300) + whose
     if not parts and not any(_conflicts(lines)):
         return f"File {name}:\n{fence(escaped(cut(text, tokens)))}"
-    chosen = _Lines(lines, tokens)
+    chosen = _Lines(lines, tokens, max(most - tokens, 0))
     plan = _map(parts, frozenset(), int(tokens * MAP_SHARE))
     chosen.room -= estimate_tokens(plan)
     chosen.take_top(parts[0].first - 1 if parts else 0, int(tokens * TOP_SHARE))
@@ -144,13 +148,19 @@ class _Lines:
 
     lines: Sequence[str]
     room: int
+    spare: int = 0
     taken: set[int] = field(default_factory=set)
     named: bool = False
 
     def take(self, wanted: range) -> None:
-        """Take some lines if all of them fit; the first ones of what nothing else was taken for."""
+        """Take some lines if all of them fit; the first ones of a large definition, if nothing else was taken."""
         new = [number for number in wanted if number not in self.taken and number <= len(self.lines)]
-        if self._needed(new) > self.room and self.named:
+        if self._needed(new) > self.room + self.spare and self.named:
+            return
+        more = min(max(self._needed(new) - self.room, 0), self.spare)
+        self.room += more
+        self.spare = (self.spare - more) * (not self.named)
+        if self._needed(new) > self.room and len(new) <= LARGE:
             return
         while new and self._needed(new) > self.room:
             new = new[: len(new) // 2]
@@ -195,13 +205,15 @@ def _wanted(path: str, lines: Sequence[str], parts: Sequence[Part], mentions: Me
     first = [*_holding(told, parts), *_inside(by_name, mentions)]
     first += [part for name in mentions.names for part in by_name.get(name, ())]
     first = list(dict.fromkeys(first))
-    small = [part for part in first if part.depth or part.lines <= LARGE]
+    placed = set(_holding(mentions.lines(path), parts))
+    small = [part for part in first if part.depth or part.lines <= LARGE or part in placed]
     for part in small:
         yield range(part.first, part.last + 1)
     bodies = ("\n".join(lines[part.first - 1 : part.last]) for part in small[:MOST_BODIES])
     for name in dict.fromkeys(name for body in bodies for name in _NAME.findall(body)):
-        yield from (range(each.first, each.last + 1) for each in by_name.get(name, ()) if each.lines <= LARGE)
-    yield from (range(part.first, part.last + 1) for part in first if not part.depth and part.lines > LARGE)
+        alike = by_name.get(name, ())
+        yield from (range(each.first, each.last + 1) for each in alike if each.lines <= LARGE and len(alike) <= FEW)
+    yield from (range(part.first, part.last + 1) for part in first if part not in small)
 
 
 def _inside(by_name: Mapping[str, Sequence[Part]], mentions: Mentions) -> Iterator[Part]:

@@ -11,16 +11,20 @@ from msgspec import Struct
 
 from evogit.agents import Background, Brief
 from evogit.agents.briefs.bodies import Mentions, map_of, part_of
+from evogit.agents.briefs.relevance import hot_files, is_code, ranked
 from evogit.llm import estimate_tokens
 from evogit.text import cut, escaped, fence, lines_of, one_line
 
 FILL_SHARE = 0.3
-"""Where not all fits: share of the room for code of small files that nothing mentions, and as much of those that the
-shown ones speak of. A model that can read files itself is shown neither."""
+"""Where not all fits: share of the room for whole files that nothing mentions but that matter most, and as much of
+those that the shown ones speak of. A model that can read files itself is shown neither."""
 
 FEW = 30  # files of which all will soon have changed, so that their order stays as it is
 CONTEXT_SHARE = 0.2  # share of the room for code that goes to files which may not be changed but are spoken of
-LIST_SHARE = 0.06  # share of the room for code that the list of other files takes at most
+SHORT_LIST_SHARE = 0.06  # the same where all that may be changed is shown
+OTHERS_LIST_SHARE = 0.2  # what other paths than those that may be changed take of the list at most
+LIST_SHARE, MAX_LIST_TOKENS = 0.3, 1_500  # what the list of other files takes at most of the room for code
+FAIR = 3  # files that share what is left, each in its turn: a later one may have what the earlier ones did not need
 WHOLE_SHARE = 0.5  # share of the room that is left which one whole file may take, where not all fits
 OTHERS_SHARE = 0.2  # share of the room that is left which a part of one file leaves to the maps of others
 LARGEST_MAP = 200  # tokens of a map of a file that nothing else is shown of
@@ -49,31 +53,40 @@ class Excerpt(Struct, frozen=True):
 def excerpt(brief: Brief, background: Background, tokens: int, fill: float = FILL_SHARE) -> Excerpt:
     """Choose code of about so many tokens: what other briefs show alike first, what only passing matters name last."""
     sizes, most = background.sizes, int(tokens * fill)
-    room = _Room(background, int(tokens * (1 - LIST_SHARE)), _mentions(brief, background), fill)
-    own = sorted(brief.files, key=lambda path: (sizes[path], path))
-    usual = [path for path in own if _needed(sizes[path]) <= room.left]
+    listed = min(int(tokens * LIST_SHARE), MAX_LIST_TOKENS)
+    room = _Room(background, tokens, _mentions(brief, background), fill)
+    own, usual, hot = sorted(brief.files), list[str](), dict[str, int]()
     steps = (relative.diff for relative in background.lineage)
     lasting = _named([*brief.conflicts, *_reports(brief, background), *steps], sizes)  # alike in all of its briefs
     passing = [path for path in _named(_passing(background), sizes) if path not in lasting]
-    if sum(_needed(sizes[path]) for path in own) <= room.left:
+    if sum(_needed(sizes[path]) for path in own) <= room.left * (1 - SHORT_LIST_SHARE):
+        usual = own
         room.fill(own)
+        listed = int(tokens * SHORT_LIST_SHARE)
     else:
-        usual = list(_within(most, [path for path in usual if path not in background.changed], sizes))
-        room.take(path for path in lasting if path in brief.files)
-        known = {*lasting, *passing}
+        room.left -= min(estimate_tokens(listing(sizes, listed, own)), listed)
+        hot = hot_files(background, own)
+        own = ranked(background, own, [brief.goal, *background.guidance])
+        room.take((path for path in dict.fromkeys([*brief.conflicts, *hot, *lasting]) if path in brief.files), hot)
+        known = {*hot, *lasting, *passing}
         near = list(_within(most, [path for path in _named(room.files.values(), sizes) if path not in known], sizes))
         room.take(path for path in [*near, *passing] if path in brief.files)
+        usual = list(_within(most, [path for path in own if path not in background.changed], sizes))
         room.fill(usual)
         room.take(own if not room.files else ())
-        room.map(own if fill else ())
+        room.map(filter(is_code, own))
     apart = [path for path in [*lasting, *passing] if path not in brief.files and path != INSTRUCTIONS]
     room.take_some(apart, min(room.left, int(tokens * CONTEXT_SHARE)))
     unshown = {path: size for path, size in sizes.items() if path not in room.files and path != INSTRUCTIONS}
     first, late = set(usual), set(passing).difference(usual)
     changed = background.changed if len(own) > FEW else ()
-    shown = sorted(room.files, key=lambda path: (path in late, path in changed, path not in first, path))
+    order = {path: number for number, path in enumerate(hot)}
+    shown = sorted(
+        room.files,
+        key=lambda path: (order.get(path, len(hot)), path in late, path in changed, path not in first, path),
+    )
     files = {path: room.files[path] for path in shown}
-    return Excerpt(files, listing(unshown, int(tokens * LIST_SHARE)), room.whole.issuperset(brief.files))
+    return Excerpt(files, listing(unshown, listed, own), room.whole.issuperset(brief.files))
 
 
 class _Room:
@@ -94,17 +107,22 @@ class _Room:
             if path not in self.files and _needed(self._background.sizes[path]) <= self.left:
                 self._take_whole(path)
 
-    def take(self, paths: Iterable[str]) -> None:
-        """Take each in whole where it needs no more than its share of what is left, else in part."""
-        for path in paths:
+    def take(self, paths: Iterable[str], weights: Mapping[str, int] | None = None) -> None:
+        """Take each in whole where it needs no more than its share of what is left, else in part.
+
+        The share is by its weight among the others' to come, or that of a few of them that weigh the same.
+        """
+        wanted = [path for path in paths if path not in self.files]
+        for number, path in enumerate(wanted):
+            heavy = [weights[other] for other in wanted[number:] if other in weights] if weights else []
+            share = self._part * (heavy[0] / sum(heavy) if heavy else 1 / min(len(wanted) - number, FAIR))
             if path in self.files or self.left < LEAST:
                 continue
-            if _needed(self._background.sizes[path]) <= self.left * WHOLE_SHARE:
+            if _needed(self._background.sizes[path]) <= self.left * min(WHOLE_SHARE, share):
                 self._take_whole(path)
             elif (text := lines_of(self._background.read(path))) is not None:
-                self._put(
-                    path, part_of(path, text[:MOST_MAPPED], self._mentions, int(self.left * self._part), self._fill)
-                )
+                fair, most = int(self.left * share), int(self.left * self._part)
+                self._put(path, part_of(path, text[:MOST_MAPPED], self._mentions, fair, self._fill, most=most))
 
     def take_some(self, paths: Iterable[str], tokens: int) -> None:
         """Take what is spoken of in files that may not be changed."""
@@ -135,7 +153,12 @@ class _Room:
 
 def _mentions(brief: Brief, background: Background) -> Mentions:
     """What the brief speaks of, the goal and reports first, then what was changed last."""
-    found = Mentions().take(_reports(brief, background)).take(each.why for each in background.siblings)
+    found = (
+        Mentions()
+        .take([background.profile])
+        .take(_reports(brief, background))
+        .take(each.why for each in background.siblings)
+    )
     for relative in background.lineage[-1:]:
         found.take_patch(relative.diff, after=True)
     for relative in background.siblings[-LATEST:]:
@@ -172,18 +195,22 @@ def _passing(background: Background) -> Iterable[str]:
 
 
 def _named(texts: Iterable[str], sizes: Mapping[str, int]) -> list[str]:
-    """The files that texts name, the smallest first."""
-    words = _words(texts)
-    return sorted((path for path in sizes if not words.isdisjoint(_names(path))), key=lambda path: (sizes[path], path))
+    """The files that texts name, in the order in which they do, code first."""
+    order = {word: number for number, word in enumerate(_words(texts))}
+    places = {path: min((order[name] for name in _names(path) if name in order), default=-1) for path in sizes}
+    named = (path for path in sizes if places[path] >= 0)
+    return sorted(named, key=lambda path: (not is_code(path), places[path], path))
 
 
-def _words(texts: Iterable[str]) -> set[str]:
+def _words(texts: Iterable[str]) -> dict[str, None]:
     """What may name a file: paths, of patches without their `a/` and `b/` too, and dotted names as paths."""
-    found = {word.strip("./-") for text in texts for word in re.findall(r"[\w./-]+", text)}
-    found |= {word[2:] for word in found if word.startswith(("a/", "b/"))}
-    for word in [word for word in found if "." in word and "/" not in word]:
-        names = word.split(".", DEEPEST)[:DEEPEST]
-        found |= {"/".join(names[:count]) for count in range(2, len(names) + 1)}
+    found = dict.fromkeys(word.strip("./-") for text in texts for word in re.findall(r"[\w./-]+", text))
+    for word in list(found):
+        if word.startswith(("a/", "b/")):
+            found.setdefault(word[2:])
+        if "." in word and "/" not in word:
+            names = word.split(".", DEEPEST)[:DEEPEST]
+            found.update(dict.fromkeys("/".join(names[:count]) for count in range(2, len(names) + 1)))
     return found
 
 
@@ -194,18 +221,39 @@ def _names(path: str) -> tuple[str, ...]:
     return path, path.rpartition("/")[2], *("/".join(parts[first:]) for first in range(len(parts) - 1))
 
 
-def listing(sizes: Mapping[str, int], tokens: int) -> str:
-    """Paths with their bytes; of many files only how much folders hold, down to the depth that fits."""
-    lines = "\n".join(f"{one_line(path, 300)} {size:,}" for path, size in sorted(sizes.items()))
-    depth = max((path.count("/") for path in sizes), default=0)
-    while estimate_tokens(lines) > tokens and depth >= 0:
-        held: dict[str, tuple[int, int]] = {}
-        for path, size in sizes.items():
-            folder = "/".join([*path.split("/")[:-1][:depth], ""]) or "./"
-            files, total = held.get(folder, (0, 0))
-            held[folder] = files + 1, total + size
-        lines = "\n".join(
-            f"{one_line(name, 300)} {files:,} files, {total:,} bytes" for name, (files, total) in sorted(held.items())
-        )
+def listing(sizes: Mapping[str, int], tokens: int, own: Iterable[str] = ()) -> str:
+    """List files with their bytes, a line for each folder: first those of `own`, as many of the first as fit.
+
+    Of the others, how many there are in each folder, down to the depth that fits into what is left.
+    """
+    named = [path for path in own if path in sizes]
+    others = {path: size for path, size in sizes.items() if path not in set(named)}
+    room = tokens - int(tokens * OTHERS_LIST_SHARE) if named else tokens
+    while estimate_tokens(lines := _by_folder(named, sizes)) > room:
+        others |= {path: sizes[path] for path in named[len(named) * 3 // 4 :]}
+        del named[len(named) * 3 // 4 :]
+    left = min(tokens - estimate_tokens(lines), int(tokens * OTHERS_LIST_SHARE)) if named else tokens
+    rest, depth = _by_folder(others, sizes), max((path.count("/") for path in others), default=0)
+    while estimate_tokens(rest) > left and depth >= 0:
+        rest = _counted(others, depth)
         depth -= 1
-    return fence(cut(lines, tokens))
+    return fence(cut("\n".join(filter(None, [lines, rest])), tokens))
+
+
+def _by_folder(paths: Iterable[str], sizes: Mapping[str, int]) -> str:
+    folders = dict[str, list[str]]()
+    for path in sorted(paths):
+        folder, _, name = path.rpartition("/")
+        folders.setdefault(folder, []).append(f"{one_line(name, 300)} {sizes[path]}")
+    return "\n".join(f"{one_line(folder, 300) or '.'}/ {', '.join(names)}" for folder, names in folders.items())
+
+
+def _counted(sizes: Mapping[str, int], depth: int) -> str:
+    held: dict[str, tuple[int, int]] = {}
+    for path, size in sizes.items():
+        folder = "/".join([*path.split("/")[:-1][:depth], ""]) or "./"
+        files, total = held.get(folder, (0, 0))
+        held[folder] = files + 1, total + size
+    return "\n".join(
+        f"{one_line(name, 300)} {files:,} files, {total:,} bytes" for name, (files, total) in sorted(held.items())
+    )
