@@ -14,7 +14,7 @@ from evogit.agents.briefs.ancestry import START, Ancestry
 from evogit.agents.briefs.digest import telling
 from evogit.agents.briefs.relevance import words_of
 from evogit.config import Task
-from evogit.core import Candidate, Decision, Metric, RepositoryError
+from evogit.core import Candidate, Decision, Evaluation, Metric, RepositoryError
 from evogit.credentials import Redactor
 from evogit.history import History
 from evogit.history.context import redactor
@@ -110,10 +110,7 @@ class Backgrounds:
         `known` is the last move that may be told of, where the same must be told however long others take.
         """
         task, history, graph = self._task, self._history, self._history.phylogeny
-        files = self._repository.trees.lazily(parent.tree, self._visible)
-        evidence, evaluation = self._evidence(parent), history.evaluation(parent.commit)
-        if evaluation:  # its journal may be older than the redaction of names
-            evaluation = redacted_evaluation(evaluation, self._redactor, {*task.metric_names, *task.splits})
+        files, evidence = self._repository.trees.lazily(parent.tree, self._visible), self._evidence(parent)
         lineage = self._relatives(_steps(graph, graph[parent.commit]))  # whose tree is its own, not half of a merge
         inspirations = self._relatives(_of_donor(graph, parent, donor)) if donor else ()
         best, latest = self._best(parent), history.moves if known is None else known
@@ -131,7 +128,7 @@ class Backgrounds:
             refusal=_refusal(task),
             programs=frozenset(path for path, entry in files.entries.items() if entry.mode == EXECUTABLE),
             entries=self._entries(parent.tree),
-            evaluation=evaluation,
+            evaluation=(evaluation := self._evaluation(parent)),
             feedback=read_feedback(evidence.get(FEEDBACK, b"")) | self._verdicts(parent),
             profile=self._profiles.get(parent.tree, ""),
             log=evidence.get(LOG, b"").decode(errors="replace"),
@@ -363,6 +360,11 @@ class Backgrounds:
         """What is tried right now: titles of candidates that await their evaluation, the parent left out."""
         waiting = [each for commit, each in self._history.pending.items() if commit != parent.commit]
         return tuple(f"{each.agent}: {each.title}" for each in waiting[-MOST:])
+
+    def _evaluation(self, parent: Candidate) -> Evaluation | None:
+        """The parent's evaluation; its journal may be older than the redaction of names."""
+        evaluation, names = self._history.evaluation(parent.commit), {*self._task.metric_names, *self._task.splits}
+        return redacted_evaluation(evaluation, self._redactor, names) if evaluation else None
 
     def _evidence(self, parent: Candidate) -> dict[str, bytes]:
         """What was kept of the parent's evaluation on the run's split; nothing when it is gone."""
