@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from contextlib import suppress
 
 from evogit.agents import Background, Brief, NoUsableChangeError, Proposal
 from evogit.agents.briefs import briefing
-from evogit.agents.briefs.briefing import direction
+from evogit.agents.briefs.bodies import Mentions, part_of
+from evogit.agents.briefs.briefing import READ_SHARE, direction
+from evogit.agents.briefs.excerpt import MAX_LIST_TOKENS, listing
 from evogit.agents.editing.blocks import EditError
-from evogit.agents.editing.calls import ReadLines, only_reads, read
+from evogit.agents.editing.calls import List, ReadLines, only_reads, read
 from evogit.agents.editing.draft import Draft, proposal_of
 from evogit.agents.editing.reply import EditReply, parse, reason_of
 from evogit.agents.model_agent import ModelAgent
@@ -21,7 +24,8 @@ from evogit.repository.evidence import PROMPT, REPLY, numbered
 from evogit.text import cut, lines_of, one_line
 
 KEPT = 50_000  # tokens of a reply that are kept as evidence
-MOST_READ, LEAST_READ = 4_000, 100  # tokens of all that a model asked to READ, and of one file of it even then
+MIN_READ_TOKENS = 100  # of each place that a model asked to READ
+MAX_LISTS = 2  # replies that only LIST, before the one that may READ
 
 ENOUGH = "Answer now with your change, as you were told; nothing more can be read."
 """What a model is told once it has read."""
@@ -42,8 +46,13 @@ class Editor(ModelAgent):
             brief.claims.make(place)
         talk = _Talk(model, brief, background, brief.account)
         reply = await talk.ask()
-        if reads := only_reads(reply):
-            reply = await talk.show(reply, reads)
+        for turn in range(MAX_LISTS + 1):
+            if not (looks := only_reads(reply)):
+                break
+            reads = any(isinstance(look, ReadLines) for look in looks)
+            reply = await talk.show(reply, looks, last=reads or turn == MAX_LISTS)
+            if reads:
+                break
         try:
             return talk.proposal(reply)
         except EditError as error:
@@ -82,25 +91,43 @@ class _Talk:
         self._asked += 1
         return reply
 
-    async def show(self, reply: str, reads: Sequence[ReadLines]) -> str:
-        """Another reply, once the model has seen what it asked to READ; what cannot be read is told instead."""
-        parts, room = list[str](), min(MOST_READ, self._longest)
-        for call in reads:
-            try:
-                content = self._brief.files.get(call.path)
-                text = lines_of(self._background.read(call.path) if content is None else content)
-                if text is None:
-                    parts.append(f"{one_line(call.path, 300)} is not UTF-8 text.")
-                else:
-                    parts.append(read(call, text, max(room, LEAST_READ)))
-            except KeyError:
-                parts.append(f"There is no file {one_line(call.path, 300)!r}.")
-            except EditError as error:
-                parts.append(f"READ could not be done: {error}.")
-            room -= estimate_tokens(parts[-1])
-        return await self.ask(
-            Message("assistant", cut(reply, self._longest)), Message("user", "\n\n".join([*parts, ENOUGH]))
-        )
+    async def show(self, reply: str, looks: Sequence[ReadLines | List], *, last: bool) -> str:
+        """Another reply, once the model has seen what it asked for; what cannot be shown is told instead."""
+        texts = {look: self._text(look) for look in looks if isinstance(look, ReadLines)}
+        shares, room = dict[ReadLines | List, int](), int(READ_SHARE * self._model.context)
+        smallest = sorted(texts, key=lambda look: len(self._read(look, texts[look], room)))
+        for done, look in enumerate(smallest):  # what a short one leaves the others may have
+            shares[look] = max(room // (len(smallest) - done), MIN_READ_TOKENS)
+            room -= estimate_tokens(self._read(look, texts[look], shares[look]))
+        parts = [
+            self._read(look, texts[look], shares[look]) if isinstance(look, ReadLines) else self._list(look.folder)
+            for look in dict.fromkeys(looks)
+        ]
+        said = "\n\n".join([*parts, ENOUGH if last else "Answer, or READ now."])
+        return await self.ask(Message("assistant", cut(reply, self._longest)), Message("user", said))
+
+    def _text(self, look: ReadLines) -> str | None:
+        """The text to READ; None for a file that is not there, or no text."""
+        with suppress(KeyError):
+            content = self._brief.files.get(look.path)
+            return lines_of(self._background.read(look.path) if content is None else content)
+        return None
+
+    def _read(self, look: ReadLines, text: str | None, room: int) -> str:
+        """What is asked for; of a whole file that does not fit what the brief speaks of, and a map."""
+        if text is None:
+            return f"There is no text file {one_line(look.path, 300)!r}."
+        if look == ReadLines(look.path) and estimate_tokens(text) > room:
+            mentions = Mentions().take([self._background.profile, self._brief.goal])
+            return part_of(look.path, text, mentions, room, 1.0)
+        try:
+            return read(look, text, room)
+        except EditError as error:
+            return f"READ could not be done: {error}."
+
+    def _list(self, folder: str) -> str:
+        inside = {path: size for path, size in self._background.sizes.items() if path.startswith(folder)}
+        return listing(inside, MAX_LIST_TOKENS) or f"There is no file in {one_line(folder, 100)!r}."
 
     async def repair(self, reply: str, error: EditError) -> str:
         """Another reply, once the model knows what was wrong with the first one."""

@@ -15,7 +15,7 @@ from evogit.agents.briefs.ancestry import START, Ancestry
 from evogit.agents.briefs.digest import telling
 from evogit.agents.briefs.relevance import words_of
 from evogit.config import Task
-from evogit.core import Candidate, Decision, Metric, RepositoryError
+from evogit.core import Candidate, Decision, Evaluation, Metric, RepositoryError
 from evogit.credentials import Redactor
 from evogit.history import History
 from evogit.history.context import redactor
@@ -157,10 +157,7 @@ class Backgrounds:
 
     def _evaluated(self, parent: Candidate) -> dict[str, Any]:
         """Return how the parent was evaluated: the fields `evaluation`, `feedback`, `log` and `output`."""
-        evidence, evaluation = self._evidence(parent), self._history.evaluation(parent.commit)
-        if evaluation:  # its journal may be older than the redaction of names
-            names = {*self._task.metric_names, *self._task.splits}
-            evaluation = redacted_evaluation(evaluation, self._redactor, names)
+        evidence, evaluation = self._evidence(parent), self._evaluation(parent)
         return {
             "evaluation": evaluation,
             "feedback": read_feedback(evidence.get(FEEDBACK, b"")) | self._verdicts(parent),
@@ -371,6 +368,11 @@ class Backgrounds:
         """What is tried right now: titles of candidates that await their evaluation, the parent left out."""
         waiting = [each for commit, each in self._history.pending.items() if commit != parent.commit]
         return tuple(f"{each.agent}: {each.title}" for each in waiting[-MOST:])
+
+    def _evaluation(self, parent: Candidate) -> Evaluation | None:
+        """The parent's evaluation; its journal may be older than the redaction of names."""
+        evaluation, names = self._history.evaluation(parent.commit), {*self._task.metric_names, *self._task.splits}
+        return redacted_evaluation(evaluation, self._redactor, names) if evaluation else None
 
     def _evidence(self, parent: Candidate) -> dict[str, bytes]:
         """What was kept of the parent's evaluation on the run's split; nothing when it is gone."""

@@ -122,20 +122,17 @@ def perf_rows(data: Path) -> Iterator[Row]:
 
 def callgrind_rows(files: list[Path]) -> Iterator[Row]:
     """Read what callgrind left of the process that did most."""
-    done = {
-        int(found[1]): path
-        for path in files
-        if (found := re.search(r"^(?:summary|totals): (\d+)", path.read_text(), re.M))
-    }
-    counts = dict[str, list[float]]()
-    for option in ("--inclusive=no", "--inclusive=yes"):
-        command = ["callgrind_annotate", option, "--threshold=99", str(done[max(done)])]
+    sums = {path: re.findall(r"^(?:summary|totals): (\d+)", path.read_text(), re.MULTILINE) for path in files}
+    main = max(files, key=lambda path: max(map(int, sums[path]), default=0))
+    own, total = dict[str, float](), dict[str, float]()
+    for counts, option in ((own, "--inclusive=no"), (total, "--inclusive=yes")):
+        command = ["callgrind_annotate", option, "--threshold=99", str(main)]
         text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         for count, where, name in re.findall(r"^ *([\d,]+) \([^)]*\)  (\S+?):([^\[\n]+)", text, re.MULTILINE):
-            inside = place(where, 0, name.strip()).replace(":0 ", " ").removeprefix("??? ")
-            counts.setdefault(inside, []).append(float(count.replace(",", "")))
-    for name, (own, *total) in counts.items():
-        yield Row(name, own if total else 0.0, (total or [own])[0])
+            function = place(where, 0, name.strip()).replace(":0 ", " ").removeprefix("??? ")
+            counts[function] = max(counts.get(function, 0.0), float(count.replace(",", "")))
+    for name in own | total:
+        yield Row(name, own.get(name, 0.0), total.get(name, 0.0))
 
 
 def below_profiler(argv: list[str], folder: Path) -> list[str]:

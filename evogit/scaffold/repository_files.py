@@ -27,6 +27,8 @@ PROFILER = "profiler.py"
 """The script that profiles commands, in the evaluator's folder; this package has its original."""
 PROFILED = re.compile(r"\b(python3?|pytest|node|npm|npx|go test)\b")
 """Commands that need no perf for a profile."""
+COMPILED = re.compile(r"\b(g\+\+|gcc|clang|make|cmake|ninja|meson|cargo)(\b|\s)|(^|[;&|\s])\./")
+"""Commands that run what a compiler made."""
 
 FETCHES = re.compile(r"\b(npm|npx|yarn|pnpm|uv|poetry|cargo|go|mvn|curl|wget|git|fetch|download|install|deps)\b")
 """Commands that seem to need a network."""
@@ -65,9 +67,8 @@ class Choices(Struct, frozen=True, kw_only=True):
     @property
     def profile(self) -> str:
         """The command that profiles the one that is measured, where time is measured and a profiler is known."""
-        if not _measures_time(self) or not (
-            PROFILED.search(self.work) or shutil.which("perf") or shutil.which("valgrind")
-        ):
+        compiled = COMPILED.search(self.work) and any(map(shutil.which, ("perf", "valgrind")))
+        if not _measures_time(self) or not (PROFILED.search(self.work) or compiled):
             return ""
         helper = posixpath.relpath(f"{FOLDER}/{PROFILER}", self.directory or ".")
         return f"python3 {helper} {shlex.quote(self.work)}"

@@ -388,6 +388,21 @@ def test_of_a_large_file_a_map_is_shown_and_the_bodies_that_matter(lab: Lab) -> 
     assert "<<<<<<< READ path/of/file:name_of_a_definition" in section(told.text, "What is not shown")
 
 
+def test_what_a_profile_names_is_shown_first_and_whole_and_all_paths_are_named(lab: Lab) -> None:
+    files = {f"src/part{number}.py": module(60) for number in range(12)} | {"tests/test_part.py": module(60)}
+    seed = lab.add({**files, "main.py": b"VALUE = 1\n"}, evaluation=1.0)
+    brief, background = both(lab, seed)
+    profile = "90.1 95.0 src/part7.py:14 work_2 <- src/part3.py:3 work_1\n 5.0  5.0 src/part9.py:25 work_3\n"
+    told = briefing.write(brief, replace(background, profile=profile), 20_000)
+    code = section(told.text, "Code")
+    assert section(told.text, "Where the time goes").endswith(f"```\n{profile}```")
+    assert code.index("File src/part7.py") == code.index("File ")
+    assert "def work_2(values):\n    total = work_1(values)\n" in code
+    assert "tests/test_part.py" not in code
+    everywhere = code + section(told.text, "What is not shown")
+    assert all(f"part{number}.py" in everywhere for number in range(12))
+
+
 def test_the_past_takes_a_third_at_most_and_the_latest_of_it_is_told(lab: Lab) -> None:
     parent = lab.seed()
     for step in range(12):

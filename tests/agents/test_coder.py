@@ -359,7 +359,7 @@ direction = "maximize"
 kind = "command"
 command = "cat made.txt secret.txt && python3 program.py"
 prepare = "echo prepared > made.txt"
-profile = "echo hot: line $(wc -l < program.py); date +%N; cat secret.txt || true"
+profile = "echo hot: line $(wc -l < program.py); date +%N; cat secret.txt; echo rest: 5"
 [evaluator.read]
 score = "json"
 """
@@ -371,7 +371,7 @@ async def test_commands_find_what_was_prepared_but_not_what_is_withheld(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     task = tiny(toml=COMMAND, program="print('{\"score\": 1}')\n")
-    (tmp_path / "tasks/tiny/seed/secret.txt").write_text("hush\n")
+    (tmp_path / "tasks/tiny/seed/secret.txt").write_text("hush, hush, hush\n")
     better = "<<<<<<< WRITE program.py\nprint('{\"score\": 7}')\n>>>>>>> END\n<<<<<<< EVALUATE\n<<<<<<< FINISH done\n"
     script = f"<<<<<<< RUN cat made.txt secret.txt; echo x > made.txt; ls -A; cat .git\n<<<<<<< LIST\n%%\n{better}"
     engine = coders(tmp_path, task, "one", script, evaluations=3, proposals=2, deterministic=False)
@@ -387,7 +387,13 @@ async def test_commands_find_what_was_prepared_but_not_what_is_withheld(
     assert "this candidate 7, the seed 1" in talk
     hot = [line for line in prompt.splitlines() if line.startswith("hot: line")]
     assert hot == ["hot: line 1"]
-    assert talk.count("hush") == talk.count("prepared") - 1  # the command that evaluates is shown it, and shows it
+    assert "rest: 5" in prompt
+    assert "hush" not in prompt.partition("## Where the time goes")[2].partition("\n## ")[0], (
+        "the profile sees what is withheld, and agents are not shown what it quotes"
+    )
+    assert (
+        talk.count("hush, hush, hush") == talk.count("prepared") - 1
+    )  # the command that evaluates is shown it, and shows it
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,20 @@ async def test_who_asks_to_read_twice_is_told_to_answer_and_a_wrong_answer_still
     await lab.breed(Editor(model), lab.seed())
     assert lab.wallet.paid == 3
     assert "no edit block" in str(await refusal(lab, READING, READING, READING, GOOD))
+
+
+async def test_lists_cost_no_reading_and_long_files_share_the_room(lab: Lab) -> None:
+    long = "".join(f"def work_{number}():\n    return {number}\n\n" for number in range(9_000)).encode()
+    seed = lab.add({"main.py": b"VALUE = 1\n", "src/a.py": long, "src/b.py": long}, evaluation=1.0)
+    reading = "<<<<<<< READ src/a.py\n<<<<<<< READ src/b.py\n<<<<<<< READ main.py\n"
+    model = Parrot("<<<<<<< LIST src/\n", reading, GOOD)
+    await lab.breed(Editor(model), seed)
+    listed, answer = (question.messages[-1].content for question in model.asked[1:])
+    assert "a.py" in listed
+    assert "main.py" not in listed
+    shown = re.split(r"^File src/b.py", answer, maxsplit=1, flags=re.MULTILINE)
+    assert 0.7 < len(shown[0]) / len(shown[1]) < 1.5
+    assert "VALUE = 1" in answer
 
 
 @pytest.mark.parametrize(

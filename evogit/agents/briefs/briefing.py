@@ -49,8 +49,13 @@ TACTIC = 300  # tokens of a tactic
 ONE_CHANGE, SESSION = "Propose one change that should improve {metric}.", "Improve {metric}, step by step."
 """The last words of a brief, for an answer and for a session."""
 
-MORE = """To see more before you answer, reply with nothing but lines of these kinds, as many as you need, once:
+READ_SHARE = 0.125  # share of what a question may have that an editor may read beside its brief
 
+MORE = """To see more before you answer, reply with nothing but lines of these kinds, as many as you need.
+LIST names the files of a folder. Then you may READ once: about {tokens} tokens in all, shared among the places that you
+ask for, so name definitions or lines of long files.
+
+{less} LIST folder/
 {less} READ path/of/file
 {less} READ path/of/file:40-120
 {less} READ path/of/file:name_of_a_definition"""
@@ -136,7 +141,9 @@ def write(
     length = marker_length(shown.files.values())
     markers = {"less": "<" * length, "equal": "=" * length, "greater": ">" * length, "length": str(length)}
     if code and tools is None and not (shown.whole and not shown.unshown):
-        values["unshown"] = f"{values['unshown']}\n\n{MORE.format_map(markers)}".strip()
+        values["unshown"] = (
+            f"{values['unshown']}\n\n{MORE.format(tokens=f'{int(READ_SHARE * context):,}', **markers)}".strip()
+        )
     present = estimate_tokens(rules) + sum(map(estimate_tokens, _sections(sections, {**values, **NO_PAST})))
     values |= _past(background, int(min(PAST_SHARE * tokens, present * PAST_SHARE / (1 - PAST_SHARE))))
     values["used"] = digest.used(background)

@@ -178,13 +178,13 @@ def _read(name: str) -> list[ReadLines]:
     return [ReadLines(path, max(int(first), 1), int(last or 0) if dash else int(first)) for first, dash, last in parts]
 
 
-def only_reads(reply: str) -> tuple[ReadLines, ...]:
-    """What a reply asks to read, if it does nothing else; of one that cannot be understood nothing."""
+def only_reads(reply: str) -> tuple[ReadLines | List, ...]:
+    """Return the READs and LISTs of a reply that has nothing else; of one that cannot be understood nothing."""
     try:
         calls = read_calls(reply).calls
     except EditError:
         return ()
-    reads = tuple(call for call in calls if isinstance(call, ReadLines))
+    reads = tuple(call for call in calls if isinstance(call, ReadLines | List))
     return reads if len(reads) == len(calls) else ()
 
 
