@@ -180,16 +180,13 @@ def test_the_three_useful_hunks_of_ten_are_left_with_their_gains(told: tuple[Pat
     cut_off, history, _ = minimized(path, task, evaluations=5)
     assert not cut_off.complete
     assert cut_off.judged == 5
-    assert not all(part.measured for part in cut_off.parts)
+    assert not all(part.compared for part in cut_off.parts)
     before = history.counts.proposals
     done, history, trials = minimized(path, task)
     assert done.complete
-    assert done.hunks == 10
-    assert {part.hunk.added[0]: 16 - (part.without or 0) for part in done.parts} == {
-        b"V0 = 1\n": 1,
-        b"V4 = 5\n": 5,
-        b"V9 = 10\n": 10,
-    }
+    assert (done.kind, done.of, done.left) == ("hunk", 10, 3)
+    gains = {part.title.partition("+ ")[2]: part.compared and part.compared.gain for part in done.parts}
+    assert gains == {"V0 = 1": 1, "V4 = 5": 5, "V9 = 10": 10}
     smallest = history.phylogeny[done.smallest]
     assert history.fitness(done.smallest) == 16
     assert (smallest.agent, smallest.operator, smallest.strategy) == ("minimize", "mutation", "minimize")
@@ -201,6 +198,87 @@ def test_the_three_useful_hunks_of_ten_are_left_with_their_gains(told: tuple[Pat
     assert all(trial.known for trial in trials)
     fsck = subprocess.run(["git", "fsck", "--strict"], cwd=path, capture_output=True, text=True, check=True)
     assert "missing" not in fsck.stderr + fsck.stdout
+
+
+# --- by steps ------------------------------------------------------------------------------------------------------
+
+PARTS = "".join(f"COST_{name} = {cost}\n\n\n\n" for name, cost in (("A", 50), ("B", 30), ("C", 20)))
+TIMED = """\
+import random
+from evogit import Case
+
+def evaluate(program, split):
+    cost = program.call("program:cost", returns=int).value
+    yield Case("all", seconds=cost * random.uniform(0.998, 1.002))
+"""
+TIMED_TOML = """\
+name = "steps"
+goal = "Faster."
+editable = ["**"]
+[metrics.seconds]
+direction = "minimize"
+measures = "time"
+[evaluator]
+kind = "python"
+file = "evaluator/evaluate.py"
+repeats = 2
+"""
+
+
+@pytest.fixture(scope="module")
+def timed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Task]:
+    """A run with a line of four steps, of which the first and the third save time, and the fourth needs the third."""
+    folder = tmp_path_factory.mktemp("steps")
+    program = PARTS + "def cost():\n    return COST_A + COST_B + COST_C\n"
+    task = load_task(write_task(folder / "steps", evaluate=TIMED, program=program, toml=TIMED_TOML))
+    repository = Repository.create(folder / "r")
+    asyncio.run(Run(repository, task, "steps", Settings(evaluations=1, sandbox="bubblewrap", jobs=1)).evolve())
+    edits = [
+        ("less of A", "COST_A = 50", "COST_A = 40"),
+        ("a remark", "COST_B = 30", "COST_B = 30 + 0"),
+        ("less of C", "COST_C = 20", "COST_C = 10"),
+        ("C in words", "COST_C = 10", "COST_C = int('10')"),
+    ]
+    for title, before, after in edits:
+        (repository.path / "program.py").write_text((repository.path / "program.py").read_text().replace(before, after))
+        commit = ["git", "-c", "user.name=p", "-c", "user.email=p@p", "commit", "-qam", title]
+        subprocess.run(commit, cwd=repository.path, check=True)
+        assert evogit("-C", str(repository.path), "add", "HEAD").returncode == 0
+    asyncio.run(Run(repository, task, "steps", Settings(evaluations=5, sandbox="bubblewrap", jobs=1)).evolve())
+    return folder / "r", task
+
+
+@pytest.mark.slow
+def test_steps_that_prove_nothing_are_dropped_and_the_others_have_gains_with_intervals(
+    timed: tuple[Path, Task],
+) -> None:
+    path, task = timed
+    history = open_run(Repository.open(path)).history
+    last = next(each.commit for each in history.phylogeny if each.title == "C in words")
+    options = ["-C", str(path), "minimize", last, "--task", str(task.folder), "--sandbox", "bubblewrap", "--json"]
+    cut_off = json.loads(evogit(*options, "--evaluations", "2").stdout)
+    assert (cut_off["complete"], cut_off["evaluations"]) == (False, 2)
+    found = json.loads(evogit(*options).stdout)
+    assert found["complete"]
+    steps = {step["title"]: step for step in found["parts"]}
+    dropped = [title for title, step in steps.items() if step["remark"] == "dropped"]
+    assert dropped == ["a remark", "C in words"]
+    for title in ("less of A", "less of C"):
+        low, high = steps[title]["gain_interval"]
+        assert 0 < low < steps[title]["gain"] < high
+        assert 9 < steps[title]["gain"] < 11
+        assert steps[title]["side_by_side"]
+        assert steps[title]["size"] == {"files": 1, "added": 1, "removed": 1}
+    history = open_run(Repository.open(path)).history
+    small = history.phylogeny[found["smallest"]["commit"]]
+    text = Repository.open(path).trees.files(small.tree, lambda _: True)["program.py"].decode()
+    assert "COST_A = 40\n" in text
+    assert "COST_B = 30\n" in text
+    assert "COST_C = 10\n" in text
+    again = json.loads(evogit(*options).stdout)
+    assert (again["evaluations"], again["smallest"]["commit"]) == (0, small.commit)
+    shown = evogit(*options[:-1])
+    assert "less of A" in shown.stdout, shown.stderr
 
 
 @pytest.mark.slow
