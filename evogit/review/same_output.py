@@ -12,10 +12,12 @@ import random
 import re
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,7 +29,6 @@ from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.seed_files import seed_of
 from evogit.repository import Repository
 from evogit.repository.changes import LINE
-from evogit.review.minimizing import ddmin
 from evogit.review.uncommitted import candidate_files
 from evogit.sandbox import Completed
 from evogit.sandbox.archive import laid_over
@@ -274,3 +275,38 @@ class _Comparison:
             why = done.detail or done.stderr.decode(errors="replace").strip()
             raise EvaluatorError(f"evaluator.same_output cannot be run: {why}")
         return done
+
+
+# --- delta debugging ----------------------------------------------------------------------------------------------
+
+T = TypeVar("T")
+
+FirstPassing = Callable[[Sequence[Sequence[T]]], Awaitable[int | None]]
+"""The index of the first of these selections that passes; None when none does."""
+
+
+async def ddmin(whole: Sequence[T], first_passing: FirstPassing[T]) -> AsyncIterator[tuple[T, ...]]:
+    """Ever smaller selections that pass, the last of which passes without none of its single elements.
+
+    The algorithm ddmin of Zeller and Hildebrandt ("Simplifying and isolating failure-inducing input", 2002), given that
+    the whole passes. Nothing at all is asked about first. Single elements are not tried alone in the end, as leaving
+    out the others one by one finds them too. At worst n * n + 3 n selections are tried of n elements.
+    """
+    if not whole or await first_passing([()]) is not None:
+        yield ()
+        return
+    kept, parts = tuple(whole), 2
+    while len(kept) > 1:
+        cuts = [len(kept) * i // parts for i in range(parts + 1)]  # about equal pieces, none of them empty
+        chunks = [kept[a:b] for a, b in pairwise(cuts)]
+        alone = chunks if parts < len(kept) or parts == 2 else []
+        without = [tuple(x for other in chunks if other is not chunk for x in other) for chunk in chunks]
+        tried = [*alone, *(without if parts > 2 else [])]
+        found = await first_passing(tried)
+        if found is None:
+            if parts >= len(kept):
+                return
+            parts = min(2 * parts, len(kept))
+            continue
+        kept, parts = tried[found], 2 if found < len(alone) else max(parts - 1, 2)
+        yield kept

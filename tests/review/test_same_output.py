@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import random
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from evogit.config import Task, load_repository_task
 from evogit.core import ConfigError, RefusedError
 from evogit.repository import Repository
-from evogit.review.same_output import OutputComparison, check_repeats, compare_outputs, inputs_of
+from evogit.review.same_output import OutputComparison, check_repeats, compare_outputs, ddmin, inputs_of
 from tests.plain_git import git
 
 TOML = """\
@@ -140,3 +142,48 @@ def test_keys_that_need_each_other_and_globs_without_files_are_named(project: Pa
     assert asyncio.run(check_repeats(loaded(without), "bubblewrap")) is None
     with pytest.raises(RefusedError, match=r"nowhere/\*"):
         compared(project, PLAIN, toml=TOML.replace("cases/*", "nowhere/*"))
+
+
+# --- delta debugging ----------------------------------------------------------------------------------------------
+
+
+def reduced(count: int, passes: Callable[[set[int]], bool]) -> tuple[list[tuple[int, ...]], int]:
+    """The selections on the way, and how many were tried."""
+    tried = 0
+
+    async def first_passing(selections: Sequence[Sequence[int]]) -> int | None:
+        nonlocal tried
+        for index, selection in enumerate(selections):
+            tried += 1
+            if passes(set(selection)):
+                return index
+        return None
+
+    async def collect() -> list[tuple[int, ...]]:
+        return [kept async for kept in ddmin(range(count), first_passing)]
+
+    return asyncio.run(collect()), tried
+
+
+@pytest.mark.parametrize("needed", [{0, 4, 9}, {7}, {1, 2}, set(), set(range(10))])
+def test_ddmin_leaves_what_is_needed_and_nothing_else(needed: set[int]) -> None:
+    found, tried = reduced(10, lambda chosen: chosen >= needed)
+    assert set(found[-1] if found else range(10)) == needed
+    assert tried <= 130
+
+
+def test_ddmin_finds_parts_that_help_only_together() -> None:
+    together = reduced(8, lambda chosen: {2, 6} <= chosen or {1, 3, 5} <= chosen)[0][-1]
+    assert together in [(2, 6), (1, 3, 5)]
+    one_needs_the_other = reduced(8, lambda chosen: 3 in chosen and (2 in chosen or 6 not in chosen))[0][-1]
+    assert one_needs_the_other == (3,)
+    harmful_without = reduced(9, lambda chosen: {1, 5} <= chosen and (7 not in chosen or 8 in chosen))[0][-1]
+    assert harmful_without == (1, 5)
+
+
+def test_ddmin_is_one_minimal_whatever_passes() -> None:
+    for seed in range(40):
+        rng = random.Random(seed)
+        good = {frozenset(rng.sample(range(7), rng.randrange(1, 7))) for _ in range(30)} | {frozenset(range(7))}
+        kept = ([tuple(range(7))] + reduced(7, lambda chosen, good=good: frozenset(chosen) in good)[0])[-1]
+        assert all(frozenset(kept) - {one} not in good for one in kept)

@@ -1,4 +1,4 @@
-"""`evogit minimize`: what of a candidate's change earns its score, as a change that a person can review."""
+"""`evogit minimize`: the steps of a candidate that earn its score, as a change that can be reviewed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evogit.cli.lines.steps import step_lines, step_record
 from evogit.cli.lines.summary import next_steps
 from evogit.cli.lines.view import SHORT, View
 from evogit.cli.locate_run import Place
-from evogit.cli.options.shared import REVISION, jobs_option, with_judged_run, with_terminal
+from evogit.cli.options.shared import REVISION, with_judged_run, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count, escape, number
 from evogit.config import Task
@@ -27,19 +27,14 @@ from evogit.review.minimizing import minimize as search
 @click.command()
 @click.argument("rev", type=REVISION)
 @click.option("--evaluations", type=click.IntRange(1), default=100, metavar="N", help="New evaluations at most (100).")
-@click.option("--hunks", is_flag=True, help="Leave out hunks of the whole change instead of steps.")
-@jobs_option
 @with_judged_run
 @with_terminal
-def minimize(
-    place: Place, task: Task, terminal: Terminal, rev: str, evaluations: int, hunks: bool, jobs: int, sandbox: str
-) -> None:
+def minimize(place: Place, task: Task, terminal: Terminal, rev: str, evaluations: int, sandbox: str) -> None:
     """Leave out each step of REV that proves nothing, and show the gain of the others, with its interval.
 
-    Each step is left out alone and the rest measured beside the whole; it stays if it is better beyond noise. A change
-    of one step is taken apart by hunks, as with --hunks. Every trial is a candidate of the run, so nothing is evaluated
-    twice: the same command goes on where it was cut off. It may work beside a running engine. The smallest one can be
-    landed like any other.
+    Each step is left out alone and the rest measured beside the whole; it stays if it is better beyond noise. Every
+    trial is a candidate of the run: the same command goes on where it was cut off. It may work beside a running engine.
+    The smallest one can be landed like any other.
     """
     candidate = resolve(place.history, rev)
     evaluated = 0
@@ -53,8 +48,7 @@ def minimize(
         head = (f"{evaluated:>4} of {evaluations}  ", "dim")
         terminal.note(Text.assemble(head, score, f"  {escape(trial.title)}"), fit="ellipsis")
 
-    limits: dict[str, Any] = {"provider": sandbox, "jobs": jobs, "evaluations": evaluations, "hunks": hunks}
-    done = asyncio.run(search(place.about(task), candidate, tell, **limits))
+    done = asyncio.run(search(place.about(task), candidate, tell, provider=sandbox, evaluations=evaluations))
     patch = place.repository.diff(place.history.seed or "", done.smallest)
     if terminal.json:
         terminal.data(_record(place, done, patch))
@@ -63,15 +57,14 @@ def minimize(
     short = done.smallest[:SHORT]
     steps = [] if done.complete else [f"minimize {done.candidate[:SHORT]}"]
     if done.left:
-        how = "--squash" if done.kind == "hunk" else "--steps"
-        steps.append(f"export {short} DIR" if place.repository.created else f"land {short} {how}")
+        steps.append(f"export {short} DIR" if place.repository.created else f"land {short} --steps")
     ways_on = next_steps(place, *steps, f"show {short}")
     terminal.show([*_outcome(view, done), *patch_lines(patch), Text(""), *ways_on])
 
 
 def _outcome(view: View, done: Minimized) -> Iterator[Text]:
-    for commit, size in ((done.candidate, done.of), (done.smallest, done.left)):
-        yield Text.assemble(f"{count(size, done.kind):>10}  ", view.line(view.history.phylogeny[commit], score=True))
+    for commit, size in ((done.candidate, len(done.steps)), (done.smallest, done.left)):
+        yield Text.assemble(f"{count(size, 'step'):>10}  ", view.line(view.history.phylogeny[commit], score=True))
         if done.smallest == done.candidate:
             yield Text("nothing of it can be left out" if done.complete else "nothing was left out so far", "dim")
             break
@@ -79,7 +72,7 @@ def _outcome(view: View, done: Minimized) -> Iterator[Text]:
         yield Text("the seed is as good: nothing of the change is needed", "yellow")
     if not done.complete:
         yield Text(f"stopped after {count(done.judged, 'evaluation')}: perhaps more can be left out", "yellow")
-    yield from (Text(""), *step_lines(view, done.parts), Text(""))
+    yield from (Text(""), *step_lines(view, done.steps), Text(""))
 
 
 def _record(place: Place, done: Minimized, patch: str) -> dict[str, Any]:
@@ -90,10 +83,8 @@ def _record(place: Place, done: Minimized, patch: str) -> dict[str, Any]:
         "run": history.run,
         "candidate": candidate_record(history, history.phylogeny[done.candidate]),
         "smallest": candidate_record(history, history.phylogeny[done.smallest]),
-        "kind": done.kind,
-        "of": done.of,
         "evaluations": done.judged,
         "complete": done.complete,
-        "parts": list(map(step_record, done.parts)),
+        "steps": list(map(step_record, done.steps)),
         "patch": patch,
     }

@@ -25,7 +25,7 @@ def step_lines(view: View, steps: Sequence[LandedStep]) -> Iterator[Text]:
         title = Text.assemble(first_line(step.title), (f" ({first_line(step.remark)})" if step.remark else "", "dim"))
         rows.append([gain, Text(share, "dim"), Text(str(step.size or "with the next")), title])
     if rows:
-        yield from (Text("  ").append_text(line) for line in table(rows, "rlll", ("gain", "", "diff", "")))
+        yield from (Text("  ").append_text(line) for line in table(rows, "rlll", ("gain", "", "diff", "step")))
 
 
 def step_record(step: LandedStep) -> dict[str, Any]:
