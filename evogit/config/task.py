@@ -335,7 +335,7 @@ def _command(table: EvaluatorTable) -> EvaluationCommand | None:
     if table.kind == "python":
         return None
     reads = {metric: MetricReader.parse(text) for metric, text in table.read.items()}
-    same = ("directory", "folder", "prepare", "tests", "retry", "profile", "decimal")
+    same = ("directory", "folder", "prepare", "tests", "retry", "profile", "decimal", "same_output", "same_inputs")
     return EvaluationCommand(text=table.command, reads=reads, **{name: getattr(table, name) for name in same})
 
 

@@ -34,7 +34,8 @@ from evogit.config.values import (
 from evogit.contained import MAX_TEXT_BYTES, file_at, has_file, toml_of
 from evogit.core import ConfigError, Direction, Measure
 
-COMMANDS = ("command", "directory", "folder", "prepare", "tests", "retry", "profile", "decimal")
+SAME = ("same_inputs", "same_output")
+COMMANDS = ("command", "directory", "folder", "prepare", "tests", "retry", "profile", "decimal", *SAME)
 JUDGE_ONLY = ("criteria", "panel")
 
 
@@ -90,6 +91,10 @@ class EvaluatorTable(_TaskTable):
     retry: int = Field(default=0, ge=0, le=10)  # how often all of it is run again where it fails, for flaky tests
     # a shell command that says where the time goes; it is run once on each parent of agents that ask models
     profile: str = ""
+    # globs of the seed's files from which inputs for `same_output` are made, by mutating them
+    same_inputs: list[Glob] = []
+    # a shell command that prints, for an input on stdin, what a candidate must print as the seed does
+    same_output: str = Field(default="", validate_default=True)
     # metric -> how it is read from what the command did
     read: dict[str, str] = Field(default={}, validate_default=True)
     # the decimal point of the numbers that the command prints, if they do not tell: `12,750`
@@ -117,6 +122,13 @@ class EvaluatorTable(_TaskTable):
             raise ValueError(f'kind = "{kind}" has no such key; remove it')
         if not value and (kind, name) in _NEEDED:
             raise ValueError(f'missing; kind = "{kind}" needs {_NEEDED[kind, name]}')
+        return value
+
+    @field_validator("same_output")
+    @classmethod
+    def _has_inputs(cls, value: str, info: ValidationInfo) -> str:
+        if bool(value) != bool(info.data.get("same_inputs", value)):
+            raise ValueError('expected same_output = "COMMAND" with same_inputs = [GLOB, ...], files to make inputs of')
         return value
 
     @field_validator("directory", "folder")
@@ -178,7 +190,10 @@ _STRENGTHS = {STRENGTH: MetricTable(direction="maximize")}
 _FOREIGN = {
     *(("python", name) for name in (*COMMANDS, "read", *JUDGE_ONLY)),
     *(("command", name) for name in ("file", *JUDGE_ONLY)),
-    *(("judge", name) for name in ("file", "read", "repeats", "tests", "profile", "decimal", "ignored_failures")),
+    *(
+        ("judge", name)
+        for name in ("file", "read", "repeats", "tests", "profile", "decimal", "ignored_failures", *SAME)
+    ),
 }
 _NEEDED = {
     ("python", "file"): 'the file that defines evaluate, such as "evaluator/evaluate.py"',

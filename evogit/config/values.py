@@ -177,15 +177,19 @@ class EvaluationCommand(Struct, frozen=True, kw_only=True):
     retry: int = 0  # how often all of it is run again where it fails
     profile: str = ""  # for the shell: says where a parent's time goes, for briefs; empty for nothing
     decimal: str = ""  # "." or ",", the decimal point of the numbers that it prints; empty: as each number tells
+    same_output: str = ""  # for the shell: prints what must stay as the seed prints it, for an input on stdin
+    same_inputs: Sequence[str] = ()  # globs of the seed's files from which such inputs are made
 
     def __repr__(self) -> str:
-        return shown(self, but=("tests", "retry", "profile", "decimal"))  # journals hold digests of it
+        later = ("tests", "retry", "profile", "decimal", "same_output", "same_inputs")
+        return shown(self, but=later)  # journals hold digests of it
 
     @property
     def way(self) -> dict[str, Any]:
         """What scores depend on, for digests: not how often what fails is run again; later keys where they are set."""
         values = to_builtins(self)
-        del values["retry"], values["profile"]
+        for name in ("retry", "profile", "same_output", "same_inputs"):
+            del values[name]
         return {name: value for name, value in values.items() if value or name not in ("tests", "decimal")}
 
 

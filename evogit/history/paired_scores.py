@@ -73,6 +73,8 @@ class PairedScores(Scores):
             if other is not None:
                 self.pairs.add(commit, latest.repeat, beside.candidate, value - other)
                 self._raw.pop(commit, None)
+                if self.side_by_side(beside.candidate, self._seed):
+                    self._raw.pop(beside.candidate, None)
                 self._look(beside.candidate, other)
         elif commit == self._seed or commit in self.pairs.fit.numbers:
             self._look(commit, value)

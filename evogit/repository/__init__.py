@@ -6,7 +6,7 @@ from evogit.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from evogit.repository.bundle import Step
-    from evogit.repository.changes import Change, ChangedLines, Hunk
+    from evogit.repository.changes import ChangedLines
     from evogit.repository.conflicts import (
         Choose,
         Conflict,
@@ -30,7 +30,7 @@ __getattr__ = lazy_exports(
     __name__,
     {
         "bundle": ["Step"],
-        "changes": ["Change", "ChangedLines", "Hunk"],
+        "changes": ["ChangedLines"],
         "conflicts": ["Choose", "Conflict", "MergeImpossibleError", "Settlement", "Settler", "Side", "count_markers"],
         "git": ["Packer"],
         "ignored": ["tracked_below"],

@@ -1,14 +1,12 @@
-"""A change between two trees taken apart into hunks, any selection of which makes a tree again."""
+"""The difference of two trees: files as patches, lines that come and go, and lines that are the same."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import groupby
 from typing import Any, cast
 
 import pygit2
@@ -17,8 +15,7 @@ from msgspec import Struct
 from evogit.core import RepositoryError
 from evogit.repository.diff_limits import Room
 from evogit.repository.faults import found_tree
-from evogit.repository.paths import UnfitChangeError
-from evogit.repository.trees import GITLINK, TreeEntry, Trees, deltas_of, sides
+from evogit.repository.trees import GITLINK, Trees, deltas_of, sides
 
 
 class ComparedFile(Struct, frozen=True):
@@ -86,94 +83,6 @@ def _size(trees: Trees, blobs: Sequence[str]) -> int:
 
 
 LINE = re.compile(rb"[^\n]*\n|[^\n]+")  # what Git takes for a line, its end included
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Hunk:
-    """One separable part of a change to the file `path`."""
-
-    path: str
-    start: int = 0  # the line of the old file, counted from 0, from which on
-    removed: tuple[bytes, ...] = ()  # lines give way
-    added: tuple[bytes, ...] = ()  # to others
-    whole: bool = False  # the file as such comes, goes or is replaced, as a binary one is
-    mode: bool = False  # its executable bit changes
-
-
-class _File(Struct, frozen=True):
-    old: TreeEntry | None
-    new: TreeEntry | None
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """The hunks between two trees, in Git's order; as many lines for as many others are as many hunks."""
-
-    base: str
-    hunks: tuple[Hunk, ...]
-    _files: Mapping[str, _File] = field(repr=False)
-    _trees: Trees = field(repr=False)
-
-    def tree(self, chosen: Collection[Hunk]) -> str:
-        """The id of the base with the chosen hunks. Raises UnfitChangeError: no tree can hold these alone."""
-        contents: dict[str, bytes | None] = {}
-        modes: dict[str, int] = {}
-        for path, group in groupby(sorted(chosen), key=lambda hunk: hunk.path):
-            hunks, file = list(group), self._files[path]
-            contents[path] = self._content(file, hunks)
-            source = file.new if file.old is None or any(hunk.mode or hunk.whole for hunk in hunks) else file.old
-            if source is not None:
-                modes[path] = source.mode
-        return self._trees.write(self.base, contents, modes)
-
-    def _content(self, file: _File, hunks: Sequence[Hunk]) -> bytes | None:
-        if any(hunk.whole for hunk in hunks):
-            return self._trees.blob(file.new.blob) if file.new else None
-        old = _lines(self._trees, file.old)
-        made, position = list[bytes](), 0
-        for hunk in hunks:
-            if hunk.mode:
-                continue
-            made += [*old[position : hunk.start], *hunk.added]
-            position = hunk.start + len(hunk.removed)
-        made += old[position:]
-        return b"".join([*(line if line.endswith(b"\n") else line + b"\n" for line in made[:-1]), *made[-1:]])
-
-
-def take_apart(repo: pygit2.Repository, trees: Trees, old: str, new: str) -> Change:
-    """The change between two trees as hunks. Raises UnfitChangeError: they do not make the new tree together."""
-    files: dict[str, _File] = {}
-    hunks: list[Hunk] = []
-    for each in compare(repo, trees, old, new, context_lines=0, interhunk_lines=0):
-        file = _File(*sides(each.delta))
-        files[each.path] = file
-        hunks += _hunks(trees, each.path, file, each.patch)
-    change = Change(old, tuple(hunks), files, trees)
-    if change.tree(change.hunks) != new:
-        raise UnfitChangeError("its parts do not add up: files, folders and links replace each other in it")
-    return change
-
-
-def _hunks(trees: Trees, path: str, file: _File, patch: pygit2.Patch | None) -> Iterator[Hunk]:
-    old, new = file.old, file.new
-    same = old is not None and new is not None and old.blob == new.blob
-    if new is None or patch is None or not same and (patch.delta.is_binary or not patch.hunks):
-        yield Hunk(path, whole=True)
-        return
-    before, after = _lines(trees, old), _lines(trees, new)
-    for hunk in patch.hunks:
-        start, first = hunk.old_start - (hunk.old_lines > 0), hunk.new_start - (hunk.new_lines > 0)
-        removed, added = before[start : start + hunk.old_lines], after[first : first + hunk.new_lines]
-        if len(removed) == len(added):
-            yield from (Hunk(path, start + i, (removed[i],), (added[i],)) for i in range(len(added)))
-        else:
-            yield Hunk(path, start, tuple(removed), tuple(added))
-    if old and new and old.mode != new.mode:
-        yield Hunk(path, mode=True)
-
-
-def _lines(trees: Trees, entry: TreeEntry | None) -> list[bytes]:
-    return LINE.findall(trees.blob(entry.blob)) if entry else []
 
 
 # --- lines that come and go -----------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from evogit.core import Entry, Event, Forked, NotFoundError, RefusedError, Repos
 from evogit.credentials import SeedSecrets
 from evogit.repository import engines, refs
 from evogit.repository.branches import Branches
-from evogit.repository.changes import Change, ChangedLines, ComparedFile, compare, lines, same_lines, take_apart
+from evogit.repository.changes import ChangedLines, ComparedFile, compare, lines, same_lines
 from evogit.repository.commit_writer import CommitWriter, notes_commit
 from evogit.repository.faults import advice
 from evogit.repository.git_files import check_files, check_repository, folder_of, tree_around
@@ -447,10 +447,6 @@ class Repository:
         """Path, lines added and removed of each file that differs; 0 for binary and very large files."""
         found = self.file_changes(old, new)
         return [(each.path, *(each.patch.line_stats[1:] if each.patch else (0, 0))) for each in found]
-
-    def change(self, old: str, new: str) -> Change:
-        """The change from one tree to another, taken apart into hunks; raises UnfitChangeError where that is none."""
-        return take_apart(self._repo, self.trees, old, new)
 
     def lines(self, old: str, new: str, wanted: Callable[[str], bool]) -> ChangedLines:
         """The lines that one tree has and the other has not, in wanted files."""

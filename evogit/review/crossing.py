@@ -137,9 +137,8 @@ DROP = "drop"
 """The strategy of such candidates."""
 
 
-def without(run: StoredRun, candidate: Candidate, step: Candidate) -> str:
+def without(repository: Repository, history: History, candidate: Candidate, step: Candidate) -> str:
     """The tree of a candidate without what `step` changed. Raises RefusedError: that cannot be taken out."""
-    history = run.history
     mine, its = candidate.commit[:7], step.commit[:7]
     if not step.parents:
         raise RefusedError(f"expected a step that an agent or a person made, but {its} is the seed")
@@ -147,7 +146,7 @@ def without(run: StoredRun, candidate: Candidate, step: Candidate) -> str:
         raise RefusedError(f"{mine} is pruned, so nothing may be bred from it; take that back with `evogit undo`")
     before = history.phylogeny[step.parents[0]].tree
     try:
-        tree = _crossings(run.repository, history).rebased(step.commit, candidate.commit, before)
+        tree = _crossings(repository, history).rebased(step.commit, candidate.commit, before)
     except UnfitChangeError as error:
         raise RefusedError(
             f"{its} cannot be taken out of {mine} alone: {error}; what came after it was built on it"

@@ -184,16 +184,18 @@ def objections(metric: Metric, trials: Sequence[SplitTrial]) -> list[str]:
     return found
 
 
-def land(run: StoredRun, landing: Landing, message: str, reason: str, *, squash: bool) -> Entry:
-    """Write the commit (a merge, or a `squash` on the target), journal it, and make the branch.
+def land(run: StoredRun, landing: Landing, commits: Sequence[tuple[str, str]], reason: str, *, squash: bool) -> Entry:
+    """Write the commits (tree and message; merges, or with `squash` on the target), journal them, make the branch.
 
     Raises RefusedError: the target moved, the branch is checked out, or Git does not know the person.
     """
     repository = run.repository
     if repository.target(landing.target) != landing.tip:
         raise RefusedError(f"{short_name(landing.target)} moved while this was evaluated; land it again")
-    parents = (landing.tip,) if squash else (landing.tip, landing.candidate.commit)
-    commit = repository.branches.write_commit(landing.tree, parents, message)
+    commit = landing.tip
+    for tree, message in commits:
+        parents = (commit,) if squash else (commit, landing.candidate.commit)
+        commit = repository.branches.write_commit(tree, parents, message)
     entry = run.journal.append(
         Decision(
             kind="land",

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from evogit.core import Metric
 from evogit.history import History
 from evogit.repository import Repository, clean, clean_title, inert_markdown
-from evogit.review.blaming import ContainedStep, contained_steps
+from evogit.review.landed_steps import DiffSize, LandedStep, landed_steps
 from evogit.review.landing import Landing, SplitTrial
 from evogit.review.reporting import first_sentence, opening
 
@@ -22,17 +22,21 @@ MOST_STEPS = 15  # steps that are told, those that gained most
 
 
 class LandingText(Struct, frozen=True, kw_only=True):
-    """The texts of a landing; `markdown` is the body for pages, where a model's words are text alone."""
+    """The texts of a landing; `markdown` is the body for pages, where a model's words are text alone.
+
+    `series` has tree and message of a commit for each of the `steps`, or for several that apply only together.
+    """
 
     title: str
     body: str
     markdown: str
     trailers: str
+    steps: tuple[LandedStep, ...]
+    series: tuple[tuple[str, str], ...]
 
     def message(self, *, squash: bool) -> str:
         """The commit's message, its long lines broken, each as far to the right as it began."""
-        body = "\n".join(map(_broken, self.body.splitlines()))
-        return f"{self.headline(squash=squash)}\n\n{body}\n\n{self.trailers}\n"
+        return _message(self.headline(squash=squash), self.body, self.trailers)
 
     def headline(self, *, squash: bool) -> str:
         """The commit's title."""
@@ -43,14 +47,28 @@ class LandingText(Struct, frozen=True, kw_only=True):
         return f"{self.markdown}\n\n{self.trailers}\n"
 
 
+def _message(title: str, body: str, trailers: str) -> str:
+    lines = "\n".join(map(_broken, body.splitlines()))
+    return f"{title}\n\n{lines}\n\n{trailers}\n"
+
+
 def describe(
-    repository: Repository, history: History, landing: Landing, trials: Sequence[SplitTrial], goal: str, reason: str
+    repository: Repository,
+    history: History,
+    landing: Landing,
+    trials: Sequence[SplitTrial],
+    goal: str,
+    reason: str,
+    remarks: Sequence[str] = (),
 ) -> LandingText:
-    """The text for what was prepared and measured; `reason` is the person's, told first."""
-    steps = contained_steps(repository, history, landing.candidate, landing.known)
+    """The text for what was prepared and measured; `reason` is the user's and comes first, `remarks` come last."""
+    steps = landed_steps(repository, history, landing)
     rendered = [replace(step, title=inert_markdown(step.title), reason=inert_markdown(step.reason)) for step in steps]
+    measured = "\n".join([*_measured(history, trials), str(DiffSize.of(repository, landing.tip_tree, landing.tree))])
+    if any(trial.after.judged == "inside" for trial in trials):
+        remarks = [*remarks, "The score was computed within the candidate's reach (judged: inside)."]
     bodies = (
-        "\n\n".join(filter(None, [clean(reason), *_parts(history, each, trials, clean(goal))]))
+        "\n\n".join(filter(None, [clean(reason), *_parts(history, each, measured, clean(goal)), *remarks]))
         for each in (steps, rendered)
     )
     body, markdown = bodies
@@ -58,29 +76,51 @@ def describe(
         title=_title(history.metric, steps, trials, clean(goal)),
         body=body,
         markdown=markdown,
-        trailers=f"Evogit-Run: {history.run}\nEvogit-Candidate: {landing.candidate.commit}",
+        trailers=_trailers(history, landing.candidate.commit),
+        steps=tuple(steps),
+        series=tuple(_series(history, landing, steps, [clean(reason), measured, *remarks])),
     )
 
 
-def _parts(history: History, steps: Sequence[ContainedStep], trials: Sequence[SplitTrial], goal: str) -> Iterator[str]:
+def _trailers(history: History, commit: str) -> str:
+    return f"Evogit-Run: {history.run}\nEvogit-Candidate: {commit}"
+
+
+def _series(
+    history: History, landing: Landing, steps: Sequence[LandedStep], end: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the tree and message of each step's commit; the last message ends with what was measured of all."""
+    titles, body = list[str](), list[str]()
+    for step in steps:
+        gain = _gained(history.metric, step).removeprefix(": ")
+        titles, body = [*titles, step.title], [*body, step.reason, gain and f"This step: {gain}"]
+        if step.tree:
+            last = step is steps[-1]
+            body += [f"All {len(steps)} steps:", *end] if last else []
+            commit = landing.candidate.commit if last else step.candidate.commit
+            text = "\n\n".join(filter(None, body))
+            yield step.tree, _message(clean_title(" and ".join(titles)), text, _trailers(history, commit))
+            titles, body = [], []
+
+
+def _parts(history: History, steps: Sequence[LandedStep], measured: str, goal: str) -> Iterator[str]:
     if not steps[1:]:
         yield steps[0].reason
     elif goal and goal != first_sentence(goal):
         yield f"Goal: {opening(goal)}"
-    yield "\n".join(_measured(history, trials))
+    yield measured
     if steps[1:]:
-        yield "Steps, each with its gain when it was made:"
+        yield "Steps, each with its gain and the size of its diff:"
         told = _largest(history.metric, steps)
         for step in (step for step in steps if step in told):
             reason = (f"  {line}".rstrip() for line in step.reason.splitlines())
-            yield "\n".join([f"- {step.title}{_gained(history.metric, step)}", *reason])
+            size = f"; {step.size}" if step.size else ""
+            yield "\n".join([f"- {step.title}{_gained(history.metric, step)}{size}", *reason])
         if rest := len(steps) - len(told):
             yield f"And {rest} more step{'s' * (rest > 1)} that gained less."
-    if any(trial.after.judged == "inside" for trial in trials):
-        yield "The score was computed within the candidate's reach (judged: inside)."
 
 
-def _title(metric: Metric, steps: Sequence[ContainedStep], trials: Sequence[SplitTrial], goal: str) -> str:
+def _title(metric: Metric, steps: Sequence[LandedStep], trials: Sequence[SplitTrial], goal: str) -> str:
     """Of one step its title. Of several the goal and how far it was reached, or where that is long the largest step."""
     if not steps[1:]:
         return steps[0].title
@@ -97,8 +137,8 @@ def _title(metric: Metric, steps: Sequence[ContainedStep], trials: Sequence[Spli
     return clean_title(textwrap.shorten(largest.title, max(WIDTH - len(more), 40), placeholder="…") + more)
 
 
-def _largest(metric: Metric, steps: Sequence[ContainedStep]) -> list[ContainedStep]:
-    def gain(step: ContainedStep) -> float:
+def _largest(metric: Metric, steps: Sequence[LandedStep]) -> list[LandedStep]:
+    def gain(step: LandedStep) -> float:
         return step.compared.gain if step.compared else -math.inf
 
     return sorted(steps, key=gain, reverse=True)[:MOST_STEPS]
@@ -144,7 +184,7 @@ def _give(margin: float) -> str:
 # --- steps --------------------------------------------------------------------------------------------------------
 
 
-def _gained(metric: Metric, step: ContainedStep) -> str:
+def _gained(metric: Metric, step: LandedStep) -> str:
     compared = step.compared
     if compared is None:
         return ""

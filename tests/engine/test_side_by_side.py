@@ -9,6 +9,9 @@ import pytest
 
 from benchmarks.drift import PACES, SAVED, claims, evolve, found, holds
 from evogit.config import Task
+from evogit.core import Evaluation, Metric
+from evogit.history.paired_scores import PairedScores, beside
+from evogit.history.standing import compare
 
 pytestmark = pytest.mark.slow
 
@@ -34,3 +37,22 @@ def test_what_was_measured_side_by_side_is_counted_apart(task: Task, path: Path)
     assert pairs
     assert history.counts.references >= history.counts.repeated - history.repeats
     assert all(each.beside and each.beside.metrics for each in pairs)
+
+
+def test_a_reference_is_worth_what_its_pairs_say_not_what_it_measured_alone() -> None:
+    seconds = Metric(name="m", direction="minimize", primary=True)
+    scores = PairedScores.of([seconds], "train", 2)
+
+    def measured(name: str, value: float, repeat: int = 0, reference: tuple[str, float] | None = None) -> None:
+        found = Evaluation(status="ok", metrics={"m": value}, repeat=repeat)
+        other = Evaluation(status="ok", metrics={"m": reference[1]}, repeat=repeat) if reference else None
+        scores.record(name, beside(found, reference[0] if reference else "", other))
+
+    measured("s", 10.0)
+    measured("whole", 4.0)  # the machine was quick just then
+    for repeat in range(3):
+        measured("s", 10.0 + repeat / 100, 1 + repeat, ("whole", 8.0))
+    compared = compare(scores, "whole", "s")
+    assert compared
+    assert compared.value == pytest.approx(8.0, rel=0.01)
+    assert compared.gain == pytest.approx(2.0, rel=0.02)

@@ -9,8 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from evogit.config import Task
-from evogit.core import Decision, Evaluation, Metric, NotFoundError, RefusedError, UsageError
+from evogit.core import Decision, Evaluation, Measured, Metric, NotFoundError, RefusedError, UsageError
 from evogit.repository import Repository
+from evogit.review.landed_steps import step_gain
 from evogit.review.landing import Landing, SplitTrial, follow_undo, land, measure, objections, prepare, trial_of
 from evogit.review.landing_text import LandingText, describe
 from evogit.review.risks import risks
@@ -28,7 +29,7 @@ def told(own: Own, found: Landing, *trials: SplitTrial, reason: str = "", goal: 
 def landed(own: Own, commit: str, *, squash: bool = True, reason: str = "") -> Decision:
     found = plan(own, commit, squash=squash)
     text = told(own, found, reason=reason).message(squash=squash)
-    entry = land(own.stored, found, text, reason, squash=squash)
+    entry = land(own.stored, found, [(found.tree, text)], reason, squash=squash)
     assert isinstance(entry.event, Decision)
     return entry.event
 
@@ -157,7 +158,7 @@ def test_a_target_that_moves_while_it_is_judged_is_refused(own: Own) -> None:
     found = plan(own, own.add(2, own.seed, files=main(2)))
     own.save("notes", {"notes.txt": "1\n"})
     with pytest.raises(RefusedError, match="moved while this was evaluated"):
-        land(own.stored, found, "x", "", squash=True)
+        land(own.stored, found, [(found.tree, "x")], "", squash=True)
 
 
 @pytest.mark.slow
@@ -166,7 +167,7 @@ def test_git_must_know_who_lands(own: Own) -> None:
     own.git("config", "user.name", "")
     own.git("config", "--unset", "user.email")
     with pytest.raises(RefusedError, match="expected Git to know who you are"):
-        land(own.stored, found, "x", "", squash=True)
+        land(own.stored, found, [(found.tree, "x")], "", squash=True)
 
 
 SCORE = Metric(name="score", direction="maximize", primary=True)
@@ -279,3 +280,52 @@ def test_differences_within_the_noise_are_no_gain_and_no_loss() -> None:
     worse = replace(trial(1.0, 0.6, "holdout"), margins=margins, times=4)
     assert len(objections(SCORE, [near])) == 1
     assert objections(SCORE, [clear, worse]) == []
+
+
+def test_a_series_has_a_commit_for_each_step_with_its_gain_and_ends_in_the_result(own: Own) -> None:
+    first = own.add(2, own.seed, files=main(2), title="two")
+    lost = own.add(2, first, files=main(2, "\n# lost\n"), title="a remark")
+    second = own.add(4, lost, files=main(2).copy() | {"src/more.py": "x = 1\n"}, title="more")
+    own.save("notes", {"notes.txt": "1\n"})
+    tip = own.git("rev-parse", "HEAD")
+    found = plan(own, second)
+    text = told(own, found)
+    assert [(step.title, str(step.size)) for step in text.steps] == [
+        ("two", "1 file, +1 -1"),
+        ("more", "1 file, +1 -0"),
+    ]
+    entry = land(own.stored, found, text.series, "", squash=True)
+    assert isinstance(entry.event, Decision)
+    last = entry.event.commit
+    assert own.git("log", "--format=%s", f"{tip}..{last}").splitlines() == ["more", "two"]
+    assert own.git("rev-parse", f"{last}^{{tree}}") == found.tree
+    assert own.git("show", f"{last}~1:src/main.py") == main(2)["src/main.py"].strip()
+    assert "score better by 1 (2.0x)" in own.git("log", "-1", "--format=%b", f"{last}~1")
+    assert own.git("log", "-1", "--format=%(trailers:key=Evogit-Candidate,valueonly)", f"{last}~1") == first
+    own.git("merge", "--ff-only", entry.event.branch)
+    with pytest.raises(RefusedError, match="nothing to land"):
+        plan(own, second)
+
+
+def test_a_step_that_does_not_apply_alone_is_in_the_commit_of_the_next_one(own: Own) -> None:
+    lost = own.add(2, own.seed, files=main(7), title="seven")
+    first = own.add(
+        2, lost, files={"src/main.py": main(1)["src/main.py"].replace("1\n\n", "1\nMORE = 2\n")}, title="more"
+    )
+    second = own.add(3, first, files={"src/other.py": "x = 1\n"}, title="other")
+    text = told(own, plan(own, second))
+    assert [(step.title, step.size is None) for step in text.steps] == [("more", True), ("other", False)]
+    [(tree, message)] = text.series
+    assert tree == own.repository.tree_of(second)
+    assert message.startswith("more and other\n")
+
+
+def test_a_step_tells_what_its_session_measured_where_nothing_was_evaluated_beside_it(own: Own) -> None:
+    measured = Measured(pairs=3, parent=0.8, margin=0.05, seed=0.6)
+    commit = own.commit({path: text.encode() for path, text in main(2).items()}, own.seed, title="quick")
+    own.propose(own.seed, candidate=commit, tree=own.repository.tree_of(commit), title="quick", measured=measured)
+    candidate = own.history.phylogeny[commit]
+    found = step_gain(own.repository, own.history, candidate, candidate)
+    assert found
+    assert (found.verdict, found.relative) == ("worse", "20 % less")  # the score of this task is maximised
+    assert found.interval[0] < found.gain < found.interval[1] < 0

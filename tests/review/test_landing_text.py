@@ -84,14 +84,15 @@ Sums were slow.
 Goal: Make sums faster. The results stay as they are, digit by digit.
 
 train: score 1 -> 2.5 (2.5x, higher is better)
+1 file, +2 -2
 
-Steps, each with its gain when it was made:
+Steps, each with its gain and the size of its diff:
 
 - keep sums: score better by 0.4 (36 % more)
   Every sum was made anew, although its terms seldom change, so that
   most of the work was done for nothing.
 
-- leave early: score better by 0.2 (20 % more)
+- leave early: score better by 1 (1.7x); 1 file, +2 -2
 
 Evogit-Run: own
 Evogit-Candidate: {best}
@@ -115,7 +116,7 @@ def test_a_commit_of_one_step_is_that_step_and_what_a_model_says_is_no_trailer(o
 
 def test_a_long_goal_gives_way_to_the_largest_step_in_the_title(own: Own) -> None:
     said = text(own, merged(own), goal="Make " + "very " * 20 + "fast sums.")
-    assert said.title == "keep sums and 1 more step"
+    assert said.title == "leave early and 1 more step"
 
 
 def test_of_a_goal_that_is_a_page_the_opening_is_told(own: Own) -> None:
@@ -170,7 +171,7 @@ def test_where_scores_are_noisy_a_gain_has_its_uncertainty(own: Own) -> None:
     items = [line for line in text(own, best).body.splitlines() if line.startswith("- ")]
     assert [re.sub(r"\d\.\d+|\d+", "#", item) for item in items] == [
         "- keep sums: score better by # ± # (# % more)",
-        "- leave early: score better by # ± # (# % more)",
+        "- leave early: score better by # ± # (#x); # file, +# -#",
     ]
 
 

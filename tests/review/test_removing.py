@@ -26,7 +26,7 @@ def grown(own: Own) -> str:
     best = own.add(2, own.seed, files=main(2))
     other = own.add(3, own.seed, files=main(3))
     plan = asyncio.run(prepare(own.repository, own.history, own.history.phylogeny[best], None, squash=False))
-    made = land(own.stored, plan, "merged", "", squash=False).event
+    made = land(own.stored, plan, [(plan.tree, "merged")], "", squash=False).event
     own.git("merge", "-q", "--ff-only", f"evogit/own/land/{best[:7]}")
     for ref in ("refs/heads/evogit/own/best", "refs/heads/evogit/own/human/ada", "refs/evogit/own/agents/a1"):
         own.repository.move_branch(ref, other)

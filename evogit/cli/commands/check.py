@@ -14,6 +14,7 @@ from msgspec import to_builtins
 from rich.text import Text
 
 from evogit.adopt import find_task
+from evogit.cli.lines.outputs import output_lines
 from evogit.cli.lines.view import STYLES, first_line
 from evogit.cli.locate_run import seed_tree, task_context, task_here
 from evogit.cli.options.shared import TASK, name_option, sandbox_option, with_repo, with_terminal
@@ -77,6 +78,7 @@ def check(
 
 def _check_seed(terminal: Terminal, task: Task, typed: str | None, split: str | None, sandbox: str) -> None:
     from evogit.review.checking import judge_seed, problems
+    from evogit.review.same_output import check_repeats
     from evogit.review.seed_numbers import sources_of
 
     splits = [split] if split else list(task.splits)
@@ -94,11 +96,13 @@ def _check_seed(terminal: Terminal, task: Task, typed: str | None, split: str | 
     shown = next((each for each in judged if each.evaluation.split == "train"), judged[0])
     sources = sources_of(task, shown.evaluation, shown.evidence)
     wrong = problems(task, judged) + [each.unread for each in sources if each.unread]
+    same = None if wrong else asyncio.run(check_repeats(task, sandbox))
+    wrong += [same.problem] if same and same.problem else []
     blind = "" if wrong else next((each.blind for each in judged if each.blind), "")
     ways = [] if wrong or split else _gamed(task, judged, sandbox)
     if terminal.json:
-        more = {"sources": to_builtins(sources), "broken_seed": blind, "gamed": ways}
-        terminal.data({**_seed_record(task, judged, wrong), **more})
+        more = {"sources": to_builtins(sources), "same_output": to_builtins(same)}
+        terminal.data({**_seed_record(task, judged, wrong), **more, "broken_seed": blind, "gamed": ways})
     else:
         origins = [Text(escape(line), "dim") for each in sources for line in each.lines()]
         verdict = [Text(escape(blind), "yellow")] if blind else _verdict(task, judged, wrong)
@@ -106,6 +110,7 @@ def _check_seed(terminal: Terminal, task: Task, typed: str | None, split: str | 
         output = [Text(""), *_output(failed.evidence)] if failed else []
         profile = shown.profile.output.splitlines() if shown.profile.failure else []
         output += [Text(f"  {escape(line)}", "dim") for line in profile[-MAX_OUTPUT_LINES:]]
+        origins += output_lines(same)
         lines = [*_table(task, judged), *output, Text(""), *origins, Text(""), *verdict]
         if not wrong and task.judged != "pairs":
             command = " ".join(["evogit audit", *([typed] if typed else [])])
@@ -189,6 +194,7 @@ def _check_uncommitted(
 ) -> None:
     from evogit.engine.run_key import inputs_of
     from evogit.evaluation.inputs import Inputs
+    from evogit.review.same_output import compare_outputs
     from evogit.review.uncommitted import judge_work, read_work
 
     task, repository, history = context
@@ -212,11 +218,12 @@ def _check_uncommitted(
             terminal.note(f"left out, as they {why}: {_names(paths)}", "yellow")
     drawing = inputs_of(repository, history) if history.started else Inputs.own()
     judged = asyncio.run(judge_work(repository, task, seed, work, split=split, provider=sandbox, drawing=drawing))
+    same = asyncio.run(compare_outputs(repository, task, seed, work.tree, sandbox)) if judged[0].ok else None
     if terminal.json:
-        terminal.data(_record(task, folder, work, history, *judged))
+        terminal.data({**_record(task, folder, work, history, *judged), "same_output": to_builtins(same)})
     else:
-        terminal.show(_shown(task, history, *judged))
-    if not judged[0].ok:
+        terminal.show([*_shown(task, history, *judged), *output_lines(same)])
+    if not judged[0].ok or (same and same.objection):
         sys.exit(1)
 
 

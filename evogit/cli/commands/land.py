@@ -13,20 +13,24 @@ from msgspec import Struct, to_builtins
 from rich.text import Text
 
 from evogit.cli.confirming import asks, check_confirmable, confirm
+from evogit.cli.lines.outputs import output_lines
+from evogit.cli.lines.steps import step_lines, step_record
 from evogit.cli.lines.view import SHORT, View, first_line
 from evogit.cli.locate_run import Place
 from evogit.cli.options.shared import REVISION, reason_option, with_judged_run, with_terminal
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import change, count, escape, number
+from evogit.cli.text import change, escape, number
 from evogit.config import Task
-from evogit.core import Entry, Evaluation, RefusedError
+from evogit.core import Entry, Evaluation, RefusedError, UsageError
 from evogit.engine.comparability import changed_judge, judged_anew
 from evogit.history.standing import Comparison, decimals
 from evogit.review import SCHEMA, resolve
+from evogit.review.landed_steps import DiffSize
 from evogit.review.landing import Landing, SplitTrial, measure, objections, prepare
 from evogit.review.landing import land as make
 from evogit.review.landing_text import LandingText, describe
 from evogit.review.risks import risks
+from evogit.review.same_output import compare_outputs
 
 HEADS = ("", "", "branch", "landed", "gain", "candidate")
 
@@ -34,6 +38,7 @@ HEADS = ("", "", "branch", "landed", "gain", "candidate")
 @click.command()
 @click.argument("rev", type=REVISION)
 @click.option("--squash", is_flag=True, help="One commit of yours instead of a merge.")
+@click.option("--steps", is_flag=True, help="One commit of yours for each step instead of a merge.")
 @click.option("--pr", is_flag=True, help="Print the text and commands of a pull request; nothing is sent.")
 @click.option("--onto", metavar="BRANCH", help="The branch to merge it into; default: the one you are on.")
 @click.option("--force", is_flag=True, help="Land even if the result fails or does not improve on the branch.")
@@ -59,6 +64,7 @@ class _Landing(Struct, frozen=True, kw_only=True):
     terminal: Terminal
     task: Task
     squash: bool
+    steps: bool
     pr: bool
     onto: str | None
     force: bool
@@ -67,10 +73,15 @@ class _Landing(Struct, frozen=True, kw_only=True):
     def go(self, rev: str, sandbox: str, yes: bool, dry_run: bool) -> None:
         """Show what would be merged and what it is worth, ask, make the branch, and say how to merge it."""
         place, terminal = self.place, self.terminal
-        candidate = resolve(place.history, rev)
-        plan = asyncio.run(prepare(place.repository, place.history, candidate, self.onto, squash=self.squash))
+        if self.squash and self.steps:
+            raise UsageError("expected --squash, which makes one commit, or --steps, which makes one for each step")
+        candidate, squash = resolve(place.history, rev), self.squash or self.steps
+        plan = asyncio.run(prepare(place.repository, place.history, candidate, self.onto, squash=squash))
         dangers = risks(place.repository, plan.tip_tree, plan.tree)
-        for line in (*_planned(View.of(place.history, terminal), plan, self.squash), *_listed("look at:", dangers)):
+        size = DiffSize.of(place.repository, plan.tip_tree, plan.tree)
+        kind = "one commit" if self.squash else "a commit for each step" if self.steps else "a merge"
+        planned = _planned(View.of(place.history, terminal), plan, size, kind)
+        for line in (*planned, *_listed("look at:", dangers)):
             terminal.note(line)
         if not dry_run:  # before the evaluation, which may take long, what would be refused after it
             place.repository.branches.person()
@@ -83,15 +94,20 @@ class _Landing(Struct, frozen=True, kw_only=True):
         changed = changed_judge(place.history, self.task)
         if changed is not None:
             terminal.note(f"  {first_line(judged_anew(changed))}", "yellow")
-        against = objections(self.task.primary, trials)
-        for line in _listed("but:", against):
+        trees, ok = (plan.tip_tree, plan.tree), all(trial.after.ok for trial in trials)
+        same = asyncio.run(compare_outputs(place.repository, self.task, *trees, sandbox)) if ok else None
+        against = objections(self.task.primary, trials) + ([same.summary] if same and same.objection else [])
+        remarks = [f"{same.summary}."] if same else []
+        text = describe(place.repository, place.history, plan, trials, self.task.goal, self.reason, remarks)
+        steps = step_lines(View.of(place.history, terminal), text.steps)
+        for line in (*output_lines(same), *steps, *_listed("but:", against)):
             terminal.note(line)
         if against and not self.force and not dry_run:
             raise RefusedError(f"{against[0]}; nothing was created (--force lands it anyway)")
-        text = describe(place.repository, place.history, plan, trials, self.task.goal, self.reason)
         entry = None if dry_run else self._make(plan, text, yes)
         if terminal.json:
-            terminal.data({**self._record(plan, trials, text, entry), "risks": dangers, "objections": against})
+            more = {"risks": dangers, "objections": against, "same_output": to_builtins(same)}
+            terminal.data({**self._record(plan, trials, text, entry), **more})
         if entry is None:
             terminal.note("nothing was changed", "dim")
         else:
@@ -100,7 +116,8 @@ class _Landing(Struct, frozen=True, kw_only=True):
     def _make(self, plan: Landing, text: LandingText, yes: bool) -> Entry:
         if not yes:
             confirm(self.terminal)
-        entry = make(self.place, plan, text.message(squash=self.squash), self.reason, squash=self.squash)
+        commits = text.series if self.steps else [(plan.tree, text.message(squash=self.squash))]
+        entry = make(self.place, plan, commits, self.reason, squash=self.squash or self.steps)
         if self.pr:
             run, commit = self.place.history.run, plan.candidate.commit
             self.place.repository.keep_landing_text(run, commit, text.pull_request())
@@ -119,6 +136,8 @@ class _Landing(Struct, frozen=True, kw_only=True):
             "onto": plan.target,
             "squash": self.squash,
             "changed": list(plan.paths),
+            "size": to_builtins(DiffSize.of(self.place.repository, plan.tip_tree, plan.tree)),
+            "steps": [step_record(step) for step in text.steps],
             "task_changed": changed_judge(self.place.history, self.task),
             "evaluations": [to_builtins(trial) for trial in trials],
             "title": text.title if self.pr else text.headline(squash=self.squash),
@@ -153,12 +172,12 @@ class _Landing(Struct, frozen=True, kw_only=True):
         return [place.git(f"merge --ff-only {source}", worktree)]
 
 
-def _planned(view: View, plan: Landing, squash: bool) -> Iterator[Text]:
+def _planned(view: View, plan: Landing, size: DiffSize, kind: str) -> Iterator[Text]:
     onto = escape(plan.target.removeprefix("refs/heads/"))
     yield Text("land  ", "bold").append_text(view.line(plan.candidate, score=True))
-    yield Text(f"  onto {onto} ({plan.tip[:SHORT]}), as {'one commit' if squash else 'a merge'}")
+    yield Text(f"  onto {onto} ({plan.tip[:SHORT]}), as {kind}")
     names = ", ".join(escape(path) for path in plan.paths[:5])
-    yield Text(f"  {count(len(plan.paths), 'file')}: {names}{' ...' * (len(plan.paths) > 5)}")
+    yield Text(f"  {size}: {names}{' ...' * (len(plan.paths) > 5)}")
     if plan.replaces:
         yield Text(f"  replaces {plan.branch.removeprefix('refs/heads/')}, which was made before", "yellow")
 

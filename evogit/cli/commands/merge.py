@@ -88,7 +88,7 @@ def merge(
 
 def _drop(place: Place, terminal: Terminal, step: str, rev: str, reason: str, dry_run: bool) -> None:
     candidate, taken = resolve(place.history, rev), resolve(place.history, step)
-    tree = without_step(place, candidate, taken)
+    tree = without_step(place.repository, place.history, candidate, taken)
     known = place.history.trees.get(tree)
     made = None if known or dry_run else propose_without(place, candidate, taken, tree, reason)
     known = None if made else place.history.trees.get(tree)
