@@ -243,8 +243,8 @@ TEXTUAL = (
         ["report", "--json"],
         ["graph", "--json"],
     ),
-    *(["show", "--move", "5"]),
-    *(["show", "best", "--file", "reply.md"]),
+    ["show", "--move", "5"],
+    ["show", "best", "--file", "reply.md"],
 )
 
 
