@@ -19,7 +19,7 @@ from evogit.agents import Background, Brief, NoUsableChangeError, Proposal, Sess
 from evogit.agents.briefs import briefing
 from evogit.agents.briefs.digest import listed
 from evogit.agents.editing.blocks import EditError
-from evogit.agents.editing.calls import Edits, read_calls
+from evogit.agents.editing.calls import read_calls
 from evogit.agents.editing.reply import reason_of
 from evogit.agents.editing.tools import ToolResults, ToolSession
 from evogit.agents.model_agent import ModelAgent, SessionAllowance
@@ -169,10 +169,8 @@ class _Session:
             asked = read_calls(reply)
         except EditError as error:
             return ToolResults(f"Nothing was done: {one_line(str(error), 1000)}.\n{error.hint}", 0, measured=False)
-        if any(isinstance(call, Edits) for call in asked.calls) or not tools.reason:
-            tools.reason = reason_of(reply) or tools.reason
         try:
-            return await tools.answer(asked, deadline)
+            return await tools.answer(asked, deadline, reason_of(reply))
         except (RunEndsError, SpendingLimitError) as error:
             raise _EndedError(str(error)) from error
 

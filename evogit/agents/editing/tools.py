@@ -79,8 +79,10 @@ class ToolSession:
         self.draft = Draft(self.brief.files, self.background.refusal)
         self.kept = self.draft.twin()
 
-    async def answer(self, asked: ToolCalls, deadline: float) -> ToolResults:
+    async def answer(self, asked: ToolCalls, deadline: float, reason: str = "") -> ToolResults:
         """Do what a reply asks for, call by call; after the `deadline` (of `time.monotonic`) nothing is run.
+
+        `reason` is what the reply says for its edits: a step that it keeps before them has an earlier reply's.
 
         Raises EvoGitError: the sandbox or evaluator fails; RunEndsError, SpendingLimitError: results would not be read.
         """
@@ -88,6 +90,8 @@ class ToolSession:
         parts, done, measured = list[str](), 0, False
         for number, call in enumerate(asked.calls):
             room = self.room - sum(map(estimate_tokens, parts))
+            if isinstance(call, Edits) or (isinstance(call, Finish) and not self.reason):
+                self.reason = reason or self.reason
             try:
                 await asyncio.sleep(0)
                 parts.append(await self._do(call, max(room, self.room // 20), deadline - time.monotonic()))
