@@ -17,7 +17,7 @@ from evogit.repository import Repository
 from evogit.review.run_list import RunList
 from evogit.subprocesses import DEVNULL, TimeoutExpired, shell, start
 
-INTERRUPTED = 130
+INTERRUPTED, NO_GAIN = 130, 5
 PATIENCE_S = 30.0
 MAX_OUTPUT_BYTES = 300
 

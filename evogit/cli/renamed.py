@@ -83,7 +83,6 @@ REFUSED: dict[tuple[str, str], str] = {
     ("log", "--csv"): "`evogit export run.csv` has all candidates",
     ("report", "--format"): "`evogit report --json` has the data, `evogit export run.html` writes the page",
     **dict.fromkeys((("report", "--target"), ("report", "--until")), "`evogit export run.csv` has costs and values"),
-    ("run", "--exit-code"): "`evogit status --json` has the best and the seed",
     ("run", "--fork-of"): "--at RUN:ENTRY names the run",
     ("run", "--log"): "a run prints the events on stderr: 2>> FILE",
     ("run", "--on-best"): "`evogit watch` without a terminal prints a line per event, and --on-end runs a command",

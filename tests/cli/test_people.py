@@ -133,3 +133,11 @@ def test_the_command_of_the_end_gets_no_key(small: Small, tmp_path: Path, monkey
     with RunEnd(f"echo $EVOGIT_RUN $THE_KEY > {tmp_path}/told", repository, "toy", terminal, ["sk-secret-key"]):
         pass
     assert (tmp_path / "told").read_text() == "toy\n"
+
+
+@pytest.mark.slow
+def test_a_run_that_brought_nothing_says_so_when_asked(cli: Cli, tmp_path: Path) -> None:
+    write_task(tmp_path / "task", evaluate=EVALUATE.replace("-abs(y - 20)", "0.0"))
+    options = ["--evaluations", "3", "--sandbox", "none"]
+    assert cli("run", "task", *options, "--exit-code").code == 5
+    assert cli("run", "task", *options).code == 0

@@ -12,7 +12,7 @@ from evogit.agents.mutation.mutator import check_edited
 from evogit.cli.background_process import detach
 from evogit.cli.consent import check_programs, confirm_costs, prepare
 from evogit.cli.foreground import evolve
-from evogit.cli.hooks import INTERRUPTED, RunEnd
+from evogit.cli.hooks import INTERRUPTED, NO_GAIN, RunEnd
 from evogit.cli.lines.summary import Done, ending
 from evogit.cli.locate_run import Place, place_to_run
 from evogit.cli.options.agents import AgentOptions, resolve_agents, with_agents
@@ -97,6 +97,7 @@ from evogit.trust import Trust
     help="Fork: begin the run --name from another one, as it was after a candidate (`best`, an id), at an entry of "
     "its journal (an id), or when N were evaluated (`@N`). RUN:ENTRY names one of several runs.",
 )
+@click.option("--exit-code", is_flag=True, help=f"Exit with {NO_GAIN} if no candidate is better than the seed.")
 @click.option("--on-end", metavar="CMD", help="Run this shell command when the run ended, also when it failed.")
 @sandbox_option
 @name_option
@@ -113,6 +114,7 @@ def run(
     remote: str,
     host: str,
     own_key: bool,
+    exit_code: bool,
     on_end: str | None,
     selector: str | None,
     detached: bool,
@@ -158,6 +160,10 @@ def run(
         done = evolve(repository, found, target.name, settings, terminal, setup=setup, background=background)
         end.reason = done.stopped.reason
         _print_end(terminal, done)
+        history = done.run.context.history
+        better = history.best and history.seed and history.surely_fitter(history.best, history.seed)
+        if exit_code and not better:
+            sys.exit(NO_GAIN)
 
 
 def _print_end(terminal: Terminal, done: Done) -> None:
