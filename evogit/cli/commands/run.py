@@ -159,14 +159,11 @@ def run(
     with RunEnd(on_end, repository, target.name, terminal, setup.models.secrets) as end:
         done = evolve(repository, found, target.name, settings, terminal, setup=setup, background=background)
         end.reason = done.stopped.reason
-        _print_end(terminal, done)
-        history = done.run.context.history
-        better = history.best and history.seed and history.surely_fitter(history.best, history.seed)
-        if exit_code and not better:
-            sys.exit(NO_GAIN)
+        _print_end(terminal, done, no_gain=NO_GAIN if exit_code else 0)
 
 
-def _print_end(terminal: Terminal, done: Done) -> None:
+def _print_end(terminal: Terminal, done: Done, *, no_gain: int) -> None:
+    """Print how a run ended; exit with `no_gain` if that is not 0 and nothing is better than the seed."""
     place = Place.of(done.run.context)
     if terminal.json:
         terminal.data(status_record(place.repository, place.history))
@@ -174,6 +171,9 @@ def _print_end(terminal: Terminal, done: Done) -> None:
         terminal.show(ending(place, terminal, done))
     if done.stopped.reason == "interrupted":
         sys.exit(INTERRUPTED)
+    best, seed = place.history.best, place.history.seed
+    if no_gain and not (best and seed and place.history.surely_fitter(best, seed)):
+        sys.exit(no_gain)
 
 
 def _trusted(target: RunTarget, settings: Settings, asked: AgentOptions, selector: str | None) -> EarlierStarts:
