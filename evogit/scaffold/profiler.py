@@ -24,6 +24,8 @@ MAX_OWN, MAX_TOTAL = 16, 6
 """Rows by own time, then of others by time with all that they call."""
 MIN_SHARE = 0.004
 """Share of the time from which on a row is printed."""
+LAST_LINES = 20
+"""Lines of a failed command that are printed."""
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -158,9 +160,12 @@ def profiled(command: str, folder: Path) -> list[Row]:
     if not re.search(r"\b(python3?|node|npm|npx|go|pytest)\b", command):
         argv = below_profiler(argv, folder)
     environment = {**os.environ, "PATH": f"{wrappers}:{os.environ['PATH']}"}
-    ended = subprocess.run(argv, env=environment, stdout=subprocess.DEVNULL)
-    if ended.returncode:
-        sys.exit(ended.returncode)
+    with tempfile.TemporaryFile("w+", errors="replace") as output:
+        ended = subprocess.run(argv, env=environment, stdout=output)
+        if ended.returncode:
+            output.seek(0)
+            print(*output.readlines()[-LAST_LINES:], sep="", file=sys.stderr)
+            sys.exit(ended.returncode)
     readers = {".prof": python_rows, ".cpuprofile": node_rows, ".pprof": go_rows, ".callgrind": callgrind_rows}
     for ending, read in readers.items():
         if profiles := sorted(folder.glob(f"*{ending}")):
