@@ -72,7 +72,8 @@ class Coder(ModelAgent):
 def write(brief: Brief, background: Background, context: int, turns: int = TURNS) -> briefing.Written:
     """Return the coder's first message, in half of the room of a question; the rest is for its calls."""
     left = brief.workshop.evaluations if brief.workshop else TRIALS
-    return briefing.write(brief, background, context // 2, {"turns": str(turns), "evaluations": str(left)})
+    values = {"turns": str(turns), "evaluations": str(left), "room": f"{int(ANSWER_SHARE * context):,}"}
+    return briefing.write(brief, background, context // 2, values)
 
 
 class _EndedError(Exception):
