@@ -335,8 +335,9 @@ def _command(table: EvaluatorTable) -> EvaluationCommand | None:
     if table.kind == "python":
         return None
     reads = {metric: MetricReader.parse(text) for metric, text in table.read.items()}
-    same = ("directory", "folder", "prepare", "tests", "retry", "profile", "decimal", "same_output", "same_inputs")
-    return EvaluationCommand(text=table.command, reads=reads, **{name: getattr(table, name) for name in same})
+    same = ("directory", "folder", "prepare", "tests", "retry", "profile", "decimal", "same_output")
+    more = {name: getattr(table, name) for name in same}
+    return EvaluationCommand(text=table.command, reads=reads, same_inputs=tuple(table.same_inputs), **more)
 
 
 WAITS = 3

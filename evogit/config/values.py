@@ -178,7 +178,7 @@ class EvaluationCommand(Struct, frozen=True, kw_only=True):
     profile: str = ""  # for the shell: says where a parent's time goes, for briefs; empty for nothing
     decimal: str = ""  # "." or ",", the decimal point of the numbers that it prints; empty: as each number tells
     same_output: str = ""  # for the shell: prints what must stay as the seed prints it, for an input on stdin
-    same_inputs: Sequence[str] = ()  # globs of the seed's files from which such inputs are made
+    same_inputs: tuple[str, ...] = ()  # globs of the seed's files from which such inputs are made
 
     def __repr__(self) -> str:
         later = ("tests", "retry", "profile", "decimal", "same_output", "same_inputs")

@@ -21,7 +21,7 @@ SPELLINGS = [
 """What is `.git` on macOS or Windows."""
 ODD = [b"a\nb", b"\xff\xfe", b"a\\b", b"\xe2\x80\xaeb", b"-rf", b"C:x", b"x" * 300]  # what Git takes
 
-LOOKS = ("diff", "line_changes", "changed_paths", "change", "lines", "changes", "entries", "draft")
+LOOKS = ("diff", "line_changes", "changed_paths", "lines", "changes", "entries", "draft")
 
 
 def tree_of(repository: Repository, name: bytes, *, folder: bool) -> str:

@@ -229,7 +229,7 @@ def test_who_may_only_read_can_look_and_is_told_when_writing(tmp_path: Path) -> 
 async def test_candidates_that_a_fetch_left_behind_are_missed_in_a_sentence(repository: Repository) -> None:
     tree = repository.trees.write(None, {"a": b"1"})
     here = repository.commit(tree, (), author="a1", time=1, title="t", trailers={})
-    for look in (repository.diff, repository.line_changes, repository.change):
+    for look in (repository.diff, repository.line_changes):
         with pytest.raises(RepositoryError):
             look(here, "1" * 40)
     with pytest.raises(RepositoryError):
