@@ -168,7 +168,9 @@ class Backgrounds:
     def _notes(self, parent: Candidate, known: int) -> tuple[str, ...]:
         """Return the latest notes of the parent's line and of others, oldest first; of moves up to `known`."""
         graph = self._history.phylogeny
-        ends = [end for end in self._history.notes if end.text and end.candidate in graph and end.move <= known]
+        pruned = self._history.pruned
+        ends = [end for end in self._history.notes if end.text and end.move <= known and end.candidate in graph]
+        ends = [end for end in ends if end.candidate not in pruned]
         own = [end for end in ends if end.candidate == parent.commit or graph.is_ancestor(end.candidate, parent.commit)]
         chosen = own[-NOTES:] + [end for end in ends if end not in own][-NOTES:]
         return tuple(

@@ -202,7 +202,9 @@ class Breeder:
             brief = replace(brief, steps=self._numbers.steps(self._history, move.parents[0]))
 
         def made(proposal: Proposal) -> Bred:
-            return replace(self._bred(brief.parent, brief.donor, proposal), tactic=move.tactic)
+            bred = replace(self._bred(brief.parent, brief.donor, proposal), tactic=move.tactic)
+            self._check_extent(bred)
+            return bred
 
         if workshop:
             brief = replace(brief, workshop=workshop(made))

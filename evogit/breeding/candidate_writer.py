@@ -52,6 +52,15 @@ class CandidateWriter(Struct, frozen=True, kw_only=True):
             )
         return None
 
+    def refusal(self, bred: Bred) -> str:
+        """Return why a step cannot become a candidate now, before anything is written; "" if it can."""
+        if self._pruned(bred):
+            return "what it is built on was pruned meanwhile: FINISH"
+        does = self.fingerprint(bred.tree) if self.fingerprint else ""
+        if first := self.context.history.duplicate_of(bred.tree, does):
+            return f"the candidate {first[:7]} is the same"
+        return "a limit of the run is reached" if self.full() else ""
+
     def _pruned(self, bred: Bred) -> list[str]:
         return [parent for parent in bred.parents if parent in self.context.history.pruned]
 

@@ -45,7 +45,8 @@ class Drafts:
     kept: list[str] = field(default_factory=list)
     judging: list[asyncio.Task[None]] = field(default_factory=list)
     judged: list[tuple[str, Evaluation]] = field(default_factory=list)
-    measured: dict[str, Measured] = field(default_factory=dict)
+    measured: dict[tuple[str, str], Measured] = field(default_factory=dict)
+    """(Tree, parent) -> how it was measured beside that parent."""
     measurements: int = 0
     notes: SessionNotes | None = None
     _evaluated: dict[str, tuple[Bred, Evaluation, Evidence]] = field(default_factory=dict)
@@ -116,7 +117,7 @@ class Drafts:
         by_name = {label: values[tree] for label, tree in trees.items()}
         measured = compared(by_name, time.monotonic() - began)
         if measured:
-            self.measured[bred.tree] = measured
+            self.measured[bred.tree, bred.parents[0]] = measured
         return Measurement(evaluation=evaluation, evidence=evidence, values=by_name, measured=measured)
 
     def with_last(self, last: Bred | FailedProposal) -> list[Outcome]:
@@ -125,7 +126,9 @@ class Drafts:
         Where that is a draft that was evaluated or kept, or nothing usable after others were, it adds nothing.
         """
         if isinstance(last, Bred):
-            last = replace(self.after_steps(last), kept=bool(self.kept), measured=self.measured.get(last.tree))
+            last = self.after_steps(last)
+            measured = self.measured.get((last.tree, last.parents[0]))
+            last = replace(last, kept=bool(self.kept), measured=measured)
             if last.tree in self._evaluated:
                 self._evaluated[last.tree] = last, *self._evaluated[last.tree][1:]
         made = {step.tree for step in self.steps}
@@ -139,8 +142,12 @@ class Drafts:
         return [*tried, (last, None)]
 
 
+MAX_LOG_RATIO = 20.0
+"""Logarithm of a ratio beyond which two values are nothing that was measured alike."""
+
+
 def compared(values: dict[str, list[float]], seconds: float) -> Measured | None:
-    """Return the ratios of a draft to its parent and the seed; None unless all values are positive.
+    """Return the ratios of a draft to its parent and the seed; None unless all values are positive and comparable.
 
     They are geometric means of the pairs' ratios; the margin is half of the 95 % interval by Student's t.
     """
@@ -149,6 +156,8 @@ def compared(values: dict[str, list[float]], seconds: float) -> Measured | None:
     logs = {name: [math.log(value) for value in row] for name, row in values.items()}
     steps = [draft - parent for draft, parent in zip(logs["draft"], logs["parent"], strict=True)]
     gains = [draft - seed for draft, seed in zip(logs["draft"], logs["seed"], strict=True)]
+    if max(map(abs, steps + gains)) > MAX_LOG_RATIO:
+        return None
     pairs = len(steps)
     margin = student(LEVEL, pairs - 1) * statistics.stdev(steps) / math.sqrt(pairs) if pairs > 1 else 0.0
     return Measured(
@@ -218,7 +227,7 @@ class MoveWorkshop(Struct, frozen=True):
         bred = drafts.after_steps(self.make(draft))
         if len(bred.parents) > 1:
             raise NoUsableChangeError("a merge is one step, which is proposed at the end")
-        bred = replace(bred, kept=True, measured=drafts.measured.get(bred.tree))
+        bred = replace(bred, kept=True, measured=drafts.measured.get((bred.tree, bred.parents[0])))
         commit = drafts.keep_step(drafts, bred)
         drafts.steps.append(bred)
         drafts.kept.append(commit)

@@ -304,15 +304,15 @@ class Engine:
         drafts = Drafts.of(agent, self._evaluations, history, self._profiles, self._quota, keep)
         try:
             made = drafts.with_last(await self._breed(number, name, agent, move, rng, drafts))
+            async with self._turns.proposing(number):
+                children = [self._writer.propose(number, name, bred) for bred, _ in made]
+                self._quota.proposed(len(made))
+                if drafts.kept or drafts.notes:
+                    self._steps.end(number, name, move, drafts)
             await asyncio.gather(*drafts.judging)
         finally:
             for judging in drafts.judging:
                 judging.cancel()
-        async with self._turns.proposing(number):
-            children = [self._writer.propose(number, name, bred) for bred, _ in made]
-            self._quota.proposed(len(made))
-            if drafts.kept or drafts.notes:
-                self._steps.end(number, name, move, drafts)
         if move.asks:
             self._ahead.learn(self._evaluations.ended - before)
         results = [known or await self._evaluate(name, child) for child, (_, known) in zip(children, made, strict=True)]

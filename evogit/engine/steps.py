@@ -7,18 +7,21 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from evogit.agents import Agent, NoUsableChangeError, SessionNotes
 from evogit.breeding.breeder import Bred, Breeder
 from evogit.breeding.candidate_writer import CandidateWriter
 from evogit.core import SessionEnded
+from evogit.credentials import tokens
 from evogit.engine.drafts import Drafts
 from evogit.engine.evaluations import Evaluations, Result
 from evogit.engine.quota import Quota
 from evogit.engine.start import generator
 from evogit.history.context import RunContext
 from evogit.selection import Move, Selector
+
+MAX_WAITING_STEPS = 3
+"""Steps of a session that may await their evaluations at a time."""
 
 
 class Steps(Struct, frozen=True):
@@ -40,9 +43,14 @@ class Steps(Struct, frozen=True):
             result = await self._evaluate(name, child)
             if result:
                 drafts.judged.append((child, result[0]))
+            if result and result[0].ok:
                 await self._merge(number, name, agent, child)
 
         def keep(drafts: Drafts, bred: Bred) -> str:
+            if sum(not judging.done() for judging in drafts.judging) >= MAX_WAITING_STEPS:
+                raise NoUsableChangeError(f"{MAX_WAITING_STEPS} steps await their evaluations: keep it later")
+            if why := self.writer.refusal(bred):
+                raise NoUsableChangeError(why)
             if not self.quota.step(reserved=drafts.left > 0):
                 raise NoUsableChangeError("no evaluation of the run is left for another step")
             if drafts.left:
@@ -60,6 +68,7 @@ class Steps(Struct, frozen=True):
     def end(self, number: int, name: str, move: Move, drafts: Drafts) -> None:
         """Journal the end of a session, with its notes."""
         notes = drafts.notes or SessionNotes(text="")
+        text = "" if tokens(notes.text.encode(errors="replace")) else notes.text  # a credential goes to nobody
         self.context.journal.append(
             SessionEnded(
                 engine=self.context.engine,
@@ -69,7 +78,7 @@ class Steps(Struct, frozen=True):
                 candidate=drafts.kept[-1] if drafts.kept else move.parents[0],
                 kept=len(drafts.kept),
                 measured=drafts.measurements,
-                text=notes.text,
+                text=text,
                 evidence=self.context.journal.keep(notes.evidence) if notes.evidence else "",
             )
         )
@@ -92,7 +101,7 @@ class Steps(Struct, frozen=True):
         merged = None
         with suppress(NoUsableChangeError):
             bred = await self.breeder.breed(agent, move, rng, number=number)
-            merged = self.writer.propose(number, name, replace(bred, kept=True))
+            merged = self.writer.propose(number, name, bred)
         if merged:
             await self._evaluate(name, merged)
         else:

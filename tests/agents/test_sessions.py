@@ -196,3 +196,14 @@ async def test_steps_of_two_sessions_on_different_files_are_merged_while_both_go
     assert [history.fitness(event.candidate) for event in merges] == [110]
     assert merges[0].move in (1, 2)
     assert history.best == merges[0].candidate
+    assert history.counts.charged == 2, "two sessions; the merge asked nobody"
+
+
+@pytest.mark.slow
+async def test_a_step_that_is_kept_twice_costs_nothing_and_the_session_goes_on(
+    tmp_path: Path, tiny: Callable[..., Task]
+) -> None:
+    replies = edit(80, "KEEP one", "KEEP two"), edit(70, "FINISH last")
+    history, events, _ = await evolved(tmp_path, tiny, *replies, evaluations=9, proposals=1)
+    assert [event.title for event in events if isinstance(event, Proposed)][1:3] == ["one", "last"]
+    assert (history.counts.duplicates, history.counts.charged) == (0, 1)
