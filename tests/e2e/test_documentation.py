@@ -46,7 +46,8 @@ def written(body: str, title: str) -> Callable[[Request], Behaviour]:
         number = len(request.text) % 1000
         code = f"import re\nfrom collections import Counter\n\nN = {number}\n\n\ndef words(text):\n"
         code += '    return re.findall(r"[a-z\']+", text.lower())\n\n\ndef most_common(text, amount):\n' + body
-        return reply(f"TITLE: {title}\n<<<<<<< WRITE textstats/words.py\n{code}\n>>>>>>> END\n")
+        end = f"<<<<<<< FINISH {title}\n" if "<<<<<<< FINISH" in request.text else ""  # of a coder's session
+        return reply(f"TITLE: {title}\n<<<<<<< WRITE textstats/words.py\n{code}\n>>>>>>> END\n{end}")
 
     return answer
 
