@@ -179,8 +179,10 @@ class Workshop(Protocol):
         """Return where the draft spends its time, by the task's `profile` command; empty if it has none."""
         ...
 
-    async def measure(self, draft: Proposal, pairs: int) -> Measurement:
+    async def measure(self, draft: Proposal, pairs: int, *, seconds: float, check: Callable[[], None]) -> Measurement:
         """Run the tests, then measure draft, parent and seed in turns; it uses up no evaluation.
+
+        After so many `seconds` no further pair is begun; `check` raises what ends the session, before each run.
 
         Raises NoUsableChangeError: no candidate could be like this, or nothing can be measured.
         """
@@ -193,8 +195,8 @@ class Workshop(Protocol):
         """
         ...
 
-    def judgements(self) -> Sequence[tuple[str, Evaluation]]:
-        """Return the evaluations of kept steps that ended since the last call, by id."""
+    def judgements(self) -> Sequence[tuple[str, Evaluation | None]]:
+        """Return the evaluations of kept steps that ended since the last call, by id; None if one was given up."""
         ...
 
     def close(self, ended: SessionNotes) -> None:

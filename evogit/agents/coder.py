@@ -10,7 +10,6 @@ from __future__ import annotations
 import random
 import re
 import time
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from msgspec import Struct
@@ -137,15 +136,25 @@ class _Session:
     async def _ask_for_notes(self, ended: _EndedError) -> None:
         """Ask a session that is broken off for its notes, unless it has hardly begun or cannot be asked."""
         replies = sum(message.role == "assistant" for message in self.messages)
+        broken_off = f"The session ended: {ended}."
         if not (ended.speaks and self.brief.workshop and replies >= MIN_TURNS_FOR_NOTES):
-            self._say(Message("user", f"The session ended: {ended}."))
-            return
+            self._say(Message("user", broken_off))
+            return self._note(broken_off if self.brief.workshop and self.brief.workshop.kept else "")
+        if self._size > self.model.context - MAX_NOTES_TOKENS:  # the last answer, which nothing was made of yet
+            self.messages[-1] = Message("user", "These results are left out, as the conversation is full.")
         self._say(Message("user", ASK_FOR_NOTES.format(why=ended)))
-        with suppress(ModelError, RunEndsError, SpendingLimitError):
-            question = Question(messages=tuple(self.messages), move=self.brief.move, attempt=replies)
+        question = Question(messages=tuple(self.messages), move=self.brief.move, attempt=replies)
+        try:
             reply = await self.model.ask(question, self.account)
-            self._say(Message("assistant", cut(reply, MAX_NOTES_TOKENS)))
-            self._note(reply)
+        except (ModelError, RunEndsError, SpendingLimitError):
+            return self._note(broken_off)
+        self._say(Message("assistant", cut(reply, MAX_NOTES_TOKENS)))
+        return self._note(reply)
+
+    @property
+    def _size(self) -> int:
+        """The tokens of the conversation, about."""
+        return sum(estimate_tokens(message.content) for message in self.messages)
 
     def _note(self, text: str) -> None:
         if self.brief.workshop and (text.strip() or self.brief.workshop.kept):
@@ -153,8 +162,7 @@ class _Session:
             self.brief.workshop.close(SessionNotes(text=notes, model=self.model.name, evidence=self.evidence))
 
     async def _ask(self, turn: int) -> str:
-        size = sum(estimate_tokens(message.content) for message in self.messages)
-        if size > self.model.context - MAX_NOTES_TOKENS:
+        if self._size > self.model.context - MAX_NOTES_TOKENS:
             full = f"the conversation has more than the {self.model.context:,} tokens of a question"
             raise _EndedError(full, speaks=True)
         question = Question(messages=tuple(self.messages), move=self.brief.move, attempt=turn)

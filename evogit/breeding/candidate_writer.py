@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 from msgspec import Struct
 
 from evogit.breeding.breeder import Bred
 from evogit.core import Duplicate, FailedProposal, Proposed
 from evogit.history.context import RunContext
+from evogit.history.counts import UNASKED
 from evogit.repository import clean_title
+
+
+class Full(Protocol):
+    """Says whether a limit is used up."""
+
+    def __call__(self, *, counted: bool) -> bool:
+        """Return True if one is, but for that on proposals if this one is `counted` already."""
+        ...
 
 
 class CandidateWriter(Struct, frozen=True, kw_only=True):
@@ -22,7 +32,7 @@ class CandidateWriter(Struct, frozen=True, kw_only=True):
 
     context: RunContext
     deterministic: bool
-    full: Callable[[], bool]
+    full: Full
     fingerprint: Callable[[str], str] | None = None
 
     def propose(self, number: int, name: str, bred: Bred | FailedProposal) -> str | None:
@@ -52,14 +62,14 @@ class CandidateWriter(Struct, frozen=True, kw_only=True):
             )
         return None
 
-    def refusal(self, bred: Bred) -> str:
+    def refusal(self, bred: Bred, *, counted: bool) -> str:
         """Return why a step cannot become a candidate now, before anything is written; "" if it can."""
         if self._pruned(bred):
             return "what it is built on was pruned meanwhile: FINISH"
         does = self.fingerprint(bred.tree) if self.fingerprint else ""
         if first := self.context.history.duplicate_of(bred.tree, does):
             return f"the candidate {first[:7]} is the same"
-        return "a limit of the run is reached" if self.full() else ""
+        return "a limit of the run is reached" if self.full(counted=counted) else ""
 
     def _pruned(self, bred: Bred) -> list[str]:
         return [parent for parent in bred.parents if parent in self.context.history.pruned]
@@ -116,7 +126,11 @@ class CandidateWriter(Struct, frozen=True, kw_only=True):
             measured=bred.measured,
             evidence=evidence,
         )
-        taken = self.context.journal.append(proposed, unless=lambda: self._is_in_vain(bred, does) or self.full())
+        counted = bred.kept and (proposed.engine, number, name) in self.context.history.begun_sessions
+        counted = counted or (bred.operator in ("merge", "graft") and bred.strategy in UNASKED)
+        taken = self.context.journal.append(
+            proposed, unless=lambda: self._is_in_vain(bred, does) or self.full(counted=counted)
+        )
         return taken is not None
 
     def _is_in_vain(self, bred: Bred, does: str) -> bool:

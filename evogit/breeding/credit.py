@@ -89,7 +89,7 @@ def _settled(history: History) -> Iterator[tuple[tuple[int, str, str], Effort]]:
     for key in reversed(history.authors.order):
         effort = history.authors.efforts[key]
         done = effort.done
-        pending = isinstance(done, Proposed) and not history.judged(effort.last)
+        pending = isinstance(done, Proposed) and not all(map(history.judged, effort.made))
         if not pending and (horizon is None or effort.move <= horizon):
             yield key, effort
 
@@ -97,14 +97,17 @@ def _settled(history: History) -> Iterator[tuple[tuple[int, str, str], Effort]]:
 def _gain(history: History, effort: Effort) -> float:
     """Return how much a move gained over the better one of parent and seed, in the metric's unit; 0 for nothing.
 
-    Of a session of several steps the last one counts, against the parent of the first.
+    Of a session of several steps the best one counts, against the parent of the first.
     """
     done = effort.done
     if not isinstance(done, Proposed):
         return 0.0
     others = [commit for commit in (*done.parents, history.seed) if commit]
-    gains = [gain for other in others if (gain := history.gain(effort.last, other)) is not None]
-    return min(max(min(gains, default=0.0), 0.0), LARGEST)
+    best = 0.0
+    for candidate in effort.made:
+        gains = [gain for other in others if (gain := history.gain(candidate, other)) is not None]
+        best = max(best, min(gains, default=0.0))
+    return min(best, LARGEST)
 
 
 class _Try(NamedTuple):

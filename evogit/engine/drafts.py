@@ -44,7 +44,7 @@ class Drafts:
     steps: list[Bred] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
     judging: list[asyncio.Task[None]] = field(default_factory=list)
-    judged: list[tuple[str, Evaluation]] = field(default_factory=list)
+    judged: list[tuple[str, Evaluation | None]] = field(default_factory=list)
     measured: dict[tuple[str, str], Measured] = field(default_factory=dict)
     """(Tree, parent) -> how it was measured beside that parent."""
     measurements: int = 0
@@ -81,6 +81,10 @@ class Drafts:
         """
         if known := self._evaluated.get(bred.tree):
             return known[1:]
+        if any(step.tree == bred.tree for step in self.steps):
+            if self.history.trees[bred.tree] in self.history.pending:
+                raise NoUsableChangeError("it was kept, so its evaluation is under way; a later answer has the outcome")
+            return await self.evaluations.try_out(bred.tree)
         if self.left < 1:
             raise NoUsableChangeError("no evaluation is left")
         self.left -= 1
@@ -89,8 +93,15 @@ class Drafts:
             self._evaluated[bred.tree] = bred, evaluation, evidence
         return evaluation, evidence
 
-    async def measure(self, bred: Bred, pairs: int) -> Measurement:
+    def evaluated(self, tree: str) -> Result | None:
+        """Return the result of a draft that was evaluated in this move; None if it was not."""
+        draft = self._evaluated.get(tree)
+        return draft[1:] if draft else None
+
+    async def measure(self, bred: Bred, pairs: int, seconds: float, check: Callable[[], None]) -> Measurement:
         """Run the tests once, then measure the draft, its parent and the seed in turns, `pairs` times each.
+
+        After so many `seconds` no further pair is begun; `check` raises what ends the session, before each run.
 
         Raises:
             NoUsableChangeError: there is nothing to compare, or one of them cannot be measured.
@@ -108,8 +119,11 @@ class Drafts:
         values[bred.tree].append(evaluation.metrics[name])
         order = list(values)
         for pair in range(pairs):
+            if pair and time.monotonic() - began > seconds:
+                break
             for tree in order if pair % 2 == 0 else order[::-1]:  # a drift favours none
                 if len(values[tree]) <= pair:
+                    check()
                     once, _ = await self.evaluations.measure(tree, tests=False)
                     if not once.ok:
                         raise NoUsableChangeError(f"nothing can be measured now: {once.reason or once.status}")
@@ -216,9 +230,9 @@ class MoveWorkshop(Struct, frozen=True):
         """Have the draft evaluated."""
         return await self.drafts.evaluate(self.drafts.after_steps(self.make(draft)))
 
-    async def measure(self, draft: Proposal, pairs: int) -> Measurement:
+    async def measure(self, draft: Proposal, pairs: int, *, seconds: float, check: Callable[[], None]) -> Measurement:
         """Measure the draft beside the last step that was kept, and the seed."""
-        return await self.drafts.measure(self.drafts.after_steps(self.make(draft)), pairs)
+        return await self.drafts.measure(self.drafts.after_steps(self.make(draft)), pairs, seconds, check)
 
     def keep(self, draft: Proposal) -> str:
         """Make the draft a candidate, which is evaluated while the session goes on."""
@@ -233,7 +247,7 @@ class MoveWorkshop(Struct, frozen=True):
         drafts.kept.append(commit)
         return commit
 
-    def judgements(self) -> Sequence[tuple[str, Evaluation]]:
+    def judgements(self) -> Sequence[tuple[str, Evaluation | None]]:
         """Return what became known of kept steps since the last call; raise what ended an evaluation."""
         for judging in self.drafts.judging:
             if judging.done() and not judging.cancelled():

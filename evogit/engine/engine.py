@@ -304,9 +304,11 @@ class Engine:
         drafts = Drafts.of(agent, self._evaluations, history, self._profiles, self._quota, keep)
         try:
             made = drafts.with_last(await self._breed(number, name, agent, move, rng, drafts))
+            slots = drafts.granted + (not drafts.kept)  # a session was counted with its first step
+            proposed = min(len(made), slots)
             async with self._turns.proposing(number):
                 children = [self._writer.propose(number, name, bred) for bred, _ in made]
-                self._quota.proposed(len(made))
+                self._quota.proposed(proposed)
                 if drafts.kept or drafts.notes:
                     self._steps.end(number, name, move, drafts)
             await asyncio.gather(*drafts.judging)
@@ -314,7 +316,7 @@ class Engine:
             for judging in drafts.judging:
                 judging.cancel()
         if move.asks:
-            self._ahead.learn(self._evaluations.ended - before)
+            self._ahead.learn(max(self._evaluations.ended - before - len(drafts.kept), 0))
         results = [known or await self._evaluate(name, child) for child, (_, known) in zip(children, made, strict=True)]
         async with self._turns.applying(number):
             for child, result in zip(children, results, strict=True):
@@ -324,7 +326,7 @@ class Engine:
                 name,
                 new_tree=any(children) or bool(drafts.kept),
                 more=drafts.granted,
-                unused=drafts.granted + 1 - len(made),
+                unused=slots - proposed,
             )
         return made[-1][0].reason if made and isinstance(made[-1][0], FailedProposal) else ""
 

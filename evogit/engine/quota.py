@@ -108,10 +108,13 @@ class Quota:
             return False
         return self._limits.proposals is None or counts.charged + self._thinking + ahead < self._limits.proposals
 
-    def full(self) -> bool:
-        """Whether what was proposed here or elsewhere uses up a limit: the last check, as a candidate is journalled."""
+    def full(self, *, counted: bool = False) -> bool:
+        """Whether what was proposed here or elsewhere uses up a limit: the last check, as a candidate is journalled.
+
+        `counted` is True for what is no proposal of its own: a further step of a session, a merge that asks no model.
+        """
         evaluations, proposals = self._limits.evaluations, self._limits.proposals
-        if proposals is not None and self._history.counts.charged >= proposals:
+        if not counted and proposals is not None and self._history.counts.charged >= proposals:
             return True
         return evaluations is not None and self._used + len(self._history.pending) >= evaluations
 

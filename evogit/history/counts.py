@@ -53,7 +53,7 @@ class Counts:
     tactics: int = 0
     """How often a model was asked for a tactic."""
     steps: int = 0
-    """Candidates that are steps of sessions, each of which counts as one proposal, in `sessions`."""
+    """Candidates that are steps of sessions; from its first step on a session is one proposal, in `sessions`."""
     sessions: int = 0
     proposed: int = 0
     repeated: int = 0
@@ -306,8 +306,8 @@ class Effort:
     move: int
     spent: dict[str, Spending] = field(default_factory=dict)
     done: Done | None = None
-    last: str = ""
-    """The candidate that it made; of several steps the last one."""
+    made: list[str] = field(default_factory=list)
+    """The candidates that it made, several where it was a session of several steps."""
     lost: bool = False
     """True if the last call brought no reply."""
 
@@ -368,16 +368,19 @@ class Authors:
         return all(each.calls == each.failed and not each.tokens for each in effort.spent.values())
 
     def take(self, event: Done) -> None:
-        """A move came to something."""
+        """Take in what a move came to; a merge that asked no model while a session went on is not its author's."""
         key = (event.move, event.engine, event.agent)
         effort = self.efforts.get(key)
-        if effort and isinstance(event, Proposed):
-            effort.last = event.candidate
-        if effort and effort.done is None:
-            effort.done = event
+        if effort and event.operator in ("merge", "graft") and event.strategy in UNASKED:
+            effort = None
+        if effort and (effort.done is None or isinstance(event, Proposed)):
+            if effort.done is None:
+                effort.done = event
+                insort(self.order, key)
+                del self.order[:-LATEST]
+            if isinstance(event, Proposed):
+                effort.made.append(event.candidate)
             self.efforts[key] = effort
-            insort(self.order, key)
-            del self.order[:-LATEST]
         model = effort.model if effort else ""
         if not isinstance(event, Proposed):
             self.barren[event.engine, event.agent, model, event.operator, event.strategy] += 1

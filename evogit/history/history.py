@@ -127,6 +127,9 @@ class History(RunState):
         if event.fingerprint:
             self.fingerprints.setdefault(event.fingerprint, event.candidate)
         self._waiting[event.candidate] = candidate
+        if event.kept and (session := (event.engine, event.move, event.agent)) not in self.begun_sessions:
+            self.begun_sessions.add(session)
+            self.counts.sessions += 1
         if event.measured:
             self.measured[event.candidate] = event.measured
         if event.evidence:
@@ -183,7 +186,6 @@ class History(RunState):
         self.notes.append(event)
         if event.evidence and event.kept:
             self.sessions[event.candidate] = event.evidence
-        self.counts.sessions += event.kept > 0
         self.moves = max(self.moves, event.move + 1)
 
     def _spent(self, event: Spent, entry: Entry) -> None:

@@ -102,7 +102,7 @@ async def minimize(
         repository.trust.check(repository.keys.origin(history.run, history.first_start))
         drawing = inputs_of(repository, history)
         async with Evaluator(context.task, provider=provider, jobs=1, drawing=drawing) as evaluator:
-            writer = CandidateWriter(context=context, deterministic=False, full=lambda: False)
+            writer = CandidateWriter(context=context, deterministic=False, full=lambda *, counted: False)
             search = _Search(repository, history, candidate, writer, Evaluations(context, evaluator), told, evaluations)
             await search.prove()
             found = await search.run()

@@ -13,6 +13,7 @@ from evogit.config.run_settings import AgentSpec, Settings
 from evogit.core import Evaluated, Proposed, SessionEnded
 from evogit.llm import Account, Question
 from evogit.repository import Repository
+from evogit.testing import RecordedHistory
 from tests.agents.conftest import Parrot
 from tests.agents.test_coder import Engine, coders, story
 
@@ -77,6 +78,7 @@ async def test_steps_that_a_session_keeps_are_candidates_one_after_the_other(
         (pytest.approx(0.75), pytest.approx(0.6), 2),
     ]
     assert proposed[2].measured is None
+    assert history.counts.charged == 1
     talk = transcript(repository, history, events)
     assert "hot: loop" in talk
     assert "Draft / step 1: 1.125 (1.125 to 1.125, 95 %): worse." in talk
@@ -207,3 +209,22 @@ async def test_a_step_that_is_kept_twice_costs_nothing_and_the_session_goes_on(
     history, events, _ = await evolved(tmp_path, tiny, *replies, evaluations=9, proposals=1)
     assert [event.title for event in events if isinstance(event, Proposed)][1:3] == ["one", "last"]
     assert (history.counts.duplicates, history.counts.charged) == (0, 1)
+
+
+@pytest.mark.slow
+async def test_a_draft_that_was_evaluated_and_then_kept_is_one_candidate_and_one_evaluation(
+    tmp_path: Path, tiny: Callable[..., Task]
+) -> None:
+    replies = edit(80, "EVALUATE", "KEEP twenty", "EVALUATE"), edit(70, "FINISH ten")
+    history, events, _ = await evolved(tmp_path, tiny, *replies, evaluations=3, proposals=1)
+    steps = [event for event in events if isinstance(event, Proposed)][1:]
+    assert [(event.title, history.fitness(event.candidate)) for event in steps] == [("twenty", 80), ("ten", 70)]
+    assert (history.counts.evaluated, history.counts.charged) == (3, 1)
+
+
+def test_a_session_that_is_killed_after_a_step_counts_as_one_proposal() -> None:
+    run = RecordedHistory()
+    seed = run.add(1.0)
+    first = run.propose(seed, kept=True, move=1)
+    run.propose(first, kept=True, move=1)
+    assert run.history.counts.charged == 1

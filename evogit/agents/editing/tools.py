@@ -140,7 +140,7 @@ class ToolSession:
         return "\n".join(judgement(self.background, *each) for each in (workshop.judgements() if workshop else ()))
 
     async def _do(self, call: Call, room: int, seconds: float) -> str:
-        if isinstance(call, RunCommand | Evaluate | Measure | Profile):
+        if isinstance(call, RunCommand | Evaluate | Measure | Profile | Keep):
             self.account.check()
             if seconds <= 0:
                 raise EditError("your time is over", "FINISH now.")
@@ -168,7 +168,7 @@ class ToolSession:
                     raise EditError("there is no profile: the task has no such command, or it failed")
                 return f"Where the time of the draft goes:\n{fence(cut(profile, room))}"
             case Measure():
-                return await self._measure(call.pairs, room)
+                return await self._measure(call.pairs, room, seconds)
             case Keep():
                 return self._keep(call.title)
             case Revert():
@@ -219,11 +219,11 @@ class ToolSession:
         """Return the draft; where it changes nothing, the parent itself."""
         return self.proposal() if self.draft.changes else Proposal(changes={}, title="")
 
-    async def _measure(self, pairs: int, room: int) -> str:
+    async def _measure(self, pairs: int, room: int, seconds: float) -> str:
         workshop = self._workshop()
         if not workshop.measures:
             raise EditError("nothing can be measured side by side here", "EVALUATE instead.")
-        measurement = await workshop.measure(self._tried(), pairs)
+        measurement = await workshop.measure(self._tried(), pairs, seconds=seconds, check=self.account.check)
         return measurement_text(self.background, measurement, len(workshop.kept), room)
 
     def _keep(self, title: str) -> str:
@@ -290,8 +290,10 @@ class ToolSession:
                     yield f"{one_line(path, 300)}:{number}: {escaped(line[:300])}"
 
 
-def judgement(background: Background, commit: str, evaluation: Evaluation) -> str:
+def judgement(background: Background, commit: str, evaluation: Evaluation | None) -> str:
     """Return how the evaluation of a kept step ended, in a line."""
+    if evaluation is None:
+        return f"Your step {commit[:7]} was given up: it was pruned, or cannot be evaluated. FINISH now."
     if not evaluation.ok:
         return f"Your step {commit[:7]} is not valid ({one_line(evaluation.reason, 500)}): mend it, or take it back."
     name = background.metrics[0].name

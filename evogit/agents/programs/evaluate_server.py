@@ -17,6 +17,9 @@ from evogit.text import one_line
 MOST = 64 << 20  # bytes of workspaces that wait to be evaluated; so much may be one alone
 ROOM_TOKENS = 4000  # of an answer
 
+MAX_MEASURE_S = 120.0
+"""Seconds after which a measurement begins no further pair: a session may end meanwhile."""
+
 MAX_UNFIT = 30
 """Times that what is there cannot be evaluated, which costs no evaluation, but time of ours: a second is one more."""
 
@@ -100,9 +103,13 @@ class EvaluateServer:
             return REFUSED, "Nothing can be measured side by side here; run `evaluate` instead."
         pairs = min(max(int(argument), 2), MAX_PAIRS) if argument.isdecimal() and len(argument) < 9 else PAIRS
         proposal = await self._read(packed, "draft")
-        measurement = await self._workshop.measure(proposal, pairs)
+        measurement = await self._workshop.measure(proposal, pairs, seconds=MAX_MEASURE_S, check=self._check)
         text = measurement_text(self._background, measurement, len(self._workshop.kept), ROOM_TOKENS)
         return VALID if measurement.values else INVALID, text
+
+    def _check(self) -> None:
+        if self._over:
+            raise NoUsableChangeError("the session is over")
 
     async def _keep(self, packed: bytes, argument: str) -> tuple[int, str]:
         if not self._workshop.keeps:
