@@ -31,6 +31,8 @@ from evogit.sandbox.providers import provider, self_check
 from evogit.sandbox.session import Session
 from tests.clock import wait_until
 
+from .own_daemon import own_daemon
+
 pytestmark = pytest.mark.docker
 
 HELLO = pack({"m.py": b"def hello(): return 'hello'"})
@@ -294,16 +296,20 @@ def test_a_container_that_nobody_was_told_of_is_removed(sandbox, client, between
     assert mine(client) == others
 
 
-def test_one_that_the_daemon_does_not_remove_keeps_no_other(sandbox, client, between):
+@pytest.mark.skipif(os.geteuid() != 0, reason="starting a daemon needs root")
+def test_one_that_the_daemon_does_not_remove_keeps_no_other(between):
+    """On a daemon of its own, as other tests clean the shared one."""
     dead = {**labels(), BORN: "1"}
-    made = {client.api.create_container(sandbox._image.id, ["true"], labels=dead)["Id"] for _ in range(3)}
-    between.refusals = 1
-    with closing(connect()) as ours:
-        with pytest.raises(SandboxError, match="cannot remove the container .*busy"):
+    with own_daemon() as daemon, closing(docker.DockerClient(base_url=f"unix://{daemon.socket}")) as client:
+        image = client.images.list()[0].id
+        made = {client.api.create_container(image, ["true"], labels=dead)["Id"] for _ in range(3)}
+        between.daemon, between.refusals = str(daemon.socket), 1
+        with closing(connect()) as ours:
+            with pytest.raises(SandboxError, match="cannot remove the container .*busy"):
+                clean(ours)
+            assert len(made & {each["Id"] for each in client.api.containers(all=True)}) == 1
             clean(ours)
-        assert len(made & {each["Id"] for each in client.api.containers(all=True)}) == 1
-        clean(ours)
-    assert not made & {each["Id"] for each in client.api.containers(all=True)}
+        assert not client.api.containers(all=True)
 
 
 def test_only_containers_of_dead_processes_are_removed(sandbox, client):
