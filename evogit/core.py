@@ -448,9 +448,9 @@ class Proposed(Struct, frozen=True, kw_only=True):
     tactic: Id = ""
     """The entry of the tactic that its agent's brief had; empty where it had none."""
     kept: bool = False
-    """Whether it is one of several steps of a session, which counts as one proposal."""
+    """True for one of several steps of a session, which counts as one proposal."""
     measured: Measured | None = None
-    """How the session that made it measured it; None where none did."""
+    """The measurement by the session that made it; None if it was not measured."""
     evidence: Id = ""
     """Id of the evidence tree; empty where there is none."""
 

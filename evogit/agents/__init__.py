@@ -118,7 +118,7 @@ class Background(Struct, frozen=True, kw_only=True):
 
 
 class Measurement(Struct, frozen=True, kw_only=True):
-    """A draft beside its parent and the seed, alternating: a hint for its agent, never a score.
+    """A draft measured in turns with its parent and the seed: a hint for its agent, never a score.
 
     Attributes:
         evaluation: of the draft's first run, with the tests.
@@ -162,12 +162,12 @@ class Workshop(Protocol):
 
     @property
     def measures(self) -> bool:
-        """Whether `measure` can be used."""
+        """True if `measure` can be used."""
         ...
 
     @property
     def keeps(self) -> bool:
-        """Whether `keep` can be used."""
+        """True if `keep` can be used."""
         ...
 
     @property

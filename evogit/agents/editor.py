@@ -114,7 +114,7 @@ class _Talk:
         return None
 
     def _read(self, look: ReadLines, text: str | None, room: int) -> str:
-        """What is asked for; of a whole file that does not fit what the brief speaks of, and a map."""
+        """Return the requested lines; of a whole file that does not fit, what the brief mentions and a map."""
         if text is None:
             return f"There is no text file {one_line(look.path, 300)!r}."
         if look == ReadLines(look.path) and estimate_tokens(text) > room:

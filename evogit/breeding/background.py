@@ -36,8 +36,8 @@ CLOSE = 3
 BEST, ELSEWHERE = 2, 3
 """Siblings, the best ones, whose diffs are shown, and failures of other lines that are told of."""
 
-NOTES = 2
-"""Sessions of the parent's line, and of others, whose notes are told: the latest ones."""
+MAX_NOTED_SESSIONS = 2
+"""The latest sessions of the parent's line, and as many of other lines, whose notes are in a brief."""
 
 LOOKED_AT = 200
 """Candidates, the latest ones, among which these are looked for."""
@@ -165,14 +165,14 @@ class Backgrounds:
             "output": "" if evaluation is None or evaluation.ok else _tail(evidence.get(STDERR, b"")),
         }
 
-    def _notes(self, parent: Candidate, known: int) -> tuple[str, ...]:
-        """Return the latest notes of the parent's line and of others, oldest first; of moves up to `known`."""
+    def _notes(self, parent: Candidate, until: int) -> tuple[str, ...]:
+        """Return the latest notes of the parent's line and of others, oldest first; of moves up to `until`."""
         graph = self._history.phylogeny
         pruned = self._history.pruned
-        ends = [end for end in self._history.notes if end.text and end.move <= known and end.candidate in graph]
+        ends = [end for end in self._history.notes if end.text and end.move <= until and end.candidate in graph]
         ends = [end for end in ends if end.candidate not in pruned]
         own = [end for end in ends if end.candidate == parent.commit or graph.is_ancestor(end.candidate, parent.commit)]
-        chosen = own[-NOTES:] + [end for end in ends if end not in own][-NOTES:]
+        chosen = own[-MAX_NOTED_SESSIONS:] + [end for end in ends if end not in own][-MAX_NOTED_SESSIONS:]
         return tuple(
             f"{end.agent}, which kept {end.kept} steps up to {end.candidate[:7]}: {end.text}"
             for end in sorted(chosen, key=lambda end: end.move)
@@ -180,7 +180,7 @@ class Backgrounds:
 
     @cached_property
     def _starts(self) -> tuple[str, ...]:
-        """What the measured command names, and what those of the evaluator's files import that it names."""
+        """The files that the measured command names, and the imports of the evaluator's files among them."""
         if self._task.command is None:
             return ()
         words, own = list(words_of(self._task.command.text)), self._task.evaluator_files()

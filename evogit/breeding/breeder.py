@@ -62,9 +62,9 @@ class Bred(Struct, frozen=True, kw_only=True):
     tactic: str = ""
     """The entry of the tactic that the brief had."""
     kept: bool = False
-    """Whether it is one of several steps of a session."""
+    """True for one of several steps of a session."""
     measured: Measured | None = None
-    """How the session that made it measured it."""
+    """The measurement by the session that made it."""
     evidence: Mapping[str, bytes] = field(default_factory=dict)
 
 

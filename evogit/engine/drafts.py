@@ -46,7 +46,7 @@ class Drafts:
     judging: list[asyncio.Task[None]] = field(default_factory=list)
     judged: list[tuple[str, Evaluation | None]] = field(default_factory=list)
     measured: dict[tuple[str, str], Measured] = field(default_factory=dict)
-    """(Tree, parent) -> how it was measured beside that parent."""
+    """(Tree, parent) -> the measurement in turns with that parent."""
     measurements: int = 0
     notes: SessionNotes | None = None
     _evaluated: dict[str, tuple[Bred, Evaluation, Evidence]] = field(default_factory=dict)
@@ -79,8 +79,8 @@ class Drafts:
         Raises:
             NoUsableChangeError: no evaluation is left.
         """
-        if known := self._evaluated.get(bred.tree):
-            return known[1:]
+        if earlier := self._evaluated.get(bred.tree):
+            return earlier[1:]
         if any(step.tree == bred.tree for step in self.steps):
             if self.history.trees[bred.tree] in self.history.pending:
                 raise NoUsableChangeError("it was kept, so its evaluation is under way; a later answer has the outcome")
@@ -126,7 +126,7 @@ class Drafts:
                     check()
                     once, _ = await self.evaluations.measure(tree, tests=False)
                     if not once.ok:
-                        raise NoUsableChangeError(f"nothing can be measured now: {once.reason or once.status}")
+                        raise NoUsableChangeError(f"a run of the measurement failed: {once.reason or once.status}")
                     values[tree].append(once.metrics[name])
         by_name = {label: values[tree] for label, tree in trees.items()}
         measured = compared(by_name, time.monotonic() - began)
@@ -201,12 +201,12 @@ class MoveWorkshop(Struct, frozen=True):
 
     @property
     def measures(self) -> bool:
-        """Whether drafts can be measured beside their parents."""
+        """True if drafts can be measured in turns with their parents."""
         return self.drafts.evaluations.backend.measures
 
     @property
     def keeps(self) -> bool:
-        """Whether steps can be kept."""
+        """True if steps can be kept."""
         return self.drafts.keep_step is not None
 
     @property
@@ -248,7 +248,7 @@ class MoveWorkshop(Struct, frozen=True):
         return commit
 
     def judgements(self) -> Sequence[tuple[str, Evaluation | None]]:
-        """Return what became known of kept steps since the last call; raise what ended an evaluation."""
+        """Return the outcomes of kept steps since the last call; raise what ended an evaluation."""
         for judging in self.drafts.judging:
             if judging.done() and not judging.cancelled():
                 judging.result()

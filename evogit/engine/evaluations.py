@@ -54,7 +54,7 @@ class EvaluationBackend(Protocol):
 
     @property
     def measures(self) -> bool:
-        """Whether `measure` can be used: where a command of the task measures, on this machine."""
+        """True if `measure` can be used: if a command of the task measures, on this machine."""
         return False
 
     @property

@@ -27,13 +27,13 @@ logger = logging.getLogger(__name__)
 MAX_WALL_S = 300.0
 """The wall clock that the command may take, whatever the task's limit."""
 MAX_LINES, MAX_CHARS = 60, 4_000
-"""How much of its output agents are shown."""
+"""The part of its output that agents are shown."""
 MIN_QUOTE_CHARS = 12
 """Lines of withheld files that are shorter, such as a brace, are not looked for."""
 
 
 class Profile(Struct, frozen=True):
-    """What a profile command printed, for agents, or why it failed and its last words, for the user."""
+    """The output of a profile command, for agents, or the reason of its failure and its last lines, for the user."""
 
     text: str = ""
     failure: str = ""

@@ -39,30 +39,30 @@ class Steps(Struct, frozen=True):
     def keeper(self, number: int, name: str, agent: Agent) -> Callable[[Drafts, Bred], str]:
         """Return the function that makes a draft of the move a candidate, and has it evaluated in the background."""
 
-        async def judge(drafts: Drafts, child: str, known: Result | None) -> None:
-            result = await self._evaluate(name, child, known)
+        async def judge(drafts: Drafts, child: str, earlier: Result | None) -> None:
+            result = await self._evaluate(name, child, earlier)
             drafts.judged.append((child, result[0] if result else None))
             if result and result[0].ok:
                 await self._merge(number, name, agent, child)
 
         def keep(drafts: Drafts, bred: Bred) -> str:
             if sum(not judging.done() for judging in drafts.judging) >= MAX_WAITING_STEPS:
-                raise NoUsableChangeError(f"{MAX_WAITING_STEPS} steps await their evaluations: keep it later")
+                raise NoUsableChangeError(f"{MAX_WAITING_STEPS} steps still await evaluation; keep this one later")
             if why := self.writer.refusal(bred, counted=bool(drafts.kept)):
                 raise NoUsableChangeError(why)
-            known = drafts.evaluated(bred.tree)
-            reserved = known is not None or drafts.left > 0
+            earlier = drafts.evaluated(bred.tree)
+            reserved = earlier is not None or drafts.left > 0
             if not self.quota.step(reserved=reserved):
                 raise NoUsableChangeError("no evaluation of the run is left for another step")
-            drafts.left -= reserved and known is None
+            drafts.left -= reserved and earlier is None
             drafts.granted -= reserved
             child = self.writer.propose(number, name, bred)
             if child is None:
                 self.quota.settled()
-                raise NoUsableChangeError("the same was proposed before, or its parent was pruned")
+                raise NoUsableChangeError("an identical candidate appeared, or the parent was pruned")
             if not drafts.kept:  # the history counts the session from now on
                 self.quota.proposed()
-            drafts.judging.append(asyncio.create_task(judge(drafts, child, known)))
+            drafts.judging.append(asyncio.create_task(judge(drafts, child, earlier)))
             return child
 
         return keep
@@ -85,9 +85,9 @@ class Steps(Struct, frozen=True):
             )
         )
 
-    async def _evaluate(self, name: str, child: str, known: Result | None = None) -> Result | None:
+    async def _evaluate(self, name: str, child: str, earlier: Result | None = None) -> Result | None:
         try:
-            result = known or await self.evaluations.evaluate(child)
+            result = earlier or await self.evaluations.evaluate(child)
             await self.settle(name, child, result)
         finally:
             self.quota.settled()

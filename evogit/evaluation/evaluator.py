@@ -194,7 +194,7 @@ class Evaluator:
 
     @property
     def measures(self) -> bool:
-        """Whether `measure` can be used: a command of the task measures, and no pairs are judged."""
+        """True if `measure` can be used: a command of the task measures, and no pairs are judged."""
         return self.task.command is not None and self.judged != "pairs"
 
     @property

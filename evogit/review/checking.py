@@ -279,7 +279,7 @@ def flaky(task: Task, judged: SeedEvaluation) -> str:
 
 
 def unprofiled(task: Task, judged: SeedEvaluation) -> str:
-    """What is wrong with a profile command that fails, and what to do: sentences."""
+    """Return sentences on a profile command that fails: the problem, and what to do."""
     return (
         f"no profile ({judged.profile.failure}), so agents do not see where the time goes: correct `profile` in "
         f"[evaluator] of {_file(task)}, which runs as `command` does, or remove it"

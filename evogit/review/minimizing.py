@@ -201,7 +201,7 @@ class _Search:
         return history.phylogeny[rest], replace(step, compared=compared, remark=DROPPED)
 
     def _is_doubtful(self, commit: str, reference: str) -> bool:
-        """Whether to evaluate it again: as good by too few evaluations, or perhaps worse, where scores are noisy."""
+        """Return True if it is to be evaluated again: if noise hides whether it is as good."""
         history = self.history
         if commit in history.pruned or history.fitness(commit) is None:
             return False

@@ -1,4 +1,4 @@
-"""Whether two trees print the same for generated inputs: what a change that is to be faster must leave alone.
+"""Compare what two trees print for generated inputs, which a change for speed must leave alone.
 
 Inputs are files of the seed, and mutations of them that follow from a fixed seed, so that the same task has the same
 inputs everywhere. An input on which outputs differ is shrunk by delta debugging (Zeller and Hildebrandt, 2002).
@@ -67,7 +67,7 @@ CONTROLS = (b"\x00", b"\t", b"\r", b"\r\n", b"\x0b", b"\x0c", b"\x1b", b"\x7f", 
 INVISIBLE = tuple(map(str.encode, ("\xa0", "\u2028", "\u200b", "\u202e", "\ufeff")))
 INVALID = (b"\xed\xa0\x80", b"\xed\xbf\xbf", b"\xff")  # lone surrogates, and no UTF-8 at all
 ODD = (LETTERS, LETTERS, CONTROLS, INVISIBLE, INVALID)
-"""What inputs seldom have and programs often get wrong."""
+"""Characters that inputs seldom have and programs often get wrong."""
 
 BEGIN = (
     'inputs=$PWD/.evogit-inputs; cd -- "$1" || exit 126; '

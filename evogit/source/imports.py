@@ -1,4 +1,4 @@
-"""What files import, in any of a few languages, and which files of a tree these are: a guess, by names alone."""
+"""The imports of files in a few languages, and the files of a tree that they name: a guess, by names alone."""
 
 from __future__ import annotations
 

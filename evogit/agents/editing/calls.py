@@ -61,23 +61,23 @@ class RunCommand(Struct, frozen=True):
 
 
 class Profile(Struct, frozen=True):
-    """The draft is to be profiled."""
+    """A request to profile the draft."""
 
 
 class Measure(Struct, frozen=True):
-    """The draft is to be measured beside its parent and the seed, so many times each."""
+    """A request to measure the draft, its parent and the seed in turns, so many times each."""
 
     pairs: int
 
 
 class Keep(Struct, frozen=True):
-    """The draft is to become a step of its own, with this title."""
+    """A request to make the draft a step of its own, with this title."""
 
     title: str
 
 
 class Revert(Struct, frozen=True):
-    """The draft is to be as the last step that was kept."""
+    """A request to put the draft back to the last step that was kept."""
 
 
 class Evaluate(Struct, frozen=True):

@@ -27,7 +27,7 @@ class Draft:
         self._origins: dict[str, str] = {}
         self._kinds: set[str] = set()
         self.carried_out = 0
-        """How many blocks were carried out."""
+        """The number of blocks that were carried out."""
 
     @property
     def changes(self) -> dict[str, bytes | None]:

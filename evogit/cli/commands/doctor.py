@@ -190,7 +190,7 @@ def _check_runs(repo: str | None, terminal: Terminal, name: str | None, repairin
     if terminal.json:
         terminal.data({"schema": SCHEMA, "runs": [_run_record(*each) for each in found]})
     else:
-        terminal.show(line for mended, report in found for line in _lines(mended, report))
+        terminal.show(line for repaired, report in found for line in _lines(repaired, report))
         if unfit := repository.unfit_runs():
             terminal.note(f"left out {count(len(unfit), 'run')} whose name EvoGit gives to none", "yellow")
         if not found:
@@ -199,22 +199,22 @@ def _check_runs(repo: str | None, terminal: Terminal, name: str | None, repairin
         sys.exit(1)
 
 
-def _run_record(mended: Sequence[soundness.Finding], report: soundness.Report) -> dict[str, Any]:
+def _run_record(repaired: Sequence[soundness.Finding], report: soundness.Report) -> dict[str, Any]:
     notes = [finding for finding in report.findings if not finding.wrong]
     about = {key: getattr(report, key) for key in ("run", "entries", "candidates", "evidence")}
     lists = {
         key: [{"part": each.part, "said": each.said, "repairable": each.mend is not None} for each in part]
-        for key, part in (("wrong", report.wrong), ("notes", notes), ("repaired", mended))
+        for key, part in (("wrong", report.wrong), ("notes", notes), ("repaired", repaired))
     }
     return {**about, "at_work": list(report.at_work), **lists}
 
 
-def _lines(mended: Sequence[soundness.Finding], report: soundness.Report) -> Iterator[Text]:
+def _lines(repaired: Sequence[soundness.Finding], report: soundness.Report) -> Iterator[Text]:
     wrong = report.wrong
     state = Text(f"{len(wrong):,} wrong", "bold red") if wrong else Text("sound", "green")
     amount = f"{report.entries:,} entries, {count(report.candidates, 'candidate')}"
     yield Text.assemble((report.run, "bold"), f": {amount}, {report.evidence:,} pieces of evidence: ", state)
-    rows = [(Text("  repaired", "green"), each) for each in mended]
+    rows = [(Text("  repaired", "green"), each) for each in repaired]
     rows += [(Text("  wrong", "bold red") if each.wrong else Text("  note", "dim"), each) for each in report.findings]
     parts = dict.fromkeys((label.plain, each.part) for label, each in rows)
     for kind in parts:

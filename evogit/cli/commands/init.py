@@ -69,7 +69,7 @@ Agents   globs of paths, such as src/** lib/*.c
 @click.option("--minimize", multiple=True, metavar="METRIC", help="Metric of which lower values are better.")
 @click.option("--prepare", metavar="CMD", help="Command that installs or builds once, before candidates are evaluated.")
 @click.option(
-    "--timeout", default="5m", metavar="TIME", help="CPU time for the command (5m); the clock allows thrice that."
+    "--timeout", default="5m", metavar="TIME", help="CPU time for the command (5m); the clock allows three times that."
 )
 @click.option("--name", metavar="NAME", help="The run's name; default: DIR's.")
 @click.option("--python", is_flag=True, help="Write a Python evaluator, which works from outside the sandbox.")

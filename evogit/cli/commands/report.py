@@ -39,7 +39,7 @@ def report(place: Place, terminal: Terminal) -> None:
     """Summarise a run on one page.
 
     What was asked and spent, the best and how it was reached, contributions, failures, what to look at next.
-    `evogit export run.html` writes the page, to send to somebody.
+    `evogit export run.html` writes the page as one file, to send around.
     """
     if place.history.started is None:
         raise NotFoundError(f"the run {place.history.run} has not started; begin it with `evogit run`")
