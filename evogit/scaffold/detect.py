@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+from pathlib import PurePosixPath
 
 from msgspec.structs import replace
 
@@ -12,6 +14,8 @@ from evogit.scaffold.project import BENCHMARK, Project, ProjectFiles, editable
 from evogit.scaffold.python_project import python_files, python_package
 
 GO_BENCHMARK = re.compile(r"^func (Benchmark\w*)\(", re.MULTILINE)
+APART_IN_GO = re.compile(r"(.*/)?([_.][^/]*|testdata)/")
+"""Paths that `./...` leaves out."""
 TESTED_BY_CMAKE = re.compile(r"enable_testing|include\s*\(\s*CTest", re.IGNORECASE)
 MAVEN = 'mvn -B -q -Dmaven.repo.local="$HOME/.m2"'  # Java asks the system, not the environment, where home is
 TOOLS = {
@@ -77,12 +81,15 @@ def _by_tool(source: ProjectFiles) -> Project | None:
     project = replace(TOOLS[file], editable=editable(source.paths))
     if file == "go.mod":
         tests = [path for path in source.paths if path.endswith("_test.go")]
-        benchmarks = [name for path in tests for name in GO_BENCHMARK.findall(source.text(path))]
+        benchmarks = [(path, name) for path in tests for name in GO_BENCHMARK.findall(source.text(path))]
         is_fetched = source.first("vendor/modules.txt") or not source.first("go.sum")
         project = replace(project, prepare="" if is_fetched else "go mod download")
         if len(benchmarks) == 1:
-            run = f"go test -run='^$' -bench='^{benchmarks[0]}$' ./..."
-            return replace(project, benchmark=run, reads={"nanoseconds": f"regex:{NUMBER} ns/op"})
+            (path, name), reads = benchmarks[0], {"nanoseconds": f"regex:{NUMBER} ns/op"}
+            run, folder = f"go test -run='^$' -bench='^{name}$'", str(PurePosixPath(path).parent)
+            if not APART_IN_GO.match(path) and not source.first(f"{folder}/go.mod"):
+                return replace(project, benchmark=f"{run} ./...", reads=reads)
+            return replace(project, benchmark=f"cd {shlex.quote(folder)} && {run}", reads=reads)
     return project
 
 

@@ -1,7 +1,7 @@
-"""Runs a shell command and prints where its CPU time goes. `evogit init` copies it to `.evogit/profile.py`.
+"""Runs a shell command and prints where its CPU time goes. `evogit init` copies it to `.evogit/profiler.py`.
 
 The Pythons, Nodes and `go test`s that the command starts are profiled by their own means. For anything else there is
-perf, where the kernel lets it (mostly not in a sandbox), or callgrind, which takes fifty times as long.
+callgrind, which takes fifty times as long.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ ROOT = Path(__file__).resolve().parent.parent
 WRAPPERS = {
     "python3": 'case "$1" in -m|[!-]*) exec {real} -m cProfile -o {folder}/$$.prof "$@";; esac\nexec {real} "$@"\n',
     "node": 'exec {real} --cpu-prof --cpu-prof-dir={folder} "$@"\n',
-    "go": '[ "$1" = test ] || exec {real} "$@"\nshift\n'
-    'exec {real} test -cpuprofile={folder}/$$.pprof -o {folder}/$$.test "$@"\n',
+    "go": '[ "$1" = test ] || exec {real} "$@"\nshift\nexec {real} test -exec {folder}/bin/profiled-test "$@"\n',
+    "profiled-test": 'program=$1\nshift\nexec "$program" -test.cpuprofile={folder}/$$.pprof "$@"\n',
 }
 """Program -> the script that stands in for it at the beginning of PATH."""
 WRAPPERS["python"] = WRAPPERS["python3"]
@@ -44,8 +44,6 @@ HARNESS = re.compile(
     r"runpy\.py|cProfile\.py|<frozen|\(root|\(program|"
     r"(node:internal/modules/.*|evaluate|the benchmark)$"
 )
-COMPILERS = re.compile(r"cc1(plus)?|as|ld(\..*)?|collect2|[cg](cc|\+\+)|clang.*|rustc|cargo|make|cmake|ninja|sh|perf.*")
-"""Programs that build what is measured."""
 
 
 class Row(NamedTuple):
@@ -106,20 +104,11 @@ def node_rows(profiles: list[Path]) -> Iterator[Row]:
 
 def go_rows(profiles: list[Path]) -> Iterator[Row]:
     """Read what `go test -cpuprofile` left."""
-    command = ["go", "tool", "pprof", "-top", "-filefunctions", "-unit=ms", *map(str, profiles[:1])]
+    command = ["go", "tool", "pprof", "-top", "-filefunctions", "-unit=ms", *map(str, profiles)]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     numbers = r"^\s*([\d.]+)(?:ms)?\s+[\d.]+%\s+[\d.]+%\s+([\d.]+)(?:ms)?\s+[\d.]+%\s+(\S+) (\S+)"
     for own, total, name, path in re.findall(numbers, text, re.MULTILINE):
         yield Row(place(path, 0, name).replace(":0 ", " "), float(own), float(total))
-
-
-def perf_rows(data: Path) -> Iterator[Row]:
-    """Read what `perf record` left of other programs than compilers."""
-    command = ["perf", "report", "-i", str(data), "--stdio", "-F", "overhead,comm,sym"]
-    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    for own, program, name in re.findall(r"^\s*([\d.]+)%\s+(\S+)\s+\[\.\] (.+?)\s*$", text, re.MULTILINE):
-        if not COMPILERS.fullmatch(program):
-            yield Row(name, float(own), float(own))
 
 
 def callgrind_rows(files: list[Path]) -> Iterator[Row]:
@@ -137,11 +126,8 @@ def callgrind_rows(files: list[Path]) -> Iterator[Row]:
         yield Row(name, own.get(name, 0.0), total.get(name, 0.0))
 
 
-def below_profiler(argv: list[str], folder: Path) -> list[str]:
-    """Return the command line that runs another below perf, or below callgrind where perf may not look."""
-    perf = ["perf", "record", "-q", "-F", "999", "-o", str(folder / "perf.data"), "--"]
-    if shutil.which("perf") and not subprocess.run([*perf, "true"], capture_output=True).returncode:
-        return [*perf, *argv]
+def below_callgrind(argv: list[str], folder: Path) -> list[str]:
+    """Return the command line that runs another below callgrind, but for compilers."""
     skipped = ",".join(f"*/{name}" for name in ("cc1*", "as", "ld*", "collect2", "rustc", "cargo", "cmake", "ninja"))
     options = ["--tool=callgrind", "--trace-children=yes", f"--trace-children-skip={skipped}", "-q"]
     return ["valgrind", *options, f"--callgrind-out-file={folder}/%p.callgrind", *argv]
@@ -152,13 +138,16 @@ def profiled(command: str, folder: Path) -> list[Row]:
     wrappers = folder / "bin"
     wrappers.mkdir()
     for name, script in WRAPPERS.items():
-        if real := shutil.which(name):
+        real = shutil.which(name)
+        if real or name == "profiled-test":
             wrapper = wrappers / name
-            wrapper.write_text("#!/bin/sh\n" + script.format(real=shlex.quote(real), folder=shlex.quote(str(folder))))
+            wrapper.write_text(
+                "#!/bin/sh\n" + script.format(real=shlex.quote(real or ""), folder=shlex.quote(str(folder)))
+            )
             wrapper.chmod(0o755)
-    argv, perf = ["sh", "-c", command], folder / "perf.data"
+    argv = ["sh", "-c", command]
     if not re.search(r"\b(python3?|node|npm|npx|go|pytest)\b", command):
-        argv = below_profiler(argv, folder)
+        argv = below_callgrind(argv, folder)
     environment = {**os.environ, "PATH": f"{wrappers}:{os.environ['PATH']}"}
     with tempfile.TemporaryFile("w+", errors="replace") as output:
         ended = subprocess.run(argv, env=environment, stdout=output)
@@ -170,7 +159,7 @@ def profiled(command: str, folder: Path) -> list[Row]:
     for ending, read in readers.items():
         if profiles := sorted(folder.glob(f"*{ending}")):
             return list(read(profiles))
-    return list(perf_rows(perf)) if perf.exists() else []
+    return []
 
 
 def main(command: str) -> None:

@@ -20,7 +20,7 @@ REQUIREMENT_FILES = ("requirements.txt", "requirements-test.txt", "test-requirem
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")
 ITSELF = re.compile(r"\bimportlib[._]metadata\b|\bpkg_resources\b|\bext_modules\b")
 """Sources that only work in a project that was installed: it asks for its own version, or has code to compile."""
-VERSIONED_BY_GIT = re.compile(r"setuptools[-_]scm|hatch-vcs|versioningit|dunamai")
+VERSIONED_BY_GIT = re.compile(r"(setuptools|flit)[-_]scm|hatch-vcs|versioningit|dunamai")
 REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(\[[^]/@]*\])?[^/@#]*")
 
 

@@ -26,7 +26,7 @@ RATIOS = re.compile(r"(^|_)(speed_?up|ratio)(_|$)")
 PROFILER = "profiler.py"
 """The script that profiles commands, in the evaluator's folder; this package has its original."""
 PROFILED = re.compile(r"\b(python3?|pytest|node|npm|npx|go test)\b")
-"""Commands that need no perf for a profile."""
+"""Commands that need no callgrind for a profile."""
 COMPILED = re.compile(r"\b(g\+\+|gcc|clang|make|cmake|ninja|meson|cargo)(\b|\s)|(^|[;&|\s])\./")
 """Commands that run what a compiler made."""
 
@@ -67,7 +67,7 @@ class Choices(Struct, frozen=True, kw_only=True):
     @property
     def profile(self) -> str:
         """The command that profiles the one that is measured, where time is measured and a profiler is known."""
-        compiled = COMPILED.search(self.work) and any(map(shutil.which, ("perf", "valgrind")))
+        compiled = COMPILED.search(self.work) and shutil.which("valgrind")
         if not _measures_time(self) or not (PROFILED.search(self.work) or compiled):
             return ""
         helper = posixpath.relpath(f"{FOLDER}/{PROFILER}", self.directory or ".")

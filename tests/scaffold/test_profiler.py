@@ -56,3 +56,19 @@ def test_it_profiles_node(tmp_path: Path) -> None:
     done = profile(tmp_path, "node work.js")
     assert done.returncode == 0, done.stderr
     assert "work.js:1 hot" in done.stdout
+
+
+@pytest.mark.skipif(not shutil.which("go"), reason="Go is not installed")
+def test_it_profiles_the_tests_of_several_go_packages(tmp_path: Path) -> None:
+    (tmp_path / "go.mod").write_text("module m\ngo 1.18\n")
+    (tmp_path / "a.go").write_text(
+        "package m\nfunc Hot(n int) (s int) { for i := 0; i < n; i++ { s += i % 7 }; return }\n"
+    )
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "b_test.go").write_text('package b\nimport "testing"\nfunc TestB(t *testing.T) {}\n')
+    (tmp_path / "a_test.go").write_text(
+        'package m\nimport "testing"\nfunc BenchmarkHot(b *testing.B) { for i := 0; i < b.N; i++ { Hot(1e8) } }\n'
+    )
+    done = profile(tmp_path, "go test -run='^$' -bench='^BenchmarkHot$' ./...")
+    assert done.returncode == 0, done.stderr
+    assert "a.go m.Hot" in done.stdout
