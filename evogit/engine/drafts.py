@@ -219,8 +219,9 @@ class MoveWorkshop(Struct, frozen=True):
         self.make(draft)
 
     async def run(self, draft: Proposal, command: str, *, wall: float) -> Completed:
-        """Run a shell command on what agents may see of the draft."""
-        return await self.drafts.evaluations.run(self.make(draft).tree, ["sh", "-c", command], wall=wall)
+        """Run a shell command on what agents may see of the draft, with the seed's files beside it."""
+        evaluations = self.drafts.evaluations
+        return await evaluations.run(evaluations.with_seed(self.make(draft).tree), ["sh", "-c", command], wall=wall)
 
     async def profile(self, draft: Proposal) -> str:
         """Return where the draft spends its time."""

@@ -40,6 +40,10 @@ AGAIN_AFTER = (0.1, 1.0)
 """Seconds after which a candidate on which the evaluator failed is tried again, for what may have passed by then."""
 
 
+SEED_FOLDER = ".seed"
+"""Where a command that an agent runs has the seed's files."""
+
+
 class EvaluationBackend(Protocol):
     """Who evaluates trees: an `Evaluator` on this machine, or what a library user derives from this."""
 
@@ -303,6 +307,14 @@ class Evaluations:
         if self._holdout_spoke:
             return replace(done, stdout=b"", stderr=b"", files={})
         return replace(done, stdout=self._redactor.data(done.stdout), stderr=self._redactor.data(done.stderr))
+
+    def with_seed(self, tree: str) -> str:
+        """Return the tree with the seed's editable files in SEED_FOLDER, to compare what both print."""
+        seed = self._history.phylogeny[self._history.seed or ""].tree
+        entries = [entry for entry in self._repository.trees.entries(seed) if entry.is_file]
+        shown = [entry for entry in entries if self._task.is_editable(entry.path) and self._task.is_visible(entry.path)]
+        beside = {f"{SEED_FOLDER}/{entry.path}": (entry.mode, entry.blob) for entry in shown}
+        return self._repository.trees.with_entries(tree, beside)
 
     async def settle(self, commit: str, result: Result) -> None:
         """Have a valid candidate compared, where a panel does that, and journal the evaluation.

@@ -56,6 +56,15 @@ def transcript(repository: Any, history: Any, events: list[Any]) -> str:
 
 
 @pytest.mark.slow
+async def test_a_command_can_compare_the_draft_with_the_seed(tmp_path: Path, tiny: Callable[..., Task]) -> None:
+    reply = edit(80, "RUN sh -c 'python3 .seed/program.py; python3 program.py'", "FINISH drop twenty")
+    history, events, repository = await evolved(tmp_path, tiny, reply, evaluations=3, proposals=1)
+    assert '{"steps": 100}\n{"steps": 80}' in transcript(repository, history, events)
+    best = history.phylogeny[history.best].tree
+    assert [entry.path for entry in repository.trees.entries(best)] == ["program.py"]
+
+
+@pytest.mark.slow
 async def test_steps_that_a_session_keeps_are_candidates_one_after_the_other(
     tmp_path: Path, tiny: Callable[..., Task]
 ) -> None:
