@@ -52,6 +52,7 @@ from evogit.llm.replies import (
     read_error,
     retry_after,
 )
+from evogit.llm.thoughts import without_thoughts
 
 OPENAI = "api.openai.com"
 
@@ -272,7 +273,7 @@ class Endpoint:
                 await self._wait(attempt, lost, account)
             else:
                 self.suspect, self.refused = False, 0
-                return text
+                return without_thoughts(text)
         raise AssertionError("the loop ends by a reply or an error")
 
     async def _wait(self, attempt: int, lost: LostAttemptError, account: Account) -> None:

@@ -37,6 +37,7 @@ from evogit.llm import (
 )
 from evogit.llm.gateway.events import redacted
 from evogit.llm.script import charge_known
+from evogit.llm.thoughts import without_thoughts
 
 
 class _Listener:
@@ -194,7 +195,7 @@ class ReplayedModel:
             raise SpendingLimitError(record.error, record.limit)
         if record.reply is None:
             raise ModelError(record.error)
-        return record.reply
+        return without_thoughts(record.reply)
 
 
 def question_key(model: str, question: Question) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from evogit.core import UsageError
 from evogit.llm import Account, Model, ModelError, Price, Question, TokenUsage, estimate_tokens, set_aside
 from evogit.llm.replies import CUT
+from evogit.llm.thoughts import without_thoughts
 
 SCRIPT = "script:"  # what the name of a scripted model begins with; the path of the file follows
 FREE = Price(prompt=0, cached=0, completion=0)  # what a script costs where nobody says otherwise
@@ -46,7 +47,7 @@ class ScriptedModel:
         prompt = sum(estimate_tokens(message.content) for message in question.messages)
         usage = TokenUsage(prompt=prompt, completion=estimate_tokens(reply), estimated=True)
         await charge_known(account, self, usage)
-        return reply
+        return without_thoughts(reply)
 
 
 async def charge_known(account: Account, model: Model, usage: TokenUsage, failure: str = "") -> None:

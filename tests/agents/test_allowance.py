@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evogit.agents.model_agent import SessionAllowance
-from evogit.llm import Model, Reservation, SpendingLimitError, TokenUsage
+from evogit.llm import Model, Question, Reservation, SpendingLimitError, TokenUsage
 from evogit.llm.script import ScriptedModel
 
 
@@ -78,3 +78,9 @@ async def test_what_is_held_is_given_back_when_the_run_has_no_room(model: Script
     with pytest.raises(SpendingLimitError, match="the session's 10,000 tokens"):
         await session.reserve(model, TokenUsage(prompt=9500, completion=2000))
     assert session.held == 0
+
+
+async def test_no_agent_sees_the_thoughts_of_a_model(tmp_path: Any) -> None:
+    (tmp_path / "script").write_text("A draft.\n</think>\nThe answer.\n")
+    question = Question(messages=(), move=1)
+    assert await ScriptedModel(tmp_path / "script").ask(question, Unlimited()) == "The answer.\n"

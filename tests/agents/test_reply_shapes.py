@@ -71,7 +71,6 @@ MARKERS = {
     "CRLF": edge("<<<<<<< SEARCH src/ring.py").replace("\n", "\r\n"),
     "no last one": edge("<<<<<<< SEARCH src/ring.py", ""),
     "no last one in a fence": edge("```\n<<<<<<< SEARCH src/ring.py", "```\n\n"),
-    "thoughts with markers": f"<think>{edge('<<<<<<< SEARCH src/ring.py')}</think>{edge('<<<<<<< SEARCH src/ring.py')}",
     "words behind": edge("<<<<<<< SEARCH src/ring.py") + "\nThis saves a multiplication.\n",
 }
 
@@ -241,7 +240,7 @@ def test_a_coder_may_write_patches_between_its_requests() -> None:
     [
         ("Slow.\nSo:\n\nTITLE: a\n\n<<<<<<< SEARCH a.py\n", "Slow.\nSo:"),
         ("TITLE: a\n\nIt is slow.\n\n**src/a.py**\n```python\n<<<<<<< SEARCH\n", "It is slow."),
-        ("<think>\nhm\n</think>\nIt is slow.\r\n--- a/x.py\n+++ b/x.py\n", "It is slow."),
+        ("It is slow.\r\n--- a/x.py\n+++ b/x.py\n", "It is slow."),
         ("PLAN: cache it\n<<<<<<< RUN ls\n", "cache it"),
         ("<<<<<<< SEARCH a.py\nx\n=======\ny\n>>>>>>> REPLACE\nDone.\n", ""),
     ],

@@ -68,7 +68,7 @@ def parse(text: str) -> EditReply:
 def reason_of(reply: str) -> str:
     """Why a reply does what it does: what it says before its first block, beside the title and the file's name."""
     said: list[str] = []
-    lines = _answer(reply).replace("\r\n", "\n").split("\n")
+    lines = reply.replace("\r\n", "\n").split("\n")
     for number, line in enumerate(lines):
         if _OPENS.match(line) or patches.begins(lines, number):
             break
@@ -76,12 +76,6 @@ def reason_of(reply: str) -> str:
     while said and (not said[-1].strip() or (path_alone(said[-1]) and _NAMED.search(said[-1]))):
         said.pop()
     return "\n".join(said).strip()
-
-
-def _answer(text: str) -> str:
-    """The reply without the thoughts that some models write before it."""
-    before, end, after = text.partition("</think>")
-    return after if end and before.lstrip().startswith("<think>") else text
 
 
 class Opening(Struct, frozen=True):
@@ -96,7 +90,7 @@ class Reader:
     """Goes through the lines of a reply once, block by block. Raises EditError: the reply is not text."""
 
     def __init__(self, reply: str, kinds: Iterable[str] = EDITS) -> None:
-        text = _answer(reply).replace("\r\n", "\n")
+        text = reply.replace("\r\n", "\n")
         if "\0" in text:
             raise EditError("the reply holds a NUL character, which no text file has")
         self._open = re.compile(rf"(<{{5,}}) ?({'|'.join(kinds)})((?:[ \t:].*)?)")
