@@ -20,6 +20,7 @@ from evogit.agents.programs.read_back import (
     read_back,
     read_members,
 )
+from evogit.agents.programs.uniform import kept_uniform
 from evogit.repository import EXECUTABLE, FILE, GITLINK, LINK
 
 from .conftest import SEED, Lab
@@ -83,8 +84,37 @@ def test_what_was_not_touched_is_no_change(returned: Callable[..., Returned]) ->
 
 def test_bytes_are_taken_as_they_are(returned: Callable[..., Returned]) -> None:
     far = "src/" + "/".join(["a" * 40] * 5) + "/ü.bin"
-    changes: dict[str, Entry] = {"main.py": b"VALUE = 2\r\nEND", far: bytes(range(256)) * 5, "src/empty": b""}
+    changes: dict[str, Entry] = {"new.py": b"VALUE = 2\r\nEND", far: bytes(range(256)) * 5, "src/empty": b""}
     assert returned(changes).changes == changes
+
+
+CODE = b"def f():\n    if x:\n        return 1\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kept"),
+    [
+        (CODE, CODE.replace(b"\n", b"\r\n"), CODE),
+        (CODE, CODE.replace(b"1\n", b"2"), CODE.replace(b"1", b"2")),
+        (CODE, CODE.replace(b"    ", b"\t").replace(b"1", b"2"), CODE.replace(b"1", b"2")),
+        (CODE.replace(b"    ", b"\t"), CODE, CODE.replace(b"    ", b"\t")),
+        (CODE.replace(b"\n", b"\r\n"), CODE.replace(b"1", b"2"), CODE.replace(b"\n", b"\r\n").replace(b"1", b"2")),
+        (b"a\r\nb\n", b"a\nb\n", b"a\nb\n"),
+        (b"a\0\n", b"a\0\r\n", b"a\0\r\n"),
+    ],
+)
+def test_what_was_uniform_in_a_file_stays_so(lab: Lab, old: bytes, new: bytes, kept: bytes) -> None:
+    parent = lab.add({"src/a.py": old}, lab.seed())
+    found = read_of(lab, parent, packed({"src/a.py": new}, {**SHOWN, "src/a.py": old}))
+    assert found.changes == ({} if kept == old else {"src/a.py": kept})
+
+
+def test_a_repository_that_a_program_leaves_behind_is_left_out(returned: Callable[..., Returned]) -> None:
+    worktree: dict[str, Entry] = {"src/try/.git": b"gitdir: /x\n", "src/try/rate.py": b"", "src/try/deep/a.py": b""}
+    clone: dict[str, Entry] = {"src/lib/.git/HEAD": b"", "src/lib/code.py": b""}
+    found = returned({**worktree, **clone, "main.py": b"VALUE = 2\n"})
+    assert found.changes == {"main.py": b"VALUE = 2\n"}
+    assert "src/lib/code.py" in found.left_out[0]
 
 
 def test_a_file_that_is_gone_is_removed(returned: Callable[..., Returned]) -> None:
@@ -156,8 +186,8 @@ QUIET: dict[str, Mapping[str, Entry]] = {
 def test_some_things_are_left_out_without_a_word(
     returned: Callable[..., Returned], changes: Mapping[str, Entry]
 ) -> None:
-    found = returned({**changes, "main.py": b"2"}, junk=("/EVOGIT.md", ".tool/", "*.tool.cache"))
-    assert found == Returned(changes={"main.py": b"2"}, modes={}, left_out=[])
+    found = returned({**changes, "main.py": b"2\n"}, junk=("/EVOGIT.md", ".tool/", "*.tool.cache"))
+    assert found == Returned(changes={"main.py": b"2\n"}, modes={}, left_out=[])
 
 
 def test_what_the_parent_ignores_is_left_out_without_a_word(lab: Lab) -> None:
@@ -186,8 +216,8 @@ def test_links_and_submodules_of_the_parent_stay(lab: Lab) -> None:
     same: dict[str, Entry] = {**SHOWN, "src/alias": ("link", "../main.py")}
     assert read_of(lab, commit, packed({}, same)) == Returned(changes={}, modes={}, left_out=[])
     for changes in ({"src/alias": b""}, {"src/alias": None}, {"src/alias": ("link", "x")}, {"src/vendor": b""}):
-        found = read_of(lab, commit, packed({**changes, "main.py": b"2"}, same))
-        assert found.changes == {"main.py": b"2"}
+        found = read_of(lab, commit, packed({**changes, "main.py": b"2\n"}, same))
+        assert found.changes == {"main.py": b"2\n"}
         assert "symbolic link" in found.left_out[0]
     assert "takes two changes" in read_of(lab, commit, packed({"src/vendor/x.py": b""}, same)).left_out[0]
 
@@ -197,8 +227,8 @@ def test_a_file_may_change_the_case_of_its_name(returned: Callable[..., Returned
 
 
 def test_of_two_entries_at_a_path_the_last_one_counts(returned: Callable[..., Returned]) -> None:
-    first, second = packed({"main.py": b"2"}), packed({"main.py": b"3"})
-    assert returned(first + second).changes == {"main.py": b"3"}
+    first, second = packed({"main.py": b"2\n"}), packed({"main.py": b"3\n"})
+    assert returned(first + second).changes == {"main.py": b"3\n"}
 
 
 @pytest.mark.parametrize("files", [{}, {f"project/{path}": content for path, content in SHOWN.items()}])
@@ -211,8 +241,8 @@ def test_a_workspace_without_the_candidate_is_no_change(
 
 def test_a_new_folder_that_is_too_much_is_left_out(returned: Callable[..., Returned]) -> None:
     many: dict[str, Entry] = {f"src/env/lib/{number}.py": b"" for number in range(MAX_CHANGED_FILES)}
-    found = returned({**many, "main.py": b"2", "src/new.py": b"3"})
-    assert found.changes == {"main.py": b"2", "src/new.py": b"3"}
+    found = returned({**many, "main.py": b"2\n", "src/new.py": b"3"})
+    assert found.changes == {"main.py": b"2\n", "src/new.py": b"3"}
     said = "500 new files below src/env, too much to take in (src/env/lib/0.py, src/env/lib/1.py, src/env/lib/10.py, "
     assert found.left_out == [f"{said}...)"]
 
@@ -220,8 +250,8 @@ def test_a_new_folder_that_is_too_much_is_left_out(returned: Callable[..., Retur
 def test_too_much_that_was_there_before_is_refused(lab: Lab) -> None:
     files: dict[str, bytes | None] = {f"src/{number}.py": b"" for number in range(MAX_CHANGED_FILES)}
     parent = lab.add(files, lab.seed())
-    with pytest.raises(NoUsableChangeError, match=r"expected 500 changed files .*, got 501 files and 501 bytes"):
-        read_of(lab, parent, packed({**dict.fromkeys(files, b"1"), "main.py": b"2"}))
+    with pytest.raises(NoUsableChangeError, match=r"expected 500 changed files .*, got 501 files and 502 bytes"):
+        read_of(lab, parent, packed({**dict.fromkeys(files, b"1"), "main.py": b"2\n"}))
 
 
 @pytest.mark.parametrize(
@@ -265,6 +295,7 @@ def test_an_edit_comes_back_as_it_was_made(
     modes = {path: 0o755 if path in programs else 0o644 for path in ("run.sh", *edit)}
     found = read_of(lab, commit, packed(edit, files, modes))
     edited = {path: content for path, content in {**files, **edit}.items() if content is not None}
+    edited = {path: kept_uniform(files.get(path, b""), content) for path, content in edited.items()}
     were = {path: path == "run.sh" for path in files}
     are = {path: modes.get(path) == 0o755 for path in edited}
     differ = {

@@ -13,6 +13,7 @@ from typing import Literal, cast
 from msgspec import Struct
 
 from evogit.agents import Background, Brief, NoUsableChangeError
+from evogit.agents.programs.uniform import kept_uniform
 from evogit.repository import EXECUTABLE, FILE, GITLINK, LINK, UnfitChangeError, blob_id, check_path, twins
 from evogit.repository.diff_limits import MAX_CHANGED_BYTES, MAX_CHANGED_FILES
 from evogit.repository.git import GitTooLongError
@@ -83,8 +84,13 @@ def read_back(found: Iterable[Member], brief: Brief, background: Background, jun
     folder.compare(junk)
     folder.leave_out()
     folder.bound()
-    changes = {path: bytes(now.content) if now else None for path, now in folder.changed.items()}
-    modes = {path: _MODES[now.kind] for path, now in folder.changed.items() if now}
+    changes = dict[str, bytes | None]()
+    for path, now in folder.changed.items():
+        before = background.read(path) if now and path in background.sizes else b""
+        changes[path] = kept_uniform(before, bytes(now.content)) if now else None
+        if now and changes[path] == before != bytes(now.content) and background.entries[path][0] == _MODES[now.kind]:
+            del changes[path]  # nothing but its line ends, or the like, was changed
+    modes = {path: _MODES[now.kind] for path, now in folder.changed.items() if now and path in changes}
     parent = background.entries
     modes = {path: mode for path, mode in modes.items() if mode != parent.get(path, (FILE, ""))[0]}
     return Returned(changes=changes, modes=modes, left_out=folder.left_out)
@@ -99,11 +105,16 @@ class _Folder:
     found: dict[str, Member] = field(default_factory=dict)
     changed: dict[str, Member | None] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
+    repositories: set[str] = field(default_factory=set)
+    """Folders with a `.git` of their own: clones and worktrees that the program made."""
 
     def take(self, entries: Iterable[Member]) -> None:
         """Remember what is there; folders come of what they hold, and of two at a path the last one counts."""
         for member in entries:
-            if member.kind != "folder" and ".git" not in member.path.split("/"):
+            above, git, _ = f"/{member.path}/".partition("/.git/")
+            if git and above:
+                self.repositories.add(above[1:])
+            elif not git and member.kind != "folder":
                 self.found[member.path] = member
         files = self.background.sizes
         if files and not any(path in self.found for path in files):
@@ -149,6 +160,11 @@ class _Folder:
             "file",
             "of a special kind, too large or not to be read",
             lambda path: path in now and now[path].kind == "other",
+        )
+        self._leave(
+            "file",
+            "of a repository within this one",
+            lambda path: path not in parent and covered(path, self.repositories),
         )
         self._leave("file", "outside what may be edited", lambda path: path in now and bool(background.refusal(path)))
         self._leave("removal", "of what may not be edited", lambda path: path not in now and path not in files)
