@@ -72,12 +72,14 @@ class Branches:
     def worktree(self, ref: str) -> Path | None:
         """The folder of the worktree that has the branch checked out, None if none has."""
         linked = self._common / "worktrees"
-        heads = [] if self._repo.is_bare else [self._common / "HEAD"]
-        for head in (*heads, *sorted(linked.glob("*/HEAD") if linked.is_dir() else ())):
+        for head in (self._common / "HEAD", *sorted(linked.glob("*/HEAD") if linked.is_dir() else ())):
             with suppress(FileNotFoundError):  # it is removed just now
-                if read_line(head) == f"ref: {ref}":
-                    pointer = head.with_name("gitdir")  # of a linked one
-                    return Path(read_line(pointer)).parent if pointer.exists() else self._common.parent
+                if read_line(head) != f"ref: {ref}":
+                    continue
+                if head.parent != self._common:
+                    return Path(read_line(head.with_name("gitdir"))).parent
+                if not pygit2.Repository(str(self._common)).is_bare:  # seen from a linked worktree, it is never bare
+                    return self._common.parent
         return None
 
     def below(self, folder: str) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 import stat
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -427,7 +428,20 @@ class Repository:
             return False
         with self._there():
             states = self._repo.status(untracked_files="no").values()
-        return any(flags not in (pygit2.enums.FileStatus.IGNORED, pygit2.enums.FileStatus.WT_NEW) for flags in states)
+            sparse = "core.sparsecheckout" in self._repo.config and self._repo.config.get_bool("core.sparsecheckout")
+        nothing = {pygit2.enums.FileStatus.IGNORED, pygit2.enums.FileStatus.WT_NEW}
+        if sparse:  # libgit2 takes what is not checked out for deleted
+            nothing.add(pygit2.enums.FileStatus.WT_DELETED)
+        return any(flags not in nothing for flags in states)
+
+    def last_version(self) -> str:
+        """Return the version in the latest tag below HEAD, such as `1.2.0`; "0" without one."""
+        try:
+            tag = self._repo.describe(describe_strategy=pygit2.enums.DescribeStrategy.TAGS, abbreviated_size=0)
+        except (KeyError, pygit2.GitError):
+            return "0"
+        version = re.search(r"\d+(?:\.\d+)*", tag)
+        return version[0] if version else "0"
 
     def ignores(self, paths: Sequence[str]) -> list[str]:
         """Those of the paths below the checkout that Git ignores here, as this person has set it up."""

@@ -28,8 +28,10 @@ from evogit.evaluation.inputs import PUBLIC
 from evogit.evaluation.seed_files import packed_seed, seed_of
 from evogit.history.scores import Scores
 from evogit.history.state import ROUNDING
+from evogit.repository import Repository
 from evogit.review.seed_numbers import unnoticed
 from evogit.sandbox.archive import pack
+from evogit.text import one_line
 
 Evaluate = Callable[..., Coroutine[Any, Any, tuple[Evaluation, Evidence]]]
 """Evaluates the seed; `repeat` is which time it is."""
@@ -307,6 +309,8 @@ def advice(task: Task, judged: SeedEvaluation) -> str:
         sentence := _of_another_system(task, status, judged.provider, said)
     ):
         return sentence
+    if task.seed is None and (sentence := _left_behind(task, said)):
+        return sentence
     if status in LIMITS:
         return f"Give it more with {LIMITS[status]} in [sandbox], or evaluate by a command that needs less."
     if re.search(r"\bnot found\b|No module named|Cannot find (module|package)|exit code 127", said):
@@ -324,6 +328,34 @@ def advice(task: Task, judged: SeedEvaluation) -> str:
     if status == "invalid" and judged.evaluation.judged == "inside":
         return "Change how the number is read ([evaluator.read]) or what the command prints."
     return ""
+
+
+NAMED_PATH = re.compile(r"['\"]([^'\"\n]{1,300})['\"]|(?:^|\s)((?:[\w.-]+/)*[\w.-]+)(?=: No such file|$)", re.MULTILINE)
+"""A path in an error: in quotes, or before what a shell says."""
+GIT_MISSING = re.compile(
+    r"not a git repository|\bgit\b.{0,80}exit status 128|InvalidGitRepositoryError|unable to detect version",
+    re.IGNORECASE,
+)
+
+
+def _left_behind(task: Task, output: str) -> str:
+    """Return a sentence on what the folder has and the sandbox has not: files that Git ignores, and the repository."""
+    if GIT_MISSING.search(output):
+        return (
+            "Candidates are files: the sandbox has no Git repository. Leave out the tests that ask Git, or let "
+            "`prepare` in [evaluator] make one: git init && git add -A && git -c user.name=x -c user.email=x commit "
+            "-m x. A version that comes from tags is given by SETUPTOOLS_SCM_PRETEND_VERSION=1.2 before a command."
+        )
+    names = {quoted or plain for quoted, plain in NAMED_PATH.findall(output)}
+    below = [name for name in sorted(names) if not name.startswith("/") and ".." not in name.split("/")]
+    there = [name for name in below if (task.folder / name).is_file()]
+    if not (ignored := Repository.discover(task.folder).ignores(there) if there else []):
+        return ""
+    return (
+        f"{one_line(', '.join(ignored[:3]), 300)} is here but ignored by Git, so no candidate has it: let `prepare` in "
+        f"[evaluator] of {_file(task)} make it, or put it into the evaluator's folder ({task.evaluator_folder.name}/) "
+        "and copy it from there."
+    )
 
 
 def _of_another_system(task: Task, status: str, provider: str, said: str) -> str:

@@ -69,7 +69,7 @@ C_TOOLS = {
 
 def detect(source: ProjectFiles) -> Project:
     """Find the project's kind from the files that its tools would look for; those with odd names do not count."""
-    source = ProjectFiles([path for path in source.paths if path.isprintable()], source.read)
+    source = ProjectFiles([path for path in source.paths if path.isprintable()], source.read, source.version)
     kinds = (python_package, javascript, _by_tool, _by_make, _by_c_tool, python_files)
     return next(filter(None, (kind(source) for kind in kinds)), Project(editable=editable(source.paths)))
 

@@ -14,8 +14,8 @@ LOOKED_AT = 20  # most files of one sort that are read
 
 SOURCE = re.compile(r"\.(py|[ch]|cc|cpp|cxx|hpp|hh|[cm]?[jt]s|[jt]sx|rs|go|java|kt|rb|pl|lua|zig)$")
 ASIDE = re.compile(
-    r"(^|/)(tests?|testing|specs?|__tests__|bench(marks?)?|benches|perf|docs?|examples?|scripts|tools|vendor|"
-    r"third_party|node_modules|build|dist|\.[^/]+)/|"
+    r"(^|/)(_?(tests?|testing|test_?utils?|test_?data|fixtures?|specs?|bench(marks?)?|benches|perf|fuzz(ing)?|docs?|"
+    r"examples?|samples?|scripts|tools|vendor|third[-_]?party)|__tests__|node_modules|build|dist|\.[^/]+)/|"
     r"(^|/)(test_[^/]*|[^/]*[._-](test|spec|bench)\.\w+|bench[^/]*|perf[^/]*|conftest\.py|setup\.py|noxfile\.py|"
     r"[^/]*\.config\.\w+|build\.rs)$"
 )
@@ -43,10 +43,11 @@ class Project(Struct, frozen=True, kw_only=True):
 
 
 class ProjectFiles(Struct, frozen=True, dict=True):
-    """The files of a project: their paths, relative to its folder, and how one is read."""
+    """The files of a project: their paths, relative to its folder, how one is read, and the version of the last tag."""
 
     paths: Sequence[str]
     read: Callable[[str], str]
+    version: str = "0"
 
     @cached_property
     def _known(self) -> frozenset[str]:

@@ -64,7 +64,7 @@ def _install(source: ProjectFiles) -> tuple[str, tuple[str, ...]]:
     if not source.first("pyproject.toml", "setup.py") or not any(ITSELF.search(source.text(path)) for path in nearest):
         return "", ()
     build = texts(table(_toml(source.text("pyproject.toml")), "build-system"), "requires") or ["setuptools"]
-    version = "SETUPTOOLS_SCM_PRETEND_VERSION=0 " if any(map(VERSIONED_BY_GIT.match, build)) else ""
+    version = f"SETUPTOOLS_SCM_PRETEND_VERSION={source.version} " if any(map(VERSIONED_BY_GIT.match, build)) else ""
     command = "python3 -m pip install --user --break-system-packages --no-deps --no-build-isolation -e ."
     return version + command, ("pip", *build)
 

@@ -280,3 +280,24 @@ def test_a_failure_on_a_busy_machine_is_not_looked_for_in_a_fresh_clone(tiny: Ca
     assert "clone" not in told(5.0)
     assert "retry" in told(5.0)
     assert "exclusive" in told(5.0)
+
+
+def test_advice_names_a_file_that_git_ignores_and_a_repository_that_is_missing(
+    repository: Make, tmp_path: Path
+) -> None:
+    folder = repository({**MEASURED, ".gitignore": "words.txt\n"})
+    (folder / "words.txt").write_text("a\n")
+    (folder / "evogit.toml").write_text(
+        'name = "t"\ngoal = "g"\neditable = ["sort.sh"]\n[metrics.seconds]\ndirection = "minimize"\n'
+        '[evaluator]\nkind = "command"\ncommand = "sh bench.sh"\nread = {seconds = "json"}\n'
+    )
+    task = load_repository_task(folder)
+
+    def advised(stderr: str) -> str:
+        failed = Evaluation(status="invalid", reason="the tests ended with exit code 1")
+        return advice(task, SeedEvaluation(failed, Evidence(stderr=stderr.encode()), "bubblewrap", "counted"))
+
+    assert "words.txt" in advised("FileNotFoundError: [Errno 2] No such file or directory: 'words.txt'")
+    assert "words.txt" in advised("cat: words.txt: No such file or directory")
+    assert "words.txt" not in advised("No such file or directory: 'other.txt'")
+    assert "Git repository" in advised("Command '['git', 'ls-files']' returned non-zero exit status 128.")

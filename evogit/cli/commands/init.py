@@ -195,7 +195,7 @@ def _source(repository: Repository, prefix: str) -> ProjectFiles:
         blob = blobs[path]
         return trees.blob(blob).decode(errors="replace") if trees.size(blob) <= MAX_SOURCE_BYTES else ""
 
-    return ProjectFiles(list(blobs), read)
+    return ProjectFiles(list(blobs), read, repository.last_version())
 
 
 def _show(terminal: Terminal, made: dict[str, str]) -> None:
