@@ -91,6 +91,7 @@ export class Actions {
     this.key = crypto.getRandomValues(new Uint32Array(4)).join("-"); // what is sent twice is decided once
     fill(this.words, el("ul", {}, plan.words.map((each) => el("li", {}, visible(each)))), plan.command ? el("pre", {}, visible(plan.command)) : null);
     this.go.disabled = false;
+    if (!REASONED.has(this.decision.kind)) this.go.focus(); // nothing is to be typed
   }
 
   async decide() {

@@ -153,7 +153,7 @@ export class Details {
     const { run, index, state } = this;
     const bases = this.bases();
     if (!bases.length) return el("p", { class: "empty" }, "The seed comes from nothing.");
-    const chosen = bases.find(([name]) => name === state.base) ?? bases[0];
+    const chosen = bases.find(([name]) => name === (state.base || "pinned")) ?? bases[0];
     const choose = el(
       "select",
       { "aria-label": "Compare with", onchange: (event) => this.on.base(event.target.value) },
@@ -232,7 +232,7 @@ function turns({ name, text: words, cut }) {
   };
   const found = [];
   for (let k = 1; k < parts.length; k += 2) found.push(turn(parts[k], parts[k + 1]));
-  return cut ? [...found, el("p", { class: "quiet" }, "Shortened: `evogit show --file` prints all of it.")] : found;
+  return cut ? [...found, el("p", { class: "quiet" }, "Shortened: ", el("code", {}, "evogit show --file"), " prints all of it.")] : found;
 }
 
 function text({ name, text: words, cut }, open) {

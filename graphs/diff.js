@@ -12,7 +12,7 @@ export function diffView({ files }) {
     "div",
     { class: "diff" },
     files.map((file) => fileView(file, room)),
-    room.left <= 0 ? el("p", { class: "note" }, "Shortened: `evogit diff` prints all of it.") : null,
+    room.left <= 0 ? el("p", { class: "note" }, "Shortened: ", el("code", {}, "evogit diff"), " prints all of it.") : null,
   );
 }
 

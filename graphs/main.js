@@ -226,7 +226,8 @@ class Page {
   renew() {
     this.soon = null;
     this.refresh();
-    this.details.refresh();
+    if (this.state.page === "graph" && this.details.index !== this.selected) this.detail(); // the best is another one
+    else this.details.refresh();
     if (this.state.page === "run" && !this.asking) {
       this.asking = setTimeout(() => {
         this.asking = null;

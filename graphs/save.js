@@ -16,7 +16,7 @@ export function saveFigure(plot, run, saved) {
     "dialog",
     { class: "dialog", "aria-label": "Save the view", onclose: () => dialog.remove() },
     el("h2", {}, "Save the view"),
-    el("p", {}, "As it is drawn now. `evogit export run.html` makes one file of the whole run."),
+    el("p", {}, "As it is drawn now. ", el("code", {}, "evogit export run.html"), " makes one file of the whole run."),
     el("div", { class: "buttons end" }, button("Cancel", () => dialog.close()), button("PNG", () => png(plot.scene(), (blob) => give(blob, "png"))), button("SVG", () => give(new Blob([svg(plot.scene())], { type: "image/svg+xml" }), "svg"), { class: "primary" })),
   );
   document.body.append(dialog);

@@ -67,7 +67,10 @@ function captions({ layout, run, root }, camera, theme) {
 
 function levelText(picture, y) {
   const { low, high } = picture.layout;
-  if (picture.scale !== "score") return String(Number(picture.layout.value(y).toPrecision(2)));
+  if (picture.scale !== "score") {
+    const value = picture.layout.value(y);
+    return value && Math.abs(value) < 1e-4 ? value.toExponential(0) : String(Number(value.toPrecision(2)));
+  }
   const places = Math.min(Math.max(2 - Math.floor(Math.log10(high - low || 1)), 0), 9);
   return number(picture.layout.value(y), places);
 }

@@ -167,7 +167,8 @@ def remarks(history: History) -> list[str]:
     if busy := len(history.unmeasured):
         said.append(f"{busy:,} not measured, as the machine was too busy; the next `evogit run` tries again")
     if waiting := len(history.pending):
-        said.append(f"{waiting:,} not evaluated yet; `evogit run` goes on with {'it' if waiting == 1 else 'them'}")
+        how = f"; `evogit run` goes on with {'it' if waiting == 1 else 'them'}" if history.stopped else ""
+        said.append(f"{waiting:,} not evaluated yet{how}")
     return said
 
 

@@ -136,7 +136,8 @@ def test_deciding_shows_what_it_changes_asks_why_and_can_be_undone(page: Page, s
     expect(page.locator("#details h2")).to_contain_text("promoted")
     assert ids["left"] in history(served, "deciding").promoted
     page.locator(".toast").get_by_role("button", name="Undo").click()
-    page.get_by_role("dialog").get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("dialog").get_by_role("button", name="Undo")).to_be_focused()
+    page.keyboard.press("Enter")
     expect(page.locator("#details h2")).not_to_contain_text("promoted")
     assert not history(served, "deciding").promoted
     with Repository.open(served.folder).engines("deciding").enter(join=False):
@@ -149,6 +150,18 @@ def test_deciding_shows_what_it_changes_asks_why_and_can_be_undone(page: Page, s
     expect(page.locator("#facts")).to_contain_text("6 candidates")
     page.get_by_role("button", name="Pause").click()
     expect(page.locator("#facts")).to_contain_text("7 candidates")
+
+
+def test_the_panel_follows_the_best_until_a_candidate_is_chosen(page: Page, served: Served) -> None:
+    ids = write_run(served.folder, "following")
+    show(page, served, run="following")
+    heading = page.locator("#details h2")
+    first = RecordedRun(served.folder, "following").add(9.0, ids["late"])
+    expect(heading).to_contain_text(first[:7])
+    show(page, served, run="following", select=first[:7])
+    RecordedRun(served.folder, "following").add(11.0, ids["late"])
+    expect(page.locator("#facts")).to_contain_text("8 candidates")
+    expect(heading).to_contain_text(first[:7])
 
 
 def test_a_plan_that_is_out_of_date_is_refused_and_drawn_anew(page: Page, served: Served) -> None:
