@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
@@ -38,8 +39,9 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     says only whether a candidate is valid; all of them are where its text is empty. Scores are noisy where `repeats` is
     above 0; with what the primary metric `measures` of the machine, values of different hours cannot be compared. With
     `fingerprints` a candidate that does the same as an earlier one is not evaluated again. `ignored_failures` are signs
-    of failure beside a number that do not count. `untrusted` is the folder that the user must trust before anything
-    that it names acts outside a sandbox; None once that is so.
+    of failure beside a number that do not count. `variables` of the user's environment are the evaluator's, too.
+    `untrusted` is the folder that the user must trust before anything that it names acts outside a sandbox; None once
+    that is so.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     measures: Measure = ""
     fingerprints: bool = False
     ignored_failures: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     preload: tuple[str, ...] = ()
     environment: Environment = field(default_factory=Environment)
@@ -116,6 +119,8 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         """Return those not shared, which candidates of a command can read. Raises ConfigError: a link leads out."""
         folder = self.evaluator_folder.relative_to(self.folder).as_posix()
         found = {f"{folder}/{path}": data for path, (data, _) in self.evaluator_files().items()}
+        given = {name: os.environ.get(name, "") for name in self.variables}
+        found |= {f"{name}.env": f"{name}={value}".encode() for name, value in given.items()}
         return {path: data for path, data in found.items() if not matches(path, self.shared)}
 
     @property
@@ -141,7 +146,8 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     def _effects(self, provider: str, *, evaluates: bool) -> Iterator[str]:
         """Name what happens outside a sandbox when this task is used."""
         if evaluates and self.judged == "outside":
-            yield f"its evaluator {self.evaluator} runs on this machine with your rights, outside the sandbox"
+            given = f", and gets {', '.join(self.variables)} of your environment" if self.variables else ""
+            yield f"its evaluator {self.evaluator} runs on this machine with your rights, outside the sandbox{given}"
         if provider == "none":
             yield f"its programs in {self.untrusted} run on this machine with your rights: --sandbox none isolates none"
         if self.command and self.seed is None and self.command.folder != ".evogit" and self.evaluator_folder.is_dir():
@@ -240,6 +246,8 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
             entry = [entry, self.pairwise.criteria]
         if self.ignored_failures:
             entry = [entry, self.ignored_failures]
+        if self.variables:
+            entry = [entry, self.variables]
         return _digest([metrics, gates, self.splits, entry], _files(self.folder, self.evaluator_folder))
 
     @cached_property
@@ -260,7 +268,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         values: dict[str, list[Any]] = {name: [getattr(self, name)] for name in self.__struct_fields__}
         for name in ("folder", "evaluator", "seed", "repeats", "measures", "fingerprints", "untrusted", "secret"):
             del values[name]  # no part of the way
-        for name in ("shared", "ignored_failures"):  # in no `parts` of earlier journals
+        for name in ("shared", "ignored_failures", "variables"):  # in no `parts` of earlier journals
             if not getattr(self, name):
                 del values[name]
         if self.command and self.command.tests:  # in no `repr`, so that what earlier journals say still holds
@@ -395,6 +403,7 @@ def _task(table: TaskTable, name: str, folder: Path) -> Task:
         measures=measures,
         fingerprints=(table.evaluator.novelty or _NOVELTY[table.evaluator.kind]) == "fingerprint",
         ignored_failures=tuple(table.evaluator.ignored_failures),
+        variables=tuple(table.evaluator.environment),
         limits=limits,
         preload=tuple(box.preload),
         environment=Environment(

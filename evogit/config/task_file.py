@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -95,6 +95,8 @@ class EvaluatorTable(_TaskTable):
     same_inputs: list[Glob] = []
     # a shell command that prints, for an input on stdin, what a candidate must print as the seed does
     same_output: str = Field(default="", validate_default=True)
+    # names of your environment variables that the evaluator gets, such as an API key; candidates never get them
+    environment: list[Annotated[str, Field(pattern=r"^[A-Z_][A-Z0-9_]*$")]] = []
     # metric -> how it is read from what the command did
     read: dict[str, str] = Field(default={}, validate_default=True)
     # the decimal point of the numbers that the command prints, if they do not tell: `12,750`
@@ -114,7 +116,7 @@ class EvaluatorTable(_TaskTable):
     # noisy scores: how often a would-be best is evaluated again before it is believed; 0: scores are exact
     repeats: int = Field(default=0, ge=0, le=1000)
 
-    @field_validator(*COMMANDS, "read", "repeats", "ignored_failures", "file", *JUDGE_ONLY)
+    @field_validator(*COMMANDS, "read", "repeats", "ignored_failures", "environment", "file", *JUDGE_ONLY)
     @classmethod
     def _of_this_kind(cls, value: Any, info: ValidationInfo) -> Any:
         kind, name = str(info.data.get("kind")), str(info.field_name)
@@ -189,10 +191,10 @@ class EvaluatorTable(_TaskTable):
 _STRENGTHS = {STRENGTH: MetricTable(direction="maximize")}
 _FOREIGN = {
     *(("python", name) for name in (*COMMANDS, "read", *JUDGE_ONLY)),
-    *(("command", name) for name in ("file", *JUDGE_ONLY)),
+    *(("command", name) for name in ("file", "environment", *JUDGE_ONLY)),
     *(
         ("judge", name)
-        for name in ("file", "read", "repeats", "tests", "profile", "decimal", "ignored_failures", *SAME)
+        for name in ("file", "read", "repeats", "tests", "profile", "decimal", "ignored_failures", "environment", *SAME)
     ),
 }
 _NEEDED = {

@@ -7,13 +7,14 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import signal
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, BinaryIO, Self
 
 from evogit.config import Task
-from evogit.core import BaseFiles, EvaluatorError, EvoGitError
+from evogit.core import BaseFiles, ConfigError, EvaluatorError, EvoGitError
 from evogit.evaluation.fork_server import Forked
 from evogit.evaluation.frames import KINDS, PREFIX, described, frame
 from evogit.sandbox.gpus import GIVEN
@@ -67,24 +68,26 @@ class EvaluatorProcess:
         `about` has the sandbox's `provider`, the `cores` that an exclusive task may use, and `private` folders.
         """
         request = {"task": described(task), "digest": task.evaluator_digest, **about}
-        spawning = asyncio.ensure_future(cls._spawn(tell))
+        spawning = asyncio.ensure_future(cls._spawn(_environment(task), tell))
         hello: list[Mapping[str, Any]] = []
         try:
             worker = await asyncio.shield(spawning)  # asyncio waits forever for a process given up while it starts
             hello = [header async for header, _ in worker.ask(request)]
         except EvaluatorDiedError as death:
-            raise EvaluatorError(f"{task.evaluator}: {death}\n{death.log}") from None
+            frames = max(death.log.find(f'File "{task.evaluator_folder}'), 0)  # without those of our own
+            why = missing_variable(death.log) or death.log[frames:]
+            raise EvaluatorError(f"{task.evaluator}: {death}\n{why}") from None
         finally:
             if not hello:
                 await (await spawning).kill()
         return worker, hello[0]
 
     @classmethod
-    async def _spawn(cls, tell: Callable[[str], None]) -> Self:
+    async def _spawn(cls, environment: Mapping[str, str], tell: Callable[[str], None]) -> Self:
         prints = tempfile.TemporaryFile("a+b")  # noqa: SIM115  # closed with the process
         fcntl.fcntl(prints, fcntl.F_SETFL, os.O_APPEND)  # `printed` moves where both of us are, and empties it
         try:
-            process = await Forked.start(_environment(), prints)
+            process = await Forked.start(environment, prints)
         except ChildProcessError as error:
             raise EvaluatorError(f"an evaluator does not start: {error}\n{_last(prints)}") from error
         return cls(process, prints, tell)
@@ -138,12 +141,33 @@ class EvaluatorProcess:
         self._prints.close()
 
 
+VARIABLE = re.compile(
+    r"KeyError: '([A-Z][A-Z0-9_]{3,})'|\b([A-Z][A-Z0-9_]*_(?:KEY|TOKEN))\b.{0,40}(?:not set|missing|must be)"
+)
+"""What is said where an environment variable is missing."""
+
+
+def missing_variable(output: str) -> str:
+    """Return a sentence on the environment variable that an evaluator misses; empty if it misses none."""
+    if not (found := VARIABLE.search(output)):
+        return ""
+    return (
+        "Evaluators get no variables of your environment but those that the task names: environment = "
+        f'["{found[1] or found[2]}"] in [evaluator]. What their calls cost is not counted by --dollars.'
+    )
+
+
 def _last(prints: BinaryIO) -> str:
     end = prints.seek(0, os.SEEK_END)
     prints.seek(max(0, end - LONGEST_LOG))
     return prints.read().decode(errors="replace")
 
 
-def _environment() -> dict[str, str]:
-    known = {name: os.environ[name] for name in (*PLACES, *DOCKER, GIVEN) if name in os.environ}
+def _environment(task: Task) -> dict[str, str]:
+    if missing := [name for name in task.variables if not os.environ.get(name)]:
+        raise ConfigError(
+            f"{task.name}: its evaluator needs {', '.join(missing)} of your environment ([evaluator] environment); "
+            f"set it, such as `export {missing[0]}=...`"
+        )
+    known = {name: os.environ[name] for name in (*PLACES, *DOCKER, GIVEN, *task.variables) if name in os.environ}
     return {**known, "PYTHONHASHSEED": "0"}

@@ -24,6 +24,7 @@ from evogit.config.values import REPEATS, measure_of
 from evogit.core import Evaluation, Evidence, Files
 from evogit.engine.profiles import Profile, keep_profile, profile
 from evogit.evaluation.evaluator import Evaluator
+from evogit.evaluation.evaluator_process import missing_variable
 from evogit.evaluation.inputs import PUBLIC
 from evogit.evaluation.seed_files import packed_seed, seed_of
 from evogit.history.scores import Scores
@@ -308,6 +309,8 @@ def advice(task: Task, judged: SeedEvaluation) -> str:
     if task.folder.is_relative_to(kept_folder()) and (
         sentence := _of_another_system(task, status, judged.provider, said)
     ):
+        return sentence
+    if judged.evaluation.judged == "outside" and (sentence := missing_variable(said)):
         return sentence
     if task.seed is None and (sentence := _left_behind(task, said)):
         return sentence

@@ -356,6 +356,29 @@ async def test_the_evaluator_has_no_secret_in_its_environment(able: Evaluator) -
     assert "PATH" in names <= places | docker | {"PYTHONHASHSEED", "LC_CTYPE"}
 
 
+async def test_an_evaluator_gets_what_the_task_names_of_the_environment_and_candidates_do_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toml = TOML.replace('kind = "python"', 'kind = "python"\nenvironment = ["JUDGE_KEY"]')
+    monkeypatch.delenv("JUDGE_KEY", raising=False)
+    with pytest.raises(ConfigError, match="JUDGE_KEY"):
+        async with open_evaluator(tmp_path, KEYED, toml=toml) as evaluator:
+            await judge(evaluator)
+    monkeypatch.setenv("JUDGE_KEY", "key-of-the-judge")
+    async with open_evaluator(tmp_path, KEYED, toml=toml) as evaluator:
+        assert (await judge(evaluator))[1].feedback["all"] == "key-of-the-judge False"
+        assert evaluator.task.evaluator_secrets()["JUDGE_KEY.env"] == b"JUDGE_KEY=key-of-the-judge"
+
+
+KEYED = """\
+import os
+from evogit import Case
+def evaluate(program, split):
+    seen = "JUDGE_KEY" in program.run(["env"]).stdout
+    yield Case("all", feedback=f"{os.environ['JUDGE_KEY']} {seen}", score=1)
+"""
+
+
 @pytest.mark.parametrize("repeats", [0, 1])
 async def test_all_candidates_meet_the_same_randomness_and_repeats_another_where_there_are_any(
     able: Evaluator, repeats: int
