@@ -42,6 +42,8 @@ class CommandEvaluator:
         self._command = command
         own = task.evaluator_files().items()
         self._own = {f"{command.folder}/{path}": (data, mode == 0o100755) for path, (data, mode) in own}
+        tops = {path: path.removeprefix(f"{command.folder}/").partition("/") for path in self._own}
+        self._apart = {path: top for path, (top, below, _) in tops.items() if below and top in task.splits}
         self._reports = [read.what for read in command.reads.values() if read.how == "junit"]
         self._laid: dict[str, BaseFiles] = {}
         self.skips_tests = False
@@ -92,17 +94,23 @@ class CommandEvaluator:
 
     # --- the files that it sees -----------------------------------------------------------------------------------
 
-    def lay(self, files: Files) -> Files:
+    def lay(self, files: Files, split: str) -> Files:
         """The candidate's files on a base that has the evaluator's own folder too, with all that is withheld read-only.
+
+        What a folder there holds that is named after a split is laid for that split alone, and for those that it is a
+        stage of.
 
         Raises:
             CandidateFailedError: when the candidate has something in the place of what is read-only.
             ConfigError: when the seed has.
         """
         assert files.base  # the engine has seen to that
-        if files.base.id not in self._laid:
-            self._laid = {files.base.id: self._lay(files.base)}
-        base = self._laid[files.base.id]
+        splits = (*self._task.stages(split), split) if self._apart else ()
+        key = "+".join((files.base.id, self._task.evaluator_digest, *splits))
+        if key not in self._laid:
+            self._laid = {known: laid for known, laid in self._laid.items() if known.startswith(f"{files.base.id}+")}
+            self._laid[key] = self._lay(files.base, key, splits)
+        base = self._laid[key]
         roots = set(base.readonly)
         changed = [*(entry[0] for entry in entries_of(files.changed)[0]), *files.removed]
         ignored = self._task.ignored_failures
@@ -112,8 +120,9 @@ class CommandEvaluator:
                 raise Invalid(f"{path} is in the way of what the evaluator needs there ({', '.join(sorted(roots))})")
         return Files(files.changed, files.removed, base)
 
-    def _lay(self, base: BaseFiles) -> BaseFiles:
-        archive = laid_over(base.archive, self._command.folder, self._own)
+    def _lay(self, base: BaseFiles, key: str, splits: Collection[str]) -> BaseFiles:
+        own = {path: file for path, file in self._own.items() if self._apart.get(path, "") in ("", *splits)}
+        archive = laid_over(base.archive, self._command.folder, own)
         entries, _ = entries_of(archive)
         wholes = [glob.removesuffix("/**") for glob in self._task.withheld if re.fullmatch(r"[^*?]+/\*\*", glob)]
         readonly = {whole for whole in wholes if any(path.startswith(f"{whole}/") for path, *_ in entries)}
@@ -126,7 +135,7 @@ class CommandEvaluator:
                         "withhold the whole folder that it is in (FOLDER/**), or exclude it"
                     )
                 readonly.add(path)
-        return BaseFiles(f"{base.id}+{self._task.evaluator_digest}", archive, tuple(sorted(readonly)))
+        return BaseFiles(key, archive, tuple(sorted(readonly)))
 
 
 # --- reading --------------------------------------------------------------------------------------------------------

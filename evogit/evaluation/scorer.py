@@ -119,7 +119,7 @@ class Scorer:
         self._private = private
         self._evaluate: Callable[..., object]
         self._prepare: Callable[..., object] | None = None
-        self._lay: Callable[[Files], Files] | None = None
+        self._lay: Callable[[Files, str], Files] | None = None
         self._command: CommandEvaluator | None = None
         if task.command:
             self._command = evaluator = CommandEvaluator(task, task.command)
@@ -194,7 +194,7 @@ class Scorer:
     def _score(self, split: str, repeat: int, files: Files, drawn: Drawn) -> tuple[Evaluation, Evidence]:
         begun = time.perf_counter()
         try:
-            files = self.laid(files)
+            files = self.laid(files, split)
         except (ConfigError, EvaluatorError) as error:
             return _failed("evaluator-error", str(error)), Evidence(log=str(error))
         except CandidateFailedError as failure:
@@ -237,12 +237,15 @@ class Scorer:
         cost = replace(_cost_of(programs), wall=time.perf_counter() - begun)
         return replace(evaluation, stages=stages, cost=cost), Evidence(stdout=stdout, stderr=stderr, log=log)
 
-    def laid(self, files: Files) -> Files:
-        """Lay hidden files over a candidate's, on what was prepared. Raises CandidateFailedError or EvaluatorError."""
+    def laid(self, files: Files, split: str = "train") -> Files:
+        """Lay hidden files over a candidate's, on what was prepared.
+
+        Raises CandidateFailedError or EvaluatorError.
+        """
         if SEED in self.task.ignored_failures:
             is_seed = isinstance(files, Files) and not files.removed and not entries_of(files.changed)[0]
             self._ignored = (*self.task.ignored_failures, ALL) if is_seed else self.task.ignored_failures
-        return self._on_layer(self._lay(files) if self._lay else files)
+        return self._on_layer(self._lay(files, split) if self._lay else files)
 
     def _on_layer(self, files: Files) -> Files:
         if not self._prepare:

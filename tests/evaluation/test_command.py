@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -63,7 +64,12 @@ Judged = Callable[..., tuple[Evaluation, str]]
 
 
 def own_repository(
-    folder: Path, command: str, read: str = "json", more: str = "", sandbox: str = ""
+    folder: Path,
+    command: str,
+    read: str = "json",
+    more: str = "",
+    sandbox: str = "",
+    own: Mapping[str, str] | None = None,
 ) -> tuple[Task, Repository, str]:
     """A person's repository with an evogit.toml and a file for the judge: its task, itself, and its tree."""
     repository = Repository.create(folder)
@@ -73,6 +79,9 @@ def own_repository(
     (folder / "evogit.toml").write_text(toml)
     (folder / ".evogit").mkdir()
     (folder / ".evogit" / "conf").write_text("of the working tree")
+    for path, text in (own or {}).items():
+        (folder / ".evogit" / path).parent.mkdir(exist_ok=True)
+        (folder / ".evogit" / path).write_text(text)
     return load_repository_task(folder), repository, tree
 
 
@@ -94,7 +103,7 @@ def judged(tmp_path: Path, sandbox: Sandbox) -> Judged:
         changed: Mapping[str, str] | None = None,
         removed: tuple[str, ...] = (),
         split: str = "train",
-        **more: str,
+        **more: Any,
     ) -> tuple[Evaluation, str]:
         task, repository, tree = own_repository(tmp_path / "own", command, read, **more)
         files = Files(archive(changed or {}), removed, asyncio.run(packed_seed(repository, tree, task)))
@@ -116,6 +125,16 @@ def test_a_number_is_read_from_the_last_json_line(judged: Judged) -> None:
     evaluation, feedback = judged("sh src/main.sh; echo done; echo {not json")
     assert (evaluation.status, evaluation.metrics) == ("ok", {"score": 7.0})
     assert 'last lines of stdout:\n{"score": 7}\ndone' in feedback
+
+
+def test_files_of_a_split_are_laid_for_that_split_alone(judged: Judged, tmp_path: Path) -> None:
+    own = {"holdout/cases.txt": "SECRET", "train/cases.txt": "known"}
+    look = "cat .evogit/*/cases.txt; ls .evogit; sh src/main.sh"
+    _, train = judged(look, own=own)
+    assert ("known" in train, "SECRET" in train, "conf" in train) == (True, False, True)
+    shutil.rmtree(tmp_path / "own")
+    _, holdout = judged(look, own=own, split="holdout")
+    assert ("known" in holdout, "SECRET" in holdout, "conf" in holdout) == (False, True, True)
 
 
 def test_a_command_sees_what_is_withheld_but_the_candidate_cannot_change_it(judged: Judged) -> None:
