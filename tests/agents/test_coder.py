@@ -73,7 +73,7 @@ def test_a_reply_is_read_call_by_call() -> None:
         (f"<<<<<<< RUN {'x' * 30_000}", "expected a command of 20,000"),
         ("<<<<<<< READ", "names no file"),
         ("<<<<<<< GREP", "names no text"),
-        ("<<<<<<< LIST\n" * 60, "more than 20 blocks"),
+        ("<<<<<<< LIST\n" * 60, "more than 50 blocks"),
         ("<<<<<<< READ a\0", "NUL"),
         (">>>>>>> END", "not open"),
         (f"<<<<<<< WRITE a.py\n{FINISH}", "beginning of another"),
@@ -382,7 +382,7 @@ async def test_commands_find_what_was_prepared_but_not_what_is_withheld(
     assert {event.strategy for event in further} <= {"extend_number"}
     kept = engine.repository.trees.files(proposed.evidence, lambda path: True)
     talk, prompt = kept["transcript.md"].decode(), kept["prompt.md"].decode()
-    assert "prepared\n.evogit-home\nmade.txt\nprogram.py\n" in talk
+    assert "prepared\n.evogit-home\n.seed\nmade.txt\nprogram.py\n" in talk
     assert "secret.txt: No such file" in talk
     assert "this candidate 7, the seed 1" in talk
     hot = [line for line in prompt.splitlines() if line.startswith("hot: line")]

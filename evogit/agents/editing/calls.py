@@ -17,7 +17,7 @@ from evogit.agents.editing.reply import EDITS, PATCH, Opening, Reader, unfenced
 from evogit.llm import estimate_tokens
 from evogit.text import cut, escaped, fence, one_line
 
-MOST_CALLS = 20  # blocks of one reply
+MOST_CALLS = 50  # blocks of one reply, as the template tools.md says
 ASKING = ("LIST", "READ", "GREP", "RUN", "PROFILE", "MEASURE", "KEEP", "REVERT", "EVALUATE", "FINISH")
 """Kinds of blocks that ask for something."""
 

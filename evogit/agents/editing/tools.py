@@ -306,7 +306,7 @@ def measurement_text(background: Background, measurement: Measurement, steps: in
         return judged(background, measurement.evaluation, measurement.evidence, room)
     metric, parent = background.metrics[0], f"step {steps}" if steps else "the candidate you began with"
     names = {"seed": "seed", "parent": parent, "draft": "draft"}
-    lines = [f"The draft passes the tests. {metric.name}, measured in turns:"]
+    lines = [f"The draft passes the tests. {metric.name}, measured in turns (the median, then a value of each pair):"]
     lines += [
         f"- {names[side]}: {statistics.median(row):.5g} ({', '.join(f'{value:.4g}' for value in row)})"
         for side, row in measurement.values.items()
@@ -318,7 +318,10 @@ def measurement_text(background: Background, measurement: Measurement, steps: in
     better = high < 1 if metric.sign < 0 else low > 1
     worse = low > 1 if metric.sign < 0 else high < 1
     verdict = "better" if better else "worse" if worse else "within the noise; more pairs tell more"
+    extreme = min if metric.sign < 0 else max
+    best = extreme(measurement.values["draft"]) / extreme(measurement.values["parent"])
     lines.append(f"Draft / {parent}: {measured.parent:.3f} ({low:.3f} to {high:.3f}, 95 %): {verdict}.")
+    lines.append(f"That is the mean of the pairs' ratios; the ratio of the best values is {best:.3f}.")
     lines.append(f"Draft / seed: {measured.seed:.3f}. It took {measured.seconds:.1f} s.")
     return "\n".join(lines)
 
