@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from functools import cached_property
 from operator import add
-from typing import TYPE_CHECKING, Any, Literal, TextIO, get_args
+from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeVar, get_args
 
 from msgspec import Struct
 from rich.cells import cell_len
@@ -20,6 +22,10 @@ from evogit.subprocesses import PIPE, shell, start
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+T = TypeVar("T")
+FIRST_WORD_S, LONGEST_SILENCE_S = 10.0, 60.0
+"""Seconds after which something that takes long is said to go on, and from then on the longest without a word."""
 
 
 class Glyphs(Struct, frozen=True, kw_only=True):
@@ -194,6 +200,19 @@ class Terminal:
             width = self.err.width if sys.stderr.isatty() else None
             for part in self._fitted(line, self.err, self.err_glyphs, width, fit) if width else [line]:
                 self.err.print(part, style=style, soft_wrap=True)
+
+    def run(self, work: Coroutine[Any, Any, T], what: str) -> T:
+        """Run what may take long, and say after ten seconds, then less often, that it goes on."""
+
+        async def watched() -> T:
+            task, begun, wait = asyncio.ensure_future(work), time.monotonic(), FIRST_WORD_S
+            while not (await asyncio.wait({task}, timeout=wait))[0]:
+                seconds = time.monotonic() - begun
+                self.note(f"still {what}, for {seconds:,.0f} s", "dim")
+                wait = min(seconds, LONGEST_SILENCE_S)
+            return task.result()
+
+        return asyncio.run(watched())
 
 
 def silence(stream: TextIO) -> None:

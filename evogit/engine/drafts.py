@@ -220,8 +220,8 @@ class MoveWorkshop(Struct, frozen=True):
 
     async def run(self, draft: Proposal, command: str, *, wall: float) -> Completed:
         """Run a shell command on what agents may see of the draft, with the seed's files beside it."""
-        evaluations = self.drafts.evaluations
-        return await evaluations.run(evaluations.with_seed(self.make(draft).tree), ["sh", "-c", command], wall=wall)
+        evaluations, shell = self.drafts.evaluations, f"export PYTHONUNBUFFERED=1\n{command}"  # it may be killed
+        return await evaluations.run(evaluations.with_seed(self.make(draft).tree), ["sh", "-c", shell], wall=wall)
 
     async def profile(self, draft: Proposal) -> str:
         """Return where the draft spends its time."""

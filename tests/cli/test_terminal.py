@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 
 import pytest
+
+from evogit.cli.terminal import Terminal
 
 from .conftest import Story
 from .test_run import Screen
@@ -52,3 +55,14 @@ def test_an_error_is_told_on_a_terminal_that_does_not_know_its_size(tmp_path: Pa
     said = "\n".join(shown(0, "run", "nosuch", cwd=tmp_path))
     assert "no task nosuch" in said
     assert "Traceback" not in said
+
+
+def test_what_takes_long_is_said_to_go_on(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evogit.cli.terminal.FIRST_WORD_S", 0.01)
+
+    async def work() -> int:
+        await asyncio.sleep(0.1)
+        return 7
+
+    assert Terminal("never", json=False).run(work(), "evaluating") == 7
+    assert "still evaluating" in capsys.readouterr().err

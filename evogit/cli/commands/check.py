@@ -92,11 +92,11 @@ def _check_seed(terminal: Terminal, task: Task, typed: str | None, split: str | 
                 terminal.note(f"{each.evaluation.split}: {each.evaluation.status}", "dim")
         return judged
 
-    judged = asyncio.run(evaluate())
+    judged = terminal.run(evaluate(), "evaluating the seed")
     shown = next((each for each in judged if each.evaluation.split == "train"), judged[0])
     sources = sources_of(task, shown.evaluation, shown.evidence)
     wrong = problems(task, judged) + [each.unread for each in sources if each.unread]
-    same = None if wrong else asyncio.run(check_repeats(task, sandbox))
+    same = None if wrong else terminal.run(check_repeats(task, sandbox), "comparing outputs")
     wrong += [same.problem] if same and same.problem else []
     blind = "" if wrong else next((each.blind for each in judged if each.blind), "")
     ways = [] if wrong or split else _gamed(task, judged, sandbox)
@@ -217,8 +217,10 @@ def _check_uncommitted(
         if paths:
             terminal.note(f"left out, as they {why}: {_names(paths)}", "yellow")
     drawing = inputs_of(repository, history) if history.started else Inputs.own()
-    judged = asyncio.run(judge_work(repository, task, seed, work, split=split, provider=sandbox, drawing=drawing))
-    same = asyncio.run(compare_outputs(repository, task, seed, work.tree, sandbox)) if judged[0].ok else None
+    judging = judge_work(repository, task, seed, work, split=split, provider=sandbox, drawing=drawing)
+    judged, same = terminal.run(judging, "evaluating the working tree"), None
+    if judged[0].ok:
+        same = terminal.run(compare_outputs(repository, task, seed, work.tree, sandbox), "comparing outputs")
     if terminal.json:
         terminal.data({**_record(task, folder, work, history, *judged), "same_output": to_builtins(same)})
     else:

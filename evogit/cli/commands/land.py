@@ -88,14 +88,17 @@ class _Landing(Struct, frozen=True, kw_only=True):
             if not yes:
                 check_confirmable(terminal)
         terminal.note("evaluating the branch as it is and with the change", "dim")
-        trials = asyncio.run(measure(place.repository, self.task, plan, sandbox, place.history.split))
+        trials = terminal.run(
+            measure(place.repository, self.task, plan, sandbox, place.history.split), "evaluating both side by side"
+        )
         for line in _measured(View.of(place.history, terminal), self.task, candidate.commit, trials):
             terminal.note(line)
         changed = changed_judge(place.history, self.task)
         if changed is not None:
             terminal.note(f"  {first_line(judged_anew(changed))}", "yellow")
         trees, ok = (plan.tip_tree, plan.tree), all(trial.after.ok for trial in trials)
-        same = asyncio.run(compare_outputs(place.repository, self.task, *trees, sandbox)) if ok else None
+        comparing = compare_outputs(place.repository, self.task, *trees, sandbox) if ok else None
+        same = terminal.run(comparing, "comparing what both print") if comparing else None
         against = objections(self.task.primary, trials) + ([same.summary] if same and same.objection else [])
         remarks = [f"{same.summary}."] if same else []
         text = describe(place.repository, place.history, plan, trials, self.task.goal, self.reason, remarks)

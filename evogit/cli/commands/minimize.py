@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -48,7 +47,9 @@ def minimize(place: Place, task: Task, terminal: Terminal, rev: str, evaluations
         head = (f"{evaluated:>4} of {evaluations}  ", "dim")
         terminal.note(Text.assemble(head, score, f"  {escape(trial.title)}"), fit="ellipsis")
 
-    done = asyncio.run(search(place.about(task), candidate, tell, provider=sandbox, evaluations=evaluations))
+    done = terminal.run(
+        search(place.about(task), candidate, tell, provider=sandbox, evaluations=evaluations), "measuring steps"
+    )
     patch = place.repository.diff(place.history.seed or "", done.smallest)
     if terminal.json:
         terminal.data(_record(place, done, patch))

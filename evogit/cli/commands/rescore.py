@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from typing import Any
 
@@ -69,7 +68,7 @@ def rescore(
                 terminal.note(event_line(view, entry.event), fit="ellipsis")
 
             place.journal.subscribe(tell)
-            asyncio.run(judge_again(place.about(found), provider=sandbox, jobs=jobs))
+            terminal.run(judge_again(place.about(found), provider=sandbox, jobs=jobs), "evaluating again")
     if terminal.json:
         terminal.data(_record(place.history, todo, before))
     elif todo and not dry_run:

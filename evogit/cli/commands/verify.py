@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Iterator
 from textwrap import wrap
@@ -50,7 +49,7 @@ def verify(place: Place, task: Task, terminal: Terminal, revs: tuple[str, ...], 
             if not terminal.json:
                 terminal.show(_shown(view, each))
 
-    asyncio.run(judge())
+    terminal.run(judge(), "evaluating again")
     holds = all(each.holds for each in done)
     if terminal.json:
         records = [_record(each) for each in done]
