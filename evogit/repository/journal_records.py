@@ -22,6 +22,7 @@ from evogit.core import (
     Event,
     Forked,
     Halted,
+    Lesson,
     Proposed,
     RefusedError,
     RepositoryError,
@@ -255,6 +256,8 @@ def _subject(event: Event) -> str:
             return f"evaluated: {event.candidate[:10]} {event.evaluation.split} {event.evaluation.status}"
         case Decision():
             return f"decision: {event.kind} by {event.by}"
+        case Lesson():
+            return f"lesson: {event.step[:10]} by {event.by}"
         case Compared():
             return f"verdict: {event.a[:10]} and {event.b[:10] or 'half of it'} by {event.judge}"
         case Forked():
