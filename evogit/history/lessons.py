@@ -14,6 +14,7 @@ from evogit.core import EvoGitError, Lesson
 from evogit.history.context import StoredRun
 from evogit.history.history import History
 from evogit.repository import Repository
+from evogit.text import one_line
 
 NO_LESSONS = "none"
 """The source that stands for no lessons at all."""
@@ -63,7 +64,8 @@ def kept_lessons(sources: Iterable[Source]) -> list[tuple[str, Lesson]]:
 def lesson_line(lesson: Lesson) -> str:
     """Return a lesson and what proves it, in one line."""
     gains = ", ".join(f"{gain:+.3g}" for gain in lesson.gains.values())
-    return f"{lesson.text} ({lesson.metric} {gains} on {len(lesson.gains)} parents, run {lesson.run})"
+    text = one_line(lesson.text, MAX_LESSON_CHARS)
+    return f"{text} ({lesson.metric} {gains} on {len(lesson.gains)} parents, run {lesson.run})"
 
 
 def likeness(lesson: Lesson, goal: str, files: Collection[str]) -> float:
