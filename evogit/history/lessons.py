@@ -63,7 +63,7 @@ def kept_lessons(sources: Iterable[Source]) -> list[tuple[str, Lesson]]:
 
 def lesson_line(lesson: Lesson) -> str:
     """Return a lesson and what proves it, in one line."""
-    gains = ", ".join(f"{gain:+.3g}" for gain in lesson.gains.values())
+    gains = " to ".join(dict.fromkeys(f"{edge(lesson.gains.values(), default=0):+.3g}" for edge in (min, max)))
     text = one_line(lesson.text, MAX_LESSON_CHARS)
     return f"{text} ({lesson.metric} {gains} on {len(lesson.gains)} parents, run {lesson.run})"
 

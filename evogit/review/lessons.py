@@ -73,9 +73,11 @@ async def replay(context: RunContext, lesson: Lesson, provider: str) -> tuple[Le
         the step's own.
 
     Raises:
+        UntrustedError: the user does not trust the key of the run.
         EvoGitError: the evaluator or the sandbox cannot be used.
     """
     history, repeats = context.history, needed_repeats(context.history, context.task)
+    context.repository.keys.check(history.run)  # before long work, as nobody could write its result
     task = replace(context.task, repeats=max(repeats, MIN_REPEATS) if repeats else 0)
     step = history.phylogeny[lesson.step]
     own, parents = history.phylogeny[step.parents[0]], replay_parents(context, lesson)

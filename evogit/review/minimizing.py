@@ -153,7 +153,7 @@ def _without(context: RunContext, lineage: Sequence[Candidate], at: int) -> Land
     for before, after in pairwise(lineage[at:]):
         rest = put_on(context.repository, before.tree, tree, after.tree)
         tree, gone = rest or tree, gone + (rest is None)
-    remark = f"others build on it: without {gone} later ones, too" if gone else ""
+    remark = f"others build on it: without {gone} later step{'s' * (gone > 1)}, too" if gone else ""
     step = asdict(described(context.repository, context.history, lineage[at])) | {"compared": None}
     size = DiffSize.of(context.repository, lineage[at - 1].tree, lineage[at].tree)
     return LandedStep(**step, tree=tree, size=size, remark=remark)

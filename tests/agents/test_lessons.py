@@ -57,7 +57,7 @@ def test_the_likest_lessons_in_force_are_told_within_their_tokens(lab: Lab, tmp_
     told = lessons(lab, str(tmp_path / "other"))
     lines = [line for line in told.split("\n") if line.startswith("- ")]
     assert [line.partition(" (")[0] for line in lines] == ["- Print the value in hex.", "- Values may be long."]
-    assert "score +1.5, +2 on 2 parents, run before" in lines[0]
+    assert "score +1.5 to +2 on 2 parents, run before" in lines[0]
     for number in range(9):
         teacher.teach(f"Lesson {number}: {'long ' * 60}")
     told = lessons(lab, str(tmp_path / "other"))
