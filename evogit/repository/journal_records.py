@@ -256,14 +256,12 @@ def _subject(event: Event) -> str:
             return f"evaluated: {event.candidate[:10]} {event.evaluation.split} {event.evaluation.status}"
         case Decision():
             return f"decision: {event.kind} by {event.by}"
-        case Lesson():
-            return f"lesson: {event.step[:10]} by {event.by}"
         case Compared():
             return f"verdict: {event.a[:10]} and {event.b[:10] or 'half of it'} by {event.judge}"
         case Forked():
             return f"forked: from {event.run}"
-        case TaskChanged():
-            return f"task-changed: by {event.by}"
+        case TaskChanged() | Lesson():
+            return f"{event.event}: by {event.by}"
         case Halted():
             return f"halted: {event.reason}"
         case Stopped():

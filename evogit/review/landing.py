@@ -24,7 +24,6 @@ from evogit.core import (
     UsageError,
 )
 from evogit.evaluation.evaluator import Evaluator
-from evogit.evaluation.inputs import Inputs
 from evogit.evaluation.seed_files import packed_seed
 from evogit.history import History
 from evogit.history.context import StoredRun
@@ -138,15 +137,9 @@ async def measure(
 
 
 async def compare_trees(
-    repository: Repository,
-    task: Task,
-    seed: str,
-    pairs: Sequence[tuple[str, str]],
-    splits: Sequence[str],
-    provider: str,
-    drawing: Inputs | None = None,
+    repository: Repository, task: Task, seed: str, pairs: list[tuple[str, str]], splits: Sequence[str], provider: str
 ) -> dict[str, list[SplitTrial]]:
-    """Evaluate pairs of trees, before and after a change, that need not be candidates; nothing is recorded.
+    """Evaluate pairs of trees, before and after a change, on inputs of their own; nothing is recorded.
 
     Neighbours with the same tree after are evaluated in turns all together, unless the task needs each pair by itself.
     The first of the splits is the run's; hidden files are those of the tree `seed`.
@@ -158,7 +151,7 @@ async def compare_trees(
     base, trials = await packed_seed(repository, seed, task), dict[str, list[SplitTrial]]()
     together = [list(group) for _, group in groupby(pairs, key=itemgetter(1))]
     groups = [[pair] for pair in pairs] if task.paired else together
-    async with Evaluator(task, provider=provider, jobs=1, drawing=drawing) as evaluator:
+    async with Evaluator(task, provider=provider, jobs=1) as evaluator:
         for split, group in product(dict.fromkeys(splits), groups):
             if split != splits[0]:
                 repository.holdouts.show(task.name)

@@ -92,7 +92,6 @@ async def replay(context: RunContext, lesson: Lesson, provider: str) -> tuple[Le
     else:
         gains[own.commit] = recorded.gain
     seed, pairs = history.phylogeny[history.seed or ""].tree, [(before, after) for _, before, after in parents]
-    # on inputs that no score of the run is of
     trials = await compare_trees(context.repository, task, seed, pairs, [history.split], provider)
     for (onto, *_), trial in zip(parents, trials[history.split], strict=True):
         compared = trial.compared(history.metric)

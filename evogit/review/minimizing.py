@@ -169,8 +169,7 @@ async def ablate(context: RunContext, plan: Ablation, provider: str) -> dict[str
     task = replace(context.task, repeats=needed_repeats(history, context.task))
     seed, whole = history.phylogeny[history.seed or ""].tree, plan.candidate.tree
     rests = list(dict.fromkeys(step.tree for step in plan.steps))
-    pairs, drawing = [(rest, whole) for rest in rests], inputs_of(repository, history)
-    trials = await compare_trees(repository, task, seed, pairs, plan.splits, provider, drawing)
+    trials = await compare_trees(repository, task, seed, [(rest, whole) for rest in rests], plan.splits, provider)
     tables = dict[str, list[LandedStep]]()
     for split, found in trials.items():
         gains = dict(zip(rests, (trial.compared(history.metric) for trial in found), strict=True))

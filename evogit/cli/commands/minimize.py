@@ -67,12 +67,9 @@ def minimize(place: Place, task: Task, terminal: Terminal, rev: str, evaluations
 @click.command()
 @click.argument("rev", type=REVISION, default="best")
 @click.option("--evaluations", type=click.IntRange(1), default=100, metavar="N", help="Evaluations at most (100).")
-@click.option("--dry-run", is_flag=True, help="Show what would be evaluated, and evaluate nothing.")
 @with_judged_run
 @with_terminal
-def ablate(
-    place: Place, task: Task, terminal: Terminal, rev: str, evaluations: int, dry_run: bool, sandbox: str
-) -> None:
+def ablate(place: Place, task: Task, terminal: Terminal, rev: str, evaluations: int, sandbox: str) -> None:
     """Show REV (default: the best) without each step of its lineage, on the run's split and on the holdout.
 
     Each first-parent step since the seed is taken out alone, or with the later steps that build on it, and the whole
@@ -83,10 +80,10 @@ def ablate(
     plan = plan_ablation(context, resolve(history, rev))
     cost = f"{count(plan.evaluations, 'evaluation')}, about {clock(plan.seconds)}"
     terminal.note(f"{count(len(plan.steps), 'step')} on {' and '.join(plan.splits)}: {cost}")
-    if plan.evaluations > evaluations and not dry_run:
+    if plan.evaluations > evaluations:
         more = f"allow them with --evaluations {plan.evaluations}, or ablate an older candidate"
         raise RefusedError(f"expected at most {evaluations} evaluations, but it takes {plan.evaluations}; {more}")
-    tables = {} if dry_run else asyncio.run(measure(context, plan, sandbox))
+    tables = asyncio.run(measure(context, plan, sandbox))
     if terminal.json:
         about = {"candidate": candidate_record(history, plan.candidate), "evaluations": plan.evaluations}
         splits = {split: list(map(step_record, steps)) for split, steps in tables.items()}

@@ -26,9 +26,8 @@ def step_lines(view: View, steps: Sequence[LandedStep]) -> Iterator[Text]:
         title = Text.assemble(first_line(step.title), (f" ({first_line(step.remark)})" if step.remark else "", "dim"))
         rows.append([Text(over), gain, Text(share, "dim"), Text(str(step.size or "with the next")), title])
     if rows:
-        yield from (
-            Text("  ").append_text(line) for line in table(rows, "rrlll", ("without", "gain", "", "diff", "step"))
-        )
+        lines = table(rows, "rrlll", ("without", "gain", "", "diff", "step"))
+        yield from (Text("  ").append_text(line) for line in lines)
 
 
 def step_record(step: LandedStep) -> dict[str, Any]:
