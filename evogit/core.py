@@ -656,6 +656,26 @@ class Decision(Struct, frozen=True, kw_only=True):
     commit: Id = ""
 
 
+class Lesson(Struct, frozen=True, kw_only=True):
+    """A sentence that the change of the candidate `step` proved on several parents, for the briefs of later runs.
+
+    The last entry about a step holds. `run` is the one that made the step, with this `goal` and primary `metric`;
+    `files` are what the step changed. `gains` are those of the step by parent, negative if it harms. `withdrawn` says
+    why the lesson is not offered any more.
+    """
+
+    event: Literal["lesson"] = "lesson"
+    by: str
+    step: Id
+    run: str
+    text: str
+    goal: str = ""
+    metric: str = ""
+    files: tuple[str, ...] = ()
+    gains: Mapping[Id, Finite] = field(default_factory=dict)
+    withdrawn: str = ""
+
+
 def host_of(engine: str) -> str:
     """The clone that an engine works in: `<host>-<six hex digits>`."""
     return engine.rpartition("-")[0]
@@ -712,6 +732,7 @@ Event = (
     | Compared
     | TaskChanged
     | Decision
+    | Lesson
     | Forked
     | Halted
     | Stopped

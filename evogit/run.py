@@ -33,6 +33,7 @@ from evogit.evaluation.workers.team import Team
 from evogit.evaluation.workers.verification import WorkerVerification
 from evogit.history import History
 from evogit.history.context import RunContext, StoredRun
+from evogit.history.lessons import NO_LESSONS, lesson_sources
 from evogit.repository import Journal, Repository
 from evogit.selection import Selector
 from evogit.selection.map_elites import traits_of
@@ -294,6 +295,7 @@ class Run:
         return open_selector(self.settings.selector, traits_of(self.task, self.repository), numbers)
 
     def _breeder(self, numbers: NumberSteps, agents: int) -> Breeder:
+        named = self.settings.lessons_from or (NO_LESSONS,) * self.settings.deterministic
         return Breeder(
             self.repository,
             self.context.task,
@@ -301,4 +303,5 @@ class Run:
             numbers=numbers,
             secrets=self.secrets,
             deterministic_agents=agents if self.settings.deterministic else 0,
+            lessons=lesson_sources(self.repository, named, but=self.name),
         )

@@ -90,6 +90,7 @@ class Background(Struct, frozen=True, kw_only=True):
     best_metrics: Mapping[str, float] = field(default_factory=dict)
     guidance: tuple[str, ...] = ()  # what people said, oldest first
     notes: tuple[str, ...] = ()  # what earlier sessions noted at their ends, oldest first; foreign text
+    lessons: tuple[str, ...] = ()  # what earlier runs proved, the likest one first; foreign text
     tactic: str = ""  # what a model advised after nothing had helped for a while; empty where this brief has none
     lineage: tuple[Relative, ...] = ()  # the parent's ancestors, the seed first, the parent last
     siblings: tuple[Relative, ...] = ()  # what else was bred from the parent, oldest first

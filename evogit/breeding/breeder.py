@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from dataclasses import field as data_field
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 
 from msgspec import Struct, field
@@ -23,6 +23,7 @@ from evogit.config import Task
 from evogit.core import Candidate, Measured, Operator, UsageError
 from evogit.credentials import tokens
 from evogit.history import History
+from evogit.history.lessons import Source, kept_lessons, offered
 from evogit.llm import Account
 from evogit.repository import Repository, UnfitChangeError
 from evogit.repository.diff_limits import check_extent
@@ -122,7 +123,7 @@ class Breeder:
 
     `fingerprint` tells what a tree does, None where the task wants none; `numbers` is the memory of the run's numbers.
     `deterministic_agents` is the number of agents of a deterministic run (else 0), whose briefs tell nothing that
-    depends on who is faster.
+    depends on who is faster. `lessons` are the runs whose lessons briefs tell, as they are at the first brief.
     """
 
     def __init__(
@@ -134,6 +135,7 @@ class Breeder:
         numbers: NumberSteps | None = None,
         secrets: Sequence[str] = (),
         deterministic_agents: int = 0,
+        lessons: Sequence[Source] = (),
     ) -> None:
         self._repository = repository
         self._task = task
@@ -141,6 +143,7 @@ class Breeder:
         self.profiles: dict[str, str] = {}
         """Tree -> where its time goes, for briefs."""
         self._backgrounds = Backgrounds(repository, task, history, self.profiles)
+        self._kept_lessons = cache(partial(kept_lessons, lessons))
         self._is_editable = cache(task.is_editable)
         self._crossings = Crossings(repository, history, self._is_editable)
         self._numbers = numbers or NumberSteps(repository)
@@ -344,7 +347,9 @@ class Breeder:
     def _background(self, parent: Candidate, donor: Candidate | None, number: int, tactic: str) -> Background:
         known = number - self._deterministic_agents if self._deterministic_agents else None
         background = self._backgrounds.of(parent, donor, known, self._claims.plans())
-        return replace(background, tactic=self._history.tactics[tactic].text) if tactic else background
+        kept = (lesson for _, lesson in self._kept_lessons())
+        lessons = offered(kept, self._history, self._task.purpose, background.sizes)
+        return replace(background, lessons=lessons, tactic=self._history.tactics[tactic].text if tactic else "")
 
     def _bred(self, parent: Candidate, donor: Candidate | None, proposal: Proposal) -> Bred:
         try:

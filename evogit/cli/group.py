@@ -64,6 +64,8 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "verify": Listed("verify", "check that a score holds", "evogit verify best"),
         "shell": Listed("shell", "a command in the sandbox", "evogit shell best -- ls -l"),
         "minimize": Listed("minimize", "the smallest part as good", "evogit minimize best"),
+        "ablate": Listed("minimize", "without each of its steps", "evogit ablate best"),
+        "lessons": Listed("lessons", "what steps taught, proven", "evogit lessons add best"),
         "bench": Listed("bench", "evolution against controls", "evogit bench circle_packing --split lite"),
         "rescore": Listed("rescore", "evaluate again, task changed", "evogit rescore --dry-run"),
         "doctor": Listed("doctor", "check this machine", "evogit doctor"),

@@ -217,6 +217,7 @@ class Settings(RunLimits, frozen=True, kw_only=True):
     remote: str = ""  # the Git server through which engines of other hosts take part, as for `git push`; empty: none do
     sync_every: float = 10.0  # seconds between two exchanges with it
     panel: tuple[str, ...] = ()  # models that compare candidates, which the task names
+    lessons_from: tuple[str, ...] = ()  # runs or folders whose lessons briefs have; none: those of this repository
     agreed: tuple[str, ...] = ()  # models, each `NAME at ENDPOINT`, that a person agreed to pay and to send files to
 
     @property

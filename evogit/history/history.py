@@ -23,6 +23,7 @@ from evogit.core import (
     FailedProposal,
     Forked,
     Halted,
+    Lesson,
     Proposed,
     Reserved,
     RunStarted,
@@ -53,7 +54,7 @@ class History(RunState):
     def apply(self, entry: Entry) -> None:
         """Take in one more fact."""
         self.seq = max(self.seq, entry.seq)
-        if not isinstance(entry.event, Decision):  # people decide when it is over, too
+        if not isinstance(entry.event, Decision | Lesson):  # people decide when it is over, too
             self.span = (self.span[0] or entry.time, max(self.span[1], entry.time))
         self.course.tick(entry)
         RULES[type(entry.event)](self, entry.event, entry)
@@ -187,6 +188,9 @@ class History(RunState):
         if event.evidence and event.kept:
             self.sessions[event.candidate] = event.evidence
         self.moves = max(self.moves, event.move + 1)
+
+    def _lesson(self, event: Lesson, entry: Entry) -> None:
+        self.lessons[event.step] = event
 
     def _spent(self, event: Spent, entry: Entry) -> None:
         self.reserved.pop(event.reserved, None)
@@ -420,6 +424,7 @@ RULES: dict[type, Callable[[History, Any, Entry], None]] = {
     Adopted: History._adopted,
     Evaluated: History._evaluated,
     Decision: History._decision,
+    Lesson: History._lesson,
 }
 """What each event changes; a table, as looking a method up by type took longer than most of them."""
 

@@ -16,6 +16,7 @@ from evogit.core import (
     Evaluation,
     FailedProposal,
     Forked,
+    Lesson,
     Measured,
     Metric,
     NotFoundError,
@@ -60,6 +61,7 @@ class RunState:
             way round.
         tactics: the tactics that models gave, by entry; advised: id -> the one that its agent's brief had.
         notes: the ends of sessions, oldest first; measured: id -> how the session that made it measured it.
+        lessons: step -> what it taught, withdrawn or not.
         begun_sessions: (engine, move, agent) of the sessions that kept a step, each of which is one proposal.
         authors: whose moves came to what.
         judgements: ids in the order in which they were first evaluated on the run's split, under whatever task; without
@@ -105,6 +107,7 @@ class RunState:
     tactics: dict[str, Tactic] = field(default_factory=dict, init=False)
     notes: list[SessionEnded] = field(default_factory=list, init=False)
     measured: dict[str, Measured] = field(default_factory=dict, init=False)
+    lessons: dict[str, Lesson] = field(default_factory=dict, init=False)
     begun_sessions: set[tuple[str, int, str]] = field(default_factory=set, init=False)
     advised: dict[str, str] = field(default_factory=dict, init=False)
     authors: Authors = field(default_factory=Authors, init=False)

@@ -22,6 +22,7 @@ from evogit.core import (
     Event,
     Forked,
     Halted,
+    Lesson,
     Proposed,
     RefusedError,
     RepositoryError,
@@ -259,8 +260,8 @@ def _subject(event: Event) -> str:
             return f"verdict: {event.a[:10]} and {event.b[:10] or 'half of it'} by {event.judge}"
         case Forked():
             return f"forked: from {event.run}"
-        case TaskChanged():
-            return f"task-changed: by {event.by}"
+        case TaskChanged() | Lesson():
+            return f"{event.event}: by {event.by}"
         case Halted():
             return f"halted: {event.reason}"
         case Stopped():

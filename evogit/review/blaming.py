@@ -97,7 +97,7 @@ def contained_steps(
     authors = _authors(repository, history, candidate, base)
     authors |= _removers(repository, history, candidate, base, {*known, *authors})
     found = sorted(authors - {*known}, key=lambda each: graph[each].number) or [candidate.commit]
-    return [_described(repository, history, graph[each]) for each in found]
+    return [described(repository, history, graph[each]) for each in found]
 
 
 def _authors(repository: Repository, history: History, candidate: Candidate, base: Candidate) -> set[str]:
@@ -146,7 +146,8 @@ def _common(counters: list[Counter[tuple[str, bytes]]]) -> Counter[tuple[str, by
     return Counter({line: times for line, times in found.items() if re.search(rb"\w", line[1])})
 
 
-def _described(repository: Repository, history: History, step: Candidate) -> ContainedStep:
+def described(repository: Repository, history: History, step: Candidate) -> ContainedStep:
+    """Return a step as a reader outside of the run understands it."""
     title, reason = step_title(history, step), reason_in(repository.message(step.commit))
     own = step.agent == HUMAN  # who may close issues and call people
     return ContainedStep(

@@ -13,6 +13,7 @@ from evogit.core import Candidate, Entry, Event, Proposed, RefusedError, RunStar
 from evogit.engine.profiles import kept_profile
 from evogit.history import History
 from evogit.history.context import screened
+from evogit.history.lessons import lesson_sources
 from evogit.repository import Repository
 
 MAX_BRIEF_TOKENS = 100_000
@@ -45,7 +46,8 @@ def written_brief(
             f"expected the run {history.run} to measure {task.primary.name} as the task {task.name} does, but it does "
             "not; name the run's own task with --task"
         )
-    breeder = Breeder(repository, screened(task, repository, history), history)
+    lessons = lesson_sources(repository, but=history.run)
+    breeder = Breeder(repository, screened(task, repository, history), history, lessons=lessons)
     breeder.profiles[parent.tree] = kept_profile(task, parent.tree)
     told = breeder.brief(parent, None)
     assert told.background is not None  # the breeder always gives one

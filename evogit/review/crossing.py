@@ -156,6 +156,12 @@ def without(repository: Repository, history: History, candidate: Candidate, step
     return tree
 
 
+def put_on(repository: Repository, before: str, onto: str, after: str) -> str | None:
+    """Return a tree with what leads from the tree `before` to `after`; None if both changed the same lines."""
+    draft = repository.merger.draft(before, onto, after)
+    return None if draft.unsettled else draft.tree
+
+
 def propose_without(run: StoredRun, candidate: Candidate, step: Candidate, tree: str, reason: str) -> str | None:
     """Make that tree a candidate, as `proposing.propose` does."""
     title = f"without: {step_title(run.history, step)}"

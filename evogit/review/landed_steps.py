@@ -14,7 +14,7 @@ from evogit.history import History
 from evogit.history.standing import Comparison, compare, standing
 from evogit.repository import Repository
 from evogit.review.blaming import ContainedStep, contained_steps
-from evogit.review.crossing import without
+from evogit.review.crossing import put_on, without
 from evogit.review.landing import Landing
 from evogit.stats.scales import LOG
 
@@ -42,7 +42,8 @@ class DiffSize(Struct, frozen=True):
 class LandedStep(ContainedStep, frozen=True, kw_only=True):
     """A step of a landing, and the `tree` after it; empty, without a size, if it applies only with the next one.
 
-    A `remark` says that `minimize` dropped it, or why it cannot be left out.
+    Of an ablation it is the tree without the step. A `remark` says that `minimize` dropped it, or why it cannot be left
+    out, or not alone.
     """
 
     tree: str = ""
@@ -98,5 +99,4 @@ def _applied(repository: Repository, history: History, tree: str, steps: Sequenc
     graph, first, last = history.phylogeny, steps[0], steps[-1]
     if not first.parents or not {each.commit for each in steps} <= graph.ancestors(last.commit):
         return None
-    draft = repository.merger.draft(graph[first.parents[0]].tree, tree, last.tree)
-    return None if draft.unsettled else draft.tree
+    return put_on(repository, graph[first.parents[0]].tree, tree, last.tree)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import groupby, product
+from operator import itemgetter
 
 from msgspec import Struct, field
 
 from evogit.config import Task
 from evogit.config.values import matches
 from evogit.core import (
+    HOLDOUT,
     Candidate,
     Decision,
     Entry,
@@ -30,7 +33,6 @@ from evogit.history.standing import Comparison
 from evogit.repository import Repository, UnfitChangeError, clean
 from evogit.repository.branches import HEADS
 from evogit.review.verifying import judge_in_turns
-from evogit.sandbox.archive import pack
 
 
 class Landing(Struct, frozen=True, kw_only=True):
@@ -129,19 +131,36 @@ async def measure(
     Hidden files, and the seed to compare with, are the target's. Raises EvoGitError: when the evaluator or the sandbox
     cannot be used at all.
     """
-    base = await packed_seed(repository, landing.tip_tree, task)
-    changed, removed = repository.trees.changes(landing.tip_tree, landing.tree, task.is_visible)
-    splits, trials = [split, *(["holdout"] if "holdout" in task.splits else [])], []
+    splits, pair = (split, *(each for each in task.splits if each == HOLDOUT)), (landing.tip_tree, landing.tree)
+    trials = await compare_trees(repository, task, landing.tip_tree, [pair], splits, provider)
+    return [trial for (trial,) in trials.values()]
+
+
+async def compare_trees(
+    repository: Repository, task: Task, seed: str, pairs: list[tuple[str, str]], splits: Sequence[str], provider: str
+) -> dict[str, list[SplitTrial]]:
+    """Evaluate pairs of trees, before and after a change, on inputs of their own; nothing is recorded.
+
+    Neighbours with the same tree after are evaluated in turns all together, unless the task needs each pair by itself.
+    The first of the splits is the run's; hidden files are those of the tree `seed`.
+
+    Raises:
+        EvaluatorError: a tree was not measured.
+        EvoGitError: the evaluator or the sandbox cannot be used.
+    """
+    base, trials = await packed_seed(repository, seed, task), dict[str, list[SplitTrial]]()
+    together = [list(group) for _, group in groupby(pairs, key=itemgetter(1))]
+    groups = [[pair] for pair in pairs] if task.paired else together
     async with Evaluator(task, provider=provider, jobs=1) as evaluator:
-        for each in dict.fromkeys(splits):
-            times = 1 + task.repeats
-            if each != split:
+        for split, group in product(dict.fromkeys(splits), groups):
+            if split != splits[0]:
                 repository.holdouts.show(task.name)
-            sides = [(landing.tip_tree, Files(pack({}), (), base)), (landing.tree, Files(changed, removed, base))]
-            before, after = await judge_in_turns(evaluator, sides, each, times)
-            if unmeasured := [found for found in (before[-1], after[-1]) if not found.counts]:
-                raise EvaluatorError(f"no comparison on {each}: {unmeasured[0].reason}; land it when that has changed")
-            trials.append(trial_of(task, before, after))
+            trees = (*(before for before, _ in group), group[0][1])
+            sides = [(tree, Files(*repository.trees.changes(seed, tree, task.is_visible), base)) for tree in trees]
+            found = await judge_in_turns(evaluator, sides, split, 1 + task.repeats)
+            if unmeasured := [each[-1] for each in found if not each[-1].counts]:
+                raise EvaluatorError(f"no comparison on {split}: {unmeasured[0].reason}; try again later")
+            trials.setdefault(split, []).extend(trial_of(task, before, found[-1]) for before in found[:-1])
     return trials
 
 

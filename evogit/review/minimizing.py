@@ -1,16 +1,17 @@
-"""The part of a candidate's change that earns its score: steps that prove nothing are left out."""
+"""The part of a candidate's change that earns its score: steps that prove nothing are left out, or each is once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from evogit.breeding.breeder import Bred
 from evogit.breeding.candidate_writer import CandidateWriter
-from evogit.core import MINIMIZE, Candidate, RefusedError
+from evogit.core import HOLDOUT, MINIMIZE, Candidate, RefusedError
 from evogit.engine.comparability import changed_judge, ways_on
 from evogit.engine.evaluations import Evaluations
 from evogit.engine.projections import Projections
@@ -21,12 +22,17 @@ from evogit.history.context import RunContext
 from evogit.history.paired_scores import PairedScores
 from evogit.history.standing import compare, places
 from evogit.repository import Repository
-from evogit.review.blaming import contained_steps
-from evogit.review.crossing import without
+from evogit.review.blaming import contained_steps, described
+from evogit.review.crossing import put_on, without
 from evogit.review.landed_steps import DROPPED, DiffSize, LandedStep
+from evogit.review.landing import compare_trees
+from evogit.review.verifying import needed_repeats
 
 AT_MOST = 3
 """Times the task's repeats that a trial is measured, as long as it may be worse than the whole."""
+
+INVALID = "without it the rest is not valid"
+"""The remark of a step that everything else needs."""
 
 
 class Trial(Struct, frozen=True):
@@ -112,6 +118,66 @@ async def minimize(
         return found
 
 
+class Ablation(Struct, frozen=True):
+    """The steps of a candidate's lineage, with the trees without them, and the splits on which these are evaluated.
+
+    It takes so many `evaluations` and about so many `seconds`. Steps of which nothing is left are not among them.
+    """
+
+    candidate: Candidate
+    steps: list[LandedStep]
+    splits: tuple[str, ...]
+    evaluations: int
+    seconds: float
+
+
+def plan_ablation(context: RunContext, candidate: Candidate) -> Ablation:
+    """Take out each first-parent step of a candidate since the seed; nothing is evaluated.
+
+    A step that later ones conflict without is taken out together with them. Raises RefusedError: as `minimize` does.
+    """
+    check(context, candidate)
+    history, task = context.history, context.task
+    lineage = history.phylogeny.lineage(candidate.commit)
+    steps = [_without(context, lineage, at) for at in range(1, len(lineage))]
+    steps = [step for step in steps if step.tree != candidate.tree]
+    rests = len({step.tree for step in steps})
+    splits = (history.split, *(each for each in task.splits if each == HOLDOUT != history.split))
+    evaluations = (2 * rests if task.paired else rests + 1) * len(splits) * (1 + needed_repeats(history, task))
+    evaluation = history.evaluation(candidate.commit, repeat=0)
+    return Ablation(candidate, steps, splits, evaluations, evaluations * (evaluation.cost.wall if evaluation else 0.0))
+
+
+def _without(context: RunContext, lineage: Sequence[Candidate], at: int) -> LandedStep:
+    tree, gone = lineage[at - 1].tree, 0
+    for before, after in pairwise(lineage[at:]):
+        rest = put_on(context.repository, before.tree, tree, after.tree)
+        tree, gone = rest or tree, gone + (rest is None)
+    remark = f"others build on it: without {gone} later step{'s' * (gone > 1)}, too" if gone else ""
+    step = asdict(described(context.repository, context.history, lineage[at])) | {"compared": None}
+    size = DiffSize.of(context.repository, lineage[at - 1].tree, lineage[at].tree)
+    return LandedStep(**step, tree=tree, size=size, remark=remark)
+
+
+async def ablate(context: RunContext, plan: Ablation, provider: str) -> dict[str, list[LandedStep]]:
+    """Return the steps on each split, compared with what is left without them.
+
+    Raises:
+        EvoGitError: the evaluator or the sandbox cannot be used.
+    """
+    repository, history = context.repository, context.history
+    task = replace(context.task, repeats=needed_repeats(history, context.task))
+    seed, whole = history.phylogeny[history.seed or ""].tree, plan.candidate.tree
+    rests = list(dict.fromkeys(step.tree for step in plan.steps))
+    trials = await compare_trees(repository, task, seed, [(rest, whole) for rest in rests], plan.splits, provider)
+    tables = dict[str, list[LandedStep]]()
+    for split, found in trials.items():
+        gains = dict(zip(rests, (trial.compared(history.metric) for trial in found), strict=True))
+        steps = [replace(step, compared=gains[step.tree]) for step in plan.steps]
+        tables[split] = [step if step.compared else replace(step, remark=step.remark or INVALID) for step in steps]
+    return tables
+
+
 class _NoneLeftError(Exception):
     """The limit on evaluations is used up."""
 
@@ -195,7 +261,7 @@ class _Search:
         if self._is_doubtful(rest, reference.commit):
             raise _NoneLeftError
         if (compared := compare(history.scores, reference.commit, rest)) is None:
-            return None, replace(step, remark="without it the rest is not valid")
+            return None, replace(step, remark=INVALID)
         if rest in history.pruned or not history.no_worse(rest, reference.commit):
             return None, replace(step, compared=compared)
         return history.phylogeny[rest], replace(step, compared=compared, remark=DROPPED)

@@ -85,7 +85,7 @@ async def verify(
                     continue
                 if split != history.split:
                     repository.holdouts.show(task.name)
-                times = 1 + _repeats(history, task)
+                times = 1 + needed_repeats(history, task)
                 sides = [(seed, Files(pack({}), (), base)), (tree, files)]
                 paired = history.scores.paired and split == history.split
                 *seeds, again = await judge_in_turns(evaluator, sides[not paired :], split, times)
@@ -100,7 +100,8 @@ def _recorded(history: History, commit: str, split: str) -> list[Evaluation]:
     return found or ([former] if former and former.split == split else [])
 
 
-def _repeats(history: History, task: Task) -> int:
+def needed_repeats(history: History, task: Task) -> int:
+    """Return the repeats that a run needs, whose scores may be noisier or more exact than its task declares."""
     exact = history.declared_repeats and not history.repeats
     return 0 if exact else max(task.repeats, history.repeats)
 
@@ -114,7 +115,7 @@ def _compared(
     seeds: Sequence[Evaluation] = (),
 ) -> Verification:
     scores = history.scores.beside(candidate.commit, again[0].split, RECORDED)
-    repeats = max(_repeats(history, task), len(recorded) - 1)
+    repeats = max(needed_repeats(history, task), len(recorded) - 1)
     scores.repeats = max(repeats, 2) if repeats else 0  # one repeat would call nothing better
     for evaluation in recorded:
         scores.record(RECORDED, evaluation)

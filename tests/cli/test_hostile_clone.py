@@ -137,7 +137,7 @@ def test_looking_at_the_machine_runs_nothing_of_the_clone(clone: HostileClone) -
 def test_evaluating_runs_nothing_of_the_clone(clone: HostileClone) -> None:
     begin(clone)
     assert clone.evogit("audit", "--json", *BUBBLEWRAP).json["findings"], "each line that is printed counts"
-    for line in ("check", "verify best", "check --uncommitted", "rescore --dry-run", "minimize best"):
+    for line in ("check", "verify best", "check --uncommitted", "rescore --dry-run", "minimize best", "ablate best"):
         clone.does(*line.split(), *BUBBLEWRAP)
     clone.does("shell", "best", *BUBBLEWRAP, "--", "true")
 

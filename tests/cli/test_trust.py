@@ -121,6 +121,8 @@ def test_an_evaluator_of_a_stranger_runs_once_its_folder_is_trusted(
         "check --uncommitted",
         "verify best",
         "minimize best",
+        "ablate best",
+        "lessons add best",
         "rescore",
         "run",
         "shell best -- true",

@@ -18,6 +18,7 @@ from evogit.agents.briefs import digest
 from evogit.agents.briefs.excerpt import INSTRUCTIONS, excerpt
 from evogit.contained import text_at
 from evogit.core import ConfigError
+from evogit.history.lessons import MAX_LESSON_TOKENS
 from evogit.llm import Message, estimate_tokens
 from evogit.text import cut, fence, marker_length, plain
 
@@ -187,6 +188,7 @@ def _values(brief: Brief, background: Background, tokens: int, now: str) -> dict
         "goal": brief.goal,
         "conflicts": digest.conflicts(brief.conflicts),
         "guidance": "\n".join(f"- {indent(plain(said), '  ').strip()}" for said in background.guidance),
+        "lessons": digest.listed(background.lessons, MAX_LESSON_TOKENS),
         "tactic": fence(cut(plain(background.tactic), TACTIC)),
         "instructions": fence(cut(plain(instructions.decode(errors="replace")), room["instructions"])),
         "profile": fence(cut(plain(background.profile), room["profile"])),

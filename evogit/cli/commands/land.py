@@ -19,11 +19,11 @@ from evogit.cli.lines.view import SHORT, View, first_line
 from evogit.cli.locate_run import Place
 from evogit.cli.options.shared import REVISION, reason_option, with_judged_run, with_terminal
 from evogit.cli.terminal import Terminal, table
-from evogit.cli.text import change, escape, number
+from evogit.cli.text import escape, number
 from evogit.config import Task
 from evogit.core import Entry, Evaluation, RefusedError, UsageError
 from evogit.engine.comparability import changed_judge, judged_anew
-from evogit.history.standing import Comparison, decimals
+from evogit.history.standing import decimals
 from evogit.review import SCHEMA, resolve
 from evogit.review.landed_steps import DiffSize
 from evogit.review.landing import Landing, SplitTrial, measure, objections, prepare
@@ -208,20 +208,13 @@ def _measured(view: View, task: Task, commit: str, trials: list[SplitTrial]) -> 
             places = decimals(before, after, margins=margins)
             values = zip((before, after), margins, strict=False)
             cells = [view.measured(*pair, places) for pair in values]
-            cells += [_gain(view, compared, places) if compared else "", number(alone, places)]
+            gain = compared.between(places, view.glyphs.give) if compared else ""
+            share = f" ({compared.relative})" if compared and compared.relative else ""
+            cells += [gain + share, number(alone, places)]
             rows.append([Text(trial.split, "dim"), Text(metric.name), *map(Text, cells)])
     yield from (Text("  ").append_text(line) for line in table(rows, "llrrrr", HEADS))
     if any(trial.after.judged == "inside" for trial in trials):
         yield Text("  judged: inside, where the candidate's code could have cheated; read the diff", "yellow")
-
-
-def _gain(view: View, compared: Comparison, places: int) -> str:
-    if compared.verdict == "tied":
-        return compared.verdict
-    margin = f" {view.glyphs.give} {number(compared.margin, places)}" if compared.margin else ""
-    remarks = [compared.relative, "within noise" if compared.verdict == "within noise" else ""]
-    told = ", ".join(filter(None, remarks))
-    return change(compared.gain, places) + margin + (f" ({told})" if told else "")
 
 
 def _value(evaluation: Evaluation | None, metric: str) -> float | None:

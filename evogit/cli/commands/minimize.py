@@ -1,4 +1,4 @@
-"""`evogit minimize`: the steps of a candidate that earn its score, as a change that can be reviewed."""
+"""`evogit minimize`, `ablate`: the steps of a candidate that earn its score, and its score without each of them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from evogit.cli.lines.view import SHORT, View
 from evogit.cli.locate_run import Place
 from evogit.cli.options.shared import REVISION, with_judged_run, with_terminal
 from evogit.cli.terminal import Terminal
-from evogit.cli.text import count, escape, number
+from evogit.cli.text import clock, count, escape, number
 from evogit.config import Task
+from evogit.core import RefusedError
 from evogit.history.standing import places
 from evogit.review import SCHEMA, candidate_record, resolve
-from evogit.review.minimizing import Minimized, Trial
+from evogit.review.minimizing import Minimized, Trial, plan_ablation
+from evogit.review.minimizing import ablate as measure
 from evogit.review.minimizing import minimize as search
 
 
@@ -61,6 +63,36 @@ def minimize(place: Place, task: Task, terminal: Terminal, rev: str, evaluations
         steps.append(f"export {short} DIR" if place.repository.created else f"land {short} --steps")
     ways_on = next_steps(place, *steps, f"show {short}")
     terminal.show([*_outcome(view, done), *patch_lines(patch), Text(""), *ways_on])
+
+
+@click.command()
+@click.argument("rev", type=REVISION, default="best")
+@click.option("--evaluations", type=click.IntRange(1), default=100, metavar="N", help="Evaluations at most (100).")
+@with_judged_run
+@with_terminal
+def ablate(place: Place, task: Task, terminal: Terminal, rev: str, evaluations: int, sandbox: str) -> None:
+    """Show REV (default: the best) without each step of its lineage, on the run's split and on the holdout.
+
+    Each first-parent step since the seed is taken out alone, or with the later steps that build on it, and the whole
+    compared with the rest: two evaluations for a step, more where scores are noisy. Nothing is recorded, and the search
+    sees none of it.
+    """
+    context, history = place.about(task), place.history
+    plan = plan_ablation(context, resolve(history, rev))
+    cost = f"{count(plan.evaluations, 'evaluation')}, about {clock(plan.seconds)}"
+    terminal.note(f"{count(len(plan.steps), 'step')} on {' and '.join(plan.splits)}: {cost}")
+    if plan.evaluations > evaluations:
+        more = f"allow them with --evaluations {plan.evaluations}, or ablate an older candidate"
+        raise RefusedError(f"expected at most {evaluations} evaluations, but it takes {plan.evaluations}; {more}")
+    tables = asyncio.run(measure(context, plan, sandbox))
+    if terminal.json:
+        about = {"candidate": candidate_record(history, plan.candidate), "evaluations": plan.evaluations}
+        splits = {split: list(map(step_record, steps)) for split, steps in tables.items()}
+        terminal.data({"schema": SCHEMA, "run": history.run, **about, "seconds": plan.seconds, "splits": splits})
+        return
+    view = View.of(history, terminal)
+    told = [line for split, steps in tables.items() for line in (Text(split, "bold"), *step_lines(view, steps))]
+    terminal.show([view.line(plan.candidate, score=True), *told])
 
 
 def _outcome(view: View, done: Minimized) -> Iterator[Text]:

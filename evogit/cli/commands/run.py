@@ -97,6 +97,7 @@ from evogit.trust import Trust
     help="Fork: begin the run --name from another one, as it was after a candidate (`best`, an id), at an entry of "
     "its journal (an id), or when N were evaluated (`@N`). RUN:ENTRY names one of several runs.",
 )
+@click.option("--lessons-from", multiple=True, metavar="RUN|DIR", help="Whose lessons briefs tell; `none`: no lessons.")
 @click.option("--exit-code", is_flag=True, help=f"Exit with {NO_GAIN} if no candidate is better than the seed.")
 @click.option("--on-end", metavar="CMD", help="Run this shell command when the run ended, also when it failed.")
 @sandbox_option

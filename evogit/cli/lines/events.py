@@ -16,6 +16,7 @@ from evogit.core import (
     FailedProposal,
     Forked,
     Halted,
+    Lesson,
     Proposed,
     Reserved,
     RunStarted,
@@ -72,6 +73,8 @@ def event_line(view: View, event: Event) -> Text:
         case Decision():
             names = " ".join(commit[:SHORT] for commit in event.candidates) or event.undoes[:SHORT]
             return _line(event.kind, f"{names}  by {first_line(event.by)}: {first_line(event.reason)}".strip(" :"))
+        case Lesson():
+            return _line("lesson", f"{event.step[:SHORT]}  {first_line(event.withdrawn or event.text)}")
         case Halted():
             why = f": {first_line(event.detail)}" if event.detail else ""
             return _line("halted", f"{HALTED[event.reason]}, for {clock(event.seconds)}{why}")

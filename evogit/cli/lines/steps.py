@@ -10,6 +10,7 @@ from rich.text import Text
 
 from evogit.cli.lines.view import STYLES, View, first_line
 from evogit.cli.terminal import table
+from evogit.cli.text import number
 from evogit.review.json_records import gain_record
 from evogit.review.landed_steps import LandedStep
 
@@ -18,17 +19,19 @@ def step_lines(view: View, steps: Sequence[LandedStep]) -> Iterator[Text]:
     """Show each step: its gain over what is left without it, or else over what it was made of, and its diff."""
     rows = []
     for step in steps:
-        gain, share = Text("needed", "green") if step.remark else Text("not measured", "dim"), ""
+        gain, share, over = Text("needed", "green") if step.remark else Text("not measured", "dim"), "", ""
         if compared := step.compared:
             gain = Text(compared.between(view.places, view.glyphs.give), STYLES[compared.verdict])
-            share = compared.relative
+            share, over = compared.relative, number(compared.over, view.places)
         title = Text.assemble(first_line(step.title), (f" ({first_line(step.remark)})" if step.remark else "", "dim"))
-        rows.append([gain, Text(share, "dim"), Text(str(step.size or "with the next")), title])
+        rows.append([Text(over), gain, Text(share, "dim"), Text(str(step.size or "with the next")), title])
     if rows:
-        yield from (Text("  ").append_text(line) for line in table(rows, "rlll", ("gain", "", "diff", "step")))
+        lines = table(rows, "rrlll", ("without", "gain", "", "diff", "step"))
+        yield from (Text("  ").append_text(line) for line in lines)
 
 
 def step_record(step: LandedStep) -> dict[str, Any]:
     """The same as JSON has it."""
     about = {"candidate": step.candidate.commit, "title": step.title, "tree": step.tree, "remark": step.remark}
-    return {**about, "size": to_builtins(step.size), **gain_record(step.compared)}
+    without = {"without": step.compared.over if step.compared else None}
+    return {**about, **without, "size": to_builtins(step.size), **gain_record(step.compared)}
