@@ -6,13 +6,13 @@ Where not all code fits into the brief, the model may ask once for more of it be
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from evogit.agents import Background, Brief, NoUsableChangeError, Proposal
 from evogit.agents.briefs import briefing
 from evogit.agents.briefs.bodies import Mentions, part_of
-from evogit.agents.briefs.briefing import READ_SHARE, direction
+from evogit.agents.briefs.briefing import READ_SHARE, Written, direction
 from evogit.agents.briefs.excerpt import MAX_LIST_TOKENS, listing
 from evogit.agents.editing.blocks import EditError
 from evogit.agents.editing.calls import List, ReadLines, only_reads, read
@@ -31,6 +31,9 @@ ENOUGH = "Answer now with your change, as you were told; nothing more can be rea
 """What a model is told once it has read."""
 
 
+WriteBrief = Callable[[Brief, Background, int], Written]
+
+
 class Editor(ModelAgent):
     """Asks a model, of several the one that gains most for its money; an unusable reply gets one try to repair it."""
 
@@ -44,7 +47,7 @@ class Editor(ModelAgent):
         background = brief.background()
         if brief.claims and (place := direction(brief, background)):
             brief.claims.make(place)
-        talk = _Talk(model, brief, background, brief.account)
+        talk = Talk(model, brief, background, brief.account)
         reply = await talk.ask()
         for turn in range(MAX_LISTS + 1):
             if not (looks := only_reads(reply)):
@@ -63,15 +66,17 @@ class Editor(ModelAgent):
             raise NoUsableChangeError(str(error), talk.evidence) from error
 
 
-class _Talk:
+class Talk:
     """One move: questions, replies, and what is kept of them."""
 
-    def __init__(self, model: Model, brief: Brief, background: Background, account: Account) -> None:
+    def __init__(
+        self, model: Model, brief: Brief, background: Background, account: Account, write: WriteBrief = briefing.write
+    ) -> None:
         self._model = model
         self._brief = brief
         self._background = background
         self._account = account
-        self._written = briefing.write(brief, background, model.context)
+        self._written = write(brief, background, model.context)
         self._longest = model.context // 8
         self._asked = 0
         self._said = self._written.messages

@@ -15,7 +15,7 @@ from evogit.core import UsageError
 
 TURNS = 100  # replies in a session of a coder, at most
 
-CALLS = {"editor": 2, "coder": TURNS}
+CALLS = {"editor": 2, "coder": TURNS, "plain-loop": 1}
 """Kinds of agents that ask a model, and calls for a proposal, at most: an editor's reply may have to be mended."""
 
 KINDS = ("mutator", *CALLS)  # kinds of agents that are EvoGit's own
