@@ -132,7 +132,7 @@ def findings(bench: Bench, done: Mapping[Order, BenchRun]) -> Findings | None:
     areas = {name: [paired_tests.area(curve, budget) for curve in each] for name, each in curves.items()}
     finals = {name: [curve[:budget][-1] for curve in each] for name, each in curves.items()}
     asking = [each for each in bench.methods if bench.asks(each)]
-    at_calls, at_tokens = at_costs({each.name: [done[each, seed].calls for seed in seeds] for each in asking})
+    at_calls, at_tokens = at_costs({each.name: [done[each, seed].paid for seed in seeds] for each in asking})
     return Findings(
         task=bench_task.task.name,
         metric=metric.name,

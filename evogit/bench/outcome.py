@@ -42,14 +42,14 @@ class Call(Struct, frozen=True, kw_only=True):
 class BenchRun(Struct, frozen=True, kw_only=True):
     """One run of one method.
 
-    `curve` is the value of the believed best after each evaluation, the seed's first; `calls` begins before the first
+    `curve` is the value of the believed best after each evaluation, the seed's first; `paid` begins before the first
     call that brought a reply; `depends` are the digests and settings that make it comparable.
     """
 
     method: str
     seed: int
     curve: tuple[float, ...]
-    calls: tuple[Call, ...] = ()
+    paid: tuple[Call, ...] = ()
     reason: str = ""
     evaluated: int = 0
     failed: int = 0

@@ -140,7 +140,7 @@ class BenchRunner:
             method=method.name,
             seed=seed,
             curve=tuple(value for _, value in story.best),
-            calls=tuple(replace(call, holdout=held.get(call.best)) for call in story.calls),
+            paid=tuple(replace(call, holdout=held.get(call.best)) for call in story.calls),
             reason=stopped.reason,
             dollars=history.spent.dollars,
             tokens=history.spent.tokens,
