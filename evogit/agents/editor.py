@@ -1,6 +1,7 @@
 """The agent that asks a model once: a brief goes out, edits of several files come back, all of which must fit.
 
-Where not all code fits into the brief, the model may ask once for more of it before it answers.
+Where not all code fits into the brief, the model may ask once for more of it before it answers. `PlainLoop` is the
+control: the same reply, asked for with nothing but the best program, its score and the last failure.
 """
 
 from __future__ import annotations
@@ -60,6 +61,25 @@ class Editor(ModelAgent):
             return talk.proposal(reply)
         except EditError as error:
             reply = await talk.repair(reply, error)
+        try:
+            return talk.proposal(reply)
+        except EditError as error:
+            raise NoUsableChangeError(str(error), talk.evidence) from error
+
+
+class PlainLoop(ModelAgent):
+    """Asks a model once, in a fresh context; it answers as an editor does, and an unusable reply is a lost call."""
+
+    kind = "plain-loop"
+
+    async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
+        """Have the model change the brief's parent."""
+        if brief.background is None or brief.account is None:
+            raise NoUsableChangeError("expected a brief with a background and an account, which a plain loop needs")
+        if brief.conflicts:
+            raise NoUsableChangeError("expected a program to change, as a plain loop settles no merges")
+        talk = Talk(self._chosen(brief, rng), brief, brief.background(), brief.account, briefing.write_plain)
+        reply = await talk.ask()
         try:
             return talk.proposal(reply)
         except EditError as error:

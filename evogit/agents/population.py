@@ -16,10 +16,9 @@ from msgspec.structs import replace
 
 from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
 from evogit.agents.coder import Coder
-from evogit.agents.editor import Editor
+from evogit.agents.editor import Editor, PlainLoop
 from evogit.agents.model_agent import ModelAgent
 from evogit.agents.mutation.mutator import Mutator
-from evogit.agents.plain_loop import PlainLoop
 from evogit.config.custom_classes import is_own, load
 from evogit.config.run_settings import KINDS, AgentSpec
 from evogit.core import ConfigError, UsageError
