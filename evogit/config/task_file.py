@@ -241,6 +241,24 @@ class SandboxTable(_TaskTable):
         return value
 
 
+class StageTable(_TaskTable):
+    """`[[stages]]`: parts of the work in their order; each begins from the best of the one before."""
+
+    goal: str = Field(min_length=1)  # what agents are told to do now, beside the goal of the whole
+    until: str = ""  # "METRIC OP NUMBER" of the best ends it; with " in PATTERN" that must hold in each such case
+    # what ends it otherwise: evaluations, failed ones included; calls of models that brought a reply; minutes since it
+    # began, or since the run went on
+    budget: dict[Literal["evaluations", "calls", "minutes"], Annotated[float, Field(gt=0, le=1e9)]] = {}
+
+    @model_validator(mode="after")
+    def _ends(self) -> StageTable:
+        if self.until:
+            Gate.parse(self.until.partition(" in ")[0])
+        elif not self.budget:
+            raise ValueError('expected what ends a stage: until = "METRIC OP NUMBER", or a budget')
+        return self
+
+
 class TaskTable(_TaskTable):
     """A whole task.toml or evogit.toml."""
 
@@ -256,6 +274,7 @@ class TaskTable(_TaskTable):
     shared: list[Glob] = []
     metrics: dict[str, MetricTable] = Field(min_length=1)  # the numbers that candidates are evaluated by
     evaluator: EvaluatorTable  # what evaluates candidates
+    stages: list[StageTable] = []  # parts of the work, one after the other
     sandbox: SandboxTable = SandboxTable()  # what a candidate may use
 
     @model_validator(mode="before")
@@ -301,6 +320,15 @@ class TaskTable(_TaskTable):
             raise ValueError(f'read.{name}: missing; say how the metric is read, such as {name} = "json"')
         return value
 
+    @field_validator("stages")
+    @classmethod
+    def _end_by_metrics(cls, value: list[StageTable], info: ValidationInfo) -> list[StageTable]:
+        for stage in filter(lambda each: each.until, value):
+            name = Gate.parse(stage.until.partition(" in ")[0]).metric
+            if name not in info.data.get("metrics", [name]):
+                raise ValueError(f'until names no metric: "{stage.until}"; {nearest(name, info.data["metrics"])}')
+        return value
+
 
 FIXED = {
     "evaluator.requirements": "an import that fails names what to install",
@@ -319,7 +347,7 @@ def read(file: Path, folder: Path) -> TaskTable:
         raise ConfigError(f"{file}: not TOML: {error}") from error
     except ValidationError as error:
         tables: dict[str, type[BaseModel]]
-        tables = {"metrics": MetricTable, "evaluator": EvaluatorTable, "sandbox": SandboxTable}
+        tables = {"metrics": MetricTable, "evaluator": EvaluatorTable, "sandbox": SandboxTable, "stages": StageTable}
         problems = []
         for each in error.errors():
             loc = each["loc"]
