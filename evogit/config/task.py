@@ -406,7 +406,7 @@ def _task(table: TaskTable, name: str, folder: Path) -> Task:
         metrics=tuple(_metrics(table, measures)),
         splits=tuple(table.evaluator.splits),
         gates={split: Gate.parse(text) for split, text in table.evaluator.gate.items()},
-        plan=tuple(Stage(goal=each.goal.strip(), until=each.until, budget={**each.budget}) for each in table.stages),
+        plan=tuple(Stage(goal=each.goal.strip(), until=each.until, budget=each.budget) for each in table.stages),
         evaluator=folder / (table.evaluator.file or name),
         command=_command(table.evaluator),
         pairwise=judges if way.kind == "judge" else None,

@@ -37,6 +37,7 @@ from evogit.core import ConfigError, Direction, Measure
 SAME = ("same_inputs", "same_output")
 COMMANDS = ("command", "directory", "folder", "prepare", "tests", "retry", "profile", "decimal", *SAME)
 JUDGE_ONLY = ("criteria", "panel")
+BUDGETS = "^(evaluations|calls|minutes)$"
 
 
 class _TaskTable(BaseModel):
@@ -248,7 +249,7 @@ class StageTable(_TaskTable):
     until: str = ""  # "METRIC OP NUMBER" of the best ends it; with " in PATTERN" that must hold in each such case
     # what ends it otherwise: evaluations, failed ones included; calls of models that brought a reply; minutes since it
     # began, or since the run went on
-    budget: dict[Literal["evaluations", "calls", "minutes"], Annotated[float, Field(gt=0, le=1e9)]] = {}
+    budget: dict[Annotated[str, Field(pattern=BUDGETS)], Annotated[float, Field(gt=0, le=1e9)]] = {}
 
     @model_validator(mode="after")
     def _ends(self) -> StageTable:

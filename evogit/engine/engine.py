@@ -34,7 +34,7 @@ from evogit.engine.people_commits import Adding, People
 from evogit.engine.profiles import Profiles
 from evogit.engine.projections import Projections
 from evogit.engine.quota import Quota
-from evogit.engine.stages import Reviews, Stages
+from evogit.engine.stages import Stages
 from evogit.engine.start import Start, generator
 from evogit.engine.steps import Steps
 from evogit.engine.stop_request import HURRIED, LEFT, StopRequest
@@ -129,8 +129,7 @@ class Engine:
             room=self._quota.has_room_to_repeat,
             show=self._show,
         )
-        self._stages = Stages(context, stopping.ask)
-        self._reviews = Reviews(context, settings, stopping, self._show)
+        self._stages = Stages(context, settings, stopping, self._show)
         self._halts = Halts(context.journal, context.engine, context.repository.common)
         exact, full = settings.deterministic, self._quota.full
         self._writer = CandidateWriter(context=context, deterministic=exact, full=full, fingerprint=breeder.fingerprint)
@@ -249,7 +248,7 @@ class Engine:
             number = await self._turns.plan(place)
             self._journal.refresh()
             self._stages.look()
-            await self._reviews.wait()
+            await self._stages.wait()
             if self._over():
                 self._show(name, "")
                 return await self._turns.leave(number)

@@ -321,6 +321,12 @@ class RunState:
                 spending.hold(event)
         return spending
 
+    def stage_use(self) -> dict[str, float]:
+        """Return what the present stage used of evaluations and calls, by these names."""
+        now = self.stages[-1]
+        calls = self.spent.answered - now.calls
+        return {"evaluations": self.counts.evaluated - now.evaluations, "calls": calls}
+
     @property
     def interruptions(self) -> list[Interruption]:
         """The times in which nothing went on, by when they began, those that last included."""
