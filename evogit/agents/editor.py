@@ -74,10 +74,8 @@ class PlainLoop(ModelAgent):
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
         """Have the model change the brief's parent."""
-        if brief.background is None or brief.account is None:
-            raise NoUsableChangeError("expected a brief with a background and an account, which a plain loop needs")
-        if brief.conflicts:
-            raise NoUsableChangeError("expected a program to change, as a plain loop settles no merges")
+        if brief.background is None or brief.account is None or brief.conflicts:
+            raise NoUsableChangeError("expected a brief with a background, an account and no merge to settle")
         talk = Talk(self._chosen(brief, rng), brief, brief.background(), brief.account, briefing.write_plain)
         reply = await talk.ask()
         try:

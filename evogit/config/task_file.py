@@ -251,14 +251,6 @@ class StageTable(_TaskTable):
     # began, or since the run went on
     budget: dict[Annotated[str, Field(pattern=BUDGETS)], Annotated[float, Field(gt=0, le=1e9)]] = {}
 
-    @model_validator(mode="after")
-    def _ends(self) -> StageTable:
-        if self.until:
-            Gate.parse(self.until.partition(" in ")[0])
-        elif not self.budget:
-            raise ValueError('expected what ends a stage: until = "METRIC OP NUMBER", or a budget')
-        return self
-
 
 class TaskTable(_TaskTable):
     """A whole task.toml or evogit.toml."""
@@ -323,11 +315,13 @@ class TaskTable(_TaskTable):
 
     @field_validator("stages")
     @classmethod
-    def _end_by_metrics(cls, value: list[StageTable], info: ValidationInfo) -> list[StageTable]:
-        for stage in filter(lambda each: each.until, value):
-            name = Gate.parse(stage.until.partition(" in ")[0]).metric
-            if name not in info.data.get("metrics", [name]):
-                raise ValueError(f'until names no metric: "{stage.until}"; {nearest(name, info.data["metrics"])}')
+    def _end(cls, value: list[StageTable], info: ValidationInfo) -> list[StageTable]:
+        for stage in value:
+            if not (stage.until or stage.budget):
+                raise ValueError('expected what ends a stage: until = "METRIC OP NUMBER", or a budget')
+            name = Gate.parse(stage.until.partition(" in ")[0]).metric if stage.until else ""
+            if name and name not in (known := info.data.get("metrics", [name])):
+                raise ValueError(f'until names no metric: "{stage.until}"; {nearest(name, known)}')
         return value
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from evogit.config.run_settings import Settings
 from evogit.config.values import Stage
@@ -43,14 +43,11 @@ class Stages:
         if number > len(plan):
             self._stopping.ask("stages", f"the last one is over: {why}")
             return
-        stage = plan[number - 1]
         event = StageBegun(
             engine=self._context.engine,
             number=number,
             of=len(plan),
-            goal=stage.goal,
-            until=stage.until,
-            budget=stage.budget,
+            **asdict(plan[number - 1]),
             why=why,
             best=best,
             evaluations=history.counts.evaluated,

@@ -181,20 +181,14 @@ def write_plain(brief: Brief, background: Background, context: int) -> Written:
     primary, evaluation = background.metrics[0], background.evaluation
     value = evaluation.metrics.get(primary.name) if evaluation and evaluation.ok else None
     _, mark, rules = _template("rules.md", background).partition(CHEATING)  # what is before speaks of other agents
-    values = {
-        "task": background.task,
-        "goal": brief.goal,
-        "editable": ", ".join(f"`{glob}`" for glob in background.editable),
+    score = "none yet" if value is None else digest.score(value, 0.0, background.places)
+    values = _values(brief, background, context, ONE_CHANGE) | {
         "code": "\n\n".join(shown.files[path] for path in sorted(brief.files)),
-        "metric": f"{primary.name} ({primary.direction} it)",
-        "score": "none yet" if value is None else digest.score(value, 0.0, background.places),
+        "score": f"{primary.name} ({primary.direction} it): {score}",
         "failure": fence(cut(plain(background.last_failure), digest.CASE_FEEDBACK)),
     }
-    texts = shown.files.values()
-    return Written(
-        _fill("rules.md", mark + rules, _markers(brief, background, texts)),
-        tuple(_sections(_template("plain.md", background), values)),
-    )
+    told = _fill("rules.md", mark + rules, _markers(brief, background, shown.files.values()))
+    return Written(told, tuple(_sections(_template("plain.md", background), values)))
 
 
 def repair(reason: str, hint: str, background: Background) -> str:
