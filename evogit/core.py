@@ -50,11 +50,13 @@ StopReason = Literal[
     "best-known",
     "patience",
     "exhausted",
+    "stages",
     "asked",
     "interrupted",
     "error",
 ]
-"""Why an engine stopped; `patience`: too long without a better candidate; `asked`: by a person's `evogit stop`."""
+"""Why an engine stopped; `patience`: too long without a better candidate; `stages`: the last one is over; `asked`: by a
+person's `evogit stop`."""
 
 Direction = Literal["maximize", "minimize"]
 
@@ -686,13 +688,44 @@ class Halted(Struct, frozen=True, kw_only=True):
 
     `asleep`: the machine slept, or the process was stopped. `no-room`: the disk of the repository was full.
     `remote`: it went on alone, as the Git server was away or refused what it pushed, for the reason in `detail`.
+    `review`: it waited for a person to look at it, as a `review-asked` entry says.
     """
 
     event: Literal["halted"] = "halted"
     engine: str
-    reason: Literal["asleep", "no-room", "remote"]
+    reason: Literal["asleep", "no-room", "remote", "review"]
     seconds: Seconds
     detail: str = ""
+
+
+class StageBegun(Struct, frozen=True, kw_only=True):
+    """The run works on the next stage of its task, `number` of `of`, from `best` on; `why` the one before is over.
+
+    `evaluations` and `calls` that brought a reply were made before; `budget` is what it may use of them, and `minutes`.
+    """
+
+    event: Literal["stage-begun"] = "stage-begun"
+    engine: str
+    number: Whole
+    of: Whole
+    goal: str = ""
+    until: str = ""
+    budget: Mapping[str, Finite] = field(default_factory=dict)
+    why: str = ""
+    best: Id = ""
+    evaluations: Whole = 0
+    calls: Whole = 0
+
+
+class ReviewAsked(Struct, frozen=True, kw_only=True):
+    """The run waits for a person; it goes on when one decides anything, and by itself after `minutes` above 0."""
+
+    event: Literal["review-asked"] = "review-asked"
+    engine: str
+    best: Id = ""
+    stage: Whole = 0
+    evaluations: Whole = 0
+    minutes: Finite = 0.0
 
 
 class Stopped(Struct, frozen=True, kw_only=True):
@@ -735,6 +768,8 @@ Event = (
     | Lesson
     | Forked
     | Halted
+    | StageBegun
+    | ReviewAsked
     | Stopped
 )
 

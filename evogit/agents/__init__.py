@@ -95,6 +95,7 @@ class Background(Struct, frozen=True, kw_only=True):
     lineage: tuple[Relative, ...] = ()  # the parent's ancestors, the seed first, the parent last
     siblings: tuple[Relative, ...] = ()  # what else was bred from the parent, oldest first
     failures: tuple[str, ...] = ()  # reasons of the latest proposals from this parent that were not usable
+    last_failure: str = ""  # why the latest change of this parent that was not usable, or not valid, was not
     # titles of candidates by any agent that are not evaluated yet, and what agents at work are about to try
     others: tuple[str, ...] = ()
     inspirations: tuple[Relative, ...] = ()  # what the donor's lineage changed since it left the parent's, oldest first

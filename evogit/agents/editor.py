@@ -1,18 +1,19 @@
 """The agent that asks a model once: a brief goes out, edits of several files come back, all of which must fit.
 
-Where not all code fits into the brief, the model may ask once for more of it before it answers.
+Where not all code fits into the brief, the model may ask once for more of it before it answers. `PlainLoop` is the
+control: the same reply, asked for with nothing but the best program, its score and the last failure.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from evogit.agents import Background, Brief, NoUsableChangeError, Proposal
 from evogit.agents.briefs import briefing
 from evogit.agents.briefs.bodies import Mentions, part_of
-from evogit.agents.briefs.briefing import READ_SHARE, direction
+from evogit.agents.briefs.briefing import READ_SHARE, Written, direction
 from evogit.agents.briefs.excerpt import MAX_LIST_TOKENS, listing
 from evogit.agents.editing.blocks import EditError
 from evogit.agents.editing.calls import List, ReadLines, only_reads, read
@@ -31,6 +32,9 @@ ENOUGH = "Answer now with your change, as you were told; nothing more can be rea
 """What a model is told once it has read."""
 
 
+WriteBrief = Callable[[Brief, Background, int], Written]
+
+
 class Editor(ModelAgent):
     """Asks a model, of several the one that gains most for its money; an unusable reply gets one try to repair it."""
 
@@ -44,7 +48,7 @@ class Editor(ModelAgent):
         background = brief.background()
         if brief.claims and (place := direction(brief, background)):
             brief.claims.make(place)
-        talk = _Talk(model, brief, background, brief.account)
+        talk = Talk(model, brief, background, brief.account)
         reply = await talk.ask()
         for turn in range(MAX_LISTS + 1):
             if not (looks := only_reads(reply)):
@@ -63,15 +67,34 @@ class Editor(ModelAgent):
             raise NoUsableChangeError(str(error), talk.evidence) from error
 
 
-class _Talk:
+class PlainLoop(ModelAgent):
+    """Asks a model once, in a fresh context; it answers as an editor does, and an unusable reply is a lost call."""
+
+    kind = "plain-loop"
+
+    async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
+        """Have the model change the brief's parent."""
+        if brief.background is None or brief.account is None or brief.conflicts:
+            raise NoUsableChangeError("expected a brief with a background, an account and no merge to settle")
+        talk = Talk(self._chosen(brief, rng), brief, brief.background(), brief.account, briefing.write_plain)
+        reply = await talk.ask()
+        try:
+            return talk.proposal(reply)
+        except EditError as error:
+            raise NoUsableChangeError(str(error), talk.evidence) from error
+
+
+class Talk:
     """One move: questions, replies, and what is kept of them."""
 
-    def __init__(self, model: Model, brief: Brief, background: Background, account: Account) -> None:
+    def __init__(
+        self, model: Model, brief: Brief, background: Background, account: Account, write: WriteBrief = briefing.write
+    ) -> None:
         self._model = model
         self._brief = brief
         self._background = background
         self._account = account
-        self._written = briefing.write(brief, background, model.context)
+        self._written = write(brief, background, model.context)
         self._longest = model.context // 8
         self._asked = 0
         self._said = self._written.messages

@@ -16,7 +16,8 @@ from msgspec.structs import replace
 
 from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
 from evogit.agents.coder import Coder
-from evogit.agents.editor import Editor
+from evogit.agents.editor import Editor, PlainLoop
+from evogit.agents.model_agent import ModelAgent
 from evogit.agents.mutation.mutator import Mutator
 from evogit.config.custom_classes import is_own, load
 from evogit.config.run_settings import KINDS, AgentSpec
@@ -32,6 +33,10 @@ Models = Callable[[str], Model]
 
 ProgramAgents = Callable[[AsyncExitStack, AgentSpec], Sequence[Agent]]
 """Makes agents of a coding program, which live until the stack is left."""
+
+
+ASKING: Mapping[str, type[ModelAgent]] = {kind.kind: kind for kind in (Editor, Coder, PlainLoop)}
+"""Kinds of agents that ask a model through EvoGit."""
 
 
 def check_kind(spec: AgentSpec, programs: Collection[str] = ()) -> None:
@@ -62,10 +67,9 @@ def populate(
         count = range(spec.count)
         if spec.kind == "mutator":
             agents += [Mutator() for _ in count]
-        elif spec.kind in ("editor", "coder"):
-            kind = Editor if spec.kind == "editor" else Coder
+        elif spec.kind in ASKING:
             asked = [models(name) for name in spec.models]
-            agents += [kind(*asked) for _ in count]
+            agents += [ASKING[spec.kind](*asked) for _ in count]
         elif is_own(spec.kind):
             agents += [OwnAgent(spec.kind) for _ in count]
         else:

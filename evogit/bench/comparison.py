@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from evogit.bench.bench import Bench
 from evogit.bench.methods import DEFAULT, Method, is_control
-from evogit.bench.outcome import BenchRun
+from evogit.bench.outcome import BenchRun, Call
 from evogit.bench.workers import Order
 from evogit.core import Direction
 from evogit.stats import paired_tests
@@ -20,7 +20,7 @@ from evogit.stats.scales import mean
 FIRST = 25
 """The first number of evaluations at which methods are compared; the next ones are twice as many each."""
 
-AVERAGED = ("proposals", "duplicates", "failed_proposals", "failed", "repeated", "seconds", "dollars")
+AVERAGED = ("proposals", "duplicates", "failed_proposals", "failed", "repeated", "seconds", "dollars", "tokens")
 """Numbers of runs that are shown as their mean."""
 
 Verdict = Literal["better", "no worse", "worse", "open"]
@@ -33,6 +33,13 @@ class Interval(Struct, frozen=True, kw_only=True):
     mean: float
     low: float
     high: float
+
+
+class Reached(Struct, frozen=True, kw_only=True):
+    """The means of the believed bests at some cost; `holdout` is None where one of them is not valid there."""
+
+    value: float
+    holdout: float | None
 
 
 class MethodResult(Struct, frozen=True, kw_only=True):
@@ -52,6 +59,7 @@ class MethodResult(Struct, frozen=True, kw_only=True):
     repeated: float
     seconds: float
     dollars: float
+    tokens: float
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
@@ -96,6 +104,9 @@ class Findings(Struct, frozen=True, kw_only=True):
     comparisons: tuple[Comparison, ...]
     curves: Mapping[str, Sequence[Sequence[float]]]
     """Method -> the curve of each run, normalised."""
+    at_calls: Mapping[str, Mapping[int, Reached]]
+    at_tokens: Mapping[str, Mapping[int, Reached]]
+    """Method that asks models -> calls that brought a reply, or tokens, that all runs used -> what it had then."""
 
 
 def findings(bench: Bench, done: Mapping[Order, BenchRun]) -> Findings | None:
@@ -120,6 +131,8 @@ def findings(bench: Bench, done: Mapping[Order, BenchRun]) -> Findings | None:
     budget = bench_task.evaluations
     areas = {name: [paired_tests.area(curve, budget) for curve in each] for name, each in curves.items()}
     finals = {name: [curve[:budget][-1] for curve in each] for name, each in curves.items()}
+    asking = [each for each in bench.methods if bench.asks(each)]
+    at_calls, at_tokens = at_costs({each.name: [done[each, seed].paid for seed in seeds] for each in asking})
     return Findings(
         task=bench_task.task.name,
         metric=metric.name,
@@ -139,7 +152,35 @@ def findings(bench: Bench, done: Mapping[Order, BenchRun]) -> Findings | None:
             for method, other in _pairs([each.name for each in bench.methods])
         ),
         curves=curves,
+        at_calls=at_calls,
+        at_tokens=at_tokens,
     )
+
+
+def at_costs(
+    paid: Mapping[str, Sequence[Sequence[Call]]],
+) -> tuple[Mapping[str, Mapping[int, Reached]], Mapping[str, Mapping[int, Reached]]]:
+    """Return what the runs of each method had at equal calls, and at equal tokens; nothing where runs made no call."""
+    every = [calls for runs in paid.values() for calls in runs]
+    if not every or min(map(len, every)) < 2:
+        return {}, {}
+    counts = sorted({1, *_quarters(min(map(len, every)) - 1)})
+    tokens = _quarters(min(calls[-1].tokens for calls in every))
+    at_calls = {name: {n: _reached([calls[n] for calls in runs]) for n in counts} for name, runs in paid.items()}
+    at_tokens = {
+        name: {n: _reached([[each for each in calls if each.tokens <= n][-1] for calls in runs]) for n in tokens}
+        for name, runs in paid.items()
+    }
+    return at_calls, at_tokens
+
+
+def _quarters(most: int) -> list[int]:
+    return sorted({max(most * quarter // 4, 1) for quarter in (1, 2, 3, 4)})
+
+
+def _reached(runs: Sequence[Call]) -> Reached:
+    held = [run.holdout for run in runs if run.holdout is not None]
+    return Reached(value=mean([run.value for run in runs]), holdout=mean(held) if len(held) == len(runs) else None)
 
 
 def points(evaluations: int) -> list[int]:

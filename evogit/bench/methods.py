@@ -23,12 +23,13 @@ USUAL = Settings().selector
 
 
 class Method(Struct, frozen=True, kw_only=True):
-    """One way to search. Empty `agents` are those of the whole bench; `alone`: only one of them."""
+    """One way to search. Empty `agents` are those of the bench; `alone`: only one of them; `kind`: one of that kind."""
 
     name: str
     selector: str = USUAL
     agents: tuple[AgentSpec, ...] = ()
     alone: bool = False
+    kind: str = ""
 
     @property
     def file_name(self) -> str:
@@ -36,8 +37,17 @@ class Method(Struct, frozen=True, kw_only=True):
         return re.sub(r"[^\w.=-]+", "_", self.name)
 
     def population(self, usual: tuple[AgentSpec, ...]) -> tuple[AgentSpec, ...]:
-        """The agents of a run of this method; `usual` where it names none."""
+        """The agents of a run of this method; `usual` where it names none.
+
+        Raises:
+            UsageError: it asks a model, and no agent names one.
+        """
         chosen = self.agents or usual
+        if self.kind:
+            model = next((spec.model for spec in chosen if spec.model), "")
+            if not model:
+                raise UsageError(f"the method {self.name} asks a model: expected --model NAME")
+            return (AgentSpec(self.kind, model),)
         return (replace(chosen[0], count=1),) if self.alone else chosen
 
 
@@ -47,8 +57,9 @@ CONTROLS: tuple[Method, ...] = (
     Method(name="one-plus-lambda", selector="one-plus-lambda"),
     Method(name="no-merge", selector="elitist:merge=no"),
     Method(name="random-parent", selector="random-parent"),
+    Method(name="plain-loop", selector="one-plus-lambda", kind="plain-loop"),
 )
-"""What a method must be compared with before it may be said to earn its cost."""
+"""What a method must be compared with before it may be said to earn its cost; the last one where models are asked."""
 
 KNOWN = {method.name: method for method in (Method(name=DEFAULT), *CONTROLS)}
 

@@ -27,16 +27,29 @@ IRRELEVANT = ("bench", "cli", "review", "web")
 """Parts of EvoGit that no run depends on."""
 
 
+class Call(Struct, frozen=True, kw_only=True):
+    """What a run had reached by a call of a model: tokens of all calls so far, the believed best and its value.
+
+    `holdout` is the value of the same on the holdout, None without one.
+    """
+
+    tokens: int
+    best: str
+    value: float
+    holdout: float | None = None
+
+
 class BenchRun(Struct, frozen=True, kw_only=True):
     """One run of one method.
 
-    `curve` is the value of the believed best after each evaluation, the seed's first; `depends` are the digests and
-    settings that make it comparable.
+    `curve` is the value of the believed best after each evaluation, the seed's first; `paid` begins before the first
+    call that brought a reply; `depends` are the digests and settings that make it comparable.
     """
 
     method: str
     seed: int
     curve: tuple[float, ...]
+    paid: tuple[Call, ...] = ()
     reason: str = ""
     evaluated: int = 0
     failed: int = 0

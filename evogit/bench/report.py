@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, to_builtins
 
-from evogit.bench.comparison import Findings, Interval, points
+from evogit.bench.comparison import Findings, Interval, Reached, points
 from evogit.stats.paired_tests import MARGIN, RESAMPLES
 
 SCHEMA = 2
@@ -37,6 +37,9 @@ def tables(findings: Findings) -> Iterator[Table]:
     """Those about one task."""
     yield _values(findings)
     yield _work(findings)
+    for name, found in (("calls", findings.at_calls), ("tokens", findings.at_tokens)):
+        if found:
+            yield _at_cost(name, found)
     if findings.comparisons:
         yield _comparisons(findings)
 
@@ -84,20 +87,33 @@ def _values(findings: Findings) -> Table:
 
 def _work(findings: Findings) -> Table:
     usual = ("proposals", "failed_proposals", "duplicates", "failed", "seconds")
-    extra = {"repeated": "repeats", "dollars": "dollars"}
+    extra = {"repeated": "repeats", "tokens": "tokens", "dollars": "dollars"}
     extra = {name: head for name, head in extra.items() if any(getattr(each, name) for each in findings.results)}
     head = ["method", "proposals", "unusable", "duplicates", "failed", "seconds", *extra.values()]
     rows = [
         [
             each.method,
             *(f"{getattr(each, name):.1f}" for name in usual),
-            *(f"{getattr(each, name):.2f}" for name in extra),
+            *(f"{getattr(each, name):,.{0 if name == 'tokens' else 2}f}" for name in extra),
             *(each.selector, each.agents),
         ]
         for each in findings.results
     ]
     align = "l" + "r" * (len(head) - 1) + "ll"
     return Table(title="A run on average:", align=align, rows=[[*head, "selector", "agents"], *rows])
+
+
+def _at_cost(name: str, found: Mapping[str, Mapping[int, Reached]]) -> Table:
+    head = ["method", *(f"{cost:,}" for cost in next(iter(found.values())))]
+    rows = [
+        [
+            method,
+            *(f"{at.value:.6g}" + (f" ({at.holdout:.6g})" if at.holdout is not None else "") for at in each.values()),
+        ]
+        for method, each in found.items()
+    ]
+    title = f"Best after so many {name} of models (on the holdout):"
+    return Table(title=title, align="l" + "r" * (len(head) - 1), rows=[head, *rows])
 
 
 def _comparisons(findings: Findings) -> Table:

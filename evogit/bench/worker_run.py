@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,16 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evogit import __version__
-from evogit.agents.population import Models, ProgramAgents, no_models, no_programs, populate
+from evogit.agents.population import Models, ProgramAgents, no_models, no_programs
 from evogit.bench.methods import Method
-from evogit.bench.outcome import BenchRun, source_digest
+from evogit.bench.outcome import BenchRun, Call, source_digest
 from evogit.config import Task
 from evogit.config.custom_classes import is_own
 from evogit.config.run_settings import AgentSpec
-from evogit.core import Entry
-from evogit.engine.evaluations import EvaluationBackend
+from evogit.core import HOLDOUT, Entry, Spent
+from evogit.engine.evaluations import EvaluationBackend, Evaluations
 from evogit.history import History
+from evogit.history.context import RunContext
 from evogit.repository import Repository
 from evogit.run import Run, Settings
 
@@ -126,21 +126,21 @@ class BenchRunner:
         else:
             repository = Repository.create(folder)
         settings = replace(self._bench_task.settings(method, seed), **limits)
-        async with AsyncExitStack() as stack:
-            agents = populate(stack, settings.population, self._models, self._programs)
-            about: dict[str, Any] = {"models": self._models, "secrets": self._secrets}
-            self._run = run = Run(repository, task, NAME, settings, agents=agents, backend=self._backend, **about)
-            if self._stopping:
-                run.stop("interrupted")
-            stopped = await run.evolve()
-            self._run = None
+        about: dict[str, Any] = {"models": self._models, "programs": self._programs, "secrets": self._secrets}
+        self._run = run = Run(repository, task, NAME, settings, backend=self._backend, **about)
+        if self._stopping:
+            run.stop("interrupted")
+        stopped = await run.evolve()
+        self._run = None
         story = Story()
         repository.journal(NAME, story.take)
+        held = await self._on_holdout(run.context, dict.fromkeys(call.best for call in story.calls))
         history, counts = story.history, story.history.counts
         return BenchRun(
             method=method.name,
             seed=seed,
             curve=tuple(value for _, value in story.best),
+            paid=tuple(replace(call, holdout=held.get(call.best)) for call in story.calls),
             reason=stopped.reason,
             dollars=history.spent.dollars,
             tokens=history.spent.tokens,
@@ -149,21 +149,45 @@ class BenchRunner:
             **{name: getattr(counts, name) for name in COUNTED},
         )
 
+    async def _on_holdout(self, context: RunContext, commits: Collection[str]) -> dict[str, float]:
+        """The values of those that are valid on the holdout, once the run has ended and no agent can hear of it."""
+        if HOLDOUT not in context.task.splits:
+            return {}
+        history, found = context.history, dict[str, float]()
+        with context.repository.engines(NAME).enter(join=False) as engine:
+            evaluations = Evaluations(context.of(engine), self._backend)
+            for commit in commits:
+                if not history.judged(commit, HOLDOUT):
+                    await evaluations.finish(commit, HOLDOUT)
+                if (known := history.evaluation(commit, HOLDOUT)) and known.ok:
+                    found[commit] = known.metrics[history.metric.name]
+        return found
+
 
 class Story:
-    """Follows a run's journal from its beginning; `best` is what was believed to be the best after each evaluation."""
+    """Follows a run's journal from its beginning; `best` is what was believed to be the best after each evaluation.
+
+    `calls` are what was reached before the first call of a model that brought a reply, and with each, before the next.
+    """
 
     def __init__(self) -> None:
         self.history = History(NAME)
         self.best: list[tuple[str, float]] = []
+        self.calls: list[Call] = []
 
     def take(self, entry: Entry) -> None:
-        """Take in one more fact: another evaluation, or news that change which is believed."""
+        """Take in one more fact: another evaluation, a call, or news that change which is believed."""
         self.history.apply(entry)
         best = self.history.best
         value = self.history.fitness(best) if best else None
         if best is None or value is None:
             return
+        if isinstance(entry.event, Spent) and not entry.event.failure:
+            self.calls.append(Call(tokens=self.history.spent.tokens, best=best, value=value))
+        elif self.calls:
+            self.calls[-1] = replace(self.calls[-1], best=best, value=value)
+        else:
+            self.calls = [Call(tokens=0, best=best, value=value)]
         counts = self.history.counts
         fresh = counts.evaluated + counts.repeated - len(self.best)
         if fresh > 0:

@@ -138,6 +138,7 @@ class Backgrounds:
             lineage=lineage,
             siblings=self._siblings(parent, inspirations, known),
             failures=self._failures(parent, latest),
+            last_failure=self._last_failure(parent, latest),
             elsewhere=self._elsewhere(parent, latest),
             others=(*self._others(parent), *plans) if known is None else (),
             inspirations=inspirations,
@@ -365,6 +366,16 @@ class Backgrounds:
         failures = (event for event in reversed(self._history.failures) if event.move <= known and answered(event))
         reasons = dict.fromkeys(event.reason for event in failures if parent.commit in event.parents)
         return tuple(islice(reasons, MOST))[::-1]
+
+    def _last_failure(self, parent: Candidate, known: int) -> str:
+        """Why the latest change of the parent failed that did, unusable or not valid; empty if none did."""
+        unusable = [event for event in self._history.failures if parent.commit in event.parents and event.move <= known]
+        reasons = [(event.move, event.reason) for event in unusable[-1:]]
+        for child in self._made_of(parent, known):
+            evaluation = self._history.evaluation(child.commit)
+            if evaluation and not evaluation.ok and evaluation.counts:
+                reasons.append((child.move, "\n".join(filter(None, [evaluation.reason, self._why(child)]))))
+        return max(reasons, default=(0, ""))[1]
 
     def _others(self, parent: Candidate) -> tuple[str, ...]:
         """What is tried right now: titles of candidates that await their evaluation, the parent left out."""

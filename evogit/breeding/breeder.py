@@ -330,7 +330,7 @@ class Breeder:
     ) -> Brief:
         """What an agent is told before it changes `parent`, or settles `conflicts` in its files."""
         return Brief(
-            goal=self._task.purpose,
+            goal=self._task.purpose_in(len(self._history.stages)),
             parent=parent,
             files=self._editable_files(parent.tree),
             donor=donor,

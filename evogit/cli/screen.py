@@ -9,7 +9,7 @@ from msgspec import Struct
 from rich.text import Text
 
 from evogit.cli.lines.spending import money, spent_words, use_text
-from evogit.cli.lines.summary import count_words, ended_because
+from evogit.cli.lines.summary import count_words, ended_because, stage_words
 from evogit.cli.lines.view import SHORT, View, first_line
 from evogit.cli.text import bar, clock, count, escape, percent, sparkline
 from evogit.config.run_settings import Settings
@@ -37,10 +37,11 @@ class Now(Struct, frozen=True, kw_only=True):
 
 
 def facts(view: View, settings: Settings, now: Now, width: int) -> list[Text]:
-    """Return four lines: the run, its best, its counts, its budget."""
+    """Return a line each: the run, its stage if any, its best, its counts, its budget."""
     pace = Pace(view.history)
     return [
         _headline(view, settings, now, width),
+        *([_fact("stage", Text(stage_words(view.history)))] if view.history.stages else []),
         _fact("best", _best(view, now, width)),
         _fact("done", _done(view, pace, now)),
         _fact("budget", _budget(view, pace, settings, now, width)),

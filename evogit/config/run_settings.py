@@ -15,7 +15,7 @@ from evogit.core import UsageError
 
 TURNS = 100  # replies in a session of a coder, at most
 
-CALLS = {"editor": 2, "coder": TURNS}
+CALLS = {"editor": 2, "coder": TURNS, "plain-loop": 1}
 """Kinds of agents that ask a model, and calls for a proposal, at most: an editor's reply may have to be mended."""
 
 KINDS = ("mutator", *CALLS)  # kinds of agents that are EvoGit's own
@@ -216,6 +216,8 @@ class Settings(RunLimits, frozen=True, kw_only=True):
     sandbox: str = "auto"
     remote: str = ""  # the Git server through which engines of other hosts take part, as for `git push`; empty: none do
     sync_every: float = 10.0  # seconds between two exchanges with it
+    review_every: int | None = None  # evaluations after which it waits for a person; 0: after each stage of the task
+    review_minutes: float | None = None  # after which it goes on alone; None: it waits
     panel: tuple[str, ...] = ()  # models that compare candidates, which the task names
     lessons_from: tuple[str, ...] = ()  # runs or folders whose lessons briefs have; none: those of this repository
     agreed: tuple[str, ...] = ()  # models, each `NAME at ENDPOINT`, that a person agreed to pay and to send files to
@@ -235,6 +237,8 @@ class Settings(RunLimits, frozen=True, kw_only=True):
             raise UsageError("deterministic cannot go with minutes or join, which depend on the clock")
         if self.deterministic and self.remote:
             raise UsageError("deterministic cannot go with remote, as it depends on when others are heard of")
+        if self.review_minutes is not None and (self.review_every is None or not is_above_zero(self.review_minutes)):
+            raise UsageError(f"expected review-minutes above 0 with review-every, got {self.review_minutes:g}")
         if not 0 < self.sync_every < math.inf:
             raise UsageError(f"expected sync-every above 0 seconds, got {self.sync_every}")
 

@@ -15,7 +15,7 @@ from msgspec.structs import asdict, replace
 
 from evogit.config.instructions import instructs, names_dots
 from evogit.config.names import REPOSITORY_FILE, TASK_FILE, TEMPLATES
-from evogit.config.values import EvaluationCommand, Gate, MetricReader, Pairwise, is_safe_path, matches
+from evogit.config.values import EvaluationCommand, Gate, MetricReader, Pairwise, Stage, is_safe_path, matches
 from evogit.contained import file_at, walk
 from evogit.core import HOLDOUT, ConfigError, Judged, Measure, Metric, NotFoundError, UsageError
 from evogit.credentials import is_secret_name, secret_files
@@ -39,9 +39,9 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     says only whether a candidate is valid; all of them are where its text is empty. Scores are noisy where `repeats` is
     above 0; with what the primary metric `measures` of the machine, values of different hours cannot be compared. With
     `fingerprints` a candidate that does the same as an earlier one is not evaluated again. `ignored_failures` are signs
-    of failure beside a number that do not count. `variables` of the user's environment are the evaluator's, too.
-    `untrusted` is the folder that the user must trust before anything that it names acts outside a sandbox; None once
-    that is so.
+    of failure beside a number that do not count. `variables` of the user's environment are the evaluator's, too. `plan`
+    are the stages of the work. `untrusted` is the folder that the user must trust before anything that it names acts
+    outside a sandbox; None once that is so.
     """
 
     name: str
@@ -55,6 +55,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     metrics: tuple[Metric, ...]
     splits: tuple[str, ...] = ("train",)
     gates: Mapping[str, Gate] = field(default_factory=dict)
+    plan: tuple[Stage, ...] = ()
     evaluator: Path
     command: EvaluationCommand | None = None
     pairwise: Pairwise | None = None
@@ -105,6 +106,14 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     def purpose(self) -> str:
         """What agents are told to do: the goal, and by what criteria pairs are compared."""
         return f"{self.goal}\n\nWhat is better: {self.pairwise.criteria}" if self.pairwise else self.goal
+
+    def purpose_in(self, number: int) -> str:
+        """What agents are told to do in this stage; 0: before the first, or where there are none."""
+        if not (number and self.plan):
+            return self.purpose
+        stage = self.plan[min(number, len(self.plan)) - 1]
+        ends = f"\n\nThe stage ends when {stage.until}." if stage.until else ""
+        return f"{self.purpose}\n\n### Now: stage {number} of {len(self.plan)}\n\n{stage.goal}{ends}"
 
     @property
     def evaluator_folder(self) -> Path:
@@ -260,7 +269,8 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
             del metric["scale"]  # that says how values are compared, not what they are
             del metric["bound"]  # that says when a run is over, and changes no score
         seed = _files(self.folder, self.seed) if self.seed else ()
-        return _digest([values, metrics, asdict(self.limits), self.environment.described], seed)
+        plan = [asdict(stage) for stage in self.plan]
+        return _digest([values, metrics, asdict(self.limits), self.environment.described, *plan], seed)
 
     @cached_property
     def parts(self) -> dict[str, str]:
@@ -268,7 +278,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         values: dict[str, list[Any]] = {name: [getattr(self, name)] for name in self.__struct_fields__}
         for name in ("folder", "evaluator", "seed", "repeats", "measures", "fingerprints", "untrusted", "secret"):
             del values[name]  # no part of the way
-        for name in ("shared", "ignored_failures", "variables"):  # in no `parts` of earlier journals
+        for name in ("shared", "ignored_failures", "variables", "plan"):  # in no `parts` of earlier journals
             if not getattr(self, name):
                 del values[name]
         if self.command and self.command.tests:  # in no `repr`, so that what earlier journals say still holds
@@ -396,6 +406,7 @@ def _task(table: TaskTable, name: str, folder: Path) -> Task:
         metrics=tuple(_metrics(table, measures)),
         splits=tuple(table.evaluator.splits),
         gates={split: Gate.parse(text) for split, text in table.evaluator.gate.items()},
+        plan=tuple(Stage(goal=each.goal.strip(), until=each.until, budget=each.budget) for each in table.stages),
         evaluator=folder / (table.evaluator.file or name),
         command=_command(table.evaluator),
         pairwise=judges if way.kind == "judge" else None,

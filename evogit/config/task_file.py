@@ -37,6 +37,7 @@ from evogit.core import ConfigError, Direction, Measure
 SAME = ("same_inputs", "same_output")
 COMMANDS = ("command", "directory", "folder", "prepare", "tests", "retry", "profile", "decimal", *SAME)
 JUDGE_ONLY = ("criteria", "panel")
+BUDGETS = "^(evaluations|calls|minutes)$"
 
 
 class _TaskTable(BaseModel):
@@ -241,6 +242,16 @@ class SandboxTable(_TaskTable):
         return value
 
 
+class StageTable(_TaskTable):
+    """`[[stages]]`: parts of the work in their order; each begins from the best of the one before."""
+
+    goal: str = Field(min_length=1)  # what agents are told to do now, beside the goal of the whole
+    until: str = ""  # "METRIC OP NUMBER" of the best ends it; with " in PATTERN" that must hold in each such case
+    # what ends it otherwise: evaluations, failed ones included; calls of models that brought a reply; minutes since it
+    # began, or since the run went on
+    budget: dict[Annotated[str, Field(pattern=BUDGETS)], Annotated[float, Field(gt=0, le=1e9)]] = {}
+
+
 class TaskTable(_TaskTable):
     """A whole task.toml or evogit.toml."""
 
@@ -256,6 +267,7 @@ class TaskTable(_TaskTable):
     shared: list[Glob] = []
     metrics: dict[str, MetricTable] = Field(min_length=1)  # the numbers that candidates are evaluated by
     evaluator: EvaluatorTable  # what evaluates candidates
+    stages: list[StageTable] = []  # parts of the work, one after the other
     sandbox: SandboxTable = SandboxTable()  # what a candidate may use
 
     @model_validator(mode="before")
@@ -301,6 +313,17 @@ class TaskTable(_TaskTable):
             raise ValueError(f'read.{name}: missing; say how the metric is read, such as {name} = "json"')
         return value
 
+    @field_validator("stages")
+    @classmethod
+    def _end(cls, value: list[StageTable], info: ValidationInfo) -> list[StageTable]:
+        for stage in value:
+            if not (stage.until or stage.budget):
+                raise ValueError('expected what ends a stage: until = "METRIC OP NUMBER", or a budget')
+            name = Gate.parse(stage.until.partition(" in ")[0]).metric if stage.until else ""
+            if name and name not in (known := info.data.get("metrics", [name])):
+                raise ValueError(f'until names no metric: "{stage.until}"; {nearest(name, known)}')
+        return value
+
 
 FIXED = {
     "evaluator.requirements": "an import that fails names what to install",
@@ -319,7 +342,7 @@ def read(file: Path, folder: Path) -> TaskTable:
         raise ConfigError(f"{file}: not TOML: {error}") from error
     except ValidationError as error:
         tables: dict[str, type[BaseModel]]
-        tables = {"metrics": MetricTable, "evaluator": EvaluatorTable, "sandbox": SandboxTable}
+        tables = {"metrics": MetricTable, "evaluator": EvaluatorTable, "sandbox": SandboxTable, "stages": StageTable}
         problems = []
         for each in error.errors():
             loc = each["loc"]

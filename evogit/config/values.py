@@ -10,12 +10,13 @@ import math
 import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct, to_builtins
 
-from evogit.core import Measure, shown
+from evogit.core import Evaluation, Measure, shown
 from evogit.repository.paths import is_git_folder
 
 logger = logging.getLogger(__name__)
@@ -135,6 +136,25 @@ class Gate(Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.metric} {self.op} {self.number:g}"
+
+
+class Stage(Struct, frozen=True, kw_only=True):
+    """A part of a task: what to do, and what ends it: `until`, or the `budget` of evaluations, calls and minutes."""
+
+    goal: str
+    until: str = ""
+    budget: Mapping[str, float] = {}
+
+    def reached(self, evaluation: Evaluation) -> bool:
+        """Whether `until` holds: "METRIC OP NUMBER" for the whole, with "in PATTERN" for each case with such a name.
+
+        Raises ValueError: it is something else.
+        """
+        condition, among, pattern = self.until.partition(" in ")
+        gate, known = Gate.parse(condition), [evaluation.metrics]
+        if among:
+            known = [found for name, found in evaluation.cases.items() if fnmatchcase(name, pattern.strip())]
+        return bool(known) and all(gate.metric in found and gate.passes(found) for found in known)
 
 
 How = Literal["exit", "junit", "regex", "json", "cpu", "wall"]

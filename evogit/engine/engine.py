@@ -34,6 +34,7 @@ from evogit.engine.people_commits import Adding, People
 from evogit.engine.profiles import Profiles
 from evogit.engine.projections import Projections
 from evogit.engine.quota import Quota
+from evogit.engine.stages import Stages
 from evogit.engine.start import Start, generator
 from evogit.engine.steps import Steps
 from evogit.engine.stop_request import HURRIED, LEFT, StopRequest
@@ -128,6 +129,7 @@ class Engine:
             room=self._quota.has_room_to_repeat,
             show=self._show,
         )
+        self._stages = Stages(context, settings, stopping, self._show)
         self._halts = Halts(context.journal, context.engine, context.repository.common)
         exact, full = settings.deterministic, self._quota.full
         self._writer = CandidateWriter(context=context, deterministic=exact, full=full, fingerprint=breeder.fingerprint)
@@ -245,6 +247,8 @@ class Engine:
         while True:
             number = await self._turns.plan(place)
             self._journal.refresh()
+            self._stages.look()
+            await self._stages.wait()
             if self._over():
                 self._show(name, "")
                 return await self._turns.leave(number)
@@ -286,6 +290,7 @@ class Engine:
                 self._projections.follow()
                 self._evaluations.give_up_pruned()
                 if not self._settings.deterministic:  # there what has begun goes on, and nobody joins
+                    self._stages.look()
                     self._over()  # others may have reached a limit while all agents here wait for an endpoint
                 group.create_task(self._evaluations.take_over())  # which may take long, and people must not wait for it
                 with suppress(TimeoutError):

@@ -69,6 +69,8 @@ class Start(Struct, frozen=True):
         self.context.task.check_split(self.settings.split)
         if self.settings.deterministic and self.context.task.environment.exclusive:
             raise UsageError("deterministic cannot go with exclusive = true, as measured times never repeat")
+        if self.settings.deterministic and any("minutes" in stage.budget for stage in self.context.task.plan):
+            raise UsageError("deterministic cannot go with minutes in [[stages]], which depend on the clock")
         self.context.repository.check_room(self._history.run)
         check_comparable(self._history, self.context.task, self.settings.split, evaluator_digest)
         began = self._history.started

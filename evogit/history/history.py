@@ -26,9 +26,11 @@ from evogit.core import (
     Lesson,
     Proposed,
     Reserved,
+    ReviewAsked,
     RunStarted,
     SessionEnded,
     Spent,
+    StageBegun,
     Stopped,
     Tactic,
     TaskChanged,
@@ -77,6 +79,7 @@ class History(RunState):
         self.engines[event.engine] = event
         self.course.started = self.course.elapsed
         self.stopped = None
+        self.paused = False
         self.declared_repeats = event.repeats
         self.unmeasured = set()
         self._weigh_noise()
@@ -222,7 +225,14 @@ class History(RunState):
         outage.attempts += 1
         outage.why = event.failure
 
+    def _stage_begun(self, event: StageBegun, entry: Entry) -> None:
+        self.stages.append(event)
+
+    def _review_asked(self, event: ReviewAsked, entry: Entry) -> None:
+        self.review, self.paused = event, True
+
     def _halted(self, event: Halted, entry: Entry) -> None:
+        self.paused = self.paused and event.reason != "review"
         since = round(entry.time - event.seconds)
         self._halt(Interruption(what=event.reason, since=since, until=entry.time, why=event.detail))
 
@@ -411,6 +421,8 @@ RULES: dict[type, Callable[[History, Any, Entry], None]] = {
     RunStarted: History._run_started,
     Forked: History._forked,
     Halted: History._halted,
+    StageBegun: History._stage_begun,
+    ReviewAsked: History._review_asked,
     Stopped: History._stopped,
     Proposed: History._proposed,
     Duplicate: History._duplicate,

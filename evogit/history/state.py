@@ -21,8 +21,10 @@ from evogit.core import (
     Metric,
     NotFoundError,
     Reserved,
+    ReviewAsked,
     RunStarted,
     SessionEnded,
+    StageBegun,
     Stopped,
     Tactic,
 )
@@ -60,6 +62,8 @@ class RunState:
         rebased: id -> candidates whose agents changed it, put on later ones; written_on: the other
             way round.
         tactics: the tactics that models gave, by entry; advised: id -> the one that its agent's brief had.
+        stages: the stages of the task that began, oldest first; review: the last time that the run waited for a person,
+            paused: whether it does now.
         notes: the ends of sessions, oldest first; measured: id -> how the session that made it measured it.
         lessons: step -> what it taught, withdrawn or not.
         begun_sessions: (engine, move, agent) of the sessions that kept a step, each of which is one proposal.
@@ -105,6 +109,9 @@ class RunState:
     rebased: dict[str, list[str]] = field(default_factory=dict, init=False)
     written_on: dict[str, str] = field(default_factory=dict, init=False)
     tactics: dict[str, Tactic] = field(default_factory=dict, init=False)
+    stages: list[StageBegun] = field(default_factory=list, init=False)
+    review: ReviewAsked | None = field(default=None, init=False)
+    paused: bool = field(default=False, init=False)
     notes: list[SessionEnded] = field(default_factory=list, init=False)
     measured: dict[str, Measured] = field(default_factory=dict, init=False)
     lessons: dict[str, Lesson] = field(default_factory=dict, init=False)
@@ -313,6 +320,12 @@ class RunState:
             if entry != but:
                 spending.hold(event)
         return spending
+
+    def stage_use(self) -> dict[str, float]:
+        """Return what the present stage used of evaluations and calls, by these names."""
+        now = self.stages[-1]
+        calls = self.spent.answered - now.calls
+        return {"evaluations": self.counts.evaluated - now.evaluations, "calls": calls}
 
     @property
     def interruptions(self) -> list[Interruption]:

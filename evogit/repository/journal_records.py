@@ -26,7 +26,9 @@ from evogit.core import (
     Proposed,
     RefusedError,
     RepositoryError,
+    ReviewAsked,
     RunStarted,
+    StageBegun,
     Stopped,
     TaskChanged,
 )
@@ -266,6 +268,8 @@ def _subject(event: Event) -> str:
             return f"halted: {event.reason}"
         case Stopped():
             return f"stopped: {event.reason}"
+        case StageBegun() | ReviewAsked():
+            return f"{event.event}: by {event.engine}"
         case _:
             return f"{event.event}: {event.agent}"
 

@@ -144,6 +144,8 @@ def status_record(repository: Repository, history: History) -> Record:
         "engines": repository.engines(history.run).alive(),
         "remote": to_builtins(contact) if (contact := repository.contact(history.run)) else None,
         "workers": repository.engines(history.run).noted(),
+        "stages": to_builtins(history.stages),
+        "waits_for_review": history.paused,
         "stopped_because": history.stopped.reason if history.stopped else None,
         "stopped_detail": history.stopped.detail if history.stopped else "",
         "ended": how_ended(history.stopped),
@@ -175,6 +177,7 @@ HOW = {
     "interrupted": "interrupted; nothing is lost",
     "asked": "stopped on request",
     "best-known": "reached the best possible value",
+    "stages": "went through all stages",
     "exhausted": "200 moves in a row made nothing new",
     "error": "failed",
 }

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.clock import PATIENCE
-from tests.conftest import EVALUATE, write_task
+from tests.conftest import EVALUATE, PROGRAM, write_task
 from tests.openai_server import Behaviour, Request, Server, reply, serve
 
 from .conftest import EVOGIT, Cli, environment
@@ -138,3 +138,43 @@ def test_money_is_agreed_to_once_and_no_call_is_paid_twice(
     assert again.json == whole.json
     assert "2 runs of 2 done before" in again.err
     assert len(endpoint.requests) == calls
+
+
+@pytest.mark.slow
+def test_the_plain_loop_remembers_nothing_and_a_recording_repeats_the_table(
+    cli: Cli, task: str, tmp_path: Path
+) -> None:
+    def write(number: str) -> Behaviour:
+        program = PROGRAM.replace("A = 1.0", f"A = {number}")
+        return reply(f"Try.\nTITLE: try {number}\n\n<<<<<<< WRITE program.py\n{program}>>>>>>> END\n")
+
+    (tmp_path / "settings.toml").write_text("")
+    words = reply("Let me think about it.")
+    replies = iter([write("2.0"), words, write("oops"), write("1.5"), write("2.5"), write("3.0")])
+    heading = "The best program so far"
+    command = ("bench", task, "--method", "evolve,plain-loop", "--model", "m", "--agents", "1")
+    command += ("--evaluations", "6", "-n", "1", "--json")
+    with serve([lambda request: next(replies) if heading in request.prompt else write("1.5")]) as server:
+        env = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": KEY, "EVOGIT_SETTINGS": str(tmp_path / "settings.toml")}
+        made = cli(*command, "--yes", "-o", "made", "--record", "calls.jsonl", **env)
+    assert made.code == 0, made.err
+    alone = [each.body["messages"] for each in server.requests if heading in each.prompt]
+    assert [len(messages) for messages in alone] == [2] * len(alone), "every call is a conversation of its own"
+    first, after_gain, after_words, after_fault, after_loss, *_ = (messages[1]["content"] for messages in alone)
+    assert "A = 1.0" in first
+    assert "Bring value(x) to 20." in first
+    assert all("A = 2.0" in each for each in (after_gain, after_words, after_fault, after_loss))
+    assert "attempt" not in after_gain
+    assert "no edit block" in after_words
+    assert "oops" in after_fault
+    assert "1.5" not in after_loss
+    assert not any("try 2.0" in each for each in (after_words, after_fault, after_loss)), "no title, no history"
+
+    again = cli(*command, "-o", "again", "--replay", "calls.jsonl", EVOGIT_SETTINGS=env["EVOGIT_SETTINGS"])
+    assert again.code == 0, again.err
+    [before], [after] = made.json["tasks"], again.json["tasks"]
+    for each in (*before["results"], *after["results"]):
+        del each["seconds"]
+    assert after == before
+    assert set(before["at_calls"]) == set(before["at_tokens"]) == {"evolve", "plain-loop"}
+    assert before["at_calls"]["plain-loop"]["1"]["holdout"] is not None

@@ -104,7 +104,7 @@ def test_agents_that_nobody_names_are_those_of_before_or_of_the_settings() -> No
     ("asked", "words"),
     [
         (AgentOptions(agent=(AgentSpec("editor"),)), 'model = "NAME"'),
-        (AgentOptions(agent=(AgentSpec("genius", "m"),)), "mutator, editor, coder, aider, mini, claude"),
+        (AgentOptions(agent=(AgentSpec("genius", "m"),)), "mutator, editor, coder, plain-loop, aider, mini, claude"),
         (AgentOptions(agent=(AgentSpec("mutator", "m"),)), "expected no model for mutator agents"),
         (AgentOptions(agent=(AgentSpec("none.py:Good"),)), "with a file that is there"),
         (AgentOptions(agent=(AgentSpec("mutator"),), model="m"), "for agents that name no model"),

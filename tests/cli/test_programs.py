@@ -293,7 +293,7 @@ for place in (("127.0.0.1", {port}), ("192.0.2.1", 80)):
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--agent", "nobody@m"], "expected agents of a kind mutator, editor, coder, aider, mini"),
+        (["--agent", "nobody@m"], "expected agents of a kind mutator, editor, coder, plain-loop, aider, mini"),
         (["--agent", "aider@m", "--deterministic"], "expected agents whose work can be repeated"),
         (["--agent", "aider@m", "--record", "r"], "expected agents whose work can be repeated"),
         (["--agent", "aider@m", "--sandbox", "none"], "expected a sandbox for aider"),

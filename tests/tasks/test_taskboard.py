@@ -95,10 +95,10 @@ async def test_a_server_that_ends_or_hangs_fails(judged: Judged, app: str, statu
 
 
 async def test_what_a_reader_complains_about_is_counted_and_told(judged: Judged) -> None:
-    seed, _ = find_task(TASK).seed_files()["pages.py"]
+    seed, _ = find_task(TASK).seed_files()["app.py"]
     sloppy = (
         seed
         + b"\nimport os\ndef later(cursor, names=[]):\n    try: cursor.execute('DROP ' + names[0])\n    except: pass\n"
     )
-    evaluation = await judged(files={"pages.py": sloppy, "odd\nname.py": b"import os\n"}, split="lite")
+    evaluation = await judged(files={"app.py": sloppy, "odd\nname.py": b"import os\n"}, split="lite")
     assert evaluation.metrics["lint"] == 4  # a name of two lines is not found again; nobody can import it either

@@ -6,14 +6,14 @@ A template's section (a heading `## ` and what follows) whose every placeholder 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from string import Template
 from textwrap import indent
 
 from msgspec import Struct
 
-from evogit.agents import Background, Brief
+from evogit.agents import Background, Brief, NoUsableChangeError
 from evogit.agents.briefs import digest
 from evogit.agents.briefs.excerpt import INSTRUCTIONS, excerpt
 from evogit.contained import text_at
@@ -41,6 +41,9 @@ NO_EVALUATIONS = "This session has none, as what is left of the run's limits is 
 
 NETWORK = "There is a network, but evaluations have none and none of what you install. There is nobody to ask."
 NO_NETWORK = "There is no network. Nothing can be installed, and there is nobody to ask."
+
+CHEATING = "## What counts as cheating"
+"""The heading of the first rules that hold for anybody who answers."""
 
 HOW = "## How to answer"
 """The heading of the rules from which on they are others for a model that has tools."""
@@ -139,8 +142,7 @@ def write(
     room = max((tokens - int(PAST_ROOM * tokens) - used) // step, 1) * step
     shown = excerpt(brief, background, room) if tools is None else excerpt(brief, background, room, fill=0)
     values |= {"code": shown.text() if code else "", "unshown": shown.unshown if code else ""}
-    length = marker_length(shown.files.values())
-    markers = {"less": "<" * length, "equal": "=" * length, "greater": ">" * length, "length": str(length)}
+    markers = _markers(brief, background, shown.files.values())
     if code and tools is None and not (shown.whole and not shown.unshown):
         values["unshown"] = (
             f"{values['unshown']}\n\n{MORE.format(tokens=f'{int(READ_SHARE * context):,}', **markers)}".strip()
@@ -151,9 +153,8 @@ def write(
     best = (background.best.candidate.commit,) if background.best and values["best_code"] else ()
     relatives = (*background.siblings, *background.inspirations)
     changes = digest.shown(relatives, values["siblings"] + values["inspirations"])
-    files = "" if set(background.editable) == set(brief.files) else FILES.format_map(markers)
     return Written(
-        _fill("rules.md", rules, {**markers, "files": files, **(tools or {})}),
+        _fill("rules.md", rules, {**markers, **(tools or {})}),
         tuple(_sections(sections, values)),
         tuple(dict.fromkeys((*best, *changes))),
         values["used"],
@@ -167,6 +168,27 @@ def write_file(
     values = {"evaluations": EVALUATIONS.format(evaluations) if evaluations else NO_EVALUATIONS}
     values["network"] = NETWORK if network else NO_NETWORK
     return write(brief, background, context, values, how="program.md", code=False)
+
+
+def write_plain(brief: Brief, background: Background, context: int) -> Written:
+    """Write what a loop without memory tells: the goal, the parent and its score, and why the last one failed.
+
+    Raises ConfigError: a template of the task is wrong; NoUsableChangeError: the parent's files do not fit.
+    """
+    shown = excerpt(brief, background, int(context * (1 - REPLY_SHARE)))
+    if not shown.whole:
+        raise NoUsableChangeError(f"expected files that fit into the {context:,} tokens of a question, got larger ones")
+    primary, evaluation = background.metrics[0], background.evaluation
+    value = evaluation.metrics.get(primary.name) if evaluation and evaluation.ok else None
+    _, mark, rules = _template("rules.md", background).partition(CHEATING)  # what is before speaks of other agents
+    score = "none yet" if value is None else digest.score(value, 0.0, background.places)
+    values = _values(brief, background, context, ONE_CHANGE) | {
+        "code": "\n\n".join(shown.files[path] for path in sorted(brief.files)),
+        "score": f"{primary.name} ({primary.direction} it): {score}",
+        "failure": fence(cut(plain(background.last_failure), digest.CASE_FEEDBACK)),
+    }
+    told = _fill("rules.md", mark + rules, _markers(brief, background, shown.files.values()))
+    return Written(told, tuple(_sections(_template("plain.md", background), values)))
 
 
 def repair(reason: str, hint: str, background: Background) -> str:
@@ -205,6 +227,14 @@ def _values(brief: Brief, background: Background, tokens: int, now: str) -> dict
         "best_code": "" if brief.conflicts else digest.best_code(background, int(BEST_SHARE * tokens)),
         "direction": direction(brief, background),
     }
+
+
+def _markers(brief: Brief, background: Background, texts: Iterable[str]) -> dict[str, str]:
+    """What the placeholders of the rules stand for, with markers that none of the texts has."""
+    length = marker_length(texts)
+    markers = {"less": "<" * length, "equal": "=" * length, "greater": ">" * length, "length": str(length)}
+    all_there = set(background.editable) == set(brief.files)
+    return {**markers, "files": "" if all_there else FILES.format_map(markers)}
 
 
 def _past(background: Background, tokens: int) -> dict[str, str]:

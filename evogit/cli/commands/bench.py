@@ -42,7 +42,7 @@ from evogit.review import EarlierStarts
 from evogit.selection.map_elites import traits_of
 from evogit.selection.registry import open_selector
 
-ALL = ",".join([DEFAULT, *(method.name for method in CONTROLS)])
+ALL = ",".join([DEFAULT, *(method.name for method in CONTROLS if not method.kind)])
 FOLDER = OutputPath(file_okay=False)
 
 
@@ -51,10 +51,12 @@ FOLDER = OutputPath(file_okay=False)
 @click.option("--selector", "selectors", multiple=True, metavar="SPEC", help="A selector as a further method.")
 @click.option(
     "--method",
+    "--methods",
     "named",
     multiple=True,
     metavar="NAME,...|NAME=SPEC",
-    help=f"Methods to compare (default: {ALL}); or one of your own: a selector, --agent ..., or both.",
+    help=f"Methods to compare (default: {ALL}; also plain-loop, with --model); or your own: selector, --agent ..., or "
+    "both.",
 )
 @click.option("--evaluations", type=click.IntRange(2), default=200, metavar="N", help="Evaluations per run (200).")
 @click.option("-n", "seeds", type=click.IntRange(1), default=10, metavar="K", help="Runs per method; default: 10.")

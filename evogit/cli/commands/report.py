@@ -11,7 +11,7 @@ from rich.text import Text
 
 from evogit.cli.lines.compare import best_against_seed, front_lines
 from evogit.cli.lines.contributions import contribution_tables, legend
-from evogit.cli.lines.events import HALTED
+from evogit.cli.lines.events import HALTED, event_line
 from evogit.cli.lines.spending import amount, spending_lines
 from evogit.cli.lines.summary import count_words, take_command
 from evogit.cli.lines.view import SHORT, View, first_line, on_one_line
@@ -65,6 +65,8 @@ def _sections(place: Place, view: View, record: dict[str, Any]) -> Iterator[Sect
     if record["interruptions"]:
         yield "what it waited for; nothing was lost", _interruptions(view, record["interruptions"])
     history = view.history
+    if history.stages:
+        yield "stages", [event_line(view, each) for each in history.stages]
     if history.best is None:
         yield "best", [Text("no valid candidate yet")]
     else:

@@ -20,6 +20,7 @@ from evogit.cli.options.run import (
     RunTarget,
     list_selectors,
     meet,
+    parse_review,
     parse_workers,
     resolve_run,
     selector_before,
@@ -67,6 +68,13 @@ from evogit.trust import Trust
 @click.option("--minutes", type=float, metavar="M", help="Finish within this time, start-up and holdout included.")
 @click.option("--target", type=float, metavar="VALUE", help="Stop when the primary metric is this good.")
 @click.option("--patience", type=int, metavar="N", help="Stop after N evaluations without a better candidate.")
+@click.option(
+    "--review-every",
+    metavar="N|stage",
+    callback=parse_review,
+    help="Wait for a person after N evaluations, or after each stage; `evogit guide` goes on.",
+)
+@click.option("--review-minutes", type=float, metavar="M", help="Go on alone after so long.")
 @click.option(
     "--selector",
     metavar="NAME",

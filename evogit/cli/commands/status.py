@@ -13,7 +13,7 @@ from rich.text import Text
 from evogit.cli.lines.compare import best_against_seed, front_lines
 from evogit.cli.lines.contributions import contribution_tables, legend
 from evogit.cli.lines.spending import outage_lines, spending_lines
-from evogit.cli.lines.summary import count_words, judge_commands, next_steps, take_command
+from evogit.cli.lines.summary import count_words, judge_commands, next_steps, stage_words, take_command
 from evogit.cli.lines.view import SHORT, View, first_line
 from evogit.cli.locate_run import Place, find_repository, open_place, typed
 from evogit.cli.options.shared import name_option, with_repo, with_terminal
@@ -156,7 +156,18 @@ def _state(place: Place) -> list[Text]:
     for worker in engines.noted():
         gone = f"gone {count(worker['gone'], 'time')}" if worker["gone"] else ""
         rows.append([Text("worker", "dim"), *(Text(first_line(worker[key])) for key in ("name", "doing")), Text(gone)])
-    return [state, *lines, *server_lines(place), *table(rows, "llll")]
+    return [state, *_stage_lines(place), *lines, *server_lines(place), *table(rows, "llll")]
+
+
+def _stage_lines(place: Place) -> list[Text]:
+    """The stage that the run is in, and what a person can do where it waits for one."""
+    history = place.history
+    lines = [Text(f"stage {stage_words(history)}")] if history.stages else []
+    if history.paused and history.review and place.repository.engines(history.run).alive():
+        alone = f"; it goes on alone after {history.review.minutes:g} minutes" if history.review.minutes else ""
+        look = f"{place.hint('diff seed best')}, then {place.hint('guide TEXT')} says what comes next"
+        lines.append(Text(f"waiting for a person: {look}{alone}", "yellow"))
+    return lines
 
 
 def _agents(view: View) -> list[Text]:

@@ -19,9 +19,11 @@ from evogit.core import (
     Lesson,
     Proposed,
     Reserved,
+    ReviewAsked,
     RunStarted,
     SessionEnded,
     Spent,
+    StageBegun,
     Stopped,
     Tactic,
     TaskChanged,
@@ -32,6 +34,7 @@ HALTED = {
     "asleep": "the machine slept, or the process was stopped",
     "no-room": "the disk was full",
     "remote": "the Git server was away or refused, and the run went on alone",
+    "review": "it waited for a person",
 }
 
 
@@ -78,6 +81,12 @@ def event_line(view: View, event: Event) -> Text:
         case Halted():
             why = f": {first_line(event.detail)}" if event.detail else ""
             return _line("halted", f"{HALTED[event.reason]}, for {clock(event.seconds)}{why}")
+        case StageBegun():
+            why = f"  ({first_line(event.why)})" if event.why else ""
+            return _line("stage", f"{event.number} of {event.of}: {first_line(event.goal)}{why}")
+        case ReviewAsked():
+            alone = f", and goes on alone after {event.minutes:g} minutes" if event.minutes else ""
+            return _line("review", f"{event.best[:SHORT]}  the run waits for a person{alone}")
         case Stopped():
             return _line("stopped", f"{event.reason} {first_line(event.detail)}".rstrip())
 

@@ -106,6 +106,16 @@ def judge_commands(place: Place) -> tuple[str, ...]:
     return ("judge",) if place.history.strengths is not None else ()
 
 
+def stage_words(history: History) -> str:
+    """Return the stage that the run is in, what ends it and how much of that is used, and what is to be done."""
+    now = history.stages[-1]
+    used = history.stage_use()
+    ends = [f"until {first_line(now.until)}"] if now.until else []
+    for name, limit in now.budget.items():
+        ends.append(f"{used[name]:,.0f} of {limit:,.0f} {name}" if name in used else f"{limit:g} {first_line(name)}")
+    return f"{now.number} of {now.of} ({', '.join(ends)}): {first_line(now.goal)}"
+
+
 def count_words(history: History) -> list[str]:
     """Return counts of the work so far, which add up.
 

@@ -103,6 +103,15 @@ def parse_workers(context: click.Context, option: click.Parameter, texts: tuple[
     return tuple(WorkerSpec.parse(text, named) for text in texts)
 
 
+def parse_review(context: click.Context, option: click.Parameter, text: str | None) -> int | None:
+    """Return the evaluations after which a person looks, 0 for `stage`. Raise UsageError if it is neither."""
+    if text is None or text == "stage":
+        return None if text is None else 0
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise UsageError(f"expected --review-every N, evaluations above 0, or `stage`, got {text!r}")
+    return int(text)
+
+
 def list_selectors(context: click.Context, option: click.Parameter, asked: str | None) -> str | None:
     """List all selectors where `help` is asked for."""
     if asked == "help":
