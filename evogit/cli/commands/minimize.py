@@ -84,7 +84,7 @@ def ablate(place: Place, task: Task, terminal: Terminal, rev: str, evaluations: 
     if plan.evaluations > evaluations:
         more = f"allow them with --evaluations {plan.evaluations}, or ablate an older candidate"
         raise RefusedError(f"expected at most {evaluations} evaluations, but it takes {plan.evaluations}; {more}")
-    tables = asyncio.run(measure(context, plan, sandbox))
+    tables = terminal.run(measure(context, plan, sandbox), "measuring without each step")
     if terminal.json:
         about = {"candidate": candidate_record(history, plan.candidate), "evaluations": plan.evaluations}
         splits = {split: list(map(step_record, steps)) for split, steps in tables.items()}
