@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple, Protocol, TypeVar
 
 from evogit.agents import Advice, Agent, NoUsableChangeError
 from evogit.agents.population import Models, no_models
 from evogit.breeding.breeder import Bred, Breeder
-from evogit.breeding.candidate_writer import CandidateWriter
+from evogit.breeding.candidate_writer import MAX_IDEA_CHARS, CandidateWriter
 from evogit.config.run_settings import Settings
 from evogit.core import (
     Adopted,
@@ -45,6 +45,7 @@ from evogit.panel import NAME, Panel
 from evogit.repository import Packer
 from evogit.repository.evidence import failure
 from evogit.selection import Move, Selector
+from evogit.text import family_key, one_line
 
 LONGEST_PAUSE = 5.0
 """Seconds that an agent which keeps failing pauses at most between two moves; one that asks no model does not."""
@@ -68,6 +69,7 @@ class _Failure(NamedTuple):
     reason: str = ""
     evidence: str = ""
     ended: bool = False
+    idea: Mapping[str, str] = {}
 
 
 class Observer(Protocol):
@@ -389,6 +391,9 @@ class Engine:
             strategy=move.strategy,
             evidence=made.evidence,
             ended=made.ended,
+            title=one_line(made.idea.get("title", "")),
+            family=family_key(made.idea.get("family", "")),
+            differs=one_line(made.idea.get("differs", ""), MAX_IDEA_CHARS),
         )
 
     async def _tried(self, work: Awaitable[Made]) -> Made | _Failure:
@@ -400,7 +405,8 @@ class Engine:
         try:
             return await work
         except NoUsableChangeError as error:
-            return _Failure(str(error), self._journal.keep(error.evidence) if error.evidence else "")
+            kept = self._journal.keep(error.evidence) if error.evidence else ""
+            return _Failure(str(error), kept, idea=error.idea)
         except (ModelError, RunEndsError, SpendingLimitError) as error:
             return _Failure(str(error), ended=isinstance(error, RunEndsError))
         except EvoGitError:

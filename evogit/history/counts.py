@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from bisect import insort
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import islice
 
 import msgspec
 from msgspec import Struct
 
 from evogit.core import (
     HUMAN,
+    MINIMIZE,
     PICO,
     Candidate,
     Cost,
@@ -30,6 +33,12 @@ UNASKED = frozenset({"fitter", "random", "function", "pieces"})
 
 EXTENDED, MIRRORED = "extend_number", "mirror_number"
 """Strategies of mutations that go on with a number which an earlier one changed, without asking a model."""
+
+TUNING = "tuning"
+"""The family of changes of numbers alone, all of which are one idea."""
+
+MAX_IDEAS, MAX_TRIES, MAX_COMPARED = 2_000, 500, 200
+"""Ideas that are remembered, tries of each, and ideas that a title is compared with: the latest ones."""
 
 CROSSING = frozenset({"fitter", "random", "function", "model"})
 """Strategies that settle conflicts of whole candidates."""
@@ -391,3 +400,55 @@ class Authors:
             self.barren[event.engine, event.agent, model, event.operator, event.strategy] += 1
         elif model:
             self.wrote[event.candidate] = model
+
+
+def made_by(event: Done) -> str:
+    """Return the candidate that a move made, or that was there already; "" if there is none."""
+    match event:
+        case Proposed():
+            return event.candidate
+        case Duplicate():
+            return event.first
+        case FailedProposal():
+            return ""
+
+
+def _words(title: str) -> set[str]:
+    """Return the words and numbers of a title, without plurals, and without words that name nothing."""
+    words = re.findall(r"[^\W_]+(?:\.\d+)?", title.lower())
+    return {word.removesuffix("s") for word in words if len(word) > 2 or word.isdigit()} or set(words)
+
+
+@dataclass(slots=True)
+class IdeaLedger:
+    """The proposals of models by idea, ideas in the order in which they came up.
+
+    `ideas` has the tries of each, by the words of its first title; all tunings are under "". `mechanical` are the
+    agents, by engine, that change code without a model, or in another system.
+    """
+
+    ideas: dict[str, list[Done]] = field(default_factory=dict)
+    mechanical: set[tuple[str, str]] = field(default_factory=set)
+
+    def take(self, event: Done) -> None:
+        """Take in the result of a move, if it is an idea."""
+        if event.operator != "mutation" or not event.engine or not event.title or event.agent in (HUMAN, MINIMIZE):
+            return
+        if event.strategy in (EXTENDED, MIRRORED) or (event.engine, event.agent) in self.mechanical:
+            return  # no model was asked
+        tries = self.ideas.setdefault("" if event.family == TUNING else self._key(event), [])
+        tries.append(event)
+        del tries[:-MAX_TRIES]
+        if len(self.ideas) > MAX_IDEAS:
+            del self.ideas[next(iter(self.ideas))]
+
+    def _key(self, event: Done) -> str:
+        """Return the key of the idea with the same words, or of a late one of its family with two thirds of them."""
+        words = _words(event.title)
+        if (key := " ".join(sorted(words))) in self.ideas or not event.family:
+            return key
+        for known in islice(reversed(self.ideas), MAX_COMPARED):
+            its = set(known.split())
+            if self.ideas[known][0].family == event.family and 3 * len(words & its) >= 2 * len(words | its):
+                return known
+        return key

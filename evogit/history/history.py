@@ -36,7 +36,7 @@ from evogit.core import (
     TaskChanged,
 )
 from evogit.history.counts import Counts, Interruption, Outage, Spending
-from evogit.history.state import FAILURES, HALTS, OUTAGE, REMADE, ROUNDING, RunState, in_force, marked
+from evogit.history.state import FAILURES, HALTS, OUTAGE, ROUNDING, RunState, in_force, marked
 
 __all__ = ["Counts", "History", "Spending"]
 
@@ -77,6 +77,10 @@ class History(RunState):
     def _run_started(self, event: RunStarted, entry: Entry) -> None:
         self.started = self.started or event
         self.engines[event.engine] = event
+        kinds = self.past_kinds()
+        self.ledger.mechanical = {key for key, kind in kinds.items() if kind == "mutator"} | {
+            (engine, agent) for engine, start in self.engines.items() if start.imported for agent in start.agents
+        }
         self.course.started = self.course.elapsed
         self.stopped = None
         self.paused = False
@@ -164,13 +168,10 @@ class History(RunState):
         self.moves = max(self.moves, event.move + 1)
         self.attempts.add(event)
         self.authors.take(event)
+        self.ledger.take(event)
         self.counts.attempt(event, unanswered=self.authors.unanswered(event))
 
     def _duplicate(self, event: Duplicate, entry: Entry) -> None:
-        for parent in event.parents[:1]:
-            made = self.remade.setdefault(parent, [])
-            made.append(event)
-            del made[:-REMADE]
         self._moved(event)
 
     def _failed_proposal(self, event: FailedProposal, entry: Entry) -> None:

@@ -11,7 +11,6 @@ from typing import Any, Self
 from evogit.core import (
     Candidate,
     Decision,
-    Duplicate,
     Entry,
     Evaluation,
     FailedProposal,
@@ -28,7 +27,7 @@ from evogit.core import (
     Stopped,
     Tactic,
 )
-from evogit.history.counts import Attempts, Authors, Counts, Course, Interruption, Outage, Spending
+from evogit.history.counts import Attempts, Authors, Counts, Course, IdeaLedger, Interruption, Outage, Spending
 from evogit.history.paired_scores import PairedScores
 from evogit.history.phylogeny import Phylogeny
 from evogit.history.scores import Scores
@@ -39,7 +38,6 @@ TRIES = 3  # errors of the evaluator on one candidate after which it is set asid
 FAILURES = 500  # failed proposals that are remembered with their reasons
 HALTS = 200  # interruptions that are remembered
 OUTAGE = 3  # attempts in a row without a reply that are worth telling
-REMADE = 100  # duplicates that are remembered of one parent
 
 
 @dataclass(eq=False)
@@ -58,7 +56,6 @@ class RunState:
         shown: id -> candidates that its agent's brief showed; inspirations: those of them of which it has lines.
         decisions: all decision entries, oldest first.
         failures: the latest failed proposals, oldest first.
-        remade: id -> proposals of its agents that came to what another candidate is, the latest ones.
         rebased: id -> candidates whose agents changed it, put on later ones; written_on: the other
             way round.
         tactics: the tactics that models gave, by entry; advised: id -> the one that its agent's brief had.
@@ -68,6 +65,7 @@ class RunState:
         lessons: step -> what it taught, withdrawn or not.
         begun_sessions: (engine, move, agent) of the sessions that kept a step, each of which is one proposal.
         authors: whose moves came to what.
+        ledger: the ideas of models.
         judgements: ids in the order in which they were first evaluated on the run's split, under whatever task; without
             trials of `evogit minimize`, which are nearly the same many times over.
         trees, fingerprints: tree, or what it does -> the first candidate that had it.
@@ -105,7 +103,6 @@ class RunState:
     inspirations: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False)
     decisions: list[Entry] = field(default_factory=list, init=False)
     failures: list[FailedProposal] = field(default_factory=list, init=False)
-    remade: dict[str, list[Duplicate]] = field(default_factory=dict, init=False)
     rebased: dict[str, list[str]] = field(default_factory=dict, init=False)
     written_on: dict[str, str] = field(default_factory=dict, init=False)
     tactics: dict[str, Tactic] = field(default_factory=dict, init=False)
@@ -118,6 +115,7 @@ class RunState:
     begun_sessions: set[tuple[str, int, str]] = field(default_factory=set, init=False)
     advised: dict[str, str] = field(default_factory=dict, init=False)
     authors: Authors = field(default_factory=Authors, init=False)
+    ledger: IdeaLedger = field(default_factory=IdeaLedger, init=False)
     span: tuple[int, int] = field(default=(0, 0), init=False)
     spent: Spending = field(default_factory=Spending, init=False)
     spent_by: dict[tuple[str, str], Spending] = field(default_factory=dict, init=False)

@@ -88,7 +88,8 @@ async def test_a_brief_tells_of_changes_that_went_elsewhere_and_of_duplicates(la
     lab.append(Duplicate(engine="e", move=9, agent="a1", first=best, parents=(seed,), title="two again"))
     brief = lab.brief(seed)
     assert brief.background
-    assert [each.candidate.title for each in brief.background().siblings] == ["two again", "step", "went away"]
+    background = brief.background()
+    assert {idea.title: idea.score for idea in background.ideas} == {"step": 2.0, "went away": 1.0, "two again": 2.0}
 
 
 @pytest.mark.parametrize("kind", [Editor, Coder])
