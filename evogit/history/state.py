@@ -299,6 +299,15 @@ class RunState:
         """Whether `a` is better than `b` beyond noise (95 %); where scores are exact the same as `fitter`."""
         return self.scores.surely_better(a, b)
 
+    def beyond_noise(self, commit: str, over: str, least: float) -> bool:
+        """Whether a candidate is better than another beyond noise; if noise is unknown or absent, by more than `least`.
+
+        `least` is in the primary metric's unit.
+        """
+        if self.fitness(over) is None or (self.repeats > 1 and not self.scores.shifting):
+            return self.surely_fitter(commit, over)
+        return (self.gain(commit, over) or 0.0) > least
+
     def no_worse(self, child: str, head: str) -> bool:
         """Whether `child` is valid, and `head` not better than it beyond noise; by strengths just not stronger.
 
