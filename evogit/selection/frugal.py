@@ -84,8 +84,8 @@ class Frugal:
         return self._planner.move(history, history.best, agent, rng, by_model=False, at_once=True)
 
     def adopts(self, history: History, agent: str, child: str) -> bool:
-        """Valid, not pruned, and no worse than what the agent has, beyond noise."""
-        return child not in history.pruned and history.no_worse(child, history.head(agent))
+        """Valid, not pruned, no worse than what the agent has, beyond noise, and no merge that gained nothing."""
+        return child not in history.pruned and history.no_worse(child, history.head(agent)) and history.earned(child)
 
     def _model_merges_pay(self, history: History) -> bool:
         """Whether merges by models help more often than anything else; one of four is assumed to where none was."""

@@ -33,7 +33,7 @@ WINDOW_CALLS = 100
 Beginning = Literal["best", "other", "afresh"]
 """The parent of a call: the best candidate, one of another line, or the seed, with nothing shown that is better."""
 
-PRIOR_SHARES = {"best": 1 / 2, "other": 1 / 3, "afresh": 1 / 6}
+PRIOR_SHARES = {"best": 2 / 3, "other": 1 / 6, "afresh": 1 / 6}
 """The share of each beginning on the first plateau; the prior chance that it leads to a better best."""
 
 
