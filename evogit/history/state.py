@@ -328,10 +328,11 @@ class RunState:
     def earned(self, commit: str, over: str | None = None) -> bool:
         """Whether a merge gained beyond noise over both parents, and over another candidate; True for all but merges.
 
-        Merges are those of whole candidates by Git, also with conflicts settled by a model.
+        Merges are those of whole candidates by Git, also with conflicts settled by a model. Where pairs are compared
+        none has to, as strengths are too uncertain at first.
         """
         candidate = self.phylogeny[commit]
-        if candidate.operator != "merge" or candidate.strategy not in CROSSING:
+        if candidate.operator != "merge" or candidate.strategy not in CROSSING or self.scores.shifting:
             return True
         first, second = candidate.parents
         lesser, base = second if self.fitter(first, second) else first, self.phylogeny.merge_base(first, second)
