@@ -13,7 +13,10 @@ from evogit.history import History
 from evogit.history.counts import EXTENDED, MIRRORED
 
 PATIENCE_CALLS = 4
-"""Calls in a row without a gain beyond noise that are a plateau; one of each paying agent where these are more."""
+"""Calls in a row without a gain beyond noise that are a plateau, if the usual wait of the run for one is not longer.
+
+One of each paying agent where these are more.
+"""
 
 DRIFT_SHARE = 0.001
 """The share of all that a run gained up to which a gain of exact scores is drift.
@@ -33,8 +36,8 @@ WINDOW_CALLS = 100
 Beginning = Literal["best", "other", "afresh"]
 """The parent of a call: the best candidate, one of another line, or the seed, with nothing shown that is better."""
 
-PRIOR_SHARES = {"best": 2 / 3, "other": 1 / 6, "afresh": 1 / 6}
-"""The share of each beginning on the first plateau; the prior chance that it leads to a better best."""
+FIRST_SHARES = {"best": 2 / 3, "other": 1 / 6, "afresh": 1 / 6}
+"""The share of each beginning on the first plateau."""
 
 
 class PaidCall(NamedTuple):
@@ -56,7 +59,7 @@ class Plateau:
         self._history = history
         self._able = _able(history, agent)
         self._agent = agent
-        self._patience = max(PATIENCE_CALLS, len(self._able))
+        self._patience = float(max(PATIENCE_CALLS, len(self._able)))
         horizon = history.attempts.horizon
         known = [entry for entry, each in history.tactics.items() if horizon is None or each.move <= horizon]
         self._latest = known[-1] if known else ""
@@ -69,9 +72,9 @@ class Plateau:
 
     def _read(self) -> None:
         """Find the plateau of now, and what each beginning brought on this and earlier ones."""
-        history, mark = self._history, ""
+        history, mark, gained, least = self._history, "", 0, self._patience
         lineage = history.phylogeny.ancestors(*history.records)
-        for call in self._calls:
+        for number, call in enumerate(self._calls, 1):
             if self.dry >= self._patience:
                 beginning = self._beginning_of(call)
                 self._tried[beginning] += 1
@@ -79,6 +82,8 @@ class Plateau:
             gains = (each for each in call.made if self._gains(each, call.parent) and self._gains(each, mark))
             gain = next(gains, "")
             self.dry, mark = (0, gain) if gain else (self.dry + 1, mark)
+            gained += bool(gain)
+            self._patience = max(least, number / gained) if gain else self._patience
 
     def _gains(self, commit: str, over: str) -> bool:
         history = self._history
@@ -133,14 +138,14 @@ class Plateau:
     def beginning(self, rng: random.Random) -> Beginning:
         """Draw where the next call begins: at the best, on a plateau also elsewhere, as often as that brought a best.
 
-        Probability matching (Thompson, 1933), as for merges: each beginning by its share of calls that a later best
-        descends from, calls outside of plateaus left out.
+        Each is drawn by the square of its share of calls that a later best descends from, as strategies of merges are;
+        calls outside of plateaus are left out.
         """
         if self.dry < self._patience:
             return "best"
         beginnings: tuple[Beginning, ...] = get_args(Beginning)
-        chances = [(self._won[each] + PRIOR_SHARES[each]) / (self._tried[each] + 1) for each in beginnings]
-        return rng.choices(beginnings, chances)[0]
+        wins = {each: self._won[each] + FIRST_SHARES[each] ** 0.5 for each in beginnings}
+        return rng.choices(beginnings, [(wins[each] / (self._tried[each] + 1)) ** 2 for each in beginnings])[0]
 
 
 def _settled(history: History, agent: str) -> list[PaidCall]:

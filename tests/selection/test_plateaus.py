@@ -123,7 +123,9 @@ def test_on_a_plateau_calls_begin_elsewhere_and_the_share_is_learnt() -> None:
     assert beginnings(run)["other"] < first["other"] / 2
     made = call(run, 7.0, run.history.seed or "")
     call(run, 12.0, made)
-    dry(run, 4)
+    dry(run, 6)
+    assert beginnings(run) == {"best": 300}, "a gain took six and a half calls until now"
+    dry(run, 1)
     assert beginnings(run)["afresh"] > 2 * first["afresh"], "a best descends from one that began afresh"
 
 
