@@ -232,6 +232,22 @@ def test_a_paid_model_needs_consent_after_the_cost_is_told(
 
 
 @pytest.mark.slow
+def test_calls_stop_a_run_and_hold_when_it_goes_on(
+    cli: Cli, place: dict[str, str], tmp_path: Path, endpoint: Server
+) -> None:
+    first = cli("run", "sine", "--model", "dear", "--agents", "3", "--calls", "7", "--yes", "--json", **place)
+    assert (first.code, first.json["stopped_because"]) == (0, "calls"), first.err
+    assert len(endpoint.requests) == first.json["spending"]["calls"] == 7
+    again = cli("run", "sine", **place)
+    assert again.code == 0, again.err
+    assert "--calls was used up already" in again.out
+    assert "7 of 7 calls" in cli("-C", str(tmp_path / "evogit-sine"), "status", **place).out
+    assert len(endpoint.requests) == 7
+    more = cli("run", "sine", "--calls", "9", "--yes", "--json", **place)
+    assert len(endpoint.requests) == more.json["spending"]["calls"] == 9
+
+
+@pytest.mark.slow
 def test_dollars_stop_a_run_and_hold_with_the_consent_when_it_goes_on(
     cli: Cli, place: dict[str, str], tmp_path: Path, endpoint: Server
 ) -> None:
