@@ -174,6 +174,11 @@ class RunLimits(Struct, frozen=True, kw_only=True):
         return min(seconds / 10, LONGEST_GRACE) if self.grace is None else self.grace
 
     @property
+    def asking(self) -> tuple[float | None, int | None, int | None]:
+        """What bounds questions to models alone: dollars, tokens, calls."""
+        return self.dollars, self.tokens, self.calls
+
+    @property
     def ceilings(self) -> dict[Total, float | None]:
         """What bounds what models cost, and holds on until others are given."""
         return {name: getattr(self, name) for name in ("dollars", "tokens", "calls", "proposals")}

@@ -117,8 +117,7 @@ class Engine:
         self._projections = Projections(context.repository, context.history)
         self._people = People(Adding(context), self._adopt)
         self._packer = Packer(context.repository.pack, len(context.history.phylogeny))
-        limits = settings.dollars, settings.tokens, settings.calls
-        self._account = RunAccount(context, *limits, stopping.silent, self._show)
+        self._account = RunAccount(context, *settings.asking, stopping.silent, self._show)
         self._evaluations = Evaluations(context, backend, settings.evaluations, self._panel(models), elsewhere)
         self._profiles = Profiles(context.task, context.repository, self._evaluations, breeder.profiles)
         self._quota = Quota(context.history, context.engine, len(agents), settings)

@@ -359,6 +359,11 @@ class RunState:
                 spending.hold(event)
         return spending
 
+    @property
+    def origin(self) -> str | None:
+        """The candidate from which a fresh start begins: the best when the present stage began, else the seed."""
+        return (self.stages[-1].best if self.stages else "") or self.seed
+
     def stage_use(self) -> dict[str, float]:
         """Return what the present stage used of evaluations and calls, by these names."""
         now = self.stages[-1]

@@ -73,7 +73,7 @@ class Frugal:
         tactic = plateau.in_force
         beginning = "best" if tactic else plateau.beginning(rng)
         parent = favoured(history, rng) or self._parent(history, best, beginning, rng)
-        spares = () if parent == history.seed else tuple(self._spares(history, best))
+        spares = () if beginning == "afresh" else tuple(self._spares(history, best))
         rebase = parent in (best, history.latest_best)
         return Move(operator="mutation", parents=(parent,), tactic=tactic, rebase=rebase, spares=spares)
 
@@ -98,7 +98,7 @@ class Frugal:
         if beginning == "other" and (others := self._others(history, best)):
             children = self._offspring.of(history)
             return rng.choices(others, [1 / (1 + children[each]) for each in others])[0]
-        seed = history.seed
+        seed = history.origin
         if beginning == "afresh" and seed and seed not in history.pruned and history.fitness(seed) is not None:
             return seed
         return history.latest_best or best

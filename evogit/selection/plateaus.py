@@ -34,7 +34,7 @@ WINDOW_CALLS = 100
 """The latest calls, from which a plateau and the worth of beginnings are learnt."""
 
 Beginning = Literal["best", "other", "afresh"]
-"""The parent of a call: the best candidate, one of another line, or the seed, with nothing shown that is better."""
+"""The parent of a call: the best, one of another line, or the seed (of a stage), with nothing shown that is better."""
 
 FIRST_SHARES = {"best": 2 / 3, "other": 1 / 6, "afresh": 1 / 6}
 """The share of each beginning on the first plateau."""
@@ -94,9 +94,9 @@ class Plateau:
         history, parent = self._history, call.parent
         before = (each for each in reversed(history.records) if history.phylogeny[each].move < call.move)
         best = next(before, parent)
-        if parent == best or (parent != history.seed and history.phylogeny.is_ancestor(parent, best)):
+        if parent == best or (parent != history.origin and history.phylogeny.is_ancestor(parent, best)):
             return "best"
-        if parent == history.seed:
+        if parent == history.origin:
             return "afresh"
         return "best" if history.gain(parent, best) == 0 else "other"
 

@@ -231,7 +231,7 @@ def costs(model: Model) -> bool:
 def with_ceilings(settings: Settings, history: History, earlier: EarlierStarts, models: Sequence[Model]) -> Settings:
     """Add the limits of before, else defaults if a model costs money. Raise UsageError if one cannot be kept."""
     if not models:
-        if any(limit is not None for limit in (settings.dollars, settings.tokens, settings.calls)):
+        if any(limit is not None for limit in settings.asking):
             raise UsageError("--dollars, --tokens and --calls limit models, and no agent asks one: --model NAME")
         return settings
     unpriced = [model.name for model in models if model.price is None]
