@@ -46,6 +46,7 @@ StopReason = Literal[
     "minutes",
     "dollars",
     "tokens",
+    "calls",
     "target",
     "best-known",
     "patience",

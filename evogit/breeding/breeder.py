@@ -355,6 +355,9 @@ class Breeder:
         background = self._backgrounds.of(parent, donor, known, self._claims.plans())
         kept = (lesson for _, lesson in self._kept_lessons())
         lessons = offered(kept, self._history, self._task.purpose, background.sizes)
+        if parent.commit == self._history.origin != self._history.best:  # afresh: from the goal and the seed alone
+            siblings = tuple(replace(each, diff="") for each in background.siblings)
+            background = replace(background, best=None, best_files={}, lead=None, siblings=siblings)
         return replace(background, lessons=lessons, tactic=self._history.tactics[tactic].text if tactic else "")
 
     def _bred(self, parent: Candidate, donor: Candidate | None, proposal: Proposal) -> Bred:

@@ -117,7 +117,7 @@ class Engine:
         self._projections = Projections(context.repository, context.history)
         self._people = People(Adding(context), self._adopt)
         self._packer = Packer(context.repository.pack, len(context.history.phylogeny))
-        self._account = RunAccount(context, settings.dollars, settings.tokens, stopping.silent, show=self._show)
+        self._account = RunAccount(context, *settings.asking, stopping.silent, self._show)
         self._evaluations = Evaluations(context, backend, settings.evaluations, self._panel(models), elsewhere)
         self._profiles = Profiles(context.task, context.repository, self._evaluations, breeder.profiles)
         self._quota = Quota(context.history, context.engine, len(agents), settings)
@@ -261,6 +261,10 @@ class Engine:
                 await self._turns.skip(number)
             elif not self._ahead.allow():
                 self._show(name, "waiting, as it would be early: others' candidates are evaluated first")
+                self._quota.stand_back(name)
+                await self._turns.skip(number)
+            elif agent.pauses and not (self._settings.deterministic or self._account.may_ask()):
+                self._show(name, "waiting, as calls in flight use up the limit")
                 self._quota.stand_back(name)
                 await self._turns.skip(number)
             elif self._quota.reserve(name):

@@ -127,6 +127,8 @@ class Spending:
     """
 
     calls: int = 0
+    charged: int = 0
+    """Calls that count against a limit on calls: all but those that failed and cost nothing."""
     failed: int = 0
     prompt: int = 0
     cached: int = 0
@@ -161,6 +163,7 @@ class Spending:
 
     def hold(self, event: Reserved) -> None:
         """Count what is set aside for an attempt as if it were spent."""
+        self.charged += 1
         self.prompt += event.prompt
         self.completion += event.completion
         self.picodollars += picodollars(event.dollars or 0.0)
@@ -168,6 +171,7 @@ class Spending:
     def add(self, event: Spent) -> None:
         """Count one more attempt."""
         self.calls += 1
+        self.charged += not event.failure or bool(event.prompt or event.completion)
         self.failed += bool(event.failure)
         self.prompt += event.prompt
         self.cached += event.cached
@@ -254,6 +258,7 @@ class Moment(Struct, frozen=True):
     elapsed: int
     tokens: int
     dollars: float | None
+    calls: int = 0
 
 
 class Step(Struct, frozen=True):
@@ -295,7 +300,7 @@ class Course(Struct):
     def evaluated(self, commit: str, counts: Counts, spent: Spending) -> None:
         """Note how the run stands, with a candidate evaluated for the first time."""
         known = (counts.evaluated, counts.charged, self.elapsed, spent.tokens)
-        self.moments[commit] = Moment(*known, None if spent.unpriced else spent.dollars)
+        self.moments[commit] = Moment(*known, None if spent.unpriced else spent.dollars, spent.charged)
         fold(self.moments)
 
     @property

@@ -356,11 +356,11 @@ class History(RunState):
             return
         best = self.fitness(self.best) if self.best else None
         equal = best is not None and math.isclose(value, best, rel_tol=ROUNDING)
-        if best is None or (self.scores.metric.better(value, best) and not equal):
+        if best is None or (self.scores.metric.better(value, best) and not equal and self.earned(commit, self.best)):
             self.best = commit
             self.records.append(commit)
             self._record_at = len(self.judgements)
-        elif equal and not self.phylogeny.is_trial(commit):
+        elif equal and not self.phylogeny.is_trial(commit) and self.earned(commit):
             self._latest_best = commit
 
     def _decision(self, event: Decision, entry: Entry) -> None:
@@ -395,7 +395,8 @@ class History(RunState):
         ranked = sorted((each for each in known if each in self.scores), key=self.phylogeny.numbers.__getitem__)
         best: str | None = None
         for each in ranked:
-            if self.fitness(each) is not None and (best is None or self.fitter(each, best)):
+            fitter = self.fitness(each) is not None and (best is None or self.fitter(each, best))
+            if fitter and self.earned(each, best):
                 best = each
         self.best = best
         if self.best and self.best not in self.records:

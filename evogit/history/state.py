@@ -27,7 +27,17 @@ from evogit.core import (
     Stopped,
     Tactic,
 )
-from evogit.history.counts import Attempts, Authors, Counts, Course, IdeaLedger, Interruption, Outage, Spending
+from evogit.history.counts import (
+    CROSSING,
+    Attempts,
+    Authors,
+    Counts,
+    Course,
+    IdeaLedger,
+    Interruption,
+    Outage,
+    Spending,
+)
 from evogit.history.paired_scores import PairedScores
 from evogit.history.phylogeny import Phylogeny
 from evogit.history.scores import Scores
@@ -38,6 +48,13 @@ TRIES = 3  # errors of the evaluator on one candidate after which it is set asid
 FAILURES = 500  # failed proposals that are remembered with their reasons
 HALTS = 200  # interruptions that are remembered
 OUTAGE = 3  # attempts in a row without a reply that are worth telling
+MERGE_SHARE = 0.01
+"""The least gain of a merge, where scores are exact, as a share of what its lesser parent changed since they parted.
+
+A merge is made to add that to the other side: all of it, or about half where the sides interfere. One of two unrelated
+rewrites that only carried the lesser one along as dead code gained 0.00009 of it. This lies between, about as many
+times above the one (a hundred) as below the other (fifty).
+"""
 
 
 @dataclass(eq=False)
@@ -299,6 +316,29 @@ class RunState:
         """Whether `a` is better than `b` beyond noise (95 %); where scores are exact the same as `fitter`."""
         return self.scores.surely_better(a, b)
 
+    def beyond_noise(self, commit: str, over: str, least: float) -> bool:
+        """Whether a candidate is better than another beyond noise; if noise is unknown or absent, by more than `least`.
+
+        `least` is in the primary metric's unit.
+        """
+        if self.fitness(over) is None or (self.repeats > 1 and not self.scores.shifting):
+            return self.surely_fitter(commit, over)
+        return (self.gain(commit, over) or 0.0) > least
+
+    def earned(self, commit: str, over: str | None = None) -> bool:
+        """Whether a merge gained beyond noise over both parents, and over another candidate; True for all but merges.
+
+        Merges are those of whole candidates by Git, also with conflicts settled by a model. Where pairs are compared
+        none has to, as strengths are too uncertain at first.
+        """
+        candidate = self.phylogeny[commit]
+        if candidate.operator != "merge" or candidate.strategy not in CROSSING or self.scores.shifting:
+            return True
+        first, second = candidate.parents
+        lesser, base = second if self.fitter(first, second) else first, self.phylogeny.merge_base(first, second)
+        least = MERGE_SHARE * abs(self.gain(lesser, base or self._seed()) or 0.0)
+        return all(self.beyond_noise(commit, each, least) for each in (first, second, over) if each)
+
     def no_worse(self, child: str, head: str) -> bool:
         """Whether `child` is valid, and `head` not better than it beyond noise; by strengths just not stronger.
 
@@ -318,6 +358,11 @@ class RunState:
             if entry != but:
                 spending.hold(event)
         return spending
+
+    @property
+    def origin(self) -> str | None:
+        """The candidate from which a fresh start begins: the best when the present stage began, else the seed."""
+        return (self.stages[-1].best if self.stages else "") or self.seed
 
     def stage_use(self) -> dict[str, float]:
         """Return what the present stage used of evaluations and calls, by these names."""
