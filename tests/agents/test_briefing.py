@@ -513,7 +513,7 @@ def test_what_was_not_measured_is_never_told_as_a_failure(lab: Lab) -> None:
     reason = "the machine was too busy, 3 times: killed after 10 s of wall clock"
     busy = Evaluation(status="not-measured", reason=reason, starved=True)
     lab.add({"main.py": b"VALUE = 2\n"}, seed, title="raise the value", evaluation=busy)
-    child = lab.add({"main.py": b"VALUE = 3\n"}, seed, title="raise it more", evaluation=2.0)
+    child = lab.add({"main.py": b"VALUE = 3\n"}, seed, title="raise it more", evaluation=0.5)
     for parent in (seed, child):
         told = written(lab, parent).text
         assert "fail" not in "".join(line for line in told.splitlines() if "raise the value" in line)
