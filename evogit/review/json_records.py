@@ -136,6 +136,7 @@ def status_record(repository: Repository, history: History) -> Record:
             }
             for name in agents(history)
         ],
+        "diversity": diversity_record(history),
         "contributions": contributions(history),
         "choices": choices(history),
         "spending": spending_record(history),
@@ -150,6 +151,16 @@ def status_record(repository: Repository, history: History) -> Record:
         "stopped_detail": history.stopped.detail if history.stopped else "",
         "ended": how_ended(history.stopped),
     }
+
+
+def diversity_record(history: History) -> Record | None:
+    """Return how many lines the agents' individuals are worth, and whether all are one; None while there are none."""
+    names = agents(history)
+    heads = [history.head(name) for name in names] if history.seed and names else []
+    if not heads:
+        return None
+    lines, one = history.phylogeny.effective_lines(heads), history.phylogeny.is_one_line(set(heads))
+    return {"agents": len(heads), "lines": lines, "one_line": len(heads) > 1 and set(heads) != {history.seed} and one}
 
 
 def _gains(history: History) -> Record | None:

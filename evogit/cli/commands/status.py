@@ -24,7 +24,7 @@ from evogit.core import NotFoundError, RepositoryError
 from evogit.history.standing import places
 from evogit.repository.faults import has_room
 from evogit.review import SCHEMA, agents, candidate_record, contributions, last_start, own_names, resolve, status_record
-from evogit.review.json_records import host_records
+from evogit.review.json_records import diversity_record, host_records
 from evogit.review.run_list import RunList, RunOverview
 
 MAX_AGENTS = 24
@@ -182,8 +182,15 @@ def _agents(view: View) -> list[Text]:
         cells = [view.glyph(candidate.commit), view.name(candidate.commit), view.score(candidate.commit)]
         who = first_line(f"{agent} {own.get(agent, '')}".rstrip())
         rows.append([Text(who, "dim"), *cells, Text(first_line(candidate.title))])
-    rest = len(names) - len(rows)
-    return [*table(rows, "lllrl"), *([Text(f"and {count(rest, 'agent')} behind them", "dim")] if rest else [])]
+    rest, diversity = len(names) - len(rows), diversity_record(history)
+    lines = [Text(f"and {count(rest, 'agent')} behind them", "dim")] if rest else []
+    if diversity and diversity["agents"] > 1:
+        lines.append(Text(f"{diversity['agents']:,} agents, worth {diversity['lines']:.1f} lines", "dim"))
+    if diversity and diversity["one_line"]:
+        lines.append(
+            Text("all heads are one line, so nothing is left to cross; --selector islands keeps some", "yellow")
+        )
+    return [*table(rows, "lllrl"), *lines]
 
 
 def _contributions(view: View) -> list[Text]:
