@@ -99,6 +99,9 @@ class Background(Struct, frozen=True, kw_only=True):
     # titles of candidates by any agent that are not evaluated yet, and what agents at work are about to try
     others: tuple[str, ...] = ()
     inspirations: tuple[Relative, ...] = ()  # what the donor's lineage changed since it left the parent's, oldest first
+    # the donor, with its difference to the parent as a patch, and files of it that differ from the parent's
+    donor: Relative | None = None
+    donor_files: FileContents = field(default_factory=dict)
     elsewhere: tuple[Relative, ...] = ()  # candidates of other lines that failed lately, oldest first
     # the best candidate, with its difference to the parent as a patch; None where it is the parent
     best: Relative | None = None
@@ -258,6 +261,7 @@ class Brief(Struct, frozen=True, kw_only=True):
     # where drafts can be tried; None where nothing is run, as when a brief is only shown
     workshop: Workshop | None = None
     claims: Claims | None = None  # where agents say what they are about to try; None where a brief is only shown
+    role: str = ""  # what this agent cares for, in the words of the person who started it
 
 
 class Proposal(Struct, frozen=True, kw_only=True):
@@ -298,6 +302,7 @@ class Agent(Protocol):
     # whether it pauses after moves that failed, as one that asks a model must; others just try again
     pauses: bool = True
     prolific: bool = False  # whether one more proposal costs it next to nothing, so that `proposals` is used
+    role: str = ""  # what it cares for, in the words of the person who started it; each of its briefs has them
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
         """Propose a change to the brief's parent. Raises NoUsableChangeError: there is none; the next move follows."""

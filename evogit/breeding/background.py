@@ -114,7 +114,8 @@ class Backgrounds:
         files = self._repository.trees.lazily(parent.tree, self._visible)
         lineage = self._relatives(_steps(graph, graph[parent.commit]))  # whose tree is its own, not half of a merge
         inspirations = self._relatives(_of_donor(graph, parent, donor)) if donor else ()
-        best, latest = self._best(parent), history.moves if known is None else known
+        best = self._instead(parent, graph[history.best]) if history.best else None
+        latest = history.moves if known is None else known
         return Background(
             task=task.name,
             metrics=_metrics(task),
@@ -142,6 +143,8 @@ class Backgrounds:
             elsewhere=self._elsewhere(parent, latest),
             others=(*self._others(parent), *plans) if known is None else (),
             inspirations=inspirations,
+            donor=self._instead(parent, donor) if donor else None,
+            donor_files=self._changed_files(parent, donor) if donor else {},
             best=best,
             best_files=self._changed_files(parent, best.candidate) if best else {},
             lead=compare(history.scores, best.candidate.commit, parent.commit) if best else None,
@@ -248,18 +251,15 @@ class Backgrounds:
     def _margin(self, commit: str, metric: str | None = None) -> float:
         return self._history.scores.margin(commit, metric=metric) or 0.0
 
-    def _best(self, parent: Candidate) -> Relative | None:
-        """The best candidate and what it has that the parent has not; None where that is the parent."""
-        history = self._history
-        best = history.phylogeny[history.best] if history.best else None
-        if best is None or best.tree == parent.tree:
+    def _instead(self, parent: Candidate, other: Candidate) -> Relative | None:
+        """Another candidate, the best or a donor, with what it has that the parent has not; None for the same files."""
+        if other.tree == parent.tree:
             return None
-        patch = self._patch(parent.commit, best.commit)
         return Relative(
-            candidate=best,
-            evaluation=history.evaluation(best.commit),
-            standing=standing(history, best.commit),
-            diff=patch,
+            candidate=other,
+            evaluation=self._history.evaluation(other.commit),
+            standing=standing(self._history, other.commit),
+            diff=self._patch(parent.commit, other.commit),
         )
 
     def _changed_files(self, parent: Candidate, other: Candidate) -> dict[str, bytes]:

@@ -119,6 +119,19 @@ def test_a_brief_tells_of_relatives_failures_people_and_what_is_in_the_making(la
     assert "seed" not in inspired
 
 
+def test_a_rewrite_by_a_donor_is_shown_as_code_where_its_changes_do_not_fit(lab: Lab) -> None:
+    seed = lab.seed()
+    parent = lab.add({"main.py": b"VALUE = 2\n"}, seed, evaluation=2.0)
+    lines = "".join(f"def part_{number}(x):\n    return x * {number}\n" for number in range(60))
+    donor = lab.add({"main.py": lines.encode()}, seed, title="rewritten", evaluation=1.9)
+    prompt = written(lab, parent, donor)
+    inspired = section(prompt.text, "What another good candidate did")
+    assert "rewritten: 1.9" in inspired
+    assert "return x * 42" in inspired
+    assert prompt.shown == (donor,)
+    assert sum(prompt.tokens.values()) <= briefing.BUDGET
+
+
 def test_what_a_person_rejected_is_told_with_the_reason(lab: Lab) -> None:
     seed = lab.seed()
     cheat = lab.add({"main.py": b"VALUE = 99\n"}, seed, title="cheat", evaluation=99.0)
