@@ -26,11 +26,12 @@ from evogit.llm import Model, TokenUsage
 from evogit.repository import Repository
 from evogit.repository.paths import named
 from evogit.review import EarlierStarts, used
+from evogit.text import one_line
 
 REPLY = 2000
 """Tokens of a reply that a forecast assumes: a plan and some blocks of edits, with some thinking."""
 
-MAX_PATHS = 5
+MAX_PATHS, MAX_ROLE_CHARS = 5, 200
 
 
 class SentFiles(Struct, frozen=True, kw_only=True):
@@ -168,6 +169,9 @@ def lines(offer: CostForecast, *, short: bool) -> Iterator[Text]:
     for model, endpoint in offer.models:
         where = f"at {first_line(endpoint)}, {_price(model)}" if endpoint else "from a file: nothing is sent or paid"
         yield _fact("model", f"{first_line(model.name)} {where}")
+    for spec in offer.settings.population:
+        if spec.role:
+            yield _fact("role", f"{spec}: {first_line(one_line(spec.words, MAX_ROLE_CHARS))}")
     if any(endpoint for _, endpoint in offer.models):
         yield from _sent(reach, "; shared = [...] in the task's file sends them")
     if not short:

@@ -39,6 +39,7 @@ TRIES = 3  # errors of the evaluator on one candidate after which it is set asid
 FAILURES = 500  # failed proposals that are remembered with their reasons
 HALTS = 200  # interruptions that are remembered
 OUTAGE = 3  # attempts in a row without a reply that are worth telling
+KIND_PARTS = {"kind": "", "model": "@", "role": "+"}  # what tells kinds of agents apart -> the sign before it
 REMADE = 100  # duplicates that are remembered of one parent
 
 
@@ -372,14 +373,14 @@ class RunState:
         return list(dict.fromkeys(self.head(agent) for agent in self.heads))
 
     def past_kinds(self) -> dict[tuple[str, str], str]:
-        """Return the kind of each agent by (engine, agent): `mutator`, `editor@MODEL`, `FILE.py:Name`.
+        """Return the kind of each agent by (engine, agent): `mutator`, `editor@MODEL+ROLE`, `FILE.py:Name`.
 
         Engines come in their order; a fork may give the name of an agent to another kind.
         """
         kinds: dict[tuple[str, str], str] = {}
         for engine, started in self.engines.items():
             named = [
-                f"{spec.get('kind')}@{spec['model']}" if spec.get("model") else str(spec.get("kind"))
+                "".join(f"{sign}{spec[key]}" for key, sign in KIND_PARTS.items() if spec.get(key))
                 for spec in started.settings.get("population", ())
                 for _ in range(spec.get("count", 1))
             ]

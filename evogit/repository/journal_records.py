@@ -285,6 +285,8 @@ class ToldAgents(Struct, frozen=True):
     kind: str
     model: str = ""
     count: Annotated[int, Meta(ge=1, le=MAX_AGENTS)] = 1
+    role: Annotated[str, Meta(pattern=r"\A[\w.-]{0,60}\Z")] = ""
+    words: Annotated[str, Meta(max_length=4_000)] = ""
 
 
 class ToldSettings(Struct, frozen=True, kw_only=True):
