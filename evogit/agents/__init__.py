@@ -55,7 +55,7 @@ class Relative(Struct, frozen=True, kw_only=True):
     evaluation: Evaluation | None
     standing: Standing  # its score, and what it gained over the fittest candidate that it comes from
     diff: str = ""  # against its first parent, as a patch; only of those close to the brief's parent
-    rejected: str = ""  # why a person pruned it; empty if none did
+    rejected: str = ""  # by whom it was rejected, and why; empty if it was not
     # ancestor -> how many lines that it removed came back with this one; only of those close to the brief's parent
     readded: Mapping[str, int] = field(default_factory=dict)
     why: str = ""  # of one that failed: the line of its evaluation that tells most, such as the assertion; foreign text
@@ -102,6 +102,7 @@ class Background(Struct, frozen=True, kw_only=True):
     # the donor, with its difference to the parent as a patch, and files of it that differ from the parent's
     donor: Relative | None = None
     donor_files: FileContents = field(default_factory=dict)
+    refusals: tuple[str, ...] = ()  # would-be bests that the reviewer refused lately, and why; foreign text
     elsewhere: tuple[Relative, ...] = ()  # candidates of other lines that failed lately, oldest first
     # the best candidate, with its difference to the parent as a patch; None where it is the parent
     best: Relative | None = None

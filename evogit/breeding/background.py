@@ -42,6 +42,9 @@ MAX_NOTED_SESSIONS = 2
 LOOKED_AT = 200
 """Candidates, the latest ones, among which these are looked for."""
 
+MAX_REFUSALS = 3
+"""Refusals by the reviewer that are told of, the latest ones."""
+
 MOST = 12
 """Ancestors, siblings, failures and candidates in the making that are told of."""
 
@@ -140,6 +143,7 @@ class Backgrounds:
             siblings=self._siblings(parent, inspirations, known),
             failures=self._failures(parent, latest),
             last_failure=self._last_failure(parent, latest),
+            refusals=self._refusals(latest),
             elsewhere=self._elsewhere(parent, latest),
             others=(*self._others(parent), *plans) if known is None else (),
             inspirations=inspirations,
@@ -330,12 +334,19 @@ class Backgrounds:
         return next(filter(None, map(telling, said)), "")
 
     def _rejections(self) -> dict[str, str]:
-        """Id of each pruned candidate -> the reason that was given for itself."""
+        """Id of each pruned candidate -> by whom, and the reason that was given for itself."""
         pruned = self._history.pruned
         decisions = (entry.event for entry in self._history.in_force()) if pruned else ()
         prunings = [each for each in decisions if isinstance(each, Decision) and each.kind == "prune"]
         reasons = {commit: each.reason for each in prunings for commit in each.candidates}
-        return {commit: reasons.get(commit) or "no reason given" for commit in pruned}
+        refused = {commit: f"the reviewer: {reason}" for commit, reason in self._history.refused.items()}
+        return {commit: f"a person: {reasons.get(commit) or 'no reason given'}" for commit in pruned} | refused
+
+    def _refusals(self, until: int) -> tuple[str, ...]:
+        """The latest refusals by the reviewer of candidates of moves up to `until`, oldest first."""
+        graph, refused = self._history.phylogeny, self._history.refused
+        latest = [commit for commit in refused if graph[commit].move <= until][-MAX_REFUSALS:]
+        return tuple(f"{commit[:7]} {graph[commit].title}: {refused[commit]}" for commit in latest)
 
     def _diff(self, candidate: Candidate) -> str:
         return self._patch(candidate.parents[0], candidate.commit) if candidate.parents else ""

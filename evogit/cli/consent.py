@@ -86,7 +86,10 @@ def _contents(task: Task, repository: Repository | None, history: History) -> di
 
 
 class CostForecast(Struct, frozen=True, kw_only=True):
-    """A run as it would be paid: `models` with the endpoint of each, and `comparisons` of every new candidate."""
+    """A run as it would be paid: `models` with the endpoint of each, and `comparisons` of every new candidate.
+
+    The `reviewer`, if there is one, is asked once for each would-be best.
+    """
 
     settings: Settings
     history: History
@@ -94,6 +97,7 @@ class CostForecast(Struct, frozen=True, kw_only=True):
     models: Sequence[tuple[Model, str]]
     reach: SentFiles
     comparisons: int = 0
+    reviewer: str = ""
 
     @property
     def calls(self) -> int:
@@ -116,9 +120,14 @@ def confirm_costs(
         return replace(setup.settings, agreed=trusted)
     models = [(model, setup.models.endpoint(model.name)) for model in setup.asking]
     sent = reach(task, repository, history, max(model.context for model in setup.asking))
-    pairs = task.pairwise.comparisons if task.pairwise and task.pairwise.panel else 0
     offer = CostForecast(
-        settings=setup.settings, history=history, before=setup.before, models=models, reach=sent, comparisons=pairs
+        settings=setup.settings,
+        history=history,
+        before=setup.before,
+        models=models,
+        reach=sent,
+        comparisons=task.pairwise.comparisons if task.pairwise and task.pairwise.panel else 0,
+        reviewer=task.review,
     )
     if setup.added:
         limits = ", ".join(amount(name, limit) for name, limit in setup.added.items())
@@ -169,6 +178,8 @@ def lines(offer: CostForecast, *, short: bool) -> Iterator[Text]:
     for model, endpoint in offer.models:
         where = f"at {first_line(endpoint)}, {_price(model)}" if endpoint else "from a file: nothing is sent or paid"
         yield _fact("model", f"{first_line(model.name)} {where}")
+    if offer.reviewer:
+        yield _fact("review", f"{first_line(offer.reviewer)} looks at each would-be best, one call each")
     for spec in offer.settings.population:
         if spec.role:
             yield _fact("role", f"{spec}: {first_line(one_line(spec.words, MAX_ROLE_CHARS))}")
@@ -222,7 +233,7 @@ def _forecast(offer: CostForecast) -> Iterator[Text]:
         least = evaluations if proposals is None else min(evaluations, proposals)
         of = f"{amount(name, least)}, {offer.calls} calls for each"
         yield _fact("about", _use(offer, offer.calls * least, of))
-    most = offer.calls + offer.comparisons
+    most = offer.calls + offer.comparisons + bool(offer.reviewer)
     price, tokens = dearest(offer), offer.reach.brief + REPLY
     rates = {"proposals": most, "tokens": 1 / tokens, "dollars": 1 / price if price else None}
     limits = {name: left for name in offer.settings.ceilings if (left := _left(offer, name)) is not None}

@@ -254,7 +254,7 @@ class Settings(RunLimits, frozen=True, kw_only=True):
     sync_every: float = 10.0  # seconds between two exchanges with it
     review_every: int | None = None  # evaluations after which it waits for a person; 0: after each stage of the task
     review_minutes: float | None = None  # after which it goes on alone; None: it waits
-    panel: tuple[str, ...] = ()  # models that compare candidates, which the task names
+    panel: tuple[str, ...] = ()  # models that compare or review candidates, which the task names
     lessons_from: tuple[str, ...] = ()  # runs or folders whose lessons briefs have; none: those of this repository
     agreed: tuple[str, ...] = ()  # models, each `NAME at ENDPOINT`, that a person agreed to pay and to send files to
 

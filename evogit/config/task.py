@@ -40,8 +40,8 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     above 0; with what the primary metric `measures` of the machine, values of different hours cannot be compared. With
     `fingerprints` a candidate that does the same as an earlier one is not evaluated again. `ignored_failures` are signs
     of failure beside a number that do not count. `variables` of the user's environment are the evaluator's, too. `plan`
-    are the stages of the work. `untrusted` is the folder that the user must trust before anything that it names acts
-    outside a sandbox; None once that is so.
+    are the stages of the work. `review` names the model that reviews would-be bests. `untrusted` is the folder that the
+    user must trust before anything that it names acts outside a sandbox; None once that is so.
     """
 
     name: str
@@ -69,6 +69,12 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     environment: Environment = field(default_factory=Environment)
     seed: Path | None = None
     untrusted: Path | None = None
+    review: str = ""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that the task names: those that compare pairs, and the one that reviews would-be bests."""
+        return tuple(filter(None, (*(self.pairwise.panel if self.pairwise else ()), self.review)))
 
     @property
     def primary(self) -> Metric:
@@ -278,7 +284,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         values: dict[str, list[Any]] = {name: [getattr(self, name)] for name in self.__struct_fields__}
         for name in ("folder", "evaluator", "seed", "repeats", "measures", "fingerprints", "untrusted", "secret"):
             del values[name]  # no part of the way
-        for name in ("shared", "ignored_failures", "variables", "plan"):  # in no `parts` of earlier journals
+        for name in ("shared", "ignored_failures", "variables", "plan", "review"):  # in no `parts` of earlier journals
             if not getattr(self, name):
                 del values[name]
         if self.command and self.command.tests:  # in no `repr`, so that what earlier journals say still holds
@@ -415,6 +421,7 @@ def _task(table: TaskTable, name: str, folder: Path) -> Task:
         fingerprints=(table.evaluator.novelty or _NOVELTY[table.evaluator.kind]) == "fingerprint",
         ignored_failures=tuple(table.evaluator.ignored_failures),
         variables=tuple(table.evaluator.environment),
+        review=table.review.model if table.review else "",
         limits=limits,
         preload=tuple(box.preload),
         environment=Environment(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from evogit.core import (
+    HUMAN,
     Candidate,
     Decision,
     Duplicate,
@@ -22,6 +23,7 @@ from evogit.core import (
     NotFoundError,
     Reserved,
     ReviewAsked,
+    Reviewed,
     RunStarted,
     SessionEnded,
     StageBegun,
@@ -53,7 +55,10 @@ class RunState:
         engines: every `run-started` event, by engine.
         heads: agent -> id of its current individual.
         human: ids of what people added, oldest first.
-        pruned, promoted: ids under the decisions that are in force.
+        pruned, promoted: ids under the decisions that are in force; those that the reviewer refused are pruned, too.
+        refused: id -> the reviewer's reason, of refusals that are in force.
+        reviews: id -> what the reviewer said of it last.
+        reviewed_from: number of the first candidate that is reviewed before it can be the best; None: none need be.
         evidence: id -> evidence tree of its evaluation on the run's split.
         sessions: id -> evidence tree of how it was made, where there is one.
         shown: id -> candidates that its agent's brief showed; inspirations: those of them of which it has lines.
@@ -98,6 +103,10 @@ class RunState:
     _waiting: dict[str, Candidate] = field(default_factory=dict, init=False)
     pruned: set[str] = field(default_factory=set, init=False)
     promoted: set[str] = field(default_factory=set, init=False)
+    refused: dict[str, str] = field(default_factory=dict, init=False)
+    reviews: dict[str, Reviewed] = field(default_factory=dict, init=False)
+    reviewed_from: int | None = field(default=None, init=False)
+    _rival: str | None = field(default=None, init=False)
     _records: list[str] = field(default_factory=list, init=False)
     human: list[str] = field(default_factory=list, init=False)
     evidence: dict[str, str] = field(default_factory=dict, init=False)
@@ -194,6 +203,20 @@ class RunState:
     @best.setter
     def best(self, commit: str | None) -> None:
         self._best = self._latest_best = commit
+
+    @property
+    def would_be_best(self) -> str | None:
+        """The candidate that is better than the best, but was not reviewed yet; None if there is none."""
+        rival, best = self._rival, self.best
+        leads = rival is not None and rival not in self.pruned and (best is None or self.fitter(rival, best))
+        return rival if leads else None
+
+    def _awaits_review(self, commit: str) -> bool:
+        """Whether the reviewer has to look at a candidate before it can be the best: not at seeds and people's."""
+        if self.reviewed_from is None or commit in self.reviews:
+            return False
+        candidate = self.phylogeny[commit]
+        return candidate.number >= self.reviewed_from and candidate.operator != "seed" and candidate.agent != HUMAN
 
     @property
     def latest_best(self) -> str | None:
@@ -416,7 +439,7 @@ def marked(entries: Iterable[Entry], phylogeny: Phylogeny) -> tuple[set[str], se
         named = [commit for commit in decision.candidates if commit in phylogeny]
         if decision.kind == "promote":
             promoted.update(named)
-        elif decision.kind == "prune":
+        elif decision.kind in ("prune", "refuse"):
             pruned |= phylogeny.descendants(*named) if decision.subtree else set(named)
     return pruned, promoted
 

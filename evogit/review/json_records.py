@@ -35,7 +35,9 @@ def candidate_record(history: History, candidate: Candidate) -> Record:
     if evaluation:
         judged |= {key: getattr(evaluation, key) for key in ("status", "reason", "judged", "split")}
         judged |= {"metrics": dict(evaluation.metrics), "cost": to_builtins(evaluation.cost)}
-    former = history.former(commit)
+    if commit in history.refused:
+        judged |= {"status": known.status, "reason": history.refused[commit]}
+    former, reviewed = history.former(commit), history.reviews.get(commit)
     return {
         "schema": SCHEMA,
         **to_builtins(candidate),
@@ -46,6 +48,7 @@ def candidate_record(history: History, candidate: Candidate) -> Record:
         "inspirations": list(history.inspirations.get(commit, ())),
         **judged,
         "former": {"status": former.status, "metrics": dict(former.metrics)} if former else None,
+        "review": {name: getattr(reviewed, name) for name in ("verdict", "reason", "model")} if reviewed else None,
         "best": commit == history.best,
         "pruned": commit in history.pruned,
         "promoted": commit in history.promoted,
@@ -142,6 +145,7 @@ def status_record(repository: Repository, history: History) -> Record:
         "spending": spending_record(history),
         "promoted": sorted(history.promoted),
         "pruned": len(history.pruned),
+        "reviews": reviews_record(history),
         "engines": repository.engines(history.run).alive(),
         "remote": to_builtins(contact) if (contact := repository.contact(history.run)) else None,
         "workers": repository.engines(history.run).noted(),
@@ -151,6 +155,15 @@ def status_record(repository: Repository, history: History) -> Record:
         "stopped_detail": history.stopped.detail if history.stopped else "",
         "ended": how_ended(history.stopped),
     }
+
+
+def reviews_record(history: History) -> Record | None:
+    """Return what the reviewer said of would-be bests, and which one waits for it; None if there is no reviewer."""
+    if history.reviewed_from is None and not history.reviews:
+        return None
+    verdicts = Counter(review.verdict for review in history.reviews.values())
+    counts = {verdict: verdicts[verdict] for verdict in ("passed", "refused", "unreviewed")}
+    return {**counts, "in_force": len(history.refused), "awaiting": history.would_be_best}
 
 
 def diversity_record(history: History) -> Record | None:

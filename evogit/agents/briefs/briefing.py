@@ -33,6 +33,7 @@ BUDGET = 8_000
 PAST_SHARE = 1 / 3  # share of a brief that the past takes at most: relatives, failures, what others try
 PAST_ROOM = 0.2  # share of a brief that is kept free of code for it
 BEST_SHARE = 0.2  # share of a brief for the code of the best candidate, where the parent is another, or of a donor
+REFUSALS_SHARE = 0.05  # share of a brief for what the reviewer refused
 ROOM_STEPS = 10  # what a brief has for code is a multiple of this part of its tokens
 FILE_CONTEXT = 100_000  # tokens that a brief in a file is fitted to
 
@@ -218,6 +219,7 @@ def _values(brief: Brief, background: Background, tokens: int, now: str) -> dict
         "guidance": "\n".join(f"- {indent(plain(said), '  ').strip()}" for said in background.guidance),
         "lessons": digest.listed(background.lessons, MAX_LESSON_TOKENS),
         "role": plain(brief.role),
+        "refusals": digest.listed(background.refusals, int(REFUSALS_SHARE * tokens)),
         "tactic": fence(cut(plain(background.tactic), TACTIC)),
         "instructions": fence(cut(plain(instructions.decode(errors="replace")), room["instructions"])),
         "profile": fence(cut(plain(background.profile), room["profile"])),

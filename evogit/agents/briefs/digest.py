@@ -233,7 +233,7 @@ def conflicts(markers: Mapping[str, int]) -> str:
 def _line(relative: Relative, places: int, parent: str) -> str:
     """A candidate and what came of it; `parent` is what it is taken to be compared with unless told."""
     candidate = relative.candidate
-    rejected = f"; rejected by a person: {one_line(relative.rejected, 300)}" if relative.rejected else ""
+    rejected = f"; rejected by {one_line(relative.rejected, 300)}" if relative.rejected else ""
     title = one_line(candidate.title) or candidate.operator
     back = [f"{lines} line{'s' * (lines > 1)} that {commit[:7]} removed" for commit, lines in relative.readded.items()]
     again = f"; re-adds {' and '.join(back)}" if back else ""

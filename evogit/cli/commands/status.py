@@ -24,7 +24,7 @@ from evogit.core import NotFoundError, RepositoryError
 from evogit.history.standing import places
 from evogit.repository.faults import has_room
 from evogit.review import SCHEMA, agents, candidate_record, contributions, last_start, own_names, resolve, status_record
-from evogit.review.json_records import diversity_record, host_records
+from evogit.review.json_records import diversity_record, host_records, reviews_record
 from evogit.review.run_list import RunList, RunOverview
 
 MAX_AGENTS = 24
@@ -106,6 +106,7 @@ def _show(place: Place, terminal: Terminal) -> None:
         Text(""),
         *best_against_seed(view),
         *front_lines(view),
+        *_review_lines(view),
         Text(""),
     ]
     lines += [*host_lines(view, hosts), Text("")] if hosts else []
@@ -167,6 +168,22 @@ def _stage_lines(place: Place) -> list[Text]:
         alone = f"; it goes on alone after {history.review.minutes:g} minutes" if history.review.minutes else ""
         look = f"{place.hint('diff seed best')}, then {place.hint('guide TEXT')} says what comes next"
         lines.append(Text(f"waiting for a person: {look}{alone}", "yellow"))
+    return lines
+
+
+def _review_lines(view: View) -> list[Text]:
+    """What the reviewer said of would-be bests, and why the best was not reviewed if it was not."""
+    history, reviews = view.history, reviews_record(view.history)
+    if reviews is None:
+        return []
+    counts = ", ".join(f"{reviews[verdict]:,} {verdict}" for verdict in ("passed", "refused", "unreviewed"))
+    lines = [Text(f"review of would-be bests: {counts}", "dim")]
+    if reviews["awaiting"]:
+        awaiting = view.history.phylogeny[reviews["awaiting"]]
+        lines.append(Text("awaits its review: ", "yellow").append_text(view.line(awaiting, score=True)))
+    review = history.reviews.get(history.best or "")
+    if review and review.verdict == "unreviewed":
+        lines.append(Text(f"the best was not reviewed: {first_line(review.reason)}", "yellow"))
     return lines
 
 

@@ -20,6 +20,7 @@ from evogit.core import (
     Proposed,
     Reserved,
     ReviewAsked,
+    Reviewed,
     RunStarted,
     SessionEnded,
     Spent,
@@ -67,6 +68,9 @@ def event_line(view: View, event: Event) -> Text:
             return _line("session", f"{first_line(event.agent)}: {steps}. {first_line(event.text)}".rstrip())
         case Compared():
             return _line("verdict", _verdict(event))
+        case Reviewed():
+            why = f": {first_line(event.reason)}" if event.reason else ""
+            return _line("reviewed", f"{event.candidate[:SHORT]}  {event.verdict} by {first_line(event.model)}{why}")
         case TaskChanged():
             return _line("task", f"changed by {first_line(event.by)}; earlier evaluations no longer rank candidates")
         case Forked():

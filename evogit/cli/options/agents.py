@@ -110,7 +110,7 @@ def resolve_agents(
     private: Sequence[Path] = (),
     asking_kind: str = "editor",
 ) -> AgentSetup:
-    """Find the agents and open their models and those of the `panel` that judges, before anything is written.
+    """Find the agents and open their models and those of the task's `panel`, before anything is written.
 
     Agents and limits that are not asked for are those `before`; with a model alone they are of the `asking_kind`.
     Coding programs cannot read `private` folders. Raise ConfigError if the user's settings are wrong; CredentialError
