@@ -86,10 +86,7 @@ def _contents(task: Task, repository: Repository | None, history: History) -> di
 
 
 class CostForecast(Struct, frozen=True, kw_only=True):
-    """A run as it would be paid: `models` with the endpoint of each, and `comparisons` of every new candidate.
-
-    The `reviewer`, if there is one, is asked once for each would-be best.
-    """
+    """A run as it would be paid: `models` with the endpoint of each, and `comparisons` of every new candidate."""
 
     settings: Settings
     history: History
@@ -97,7 +94,11 @@ class CostForecast(Struct, frozen=True, kw_only=True):
     models: Sequence[tuple[Model, str]]
     reach: SentFiles
     comparisons: int = 0
-    reviewer: str = ""
+
+    @property
+    def reviewer(self) -> str:
+        """The model that is asked once for each would-be best, if the task names one; a task with judges has none."""
+        return "" if self.comparisons else "".join(self.settings.panel)
 
     @property
     def calls(self) -> int:
@@ -120,14 +121,9 @@ def confirm_costs(
         return replace(setup.settings, agreed=trusted)
     models = [(model, setup.models.endpoint(model.name)) for model in setup.asking]
     sent = reach(task, repository, history, max(model.context for model in setup.asking))
+    pairs = task.pairwise.comparisons if task.pairwise and task.pairwise.panel else 0
     offer = CostForecast(
-        settings=setup.settings,
-        history=history,
-        before=setup.before,
-        models=models,
-        reach=sent,
-        comparisons=task.pairwise.comparisons if task.pairwise and task.pairwise.panel else 0,
-        reviewer=task.review,
+        settings=setup.settings, history=history, before=setup.before, models=models, reach=sent, comparisons=pairs
     )
     if setup.added:
         limits = ", ".join(amount(name, limit) for name, limit in setup.added.items())

@@ -81,15 +81,11 @@ class AgentSpec(Struct, frozen=True):
             with file.open("rb") as stream:
                 content = stream.read(MAX_ROLE_BYTES + 1)
             words = content.decode().strip()
-        except OSError as error:
-            raise UsageError(f"cannot read the role {file}: {error.strerror}; expected a file of text") from error
-        except UnicodeDecodeError as error:
-            raise UsageError(f"cannot read the role {file}: expected UTF-8 text of {MAX_ROLE_BYTES:,} bytes") from error
-        if not words or len(content) > MAX_ROLE_BYTES:
-            size = f"more than {MAX_ROLE_BYTES:,} bytes" if words else "an empty file"
-            raise UsageError(f"expected a role of 1 to {MAX_ROLE_BYTES:,} bytes in {file}, got {size}")
-        if tokens(content):
-            raise UsageError(f"the role {file} holds what looks like a private key or token; models are sent it")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"cannot read the role {file}, expected a file of text: {error}") from error
+        if not words or len(content) > MAX_ROLE_BYTES or tokens(content):
+            what = "one that holds what looks like a key" if tokens(content) else f"{len(content):,} bytes or more"
+            raise UsageError(f"expected a role of 1 to {MAX_ROLE_BYTES:,} bytes without keys in {file}, got {what}")
         return replace(self, role=file.stem, words=words)
 
     @classmethod

@@ -121,7 +121,10 @@ class Engine:
         self._packer = Packer(context.repository.pack, len(context.history.phylogeny))
         self._account = RunAccount(context, settings.dollars, settings.tokens, stopping.silent, show=self._show)
         self._evaluations = Evaluations(context, backend, settings.evaluations, self._panel(models), elsewhere)
-        self._reviewer = self._open_reviewer(models)
+        hurried = replace(self._account, silent=stopping.hurry)  # it is asked also once a limit ended the run
+        self._reviewer = Reviewer(
+            context, models, lambda move: MoveAccount(hurried, REVIEWER, move, patient=False), self._show
+        )
         self._profiles = Profiles(context.task, context.repository, self._evaluations, breeder.profiles)
         self._quota = Quota(context.history, context.engine, len(agents), settings)
         self._shares = KindShares(context, settings)
@@ -156,21 +159,6 @@ class Engine:
             return None
         judges = [models(name) for name in dict.fromkeys(pairwise.panel)]
         return Panel(self._context, pairwise, judges, lambda move: self._account.of_move(NAME, move))
-
-    def _open_reviewer(self, models: Models) -> Reviewer | None:
-        """Return the reviewer of would-be bests, if the task names one; it answers also once a limit ended the run.
-
-        Raises as `_panel` does.
-        """
-        if not self._context.task.review:
-            return None
-        account, engines = replace(self._account, silent=self._stopping.hurry), self._context.repository.engines
-        return Reviewer(
-            self._context,
-            models(self._context.task.review),
-            lambda move: MoveAccount(account, REVIEWER, move, patient=False),
-            engines(self._history.run).alive,
-        )
 
     def _begin_turns(self, asking: AskingInOrder | None) -> Turns:
         first = max(self._history.moves, 1)  # the seed is move 0
@@ -211,12 +199,12 @@ class Engine:
             self._people.look()
             await self._evaluations.take_over()
             self._people.consider()
-        await self._review()
+        await self._reviewer.settle()
         self._again = await self._look_again(reason)
         if not await self._confirmation.confirm(reason):
             reason = "interrupted"
             self._stopping.asked = reason, ""
-        await self._review()
+        await self._reviewer.settle()
         await evaluate_on_holdout(self._context, self._evaluations, self._stopping.hurry)
         await self._evaluations.take_over()  # a worker may have lied until now
 
@@ -232,7 +220,7 @@ class Engine:
             self._journal.refresh()
             await self._evaluations.take_over()
         await self._confirmation.settle()
-        await self._review()
+        await self._reviewer.settle()
         self._start.settle(names, self._evaluations)
         latest = {candidate.agent: candidate.commit for candidate in history.phylogeny}
         for name in names:
@@ -363,15 +351,8 @@ class Engine:
         if child and result:
             await self._evaluations.settle(child, result)
             if await self._confirmation.settle():
-                await self._review()
+                await self._reviewer.settle()
                 self._adopt(name, child)
-
-    async def _review(self) -> None:
-        """Have the would-be best reviewed, if the task has a reviewer."""
-        if self._reviewer and self._history.would_be_best:
-            self._show(REVIEWER, "reviewing the would-be best")
-            await self._reviewer.settle()
-            self._show(REVIEWER, "")
 
     async def _advise(self, number: int, name: str, agent: Agent, move: Move, rng: random.Random) -> str:
         """Have an agent say what to try, and journal it; says why where it did not."""

@@ -157,13 +157,16 @@ def status_record(repository: Repository, history: History) -> Record:
     }
 
 
+VERDICTS = ("passed", "refused", "unreviewed")
+"""What a reviewer can say of a would-be best."""
+
+
 def reviews_record(history: History) -> Record | None:
     """Return what the reviewer said of would-be bests, and which one waits for it; None if there is no reviewer."""
     if history.reviewed_from is None and not history.reviews:
         return None
-    verdicts = Counter(review.verdict for review in history.reviews.values())
-    counts = {verdict: verdicts[verdict] for verdict in ("passed", "refused", "unreviewed")}
-    return {**counts, "in_force": len(history.refused), "awaiting": history.would_be_best}
+    counts = Counter(review.verdict for review in history.reviews.values())
+    return {**{verdict: counts[verdict] for verdict in VERDICTS}, "awaiting": history.would_be_best}
 
 
 def diversity_record(history: History) -> Record | None:

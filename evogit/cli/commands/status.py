@@ -24,7 +24,7 @@ from evogit.core import NotFoundError, RepositoryError
 from evogit.history.standing import places
 from evogit.repository.faults import has_room
 from evogit.review import SCHEMA, agents, candidate_record, contributions, last_start, own_names, resolve, status_record
-from evogit.review.json_records import diversity_record, host_records, reviews_record
+from evogit.review.json_records import VERDICTS, diversity_record, host_records, reviews_record
 from evogit.review.run_list import RunList, RunOverview
 
 MAX_AGENTS = 24
@@ -176,12 +176,9 @@ def _review_lines(view: View) -> list[Text]:
     history, reviews = view.history, reviews_record(view.history)
     if reviews is None:
         return []
-    counts = ", ".join(f"{reviews[verdict]:,} {verdict}" for verdict in ("passed", "refused", "unreviewed"))
-    lines = [Text(f"review of would-be bests: {counts}", "dim")]
-    if reviews["awaiting"]:
-        awaiting = view.history.phylogeny[reviews["awaiting"]]
-        lines.append(Text("awaits its review: ", "yellow").append_text(view.line(awaiting, score=True)))
-    review = history.reviews.get(history.best or "")
+    review, awaiting = history.reviews.get(history.best or ""), history.would_be_best
+    lines = [Text(f"reviewed: {', '.join(f'{reviews[key]:,} {key}' for key in VERDICTS)}", "dim")]
+    lines += [Text(f"awaits its review: {awaiting[:SHORT]}", "yellow")] if awaiting else []
     if review and review.verdict == "unreviewed":
         lines.append(Text(f"the best was not reviewed: {first_line(review.reason)}", "yellow"))
     return lines

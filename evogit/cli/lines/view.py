@@ -12,7 +12,7 @@ from evogit.cli.terminal import Glyphs, Styled, Terminal, joined
 from evogit.cli.text import age, escape, measured
 from evogit.core import Candidate
 from evogit.history import History
-from evogit.history.standing import OLD, REFUSED, WAITING, Comparison, Standing, compare, places, standing
+from evogit.history.standing import OLD, WAITING, Comparison, Standing, compare, places, standing
 
 SHORT = 7
 """Digits of an abbreviated id."""
@@ -113,9 +113,6 @@ class View(Struct, frozen=True, dict=True):
         known = self.standing(candidate.commit)
         if known.failed and (evaluation := self.history.evaluation(candidate.commit)):
             return [(f"{known.status} ", "red"), (first_line(evaluation.reason), "dim")]
-        if known.status == REFUSED:
-            reason = first_line(self.history.refused[candidate.commit])
-            return [(first_line(candidate.title), ""), (f"; refused: {reason}", "magenta")]
         return [(first_line(candidate.title) or candidate.operator, "")]
 
     def marks(self, commit: str) -> Styled:
