@@ -624,6 +624,10 @@ class Compared(Struct, frozen=True, kw_only=True):
     evidence: Id = ""
 
 
+ReviewVerdict = Literal["passed", "refused", "unreviewed"]
+"""What a review of a would-be best comes to."""
+
+
 class Reviewed(Struct, frozen=True, kw_only=True):
     """A model, the reviewer that the task names, looked at a would-be best.
 
@@ -635,7 +639,7 @@ class Reviewed(Struct, frozen=True, kw_only=True):
     engine: str
     candidate: Id
     model: str
-    verdict: Literal["passed", "refused", "unreviewed"]
+    verdict: ReviewVerdict
     reason: str = ""
     evidence: Id = ""
 

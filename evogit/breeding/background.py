@@ -117,8 +117,7 @@ class Backgrounds:
         files = self._repository.trees.lazily(parent.tree, self._visible)
         lineage = self._relatives(_steps(graph, graph[parent.commit]))  # whose tree is its own, not half of a merge
         inspirations = self._relatives(_of_donor(graph, parent, donor)) if donor else ()
-        best = self._instead(parent, graph[history.best]) if history.best else None
-        latest = history.moves if known is None else known
+        best, latest = self._instead(parent, history.best), history.moves if known is None else known
         return Background(
             task=task.name,
             metrics=_metrics(task),
@@ -147,7 +146,7 @@ class Backgrounds:
             elsewhere=self._elsewhere(parent, latest),
             others=(*self._others(parent), *plans) if known is None else (),
             inspirations=inspirations,
-            donor=self._instead(parent, donor) if donor else None,
+            donor=self._instead(parent, donor.commit if donor else None),
             donor_files=self._changed_files(parent, donor) if donor else {},
             best=best,
             best_files=self._changed_files(parent, best.candidate) if best else {},
@@ -255,15 +254,16 @@ class Backgrounds:
     def _margin(self, commit: str, metric: str | None = None) -> float:
         return self._history.scores.margin(commit, metric=metric) or 0.0
 
-    def _instead(self, parent: Candidate, other: Candidate) -> Relative | None:
+    def _instead(self, parent: Candidate, other: str | None) -> Relative | None:
         """Another candidate, the best or a donor, with what it has that the parent has not; None for the same files."""
-        if other.tree == parent.tree:
+        history = self._history
+        if other is None or history.phylogeny[other].tree == parent.tree:
             return None
         return Relative(
-            candidate=other,
-            evaluation=self._history.evaluation(other.commit),
-            standing=standing(self._history, other.commit),
-            diff=self._patch(parent.commit, other.commit),
+            candidate=history.phylogeny[other],
+            evaluation=history.evaluation(other),
+            standing=standing(history, other),
+            diff=self._patch(parent.commit, other),
         )
 
     def _changed_files(self, parent: Candidate, other: Candidate) -> dict[str, bytes]:

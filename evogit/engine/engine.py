@@ -121,10 +121,7 @@ class Engine:
         self._packer = Packer(context.repository.pack, len(context.history.phylogeny))
         self._account = RunAccount(context, settings.dollars, settings.tokens, stopping.silent, show=self._show)
         self._evaluations = Evaluations(context, backend, settings.evaluations, self._panel(models), elsewhere)
-        hurried = replace(self._account, silent=stopping.hurry)  # it is asked also once a limit ended the run
-        self._reviewer = Reviewer(
-            context, models, lambda move: MoveAccount(hurried, REVIEWER, move, patient=False), self._show
-        )
+        self._reviewer = Reviewer(context, models, self._account_of_review, self._show)
         self._profiles = Profiles(context.task, context.repository, self._evaluations, breeder.profiles)
         self._quota = Quota(context.history, context.engine, len(agents), settings)
         self._shares = KindShares(context, settings)
@@ -159,6 +156,10 @@ class Engine:
             return None
         judges = [models(name) for name in dict.fromkeys(pairwise.panel)]
         return Panel(self._context, pairwise, judges, lambda move: self._account.of_move(NAME, move))
+
+    def _account_of_review(self, move: int) -> MoveAccount:
+        """Return what a review is charged to, which may be asked for also once a limit ended the run."""
+        return MoveAccount(replace(self._account, silent=self._stopping.hurry), REVIEWER, move, patient=False)
 
     def _begin_turns(self, asking: AskingInOrder | None) -> Turns:
         first = max(self._history.moves, 1)  # the seed is move 0

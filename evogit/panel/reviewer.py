@@ -10,12 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from evogit import llm
-from evogit.core import Reviewed
+from evogit.core import Reviewed, ReviewVerdict
 from evogit.history.context import RunContext, redactor
 from evogit.panel import UnusableAnswerError, read
 from evogit.repository.evidence import PROMPT, REPLY, kept_text, numbered
@@ -98,7 +97,7 @@ class Reviewer:
         messages = self._question(commit, model.context)
         evidence = {numbered(PROMPT): kept_text("\n\n".join(message.content for message in messages))}
         move = self._context.history.phylogeny[commit].move
-        verdict: Literal["passed", "refused", "unreviewed"] = "unreviewed"
+        verdict: ReviewVerdict = "unreviewed"
         try:
             reply = await model.ask(llm.Question(messages=messages, move=move), self._account(move))
             evidence[numbered(REPLY)] = kept_text(reply)
@@ -107,8 +106,15 @@ class Reviewer:
         except (*NO_ANSWER, UnusableAnswerError) as error:
             reason = one_line(str(error), REASON_CHARS)
         kept = self._context.journal.keep(evidence, commit)
-        about = {"engine": self._context.engine, "candidate": commit, "model": model.name, "evidence": kept}
-        self._context.journal.append(Reviewed(verdict=verdict, reason=reason, **about))
+        review = Reviewed(
+            engine=self._context.engine,
+            candidate=commit,
+            model=model.name,
+            verdict=verdict,
+            reason=reason,
+            evidence=kept,
+        )
+        self._context.journal.append(review)
 
     def _question(self, commit: str, context: int) -> tuple[llm.Message, ...]:
         """Ask about a candidate beside the best; nothing withheld, secret or of the holdout is in it."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from msgspec import to_builtins
 
-from evogit.core import Candidate, Metric, Stopped, host_of
+from evogit.core import Candidate, Metric, ReviewVerdict, Stopped, host_of
 from evogit.engine.projections import agent_ref, has_ref
 from evogit.history import History
 from evogit.history.leaders import tied
@@ -157,16 +157,12 @@ def status_record(repository: Repository, history: History) -> Record:
     }
 
 
-VERDICTS = ("passed", "refused", "unreviewed")
-"""What a reviewer can say of a would-be best."""
-
-
 def reviews_record(history: History) -> Record | None:
     """Return what the reviewer said of would-be bests, and which one waits for it; None if there is no reviewer."""
     if history.reviewed_from is None and not history.reviews:
         return None
     counts = Counter(review.verdict for review in history.reviews.values())
-    return {**{verdict: counts[verdict] for verdict in VERDICTS}, "awaiting": history.would_be_best}
+    return {**{verdict: counts[verdict] for verdict in get_args(ReviewVerdict)}, "awaiting": history.would_be_best}
 
 
 def diversity_record(history: History) -> Record | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import click
 from rich.text import Text
@@ -20,11 +20,11 @@ from evogit.cli.options.shared import name_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import age, count, escape, number
 from evogit.config.run_settings import DEFAULT_SELECTOR
-from evogit.core import NotFoundError, RepositoryError
+from evogit.core import NotFoundError, RepositoryError, ReviewVerdict
 from evogit.history.standing import places
 from evogit.repository.faults import has_room
 from evogit.review import SCHEMA, agents, candidate_record, contributions, last_start, own_names, resolve, status_record
-from evogit.review.json_records import VERDICTS, diversity_record, host_records, reviews_record
+from evogit.review.json_records import diversity_record, host_records, reviews_record
 from evogit.review.run_list import RunList, RunOverview
 
 MAX_AGENTS = 24
@@ -177,7 +177,7 @@ def _review_lines(view: View) -> list[Text]:
     if reviews is None:
         return []
     review, awaiting = history.reviews.get(history.best or ""), history.would_be_best
-    lines = [Text(f"reviewed: {', '.join(f'{reviews[key]:,} {key}' for key in VERDICTS)}", "dim")]
+    lines = [Text(f"reviewed: {', '.join(f'{reviews[key]:,} {key}' for key in get_args(ReviewVerdict))}", "dim")]
     lines += [Text(f"awaits its review: {awaiting[:SHORT]}", "yellow")] if awaiting else []
     if review and review.verdict == "unreviewed":
         lines.append(Text(f"the best was not reviewed: {first_line(review.reason)}", "yellow"))
