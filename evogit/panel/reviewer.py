@@ -80,6 +80,8 @@ class Reviewer:
         What is left when the run ends in a hurry is the next engine's.
         """
         history, own = self._context.history, self._context.engine
+        if self._one.locked():  # whoever is at it looks at all of them
+            return
         async with self._one:
             while self._model and (commit := history.would_be_best):
                 engine = history.phylogeny[commit].engine
