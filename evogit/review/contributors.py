@@ -101,9 +101,10 @@ def contributions(history: History) -> dict[str, list[Record]]:
     found = _grouped(done, lambda deed: [(deed.agent, deed.kind)], spent)
     models = _grouped(done, lambda deed: [deed.model] if deed.model else [], spending_by_model(history))
     specs = (spec for started in history.engines.values() for spec in started.settings.get("population", ()))
-    paid_kinds: dict[str, Spending] = {}
-    for (_, kind), spending in spent.items() if any(spec.get("role") for spec in specs) else ():
-        paid_kinds[kind] = added(paid_kinds.get(kind, Spending()), spending)
+    has_roles, paid_kinds = any(spec.get("role") for spec in specs), dict[str, Spending]()
+    for (_, kind), spending in spent.items():
+        if has_roles and kind:
+            paid_kinds[kind] = added(paid_kinds.get(kind, Spending()), spending)
     roles = _grouped(done, lambda deed: [deed.kind] if deed.kind in paid_kinds else [], paid_kinds)
     by_operator: dict[str, Spending] = {}
     cached = cache(_operators)
