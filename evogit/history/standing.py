@@ -143,21 +143,13 @@ class Standing(Struct, frozen=True):
 
 def standing(history: History, commit: str) -> Standing:
     """Return how a candidate stands, on the split that ranks."""
-    scores = history.scores
+    scores, status = history.scores, status_of(history, commit)
     score = scores.fitness(commit)
     if score is None:
-        return Standing(commit, status_of(history, commit))
+        return Standing(commit, status)
     origin = origin_of(history, commit)
     compared = compare(scores, commit, origin) if origin else None
-    return Standing(
-        commit,
-        status_of(history, commit),
-        score,
-        scores.interval(commit),
-        scores.margin(commit) or 0.0,
-        origin,
-        compared,
-    )
+    return Standing(commit, status, score, scores.interval(commit), scores.margin(commit) or 0.0, origin, compared)
 
 
 def status_of(history: History, commit: str) -> str:
