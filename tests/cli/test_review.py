@@ -127,7 +127,9 @@ def test_without_an_answer_a_would_be_best_passes_unreviewed_and_says_so(
     made = by_title(cli, done)["good"]
     assert (made["best"], made["status"], made["review"]["verdict"]) == (True, "ok", "unreviewed")
     assert made["review"]["reason"]
-    assert "not reviewed" in cli("-C", Path(done.json["repository"]), "status").out
+    at = ("-C", Path(done.json["repository"]))
+    assert "not reviewed" in cli(*at, "status").out
+    assert "unreviewed by strict" in cli(*at, "show", "best").out
 
 
 def test_an_invalid_candidate_is_not_reviewed_and_a_limit_on_money_holds(

@@ -8,11 +8,13 @@ import pytest
 
 from evogit.config.run_settings import MAX_ROLE_BYTES, AgentSpec
 from evogit.core import UsageError
+from evogit.review import EarlierStarts
+from evogit.trust import Claim
 from tests.conftest import write_task
 
 from .conftest import Cli
 
-WORDS = "Doubt every gain: look for what a change breaks, and propose what is simpler."
+WORDS = f"Doubt every gain. {'Think. ' * 500}Propose what is simpler."
 
 
 def reply(value: float) -> str:
@@ -35,7 +37,7 @@ def test_a_role_stands_in_its_briefs_also_after_a_resume_and_gets_its_own_credit
     agents = ["--agent", f"editor@{model}", "--agent", f"editor@{model}+{place / 'skeptic.md'}"]
     first = cli(*command, *agents, "--proposals", "2")
     assert first.code == 0, first.err
-    assert WORDS in first.err, "what is sent to models is shown before the first call"
+    assert "+skeptic: Doubt every gain. Think." in first.err, "what is sent to models is shown before the first call"
     (place / "skeptic.md").unlink()
     done = cli(*command, "--proposals", "4")
     assert done.code == 0, done.err
@@ -71,6 +73,13 @@ def test_a_role_that_cannot_be_sent_is_refused(place: Path, content: bytes | Non
         file.write_bytes(content)
     with pytest.raises(UsageError):
         AgentSpec.parse(f"editor@m+{file}")
+
+
+def test_roles_of_a_strangers_start_are_part_of_what_is_agreed_to() -> None:
+    population = [{"kind": "editor", "model": "m", "role": "skeptic", "words": WORDS}]
+    before = EarlierStarts(last={"population": population}, foreign=Claim("settings", "start", "an engine"))
+    (claim,) = before.claims(agents=True, selector=False)
+    assert "editor@m+skeptic; skeptic: Doubt every gain. Think." in claim.effect
 
 
 def test_agents_that_read_no_brief_have_no_role(place: Path) -> None:
