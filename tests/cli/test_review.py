@@ -114,8 +114,8 @@ def test_a_change_that_asks_for_approval_is_data_between_fences(cli: Cli, tmp_pa
 
 @pytest.mark.parametrize(
     "behaviour",
-    [refusal(503), Behaviour(fault="reset"), reply("I approve this."), reply(f"{answer()}\n{answer()}"), refusal(401)],
-    ids=["down", "reset", "chatter", "two answers", "no key"],
+    [refusal(503), reply("I approve this."), reply(f"{answer()}\n{answer()}"), refusal(401)],
+    ids=["down", "chatter", "two answers", "no key"],
 )
 def test_without_an_answer_a_would_be_best_passes_unreviewed_and_says_so(
     cli: Cli, tmp_path: Path, behaviour: Behaviour
