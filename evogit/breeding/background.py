@@ -146,8 +146,7 @@ class Backgrounds:
             elsewhere=self._elsewhere(parent, latest),
             others=(*self._others(parent), *plans) if known is None else (),
             inspirations=inspirations,
-            donor=self._instead(parent, donor.commit if donor else None),
-            donor_files=self._changed_files(parent, donor) if donor else {},
+            **self._donated(parent, donor),
             best=best,
             best_files=self._changed_files(parent, best.candidate) if best else {},
             lead=compare(history.scores, best.candidate.commit, parent.commit) if best else None,
@@ -265,6 +264,12 @@ class Backgrounds:
             standing=standing(history, other),
             diff=self._patch(parent.commit, other),
         )
+
+    def _donated(self, parent: Candidate, donor: Candidate | None) -> dict[str, Any]:
+        """Return what a donor has that the parent has not: the fields `donor` and `donor_files`."""
+        if donor is None:
+            return {}
+        return {"donor": self._instead(parent, donor.commit), "donor_files": self._changed_files(parent, donor)}
 
     def _changed_files(self, parent: Candidate, other: Candidate) -> dict[str, bytes]:
         """What the other has in the files in which it differs, a few of them."""

@@ -73,8 +73,10 @@ class AgentSpec(Struct, frozen=True):
 
     def _in_role(self, file: Path) -> AgentSpec:
         """The same agents with the role that a file describes. Raises UsageError: it cannot, or they read no brief."""
-        if self.kind == "mutator":
-            raise UsageError("expected a role for agents that read a brief, and mutators read none; name an editor")
+        if self.kind in ("mutator", "plain-loop"):
+            raise UsageError(
+                f"expected a role for agents that read a brief, which {self.kind} does not; name an editor"
+            )
         if not re.fullmatch(r"[\w.-]{1,60}", file.stem):
             raise UsageError(f"expected a role's file with a name of letters and digits, got {str(file)!r}")
         try:

@@ -126,13 +126,9 @@ class Engine:
         self._quota = Quota(context.history, context.engine, len(agents), settings)
         self._shares = KindShares(context, settings)
         self._ahead = AskingAhead(self._evaluations, self._quota, settings)
+        limit, room = settings.confirmations, self._quota.has_room_to_repeat
         self._confirmation = Confirmation(
-            context,
-            self._evaluations,
-            hurry=stopping.hurry,
-            limit=settings.confirmations,
-            room=self._quota.has_room_to_repeat,
-            show=self._show,
+            context, self._evaluations, hurry=stopping.hurry, limit=limit, room=room, show=self._show
         )
         self._stages = Stages(context, settings, stopping, self._show)
         self._halts = Halts(context.journal, context.engine, context.repository.common)
