@@ -68,9 +68,7 @@ def event_line(view: View, event: Event) -> Text:
         case Compared():
             return _line("verdict", _verdict(event))
         case Reviewed():
-            return _line(
-                "reviewed", f"{event.candidate[:SHORT]}  {event.verdict} by {_said(event.model, event.reason)}"
-            )
+            return _line("reviewed", _reviewed(event))
         case TaskChanged():
             return _line("task", f"changed by {first_line(event.by)}; earlier evaluations no longer rank candidates")
         case Forked():
@@ -98,8 +96,8 @@ def _why(reason: str) -> str:
     return f": {first_line(reason)}" if reason else ""
 
 
-def _said(model: str, reason: str) -> str:
-    return f"{first_line(model)}{_why(reason)}"
+def _reviewed(event: Reviewed) -> str:
+    return f"{event.candidate[:SHORT]}  {event.verdict} by {first_line(event.model)}{_why(event.reason)}"
 
 
 def _cost(dollars: float | None) -> str:
