@@ -46,6 +46,7 @@ StopReason = Literal[
     "minutes",
     "dollars",
     "tokens",
+    "calls",
     "target",
     "best-known",
     "patience",
@@ -342,6 +343,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
     operator: Operator
     strategy: str = ""
     title: str = ""
+    family: str = ""
     conflicts: int = 0
     """Decisions that its conflicts took, of a merge or a graft."""
     trial: bool = False
@@ -453,6 +455,12 @@ class Proposed(Struct, frozen=True, kw_only=True):
     """True for one of several steps of a session, which counts as one proposal."""
     measured: Measured | None = None
     """The measurement by the session that made it; None if it was not measured."""
+    family: str = ""
+    """A short key of the approach, which its author gives and uses again; empty if it gave none."""
+    differs: str = ""
+    """Why an idea that was tried before is different this time, in its author's words."""
+    reason: str = ""
+    """The reason for the change, a line of its author's words; all of it is in the commit's message."""
     evidence: Id = ""
     """Id of the evidence tree; empty where there is none."""
 
@@ -471,6 +479,7 @@ class Proposed(Struct, frozen=True, kw_only=True):
             operator=self.operator,
             strategy=self.strategy,
             title=self.title,
+            family=self.family,
             conflicts=self.conflicts,
             trial=self.trial,
             time=time,
@@ -505,6 +514,8 @@ class Duplicate(Struct, frozen=True, kw_only=True):
     """`fingerprint`: it differs from `first` in comments, names of locals or layout alone."""
     title: str = ""
     """What its author called it; empty in old journals."""
+    family: str = ""
+    differs: str = ""
 
 
 class FailedProposal(Struct, frozen=True, kw_only=True):
@@ -521,6 +532,10 @@ class FailedProposal(Struct, frozen=True, kw_only=True):
     evidence: Id = ""
     ended: bool = False
     """Whether there is none because the run ended."""
+    title: str = ""
+    """The title of the reply that could not be used; empty if it had none."""
+    family: str = ""
+    differs: str = ""
 
 
 class Adopted(Struct, frozen=True, kw_only=True):

@@ -13,6 +13,9 @@ TAIL = 0.6
 TITLE_LENGTH = 72
 """Characters of a title."""
 
+MAX_FAMILY_CHARS = 40
+"""Characters of the key of a family of ideas."""
+
 MOST_BACKTICKS = 20
 """Backticks in a row that are shown; as fences are longer, more of them would multiply the length of a brief."""
 
@@ -125,6 +128,17 @@ def one_line(text: str, limit: int = TITLE_LENGTH) -> str:
     """Text as one line of printable characters, shortened to `limit` characters."""
     line = " ".join(spaced(text).split())
     return line if len(line) <= limit else line[: limit - 3] + "..."
+
+
+def family_key(text: str) -> str:
+    """Return the key of a family of ideas as all faces write it: `simulated-annealing` of ` *Simulated annealing*`."""
+    return "-".join(re.findall(r"[^\W_]+", text[:MAX_FAMILY_CHARS].lower()))
+
+
+def titled(text: str) -> tuple[str, str]:
+    """Return family and title of a line such as `[annealing] Cool more slowly`; the family is "" without brackets."""
+    bracketed = re.fullmatch(r"\[([^\[\]]{1,60})\][ \t:]*(.*)", text.strip(), re.DOTALL)
+    return (family_key(bracketed[1]), bracketed[2]) if bracketed and bracketed[2] else ("", text)
 
 
 def fence(text: str, kind: str = "") -> str:

@@ -29,6 +29,7 @@ const NAMES = {
   status: (run, index) => run.statusName(index),
   model: (run, index) => run.modelName(index),
   strategy: (run, index) => run.strategyName(index),
+  family: (run, index) => run.familyName(index),
   host: (run, index) => run.names.hosts[run.host[index]],
 };
 

@@ -19,6 +19,7 @@ export class Run {
     this.agent = []; // this and the next four: places in `names`
     this.operator = [];
     this.strategy = [];
+    this.family = [];
     this.model = [];
     this.host = [];
     this.status = []; // 0: waits for its evaluation
@@ -67,7 +68,7 @@ export class Run {
       this.ids.push(ids.slice(k * DIGITS, (k + 1) * DIGITS));
       this.time.push((index ? this.time[index - 1] : this.about.began) + columns.time[k]);
       this.link(index, columns.parent[k] ? index - columns.parent[k] : -1);
-      for (const name of ["agent", "operator", "strategy", "model", "status", "verdict"]) this[name].push(columns[name][k]);
+      for (const name of ["agent", "operator", "strategy", "model", "family", "status", "verdict"]) this[name].push(columns[name][k]);
       this.file.push(0);
       this.host.push(columns.host[k] ?? 0);
       this.value.push(columns.value[k] ?? NaN);
@@ -201,6 +202,10 @@ export class Run {
 
   modelName(index) {
     return this.names.models[this.model[index]];
+  }
+
+  familyName(index) {
+    return this.names.families[this.family[index]];
   }
 
   strategyName(index) {

@@ -16,6 +16,7 @@ export function runPage(run, report, decisions, theme, on, acting) {
     card("How the best came to be", steps(run, report, on), "wide"),
     ...["agents", "operators", "models"].map((kind) => contributions(run, kind, report.contributions[kind] ?? [])),
     hosts(run, report),
+    ideas(run, report),
     crossings(run, report),
     failures(report),
     choices(report),
@@ -187,6 +188,14 @@ function contributions(run, kind, rows) {
   const shared = kind === "operators" ? " One that was made by several operators counts for each of them, so these are more than the proposals." : "";
   const meant = el("p", { class: "quiet" }, `Gained: on the way to the best.${shared}`);
   return card(kind[0].toUpperCase() + kind.slice(1), el("div", {}, grid(heads, table, "llrrrrrrr"), meant), "wide");
+}
+
+function ideas(run, report) {
+  if (!report.tried.length) return null;
+  const best = [...report.tried].sort((a, b) => (b.gain ?? -Infinity) - (a.gain ?? -Infinity));
+  const rows = best.map((each) => [visible(each.family) || "-", each.gain === null ? "-" : change(each.gain, run.about.places), whole(each.tries), firstLine(each.outcome), firstLine(each.title)]);
+  const hint = el("p", { class: "quiet" }, "Type family: and a key into the filter of the graph or the table to see the candidates of one family.");
+  return card("Ideas of models", el("div", {}, grid(["family", "gain", "tries", "outcome", "idea"], rows, "lrrll"), hint), "wide");
 }
 
 function crossings(run, report) {

@@ -10,6 +10,7 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from evogit.core import Candidate, Evaluation, Evidence, EvoGitError, Measured, Metric
+from evogit.history.ideas import Idea
 from evogit.history.standing import Comparison, Standing
 from evogit.llm import Account
 from evogit.sandbox import Completed, Limits
@@ -19,11 +20,17 @@ FileContents = Mapping[str, bytes]  # path relative to the root of the tree, wit
 
 
 class NoUsableChangeError(EvoGitError):
-    """There is nothing to propose; the message is journalled, `evidence` (file name -> content) shows why."""
+    """There is nothing to propose; the message is journalled, `evidence` (file name -> content) shows why.
 
-    def __init__(self, reason: str, evidence: FileContents | None = None) -> None:
+    `idea` has `title`, `family` and `differs` of a reply that could not be used, as far as it gives them.
+    """
+
+    def __init__(
+        self, reason: str, evidence: FileContents | None = None, idea: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(reason)
         self.evidence = dict(evidence or {})
+        self.idea = dict(idea or {})
 
 
 class OperatorCredit(Struct, frozen=True):
@@ -93,7 +100,9 @@ class Background(Struct, frozen=True, kw_only=True):
     lessons: tuple[str, ...] = ()  # what earlier runs proved, the likest one first; foreign text
     tactic: str = ""  # what a model advised after nothing had helped for a while; empty where this brief has none
     lineage: tuple[Relative, ...] = ()  # the parent's ancestors, the seed first, the parent last
-    siblings: tuple[Relative, ...] = ()  # what else was bred from the parent, oldest first
+    siblings: tuple[Relative, ...] = ()  # the best of what else was bred from the parent, and the last that failed
+    ideas: tuple[Idea, ...] = ()  # what models tried in the run, oldest first
+    carried: Collection[str] = frozenset()  # candidates of ideas that the parent descends from, or is
     failures: tuple[str, ...] = ()  # reasons of the latest proposals from this parent that were not usable
     last_failure: str = ""  # why the latest change of this parent that was not usable, or not valid, was not
     # titles of candidates by any agent that are not evaluated yet, and what agents at work are about to try
@@ -103,13 +112,13 @@ class Background(Struct, frozen=True, kw_only=True):
     donor: Relative | None = None
     donor_files: FileContents = field(default_factory=dict)
     refusals: tuple[str, ...] = ()  # would-be bests that the reviewer refused lately, and why; foreign text
-    elsewhere: tuple[Relative, ...] = ()  # candidates of other lines that failed lately, oldest first
     # the best candidate, with its difference to the parent as a patch; None where it is the parent
     best: Relative | None = None
     best_files: FileContents = field(default_factory=dict)  # files of it that differ from the parent's
     lead: Comparison | None = None  # how the best compares with the parent; None where one of them has no score
     # of the parent's metrics, half of their 95 % intervals; infinite while nothing was evaluated twice
     margins: Mapping[str, float] = field(default_factory=dict)
+    repeats: int = 0  # how often the parent was evaluated
     places: int = 6  # decimals that tell scores of the run apart
     inside: bool = False  # whether candidates are evaluated inside the sandbox, by code that they could tamper with
     # by which command they are evaluated, and how metrics are read from it; empty for trusted code outside
@@ -272,12 +281,16 @@ class Proposal(Struct, frozen=True, kw_only=True):
     `modes` are Git's modes of new files where they are not plain, such as those of renamed programs. `used_donor` says
     that code of the donor went in, which makes it the second parent of the child; `shown` are ids of the candidates of
     which the agent saw code or a diff, beside the parent and its ancestors.
-    `strategy` names how the change was made; several ways are joined by `+`. `model` names the model that wrote the
-    change; `evidence` are files that show how it came about, and may grow until the agent's move ends.
+    `family` is a short key of the approach that its author gives and uses again, `differs` why an idea that was tried
+    before is different this time. `strategy` names how the change was made; several ways are joined by `+`. `model`
+    names the model that wrote the change; `evidence` are files that show how it came about, and may grow until the
+    agent's move ends.
     """
 
     changes: Mapping[str, bytes | None]
     title: str
+    family: str = ""
+    differs: str = ""
     reason: str = ""
     strategy: str = ""
     modes: Mapping[str, int] = field(default_factory=dict)

@@ -18,7 +18,7 @@ from evogit.agents.briefs.excerpt import MAX_LIST_TOKENS, listing
 from evogit.agents.editing.blocks import EditError
 from evogit.agents.editing.calls import List, ReadLines, only_reads, read
 from evogit.agents.editing.draft import Draft, proposal_of
-from evogit.agents.editing.reply import EditReply, parse, reason_of
+from evogit.agents.editing.reply import EditReply, idea_in, parse, reason_of
 from evogit.agents.model_agent import ModelAgent
 from evogit.llm import Account, Message, Model, ModelError, Question, RunEndsError, SpendingLimitError, estimate_tokens
 from evogit.repository.evidence import PROMPT, REPLY, numbered
@@ -64,7 +64,7 @@ class Editor(ModelAgent):
         try:
             return talk.proposal(reply)
         except EditError as error:
-            raise NoUsableChangeError(str(error), talk.evidence) from error
+            raise NoUsableChangeError(str(error), talk.evidence, idea_in(reply)) from error
 
 
 class PlainLoop(ModelAgent):
@@ -171,6 +171,8 @@ class Talk:
         proposal = Proposal(
             changes=draft.changes,
             title=read.title,
+            family=read.family,
+            differs=read.differs,
             reason=reason_of(reply),
             model=self._model.name,
             shown=self._written.shown,

@@ -59,6 +59,7 @@ class BenchRun(Struct, frozen=True, kw_only=True):
     repeated: int = 0
     dollars: float = 0.0
     tokens: int = 0
+    calls: int = 0
     seconds: float = 0.0
     depends: Mapping[str, Any] = field(default_factory=dict)
 

@@ -24,12 +24,12 @@ from evogit.history.context import StoredRun
 from evogit.llm.registry import OpenModels
 from evogit.repository import Repository
 
-CUT_OFF = ("asked", "dollars", "interrupted", "proposals", "tokens")
+CUT_OFF = ("asked", "calls", "dollars", "interrupted", "proposals", "tokens")
 """Reasons for which a run stops that has more to do."""
 
 
 class BenchLimits(Struct, frozen=True, kw_only=True):
-    """What a bench may use of models in all; `limits` by the names of settings: `dollars`, `tokens`, `proposals`."""
+    """What a bench may use of models in all; `limits` by the names of settings, as `RunLimits.ceilings`."""
 
     models: OpenModels
     programs: Programs
@@ -115,4 +115,5 @@ class Paid:
         folder = self.folder(order)
         history = StoredRun.open(Repository.open(folder), NAME).history if folder.exists() else History(NAME)
         spent, counts = history.committed(), history.counts
-        return {"dollars": spent.dollars, "tokens": spent.tokens, "proposals": counts.proposals}
+        used = {"dollars": spent.dollars, "tokens": spent.tokens, "calls": spent.charged}
+        return {**used, "proposals": counts.proposals}

@@ -144,6 +144,7 @@ class BenchRunner:
             reason=stopped.reason,
             dollars=history.spent.dollars,
             tokens=history.spent.tokens,
+            calls=history.spent.charged,
             seconds=time.monotonic() - began,
             depends=depends,
             **{name: getattr(counts, name) for name in COUNTED},

@@ -8,8 +8,6 @@ from functools import cache, cached_property, lru_cache
 from itertools import islice
 from typing import Any
 
-from msgspec.structs import replace
-
 from evogit.agents import Background, Relative
 from evogit.agents.briefs.ancestry import START, Ancestry
 from evogit.agents.briefs.digest import telling
@@ -19,6 +17,8 @@ from evogit.core import Candidate, Decision, Evaluation, Metric, RepositoryError
 from evogit.credentials import Redactor
 from evogit.history import History
 from evogit.history.context import redactor
+from evogit.history.counts import TUNING
+from evogit.history.ideas import Idea, ideas
 from evogit.history.phylogeny import Phylogeny
 from evogit.history.readded_lines import Readded
 from evogit.history.standing import compare, places, standing
@@ -33,23 +33,21 @@ from evogit.text import lines_of
 CLOSE = 3
 """Ancestors, siblings and inspirations, the latest ones, whose diffs are shown."""
 
-BEST, ELSEWHERE = 2, 3
-"""Siblings, the best ones, whose diffs are shown, and failures of other lines that are told of."""
 
 MAX_NOTED_SESSIONS = 2
 """The latest sessions of the parent's line, and as many of other lines, whose notes are in a brief."""
 
-LOOKED_AT = 200
-"""Candidates, the latest ones, among which these are looked for."""
+LOOKED_AT = 500
+"""Ancestors, the latest ones, among which the largest steps are looked for."""
+
+STILL = 4
+"""Ideas since the best was made, none of them better, from which on another family's program is shown."""
 
 MAX_REFUSALS = 3
 """Refusals by the reviewer that are told of, the latest ones."""
 
 MOST = 12
 """Ancestors, siblings, failures and candidates in the making that are told of."""
-
-SIBLINGS = 60
-"""Siblings that are told of, the latest ones: what is not told is proposed again."""
 
 MOST_SIZES = 200_000
 """Files whose size is remembered."""
@@ -115,8 +113,11 @@ class Backgrounds:
         """
         task, history, graph = self._task, self._history, self._history.phylogeny
         files = self._repository.trees.lazily(parent.tree, self._visible)
-        lineage = self._relatives(_steps(graph, graph[parent.commit]))  # whose tree is its own, not half of a merge
-        inspirations = self._relatives(_of_donor(graph, parent, donor)) if donor else ()
+        lineage = self._relatives(self._steps(parent.commit))  # whose tree is its own, not half of a merge
+        tried = ideas(history, known)
+        carried = graph.ancestors(parent.commit).intersection(idea.candidate for idea in tried)
+        other = donor or self._other_family(tried, carried)
+        inspirations = self._relatives(_of_donor(graph, parent, other)) if other else ()
         best, latest = self._instead(parent, history.best), history.moves if known is None else known
         return Background(
             task=task.name,
@@ -139,33 +140,61 @@ class Backgrounds:
             guidance=tuple(history.guidance),
             notes=self._notes(parent, latest),
             lineage=lineage,
-            siblings=self._siblings(parent, inspirations, known),
+            siblings=self._siblings(parent, inspirations),
             failures=self._failures(parent, latest),
             last_failure=self._last_failure(parent, latest),
             refusals=self._refusals(latest),
-            elsewhere=self._elsewhere(parent, latest),
+            ideas=tried,
+            carried=carried,
             others=(*self._others(parent), *plans) if known is None else (),
             inspirations=inspirations,
-            **self._donated(parent, donor),
+            **self._donated(parent, other),
             best=best,
             best_files=self._changed_files(parent, best.candidate) if best else {},
             lead=compare(history.scores, best.candidate.commit, parent.commit) if best else None,
             places=places(history) + (0 if history.repeats else MORE_PLACES),
             margins={metric.name: self._margin(parent.commit, metric.name) for metric in task.metrics},
-            inside=history.started is not None and history.started.judged == "inside",
-            judge=_judge(task),
-            limits=task.told_limits,
-            runtime=_runtime(task, history.started.provider if history.started else "", files.entries),
-            agents=len(history.started.agents) if history.started else 1,
+            **self._conditions(files.entries),
             templates=task.templates,
-            bundle=self._bundle(parent, lineage, donor, inspirations),
+            bundle=self._bundle(parent, lineage, other, inspirations),
         )
 
+    def _conditions(self, paths: Iterable[str]) -> dict[str, Any]:
+        """Return the fields of how candidates are evaluated, and by how many agents they are made."""
+        task, started = self._task, self._history.started
+        return {
+            "inside": started is not None and started.judged == "inside",
+            "judge": _judge(task),
+            "limits": task.told_limits,
+            "runtime": _runtime(task, started.provider if started else "", paths),
+            "agents": len(started.agents) if started else 1,
+        }
+
+    def _steps(self, commit: str) -> list[Candidate]:
+        """Return the latest first-parent ancestors of a candidate and itself, and of earlier ones the largest steps."""
+        whole = self._history.phylogeny.lineage(commit)
+        early, late = whole[:-CLOSE][-LOOKED_AT:], whole[-CLOSE:]
+        gains = {each.commit: standing(self._history, each.commit).gain for each in early}
+        largest = sorted(early, key=lambda each: gains[each.commit] or 0.0)[CLOSE - MOST :]
+        return [*sorted(largest, key=lambda each: each.number), *late]
+
+    def _other_family(self, tried: Sequence[Idea], carried: Collection[str]) -> Candidate | None:
+        """Return the best candidate of a family that a candidate has nothing of, when the run stands still."""
+        history = self._history
+        record = history.phylogeny[history.best].move if history.best else 0
+        own = {"", TUNING, *(idea.family for idea in tried if idea.candidate in carried)}
+        others = [idea for idea in tried if idea.family not in own and idea.score is not None]
+        if sum(move > record for idea in tried for move in idea.moves) < STILL or not others:
+            return None
+        fittest = max(others, key=lambda idea: history.metric.sign * (idea.score or 0.0))
+        return history.phylogeny[fittest.candidate]
+
     def _evaluated(self, parent: Candidate) -> dict[str, Any]:
-        """Return how the parent was evaluated: the fields `evaluation`, `feedback`, `log` and `output`."""
+        """Return how the parent was evaluated: the fields from `evaluation` to `output`."""
         evidence, evaluation = self._evidence(parent), self._evaluation(parent)
         return {
             "evaluation": evaluation,
+            "repeats": self._history.scores.repeated(parent.commit) + 1 if evaluation else 0,
             "feedback": read_feedback(evidence.get(FEEDBACK, b"")) | self._verdicts(parent),
             "log": evidence.get(LOG, b"").decode(errors="replace"),
             "output": "" if evaluation is None or evaluation.ok else _tail(evidence.get(STDERR, b"")),
@@ -277,34 +306,28 @@ class Backgrounds:
         seen = set(islice(filter(self._visible, sorted(paths)), MOST))
         return self._repository.trees.files(other.tree, seen.__contains__)
 
-    def _siblings(self, parent: Candidate, others: Sequence[Relative], known: int | None) -> tuple[Relative, ...]:
-        """The parent's latest children and its best two, of which the change is shown, and that of the last failure.
+    def _siblings(self, parent: Candidate, others: Sequence[Relative]) -> tuple[Relative, ...]:
+        """The best child that gained, the last that failed, with their changes, and those that people rejected.
 
         Without those that are told of elsewhere: as an inspiration, or as being tried now.
         """
-        told_of = {*self._history.pending, *(each.candidate.commit for each in others)}
-        children = [each for each in self._made_of(parent, known) if each.commit not in told_of]
-        metric, history = self._task.primary, self._history
-        valid = [(fitness, each) for each in children if (fitness := history.fitness(each.commit)) is not None]
-        best = [each.commit for _, each in sorted(valid, key=lambda known: -metric.sign * known[0])[:BEST]]
-        told = [each for each in children[:-SIBLINGS] if each.commit in best] + children[-SIBLINGS:]
-        failed = [each.commit for each in told if (found := history.evaluation(each.commit)) and not found.ok]
-        return self._relatives(told, {*best, *failed[-1:]})
+        history = self._history
+        told_of = {*history.pending, *(each.candidate.commit for each in others)}
+        children = [each for each in self._children(parent) if each.commit not in told_of]
+        rejected = [each.commit for each in children if each.commit in history.pruned]
+        kept = [each.commit for each in children if each.commit not in history.pruned]
+        better = [commit for commit in kept if history.fitter(commit, parent.commit)]
+        failed = [commit for commit in kept if (found := history.evaluation(commit)) and not found.ok]
+        best = sorted(better, key=lambda commit: self._task.primary.sign * (history.fitness(commit) or 0.0))
+        shown = {*best[-1:], *failed[-1:]}
+        told = shown.union(rejected[-MOST:])
+        return self._relatives([each for each in children if each.commit in told], shown)
 
-    def _elsewhere(self, parent: Candidate, known: int) -> tuple[Relative, ...]:
-        """The latest failures in other lines that are unlike each other."""
+    def _children(self, parent: Candidate) -> list[Candidate]:
+        """Return what was made of a candidate, also where it was put on another one, oldest first."""
         graph = self._history.phylogeny
-        family = {parent.commit, *parent.parents, *graph.children(parent.commit)}
-        found = dict[str, Candidate]()
-        for commit in reversed(graph.ids[-LOOKED_AT:]):
-            if len(found) == ELSEWHERE:
-                break
-            if commit in family or self._history.fitness(commit) is not None:  # most have one, and that is quick to say
-                continue
-            evaluation = self._history.evaluation(commit)
-            if evaluation and not evaluation.ok and evaluation.counts and (each := graph[commit]).move <= known:
-                found.setdefault(evaluation.reason, each)
-        return self._relatives([*found.values()][::-1], ())
+        made = {*graph.children(parent.commit), *self._history.rebased.get(parent.commit, ())}
+        return sorted(map(graph.__getitem__, made), key=lambda each: each.number)
 
     def _relatives(self, candidates: Sequence[Candidate], shown: Collection[str] | None = None) -> tuple[Relative, ...]:
         """The last of them, oldest first; those that are `shown` (default: the very last ones) with their diffs."""
@@ -360,19 +383,6 @@ class Backgrounds:
         """What changed, without what a person of more rights may have changed of withheld files."""
         return self._redactor.text(self._repository.diff(old, new, self._visible)[:LONGEST_PATCH])
 
-    def _made_of(self, parent: Candidate, known: int | None) -> list[Candidate]:
-        """What was made of the parent, under the title of that time where another line had made the same before."""
-        history, graph = self._history, self._history.phylogeny
-        children = [graph[each] for each in (*graph.children(parent.commit), *history.rebased.get(parent.commit, ()))]
-        children.sort(key=lambda each: each.number)
-        again = (event for event in history.remade.get(parent.commit, ()) if known is None or event.move <= known)
-        remade = [replace(graph[event.first], title=event.title) for event in again if event.first in graph]
-        others = {(each.commit, each.title): each for each in remade if each.title}
-        for each in children:
-            others.pop((each.commit, each.title), None)
-        told = [*others.values(), *children]
-        return [each for each in told if known is None or history.judged(each.commit)]
-
     def _failures(self, parent: Candidate, known: int) -> tuple[str, ...]:
         """Why the latest proposals from the parent, up to the move `known`, were not usable; each reason once.
 
@@ -387,9 +397,9 @@ class Backgrounds:
         """Why the latest change of the parent failed that did, unusable or not valid; empty if none did."""
         unusable = [event for event in self._history.failures if parent.commit in event.parents and event.move <= known]
         reasons = [(event.move, event.reason) for event in unusable[-1:]]
-        for child in self._made_of(parent, known):
+        for child in self._children(parent):
             evaluation = self._history.evaluation(child.commit)
-            if evaluation and not evaluation.ok and evaluation.counts:
+            if child.move <= known and evaluation and not evaluation.ok and evaluation.counts:
                 reasons.append((child.move, "\n".join(filter(None, [evaluation.reason, self._why(child)]))))
         return max(reasons, default=(0, ""))[1]
 

@@ -23,6 +23,7 @@ from evogit.config import Task
 from evogit.core import Candidate, Measured, Operator, UsageError
 from evogit.credentials import tokens
 from evogit.history import History
+from evogit.history.counts import TUNING
 from evogit.history.lessons import Source, kept_lessons, offered
 from evogit.llm import Account
 from evogit.repository import Repository, UnfitChangeError
@@ -32,6 +33,7 @@ from evogit.selection.conflict_settlers import Crossing
 from evogit.selection.merge_strategies import MODEL
 from evogit.selection.number_steps import NumberSteps
 from evogit.source.marks import END, START, keeps_marks
+from evogit.source.numbers import changed_numbers
 from evogit.text import one_line
 
 MAX_PLAN_CHARS, MAX_PLANS = 200, 12
@@ -49,6 +51,10 @@ class Bred(Struct, frozen=True, kw_only=True):
     operator: Operator
     strategy: str
     title: str
+    family: str = ""
+    """The key of the approach, which its author gives."""
+    differs: str = ""
+    """Why an idea that was tried before is different this time."""
     reason: str = ""
     """What its author says for it."""
     model: str = ""
@@ -207,7 +213,7 @@ class Breeder:
         def made(proposal: Proposal) -> Bred:
             bred = replace(self._bred(brief.parent, brief.donor, proposal), tactic=move.tactic)
             self._check_extent(bred)
-            return bred
+            return replace(bred, family=TUNING) if _tunes(brief.files, proposal.changes) else bred
 
         if workshop:
             brief = replace(brief, workshop=workshop(made))
@@ -349,6 +355,9 @@ class Breeder:
         background = self._backgrounds.of(parent, donor, known, self._claims.plans())
         kept = (lesson for _, lesson in self._kept_lessons())
         lessons = offered(kept, self._history, self._task.purpose, background.sizes)
+        if parent.commit == self._history.origin != self._history.best:  # afresh: from the goal and the seed alone
+            siblings = tuple(replace(each, diff="") for each in background.siblings)
+            background = replace(background, best=None, best_files={}, lead=None, siblings=siblings)
         return replace(background, lessons=lessons, tactic=self._history.tactics[tactic].text if tactic else "")
 
     def _bred(self, parent: Candidate, donor: Candidate | None, proposal: Proposal) -> Bred:
@@ -363,6 +372,8 @@ class Breeder:
             operator="merge" if crossed else "mutation",
             strategy=proposal.strategy,
             title=proposal.title,
+            family=proposal.family,
+            differs=proposal.differs,
             reason=proposal.reason,
             model=proposal.model,
             evidence=proposal.evidence,
@@ -438,7 +449,8 @@ class Breeder:
         Raises:
             NoUsableChangeError: naming the file.
         """
-        told = f"{proposal.title}\n{proposal.reason}".encode(errors="replace")
+        texts = (proposal.title, proposal.family, proposal.differs, proposal.reason)
+        told = "\n".join(texts).encode(errors="replace")
         for path, content in (("its title", told), *proposal.changes.items()):
             if any(secret in (content or b"") for secret in self._secrets):
                 raise NoUsableChangeError("the change holds a key from your settings, so it was not kept")
@@ -447,3 +459,11 @@ class Breeder:
                     f"expected a change without credentials, but {path} holds what looks like a private key or token"
                 )
                 raise NoUsableChangeError(reason, proposal.evidence)
+
+
+def _tunes(before: FileContents, changes: Mapping[str, bytes | None]) -> bool:
+    """Return whether changes are of numbers alone."""
+    return all(
+        content is not None and path in before and bool(changed_numbers(path, before[path], content))
+        for path, content in changes.items()
+    )

@@ -13,6 +13,10 @@ from evogit.core import Duplicate, FailedProposal, Proposed
 from evogit.history.context import RunContext
 from evogit.history.counts import UNASKED
 from evogit.repository import clean_title
+from evogit.text import family_key, one_line
+
+MAX_IDEA_CHARS = 200
+"""Characters of an author's reason, and of how a repeated idea differs, in the journal."""
 
 
 class Full(Protocol):
@@ -58,6 +62,8 @@ class CandidateWriter(Struct, frozen=True, kw_only=True):
                     strategy=bred.strategy,
                     likeness="same" if bred.tree in history.trees else "fingerprint",
                     title=clean_title(bred.title),
+                    family=family_key(bred.family),
+                    differs=one_line(bred.differs, MAX_IDEA_CHARS),
                 )
             )
         return None
@@ -98,6 +104,7 @@ class CandidateWriter(Struct, frozen=True, kw_only=True):
             trailers={
                 "Agent": name,
                 "Operator": bred.operator,
+                "Family": family_key(bred.family),
                 "Strategy": bred.strategy,
                 "Model": bred.model,
                 "Shown": bred.shown,
@@ -124,6 +131,9 @@ class CandidateWriter(Struct, frozen=True, kw_only=True):
             tactic=bred.tactic,
             kept=bred.kept,
             measured=bred.measured,
+            family=family_key(bred.family),
+            differs=one_line(bred.differs, MAX_IDEA_CHARS),
+            reason=one_line(bred.reason, MAX_IDEA_CHARS),
             evidence=evidence,
         )
         counted = bred.kept and (proposed.engine, number, name) in self.context.history.begun_sessions

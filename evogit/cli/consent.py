@@ -128,7 +128,7 @@ def confirm_costs(
     if setup.added:
         limits = ", ".join(amount(name, limit) for name, limit in setup.added.items())
         why = "as before" if any(RunLimits.of(setup.before.asking).ceilings.values()) else "as none was given"
-        terminal.note(_fact("limit", f"{limits}, {why}; --dollars, --tokens or --proposals set others"))
+        terminal.note(_fact("limit", f"{limits}, {why}; --dollars, --tokens, --calls or --proposals set others"))
     for doubt in filter(None, (setup.models.doubt(model.name) for model in setup.asking)):
         terminal.note(f"{escape(doubt)}; the endpoint is asked for that name", "yellow")
     return replace(setup.settings, agreed=(*consent(terminal, offer, yes=yes), *trusted))
@@ -227,11 +227,13 @@ def _forecast(offer: CostForecast) -> Iterator[Text]:
         proposals = _left(offer, "proposals")
         name: Total = "evaluations" if proposals is None or evaluations <= proposals else "proposals"
         least = evaluations if proposals is None else min(evaluations, proposals)
-        of = f"{amount(name, least)}, {offer.calls} calls for each"
-        yield _fact("about", _use(offer, offer.calls * least, of))
+        expected, most_calls = offer.calls * least, _left(offer, "calls")
+        if most_calls is None or expected <= most_calls:
+            of = f"{amount(name, least)}, {offer.calls} calls for each"
+            yield _fact("about", _use(offer, expected, of))
     most = offer.calls + offer.comparisons + bool(offer.reviewer)
     price, tokens = dearest(offer), offer.reach.brief + REPLY
-    rates = {"proposals": most, "tokens": 1 / tokens, "dollars": 1 / price if price else None}
+    rates = {"proposals": most, "calls": 1.0, "tokens": 1 / tokens, "dollars": 1 / price if price else None}
     limits = {name: left for name in offer.settings.ceilings if (left := _left(offer, name)) is not None}
     calls = {name: left * rate for name, left in limits.items() if (rate := rates[name]) is not None}
     nearest = min(calls, key=lambda name: calls[name])
@@ -239,6 +241,8 @@ def _forecast(offer: CostForecast) -> Iterator[Text]:
         of = f"{amount(nearest, limits[nearest])}, {most} calls each"
         guessed = any(spec.calls == PROGRAM_CALLS for spec in offer.settings.population)
         yield _fact("about" if guessed else "at most", _use(offer, calls[nearest], of))
+    elif nearest == "calls":
+        yield _fact("about", _use(offer, calls[nearest], "the whole run"))
     else:
         yield _fact("at most", f"{amount(nearest, limits[nearest])}, about {count(int(calls[nearest]), 'call')}")
 

@@ -46,6 +46,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "diff": Listed("diff", "what changed, gains first", "evogit diff seed best"),
         "blame": Listed("diff", "who brought which line", "evogit blame best main.py"),
         "report": Listed("report", "the summary of a run", "evogit report"),
+        "ideas": Listed("ideas", "what models tried, by family", "evogit ideas"),
         "serve": Listed("serve", "the same as a page", "evogit serve --open"),
         "export": Listed("export", "files, figures, page, table", "evogit export best ./out"),
     },

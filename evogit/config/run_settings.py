@@ -31,9 +31,10 @@ Trust = Literal["believe", "verify"]
 
 RAY_HEAD = r"ray:(?:ray://)?[\w-]*[A-Za-z.][\w.-]*:\d+"  # an address of Ray, whose port is no number of workers
 
-ENDS = ("evaluations", "proposals", "dollars", "tokens", "minutes", "target", "patience")  # limits that can end a run
+# limits that can end a run
+ENDS = ("evaluations", "proposals", "calls", "dollars", "tokens", "minutes", "target", "patience")
 
-Total = Literal["dollars", "tokens", "proposals", "evaluations"]  # limits on the whole history of a run
+Total = Literal["dollars", "tokens", "calls", "proposals", "evaluations"]  # limits on the whole history of a run
 
 
 MAX_ROLE_BYTES = 4_000
@@ -185,6 +186,7 @@ class RunLimits(Struct, frozen=True, kw_only=True):
     minutes: float | None = None
     dollars: float | None = None
     tokens: int | None = None
+    calls: int | None = None  # calls of models
     target: float | None = None
     # seconds of `minutes` that are kept for what is in flight and the holdout; None: a tenth, 60 at most
     grace: float | None = None
@@ -206,9 +208,14 @@ class RunLimits(Struct, frozen=True, kw_only=True):
         return min(seconds / 10, LONGEST_GRACE) if self.grace is None else self.grace
 
     @property
+    def asking(self) -> tuple[float | None, int | None, int | None]:
+        """What bounds questions to models alone: dollars, tokens, calls."""
+        return self.dollars, self.tokens, self.calls
+
+    @property
     def ceilings(self) -> dict[Total, float | None]:
         """What bounds what models cost, and holds on until others are given."""
-        return {"dollars": self.dollars, "tokens": self.tokens, "proposals": self.proposals}
+        return {name: getattr(self, name) for name in ("dollars", "tokens", "calls", "proposals")}
 
     @property
     def totals(self) -> dict[Total, float | None]:

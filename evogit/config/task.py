@@ -40,8 +40,9 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     above 0; with what the primary metric `measures` of the machine, values of different hours cannot be compared. With
     `fingerprints` a candidate that does the same as an earlier one is not evaluated again. `ignored_failures` are signs
     of failure beside a number that do not count. `variables` of the user's environment are the evaluator's, too. `plan`
-    are the stages of the work. `review` names the model that reviews would-be bests. `untrusted` is the folder that the
-    user must trust before anything that it names acts outside a sandbox; None once that is so.
+    are the stages of the work. Agents may be told what was answered in `public` cases (True: all of "train" and of the
+    stages before it). `review` names the model that reviews would-be bests. `untrusted` is the folder that the user
+    must trust before anything that it names acts outside a sandbox; None once that is so.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     fingerprints: bool = False
     ignored_failures: tuple[str, ...] = ()
     variables: tuple[str, ...] = ()
+    public: bool | tuple[str, ...] = False
     limits: Limits = field(default_factory=Limits)
     preload: tuple[str, ...] = ()
     environment: Environment = field(default_factory=Environment)
@@ -183,6 +185,10 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         before = self.splits[: self.splits.index("train")]
         return before[: before.index(split)] if split in before else before
 
+    def is_public(self, case: str, split: str) -> bool:
+        """Whether agents may be told what a candidate answered in a case."""
+        return split in (*self.stages("train"), "train") and (self.public is True or case in (self.public or ()))
+
     def draw(self, repeat: int) -> int:
         """Return which draw of inputs a repeat has: without `repeats` always the first, so that all scores compare."""
         return repeat if self.repeats else 0
@@ -284,7 +290,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         values: dict[str, list[Any]] = {name: [getattr(self, name)] for name in self.__struct_fields__}
         for name in ("folder", "evaluator", "seed", "repeats", "measures", "fingerprints", "untrusted", "secret"):
             del values[name]  # no part of the way
-        for name in ("shared", "ignored_failures", "variables", "plan", "review"):  # in no `parts` of earlier journals
+        for name in ("shared", "ignored_failures", "variables", "plan", "public", "review"):  # not in earlier journals
             if not getattr(self, name):
                 del values[name]
         if self.command and self.command.tests:  # in no `repr`, so that what earlier journals say still holds
@@ -421,6 +427,7 @@ def _task(table: TaskTable, name: str, folder: Path) -> Task:
         fingerprints=(table.evaluator.novelty or _NOVELTY[table.evaluator.kind]) == "fingerprint",
         ignored_failures=tuple(table.evaluator.ignored_failures),
         variables=tuple(table.evaluator.environment),
+        public=way.public if isinstance(way.public, bool) else tuple(way.public),
         review=table.review.model if table.review else "",
         limits=limits,
         preload=tuple(box.preload),

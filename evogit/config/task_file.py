@@ -37,6 +37,7 @@ from evogit.core import ConfigError, Direction, Measure
 SAME = ("same_inputs", "same_output")
 COMMANDS = ("command", "directory", "folder", "prepare", "tests", "retry", "profile", "decimal", *SAME)
 JUDGE_ONLY = ("criteria", "panel")
+OUTSIDE_ONLY = ("file", "environment", "public")
 BUDGETS = "^(evaluations|calls|minutes)$"
 
 
@@ -104,6 +105,8 @@ class EvaluatorTable(_TaskTable):
     decimal: Literal["", ".", ","] = ""
     # signs of failure beside a number that do not count: names of fields, "traceback", "seed", or "all"
     ignored_failures: list[str] = []
+    # cases whose answers agents may be told: true for all of "train" and of the stages before it, or their names
+    public: bool | list[str] = False
     # what makes one candidate better than another, for the models and people who compare them
     criteria: str = Field(default="", validate_default=True)
     # names of the models that compare candidates, in turn; without any, people do: `evogit judge`
@@ -117,7 +120,7 @@ class EvaluatorTable(_TaskTable):
     # noisy scores: how often a would-be best is evaluated again before it is believed; 0: scores are exact
     repeats: int = Field(default=0, ge=0, le=1000)
 
-    @field_validator(*COMMANDS, "read", "repeats", "ignored_failures", "environment", "file", *JUDGE_ONLY)
+    @field_validator(*COMMANDS, "read", "repeats", "ignored_failures", *OUTSIDE_ONLY, *JUDGE_ONLY)
     @classmethod
     def _of_this_kind(cls, value: Any, info: ValidationInfo) -> Any:
         kind, name = str(info.data.get("kind")), str(info.field_name)
@@ -192,10 +195,10 @@ class EvaluatorTable(_TaskTable):
 _STRENGTHS = {STRENGTH: MetricTable(direction="maximize")}
 _FOREIGN = {
     *(("python", name) for name in (*COMMANDS, "read", *JUDGE_ONLY)),
-    *(("command", name) for name in ("file", "environment", *JUDGE_ONLY)),
+    *(("command", name) for name in (*OUTSIDE_ONLY, *JUDGE_ONLY)),
     *(
         ("judge", name)
-        for name in ("file", "read", "repeats", "tests", "profile", "decimal", "ignored_failures", "environment", *SAME)
+        for name in ("read", "repeats", "tests", "profile", "decimal", "ignored_failures", *OUTSIDE_ONLY, *SAME)
     ),
 }
 _NEEDED = {

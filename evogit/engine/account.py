@@ -24,7 +24,7 @@ LOST = "its engine ended before it was counted"
 
 
 class RunAccount(Struct, frozen=True):
-    """Limits on dollars and tokens of one run, over its whole history; None means no such limit.
+    """Limits on dollars, tokens and calls of one run, over its whole history; None means no such limit.
 
     What an attempt may cost at most is set aside, in the journal, before it is sent: if that is not left, it is not
     sent. So no limit is exceeded, whatever is in flight here or in engines that joined, and an engine that is killed
@@ -36,18 +36,24 @@ class RunAccount(Struct, frozen=True):
     context: RunContext
     dollars: float | None = None
     tokens: int | None = None
+    calls: int | None = None
     silent: asyncio.Event = field(default_factory=asyncio.Event)
+    show: Callable[[str, str], None] = lambda agent, doing: None
     exhausted: set[Limit] = field(default_factory=set)
     counted: asyncio.Event = field(default_factory=asyncio.Event)
-    show: Callable[[str, str], None] = lambda agent, doing: None
 
     def empty(self) -> StopReason | None:
         """The limit that is reached, None while something may be spent."""
         spent = self.context.history.spent
         if self.dollars is not None and ("dollars" in self.exhausted or spent.picodollars >= picodollars(self.dollars)):
             return "dollars"
-        full = self.tokens is not None and ("tokens" in self.exhausted or spent.tokens >= self.tokens)
-        return "tokens" if full else None
+        if self.tokens is not None and ("tokens" in self.exhausted or spent.tokens >= self.tokens):
+            return "tokens"
+        return "calls" if self.calls is not None and spent.charged >= self.calls else None
+
+    def may_ask(self) -> bool:
+        """Whether calls in flight leave room for another one: an agent waits instead of being refused."""
+        return self.calls is None or self.context.history.committed().charged < self.calls
 
     def of_move(self, agent: str, move: int) -> MoveAccount:
         """What one move of an agent is charged to."""
@@ -61,7 +67,8 @@ class RunAccount(Struct, frozen=True):
         Raises:
             SpendingLimitError: it has no price by which dollars could be counted.
         """
-        limits: list[Limit] = [] if self.tokens is None else ["tokens"]
+        limits: list[Limit] = ["calls"] * (self.calls is not None)
+        limits += ["tokens"] * (self.tokens is not None)
         if self.dollars is None or (model.price and model.price.free):
             return limits
         if model.price is None:
@@ -71,6 +78,8 @@ class RunAccount(Struct, frozen=True):
     def affordable(self, limit: Limit, model: Model, worst: TokenUsage) -> int:
         """Up to how many tokens of a reply to such a question what is left pays for; below 0 if not for the prompt."""
         committed = self.context.history.committed()
+        if limit == "calls":
+            return worst.completion if self.may_ask() else -1
         if limit == "tokens":
             assert self.tokens is not None
             return min(worst.completion, self.tokens - committed.tokens - worst.prompt)
@@ -190,7 +199,8 @@ class MoveAccount(Struct, frozen=True):
             dollars=model.price.at_most(worst) if model.price else None,
         )
         entry = self.run.context.journal.append(event, unless=too_much)
-        return Reservation(entry.id, worst) if entry else None
+        bounded = worst if limits != ["calls"] else None  # a call is a call, however long its reply
+        return Reservation(entry.id, bounded) if entry else None
 
     async def pause(self, seconds: float) -> None:
         """Wait so many seconds, or until no further attempt is allowed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from evogit.agents import Advice, Agent, NoUsableChangeError
 from evogit.agents.population import Models, no_models
 from evogit.breeding.breeder import Bred, Breeder
-from evogit.breeding.candidate_writer import CandidateWriter
+from evogit.breeding.candidate_writer import MAX_IDEA_CHARS, CandidateWriter
 from evogit.config.run_settings import Settings
 from evogit.core import (
     Adopted,
@@ -49,6 +49,7 @@ from evogit.panel.reviewer import Reviewer
 from evogit.repository import Packer
 from evogit.repository.evidence import failure
 from evogit.selection import Move, Selector
+from evogit.text import family_key, one_line
 
 LONGEST_PAUSE = 5.0
 """Seconds that an agent which keeps failing pauses at most between two moves; one that asks no model does not."""
@@ -72,6 +73,7 @@ class _Failure(NamedTuple):
     reason: str = ""
     evidence: str = ""
     ended: bool = False
+    idea: Mapping[str, str] = {}
 
 
 class Observer(Protocol):
@@ -119,7 +121,7 @@ class Engine:
         self._projections = Projections(context.repository, context.history)
         self._people = People(Adding(context), self._adopt)
         self._packer = Packer(context.repository.pack, len(context.history.phylogeny))
-        self._account = RunAccount(context, settings.dollars, settings.tokens, stopping.silent, show=self._show)
+        self._account = RunAccount(context, *settings.asking, stopping.silent, self._show)
         self._evaluations = Evaluations(context, backend, settings.evaluations, self._panel(models), elsewhere)
         self._reviewer = Reviewer(context, models, self._account_of_review, self._show)
         self._profiles = Profiles(context.task, context.repository, self._evaluations, breeder.profiles)
@@ -269,6 +271,10 @@ class Engine:
                 self._show(name, "waiting, as it would be early: others' candidates are evaluated first")
                 self._quota.stand_back(name)
                 await self._turns.skip(number)
+            elif agent.pauses and not (self._settings.deterministic or self._account.may_ask()):
+                self._show(name, "waiting, as calls in flight use up the limit")
+                self._quota.stand_back(name)
+                await self._turns.skip(number)
             elif self._quota.reserve(name):
                 failed = await self._move(number, name, agent)
                 failures = failures + 1 if failed and agent.pauses else 0
@@ -398,6 +404,9 @@ class Engine:
             strategy=move.strategy,
             evidence=made.evidence,
             ended=made.ended,
+            title=one_line(made.idea.get("title", "")),
+            family=family_key(made.idea.get("family", "")),
+            differs=one_line(made.idea.get("differs", ""), MAX_IDEA_CHARS),
         )
 
     async def _tried(self, work: Awaitable[Made]) -> Made | _Failure:
@@ -409,7 +418,8 @@ class Engine:
         try:
             return await work
         except NoUsableChangeError as error:
-            return _Failure(str(error), self._journal.keep(error.evidence) if error.evidence else "")
+            kept = self._journal.keep(error.evidence) if error.evidence else ""
+            return _Failure(str(error), kept, idea=error.idea)
         except (ModelError, RunEndsError, SpendingLimitError) as error:
             return _Failure(str(error), ended=isinstance(error, RunEndsError))
         except EvoGitError:

@@ -30,15 +30,15 @@ WEIGHT = 0.1
 class KindShares:
     """Lets agents of the kinds that ask models move, or has them wait for what others bring.
 
-    Where the run has a limit on dollars, tokens or proposals and agents of several such kinds, a kind waits while what
-    it gains for its cost, as far as it could be by what is known, is less than `SIDE_BY_SIDE` of what the best one
-    gains. Doubt about a kind that waits grows, so that it is tried again now and then. Agents that ask no model never
+    Where the run has a limit on what models are asked and agents of several such kinds, a kind waits while what it
+    gains for its cost, as far as it could be by what is known, is less than `SIDE_BY_SIDE` of what the best one gains.
+    Doubt about a kind that waits grows, so that it is tried again now and then. Agents that ask no model never
     wait.
     """
 
     def __init__(self, context: RunContext, settings: Settings) -> None:
         self._context = context
-        limits = settings.dollars, settings.tokens, settings.proposals
+        limits = settings.ceilings.values()
         asking = {str(replace(spec, count=1)) for spec in settings.population if spec.asks}
         self._kinds = sorted(asking) if len(asking) > 1 and any(limit is not None for limit in limits) else []
         self._patient = settings.deterministic

@@ -43,6 +43,12 @@ class Case:
         self.feedback = feedback
         self.metrics = metrics
         self.beside: Mapping[str, float] = {}
+        self.answered = ""
+
+    def answer(self, value: Any) -> Case:
+        """Keep what the candidate answered; agents are shown it of cases that the task declares public."""
+        self.answered = value if isinstance(value, str) else repr(value)
+        return self
 
     def __repr__(self) -> str:
         return f"Case({self.name!r}, {', '.join(f'{name}={value!r}' for name, value in self.metrics.items())})"

@@ -48,6 +48,7 @@ from evogit.sandbox.answers import NOTHING
 from evogit.sandbox.archive import entries_of, pack
 from evogit.sandbox.providers import provider
 from evogit.sandbox.session import Sandbox, Session
+from evogit.text import ends
 
 T = TypeVar("T")
 LONGEST_REASON = 1000
@@ -56,6 +57,8 @@ LONGEST_NAME = 60
 """Characters of the name of a number beside the metrics; it is not cut, as a part of a credential is not redacted."""
 MAX_OWN_BYTES = 4 << 30
 """Bytes that an evaluation may take beyond what its evaluator had before; more is a `MemoryError`."""
+MAX_ANSWER_BYTES = 2_000
+"""Bytes of what a candidate answered in one case, and of what it printed there, that agents are told."""
 LAST_CALLS = 20
 """Calls of a traceback that are kept."""
 ATTEMPTS = 5
@@ -133,6 +136,8 @@ class Scorer:
         self._layers: dict[str, BaseFiles] = {}
         self._ignored = task.ignored_failures
         self._wanted = wanted(self._evaluate)
+        self._public = False
+        self._printed = 0
 
     @property
     def needs_seed(self) -> bool:
@@ -201,6 +206,7 @@ class Scorer:
             return _failed(failure.status, failure.reason), Evidence(log=failure.log)
         seed, log = generator({}, self.task.name, split, repeat).getrandbits(32), ""  # the program sees it
         stages: dict[str, dict[str, float]] = {}
+        self._public, self._printed = True, 0
         with within_own_limits(self.task.limits.total), ExitStack() as stack:
             sides = [files, Files(pack({}), (), files.base)] if self.needs_seed else [files]
             limits = self.task.limits
@@ -290,10 +296,22 @@ class Scorer:
             short = {name: float(value) for name, value in numbers.items() if len(name) <= LONGEST_NAME}
             finite = {name: value for name, value in short.items() if math.isfinite(value)}
             told = {**finite, **metrics} if shown else None
-            self._tell({"case": title, "metrics": told, "feedback": case.feedback})
+            self._public = self._public and self.task.is_public(case.name, split)
+            answers = self._answers(case, programs[0]) if self._public and shown else []
+            self._tell({"case": title, "metrics": told, "feedback": "\n".join(filter(None, [case.feedback, *answers]))})
             yield metrics
         if not names:
             raise EvaluatorError(f'expected at least one Case for split "{split}", got none; yield one from evaluate()')
+
+    def _answers(self, case: Case, program: Program) -> list[str]:
+        """Return what the candidate answered and printed for a case.
+
+        Only while all cases up to this one are public: a program may keep what it was given, and say it later.
+        """
+        printed = program.output()[0].decode(errors="replace")
+        texts = {"answered": case.answered, "printed": printed[self._printed :].strip()}
+        self._printed = len(printed)
+        return [f"{name}: {ends(text, MAX_ANSWER_BYTES)}" for name, text in texts.items() if text]
 
     def _checked(self, case: Case) -> dict[str, float]:
         if not isinstance(case.name, str) or not isinstance(case.feedback, str):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from bisect import insort
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import islice
 
 import msgspec
 from msgspec import Struct
 
 from evogit.core import (
     HUMAN,
+    MINIMIZE,
     PICO,
     Candidate,
     Cost,
@@ -30,6 +33,12 @@ UNASKED = frozenset({"fitter", "random", "function", "pieces"})
 
 EXTENDED, MIRRORED = "extend_number", "mirror_number"
 """Strategies of mutations that go on with a number which an earlier one changed, without asking a model."""
+
+TUNING = "tuning"
+"""The family of changes of numbers alone, all of which are one idea."""
+
+MAX_IDEAS, MAX_TRIES, MAX_COMPARED = 2_000, 500, 200
+"""Ideas that are remembered, tries of each, and ideas that a title is compared with: the latest ones."""
 
 CROSSING = frozenset({"fitter", "random", "function", "model"})
 """Strategies that settle conflicts of whole candidates."""
@@ -118,6 +127,8 @@ class Spending:
     """
 
     calls: int = 0
+    charged: int = 0
+    """Calls that count against a limit on calls: all but those that failed and cost nothing."""
     failed: int = 0
     prompt: int = 0
     cached: int = 0
@@ -152,6 +163,7 @@ class Spending:
 
     def hold(self, event: Reserved) -> None:
         """Count what is set aside for an attempt as if it were spent."""
+        self.charged += 1
         self.prompt += event.prompt
         self.completion += event.completion
         self.picodollars += picodollars(event.dollars or 0.0)
@@ -159,6 +171,7 @@ class Spending:
     def add(self, event: Spent) -> None:
         """Count one more attempt."""
         self.calls += 1
+        self.charged += not event.failure or bool(event.prompt or event.completion)
         self.failed += bool(event.failure)
         self.prompt += event.prompt
         self.cached += event.cached
@@ -245,6 +258,7 @@ class Moment(Struct, frozen=True):
     elapsed: int
     tokens: int
     dollars: float | None
+    calls: int = 0
 
 
 class Step(Struct, frozen=True):
@@ -286,7 +300,7 @@ class Course(Struct):
     def evaluated(self, commit: str, counts: Counts, spent: Spending) -> None:
         """Note how the run stands, with a candidate evaluated for the first time."""
         known = (counts.evaluated, counts.charged, self.elapsed, spent.tokens)
-        self.moments[commit] = Moment(*known, None if spent.unpriced else spent.dollars)
+        self.moments[commit] = Moment(*known, None if spent.unpriced else spent.dollars, spent.charged)
         fold(self.moments)
 
     @property
@@ -391,3 +405,55 @@ class Authors:
             self.barren[event.engine, event.agent, model, event.operator, event.strategy] += 1
         elif model:
             self.wrote[event.candidate] = model
+
+
+def made_by(event: Done) -> str:
+    """Return the candidate that a move made, or that was there already; "" if there is none."""
+    match event:
+        case Proposed():
+            return event.candidate
+        case Duplicate():
+            return event.first
+        case FailedProposal():
+            return ""
+
+
+def _words(title: str) -> set[str]:
+    """Return the words and numbers of a title, without plurals, and without words that name nothing."""
+    words = re.findall(r"[^\W_]+(?:\.\d+)?", title.lower())
+    return {word.removesuffix("s") for word in words if len(word) > 2 or word.isdigit()} or set(words)
+
+
+@dataclass(slots=True)
+class IdeaLedger:
+    """The proposals of models by idea, ideas in the order in which they came up.
+
+    `ideas` has the tries of each, by the words of its first title; all tunings are under "". `mechanical` are the
+    agents, by engine, that change code without a model, or in another system.
+    """
+
+    ideas: dict[str, list[Done]] = field(default_factory=dict)
+    mechanical: set[tuple[str, str]] = field(default_factory=set)
+
+    def take(self, event: Done) -> None:
+        """Take in the result of a move, if it is an idea."""
+        if event.operator != "mutation" or not event.engine or not event.title or event.agent in (HUMAN, MINIMIZE):
+            return
+        if event.strategy in (EXTENDED, MIRRORED) or (event.engine, event.agent) in self.mechanical:
+            return  # no model was asked
+        tries = self.ideas.setdefault("" if event.family == TUNING else self._key(event), [])
+        tries.append(event)
+        del tries[:-MAX_TRIES]
+        if len(self.ideas) > MAX_IDEAS:
+            del self.ideas[next(iter(self.ideas))]
+
+    def _key(self, event: Done) -> str:
+        """Return the key of the idea with the same words, or of a late one of its family with two thirds of them."""
+        words = _words(event.title)
+        if (key := " ".join(sorted(words))) in self.ideas or not event.family:
+            return key
+        for known in islice(reversed(self.ideas), MAX_COMPARED):
+            its = set(known.split())
+            if self.ideas[known][0].family == event.family and 3 * len(words & its) >= 2 * len(words | its):
+                return known
+        return key

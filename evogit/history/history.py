@@ -37,7 +37,7 @@ from evogit.core import (
     TaskChanged,
 )
 from evogit.history.counts import Counts, Interruption, Outage, Spending
-from evogit.history.state import FAILURES, HALTS, OUTAGE, REMADE, ROUNDING, RunState, in_force, marked
+from evogit.history.state import FAILURES, HALTS, OUTAGE, ROUNDING, RunState, in_force, marked
 
 __all__ = ["Counts", "History", "Spending"]
 
@@ -78,6 +78,10 @@ class History(RunState):
     def _run_started(self, event: RunStarted, entry: Entry) -> None:
         self.started = self.started or event
         self.engines[event.engine] = event
+        kinds = self.past_kinds()
+        self.ledger.mechanical = {key for key, kind in kinds.items() if kind == "mutator"} | {
+            (engine, agent) for engine, start in self.engines.items() if start.imported for agent in start.agents
+        }
         self.course.started = self.course.elapsed
         self.stopped = None
         self.paused = False
@@ -169,13 +173,10 @@ class History(RunState):
         self.moves = max(self.moves, event.move + 1)
         self.attempts.add(event)
         self.authors.take(event)
+        self.ledger.take(event)
         self.counts.attempt(event, unanswered=self.authors.unanswered(event))
 
     def _duplicate(self, event: Duplicate, entry: Entry) -> None:
-        for parent in event.parents[:1]:
-            made = self.remade.setdefault(parent, [])
-            made.append(event)
-            del made[:-REMADE]
         self._moved(event)
 
     def _failed_proposal(self, event: FailedProposal, entry: Entry) -> None:
@@ -372,14 +373,16 @@ class History(RunState):
             return
         best = self.fitness(self.best) if self.best else None
         equal = best is not None and math.isclose(value, best, rel_tol=ROUNDING)
-        better = best is None or (self.scores.metric.better(value, best) and not equal)
+        better = best is None or (
+            self.scores.metric.better(value, best) and not equal and self.earned(commit, self.best)
+        )
         if better and self._awaits_review(commit):
             self._rival = commit if self._rival is None or self.fitter(commit, self._rival) else self._rival
         elif better:
             self.best = commit
             self.records.append(commit)
             self._record_at = len(self.judgements)
-        elif equal and not self.phylogeny.is_trial(commit):
+        elif equal and not self.phylogeny.is_trial(commit) and self.earned(commit):
             self._latest_best = commit
 
     def _decision(self, event: Decision, entry: Entry) -> None:
@@ -419,9 +422,10 @@ class History(RunState):
         best: str | None = None
         self._rival = None
         for commit in (commit for commit in ranked if self.fitness(commit) is not None):
-            if self._rival is None or self.fitter(commit, self._rival):
+            if (self._rival is None or self.fitter(commit, self._rival)) and self.earned(commit, self._rival):
                 self._rival = commit
-            if (best is None or self.fitter(commit, best)) and not self._awaits_review(commit):
+            fitter = (best is None or self.fitter(commit, best)) and self.earned(commit, best)
+            if fitter and not self._awaits_review(commit):
                 best = commit
         self.best = best
         if self.best and self.best not in self.records:

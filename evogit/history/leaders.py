@@ -30,8 +30,12 @@ def contender(history: History) -> str | None:
     out = history.pruned | history.set_aside
     known = ((history.fitness(commit), commit) for commit in history.scores.commits() if commit not in out)
     values = {commit: sign * value for value, commit in known if value is not None}
-    top = max(values, key=values.__getitem__, default="")  # of equals the earlier one
-    return top if top and not history.scores.believed(top) else None
+    for top in sorted(values, key=values.__getitem__, reverse=True):  # of equals the earlier one
+        if not history.scores.believed(top):
+            return top
+        if top == history.best or history.earned(top, history.best):
+            break  # else it is a merge that gained too little, however often it is evaluated
+    return None
 
 
 def to_repeat(history: History) -> str | None:

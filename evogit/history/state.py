@@ -12,7 +12,6 @@ from evogit.core import (
     HUMAN,
     Candidate,
     Decision,
-    Duplicate,
     Entry,
     Evaluation,
     FailedProposal,
@@ -30,7 +29,17 @@ from evogit.core import (
     Stopped,
     Tactic,
 )
-from evogit.history.counts import Attempts, Authors, Counts, Course, Interruption, Outage, Spending
+from evogit.history.counts import (
+    CROSSING,
+    Attempts,
+    Authors,
+    Counts,
+    Course,
+    IdeaLedger,
+    Interruption,
+    Outage,
+    Spending,
+)
 from evogit.history.paired_scores import PairedScores
 from evogit.history.phylogeny import Phylogeny
 from evogit.history.scores import Scores
@@ -42,7 +51,13 @@ FAILURES = 500  # failed proposals that are remembered with their reasons
 HALTS = 200  # interruptions that are remembered
 OUTAGE = 3  # attempts in a row without a reply that are worth telling
 KIND_PARTS = {"kind": "", "model": "@", "role": "+"}  # what tells kinds of agents apart -> the sign before it
-REMADE = 100  # duplicates that are remembered of one parent
+MERGE_SHARE = 0.01
+"""The least gain of a merge, where scores are exact, as a share of what its lesser parent changed since they parted.
+
+A merge is made to add that to the other side: all of it, or about half where the sides interfere. One of two unrelated
+rewrites that only carried the lesser one along as dead code gained 0.00009 of it. This lies between, about as many
+times above the one (a hundred) as below the other (fifty).
+"""
 
 
 @dataclass(eq=False)
@@ -64,7 +79,6 @@ class RunState:
         shown: id -> candidates that its agent's brief showed; inspirations: those of them of which it has lines.
         decisions: all decision entries, oldest first.
         failures: the latest failed proposals, oldest first.
-        remade: id -> proposals of its agents that came to what another candidate is, the latest ones.
         rebased: id -> candidates whose agents changed it, put on later ones; written_on: the other
             way round.
         tactics: the tactics that models gave, by entry; advised: id -> the one that its agent's brief had.
@@ -74,6 +88,7 @@ class RunState:
         lessons: step -> what it taught, withdrawn or not.
         begun_sessions: (engine, move, agent) of the sessions that kept a step, each of which is one proposal.
         authors: whose moves came to what.
+        ledger: the ideas of models.
         judgements: ids in the order in which they were first evaluated on the run's split, under whatever task; without
             trials of `evogit minimize`, which are nearly the same many times over.
         trees, fingerprints: tree, or what it does -> the first candidate that had it.
@@ -115,7 +130,6 @@ class RunState:
     inspirations: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False)
     decisions: list[Entry] = field(default_factory=list, init=False)
     failures: list[FailedProposal] = field(default_factory=list, init=False)
-    remade: dict[str, list[Duplicate]] = field(default_factory=dict, init=False)
     rebased: dict[str, list[str]] = field(default_factory=dict, init=False)
     written_on: dict[str, str] = field(default_factory=dict, init=False)
     tactics: dict[str, Tactic] = field(default_factory=dict, init=False)
@@ -128,6 +142,7 @@ class RunState:
     begun_sessions: set[tuple[str, int, str]] = field(default_factory=set, init=False)
     advised: dict[str, str] = field(default_factory=dict, init=False)
     authors: Authors = field(default_factory=Authors, init=False)
+    ledger: IdeaLedger = field(default_factory=IdeaLedger, init=False)
     span: tuple[int, int] = field(default=(0, 0), init=False)
     spent: Spending = field(default_factory=Spending, init=False)
     spent_by: dict[tuple[str, str], Spending] = field(default_factory=dict, init=False)
@@ -325,6 +340,29 @@ class RunState:
         """Whether `a` is better than `b` beyond noise (95 %); where scores are exact the same as `fitter`."""
         return self.scores.surely_better(a, b)
 
+    def beyond_noise(self, commit: str, over: str, least: float) -> bool:
+        """Whether a candidate is better than another beyond noise; if noise is unknown or absent, by more than `least`.
+
+        `least` is in the primary metric's unit.
+        """
+        if self.fitness(over) is None or (self.repeats > 1 and not self.scores.shifting):
+            return self.surely_fitter(commit, over)
+        return (self.gain(commit, over) or 0.0) > least
+
+    def earned(self, commit: str, over: str | None = None) -> bool:
+        """Whether a merge gained beyond noise over both parents, and over another candidate; True for all but merges.
+
+        Merges are those of whole candidates by Git, also with conflicts settled by a model. Where pairs are compared
+        none has to, as strengths are too uncertain at first.
+        """
+        candidate = self.phylogeny[commit]
+        if candidate.operator != "merge" or candidate.strategy not in CROSSING or self.scores.shifting:
+            return True
+        first, second = candidate.parents
+        lesser, base = second if self.fitter(first, second) else first, self.phylogeny.merge_base(first, second)
+        least = MERGE_SHARE * abs(self.gain(lesser, base or self._seed()) or 0.0)
+        return all(self.beyond_noise(commit, each, least) for each in (first, second, over) if each)
+
     def no_worse(self, child: str, head: str) -> bool:
         """Whether `child` is valid, and `head` not better than it beyond noise; by strengths just not stronger.
 
@@ -344,6 +382,11 @@ class RunState:
             if entry != but:
                 spending.hold(event)
         return spending
+
+    @property
+    def origin(self) -> str | None:
+        """The candidate from which a fresh start begins: the best when the present stage began, else the seed."""
+        return (self.stages[-1].best if self.stages else "") or self.seed
 
     def stage_use(self) -> dict[str, float]:
         """Return what the present stage used of evaluations and calls, by these names."""

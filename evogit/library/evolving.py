@@ -72,6 +72,7 @@ def prepare(
     model: str = "",
     dollars: float | None = None,
     tokens: int | None = None,
+    calls: int | None = None,
     proposals: int | None = None,
     selector: str = DEFAULT_SELECTOR,
     seed: int = 0,
@@ -109,6 +110,7 @@ def prepare(
         model: what editors ask; alone, all agents are editors.
         dollars: it ends when models have cost this much; `tokens` and `proposals` are limits, too.
         tokens: it ends when models have read and written this many.
+        calls: it ends when models were called so often.
         proposals: it ends when this many changes were proposed, usable or not.
         selector: how parents and survivors are chosen.
         seed: of all random choices.
@@ -121,6 +123,7 @@ def prepare(
     """
     found = _task(task, evaluate, metrics=metrics, goal=goal, editable=editable, repeats=repeats)
     population = Population.of(agents, model, sandbox, [found.folder, _place(found, repository)])
+    paid: dict[str, Any] = {"dollars": dollars, "tokens": tokens, "calls": calls, "proposals": proposals}
     settings = Settings(
         population=population.specs,
         jobs=_jobs(found, evaluate, jobs, sum(spec.count for spec in population.specs)),
@@ -132,9 +135,7 @@ def prepare(
         minutes=minutes,
         target=target,
         patience=patience,
-        dollars=dollars,
-        tokens=tokens,
-        proposals=proposals,
+        **paid,
         count_repeats=evaluate is not None,
     )
     population.check(settings, found.models)

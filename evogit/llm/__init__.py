@@ -27,7 +27,7 @@ class RefusingModelError(EvoGitError):
     """The endpoint refuses question after question to this model: something in the settings does not suit it."""
 
 
-Limit = Literal["dollars", "tokens"]  # what limits how much is asked
+Limit = Literal["dollars", "tokens", "calls"]  # what limits how much is asked
 
 
 class SpendingLimitError(EvoGitError):

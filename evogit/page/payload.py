@@ -40,7 +40,7 @@ BILLION = 10**9
 GAIN_DIGITS = 8
 """Of the gains of larger runs."""
 
-NAMES = ("agents", "operators", "strategies", "models", "statuses", "verdicts", "hosts")
+NAMES = ("agents", "operators", "strategies", "models", "families", "statuses", "verdicts", "hosts")
 
 
 class Names:
@@ -98,6 +98,7 @@ class Columns:
             "operator": self._numbers("operators", (each.operator for each in known)),
             "strategy": self._numbers("strategies", (each.strategy for each in known)),
             "model": self._numbers("models", (history.authors.wrote.get(each.commit, "") for each in known)),
+            "family": self._numbers("families", (each.family for each in known)),
             "status": self._numbers("statuses", (each.status for each in stands)),
             "host": hosts if any(hosts) else [],
             "value": [self._value(each) for each in stands],

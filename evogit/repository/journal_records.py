@@ -301,6 +301,7 @@ class ToldSettings(Struct, frozen=True, kw_only=True):
     minutes: Limit | None = None
     dollars: Limit | None = None
     tokens: Limit | None = None
+    calls: Limit | None = None
     patience: Limit | None = None
     confirmations: Limit | None = None
     target: float | None = None

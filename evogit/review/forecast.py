@@ -46,7 +46,7 @@ class Pace:
         before: float | None = getattr(first, what)
         spent, counts = self._history.spent, self._history.counts
         # for good: calls in flight nearly always take less than is set aside for them
-        done = {"dollars": spent.dollars, "tokens": spent.tokens}
+        done = {"dollars": spent.dollars, "tokens": spent.tokens, "calls": spent.charged}
         done |= {"proposals": counts.charged, "evaluations": counts.evaluated}
         gained = 0.0 if before is None else done[what] - before
         return gained / max(now - (began + first.elapsed) / 1000, 0.001)

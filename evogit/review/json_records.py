@@ -12,6 +12,7 @@ from msgspec import to_builtins
 from evogit.core import Candidate, Metric, ReviewVerdict, Stopped, host_of
 from evogit.engine.projections import agent_ref, has_ref
 from evogit.history import History
+from evogit.history.ideas import by_family, ideas
 from evogit.history.leaders import tied
 from evogit.history.standing import Comparison, compare, gap, standing
 from evogit.repository import Repository
@@ -53,6 +54,26 @@ def candidate_record(history: History, candidate: Candidate) -> Record:
         "pruned": commit in history.pruned,
         "promoted": commit in history.promoted,
     }
+
+
+def tried(history: History) -> list[Record]:
+    """Everything about each idea; `certain`: its outcome is beyond noise."""
+    names = ("title", "family", "agent", "parent", "candidate", "tries", "repeats", "reason", "outcome", "certain")
+    return [
+        {
+            **{name: getattr(idea, name) for name in (*names, "score")},
+            **gain_record(idea.standing.comparison if idea.standing else None),
+            "moves": list(idea.moves),
+        }
+        for idea in ideas(history)
+    ]
+
+
+def idea_counts(history: History) -> Record:
+    """How many ideas there are, of how many families, and how often one was repeated without a reason."""
+    found = ideas(history)
+    families = len(by_family(found).keys() - {""})
+    return {"number": len(found), "families": families, "repeats": sum(idea.repeats for idea in found)}
 
 
 def gain_record(compared: Comparison | None) -> Record:
@@ -131,6 +152,7 @@ def status_record(repository: Repository, history: History) -> Record:
         "gap_closed": closest.share if closest else None,
         "gap": closest.left if closest else None,
         "front": front_record(history),
+        "ideas": idea_counts(history),
         "agents": [
             {
                 "name": name,

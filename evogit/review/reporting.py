@@ -15,7 +15,7 @@ from evogit.history.paired_scores import PairedScores
 from evogit.history.scores import seconds
 from evogit.history.standing import compare, last_evaluation, way
 from evogit.repository import Repository
-from evogit.review.json_records import SCHEMA, Record, gain_record, host_records, known_ends, status_record
+from evogit.review.json_records import SCHEMA, Record, gain_record, host_records, known_ends, status_record, tried
 from evogit.review.spending import last_start
 from evogit.selection.merge_strategies import outcomes, tallies
 
@@ -51,6 +51,7 @@ def report_record(repository: Repository, history: History) -> Record:
         "judged": history.started.judged if history.started else "outside",
         "steps": steps(history, history.best),
         "crossings": merge_statistics(history),
+        "tried": tried(history),
         "hosts": host_records(repository, history),
         "failures": {
             "candidates": _digest(f"{each.status}: {each.reason}" for each in _failures(history)),

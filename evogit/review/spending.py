@@ -112,6 +112,7 @@ def used(history: History, limit: Total) -> float:
     return {
         "dollars": spent.dollars,
         "tokens": spent.tokens,
+        "calls": spent.charged,
         "proposals": counts.charged,
         "evaluations": counts.evaluated,
     }[limit]

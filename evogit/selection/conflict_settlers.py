@@ -126,13 +126,15 @@ class _Room:
 
 
 def _by_definition(merger: Merger, better: Side, room: _Room, conflict: Conflict) -> Settlement:
-    """Settle a Python file by whole definitions; anything else, or what would not compile, by the fitter's hunks."""
+    """Settle a Python file by whole definitions; of what is none, or would not compile, take the fitter's file."""
     texts = merger.texts(conflict)
-    if texts is not None and conflict.path.endswith((".py", ".pyi")):
+    if texts is None:
+        return merger.settle(conflict, lambda: better, FITTER)
+    if conflict.path.endswith((".py", ".pyi")):
         ours, base, theirs = texts if better == "ours" else texts[::-1]
         if room.takes(texts) and (found := _merge_definitions(base, ours, theirs)):
             return merger.settled(conflict, *found, lambda: better, FUNCTION)
-    return merger.settle(conflict, lambda: better, FITTER)
+    return Settlement(conflict.path, "lines", FITTER, 1, conflict.taken(better))
 
 
 def _is_quick(versions: Sequence[bytes]) -> bool:

@@ -10,7 +10,7 @@ from evogit.history import History
 from evogit.selection import Move
 from evogit.selection.frugal import Frugal, FrugalOptions
 from evogit.selection.merge_planner import Planner
-from evogit.selection.merge_strategies import FITTER, FUNCTION, MODEL, RANDOM, asks_model
+from evogit.selection.merge_strategies import FUNCTION, MODEL, RANDOM, asks_model
 from evogit.selection.number_steps import NumberSteps
 from evogit.selection.pool import Offspring, favoured
 
@@ -70,7 +70,7 @@ class Elitist:
         )
         self._offspring = Offspring()
         self._numbers = numbers
-        strategies = (FITTER, FUNCTION, MODEL, *([RANDOM] if options.random else []))
+        strategies = (FUNCTION, MODEL, *([RANDOM] if options.random else []))
         self._planner = Planner(numbers.repository if numbers else None, strategies)
 
     def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
@@ -95,8 +95,8 @@ class Elitist:
         return self._paid.crossing(history, agent, rng)
 
     def adopts(self, history: History, agent: str, child: str) -> bool:
-        """Valid, not pruned, and no worse than what the agent has, beyond noise."""
-        return child not in history.pruned and history.no_worse(child, history.head(agent))
+        """Valid, not pruned, no worse than what the agent has, beyond noise, and no merge that gained nothing."""
+        return child not in history.pruned and history.no_worse(child, history.head(agent)) and history.earned(child)
 
     def _donor(self, history: History, best: str, rng: random.Random) -> str | None:
         donors = [each for each in history.living() if self._planner.complements(history, best, each)]

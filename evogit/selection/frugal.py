@@ -13,8 +13,8 @@ from evogit.selection import Move
 from evogit.selection.donors import donor
 from evogit.selection.merge_planner import Planner
 from evogit.selection.number_steps import NumberSteps
+from evogit.selection.plateaus import Beginning, Plateau
 from evogit.selection.pool import Offspring, Ranking, favoured
-from evogit.selection.tactics import Tactics
 
 
 class FrugalOptions(Struct, frozen=True, kw_only=True):
@@ -28,21 +28,9 @@ class FrugalOptions(Struct, frozen=True, kw_only=True):
     """While the run stands still, show some calls the code of another line (`donors.py`)."""
     tactics: bool = True
     """After a plateau a model is asked what to try instead."""
-    p_tactic: float = 0.5
-    """Probability that a call carries a tactic while one is in force."""
-    wait: int = 6
-    """Evaluations without a better candidate that are a wait."""
 
 
 DEFAULT = FrugalOptions()
-
-P_BEGIN = 0.2
-"""Probability that a call with a tactic begins at the best, and not at the best candidate of the tactic."""
-
-P_EXPLORE_PER_WAIT = 0.05
-"""The addition to the probability of a parent other than the best, for each wait beyond the first."""
-
-P_EXPLORE_MAX = 0.5
 
 MAX_OTHERS = 4
 """Candidates of other lines among which such a parent is drawn."""
@@ -55,10 +43,10 @@ SPARES = 12
 
 
 class Frugal:
-    """Every call works on the best candidate; the longer nothing is better, the more on the next best of other lines.
+    """Every call works on the best candidate, on a plateau also on the next best of other lines, or on the seed afresh.
 
     Of equals it is the latest: changes that change no value add up, which leads out of plateaus (Barnett, 2001). None
-    works on the seed once something is better, nor on what lost more than half of what was gained. A change of one
+    works on the seed while calls gain, nor on what lost more than half of what was gained. A change of one
     number goes on without a call (`number_steps.py`). Merges that ask nobody are planned as by default. A conflict is
     put to a model only while such merges were better than both parents more often than candidates became the best of
     all: at first that is rare, and a run that goes well does without.
@@ -78,19 +66,17 @@ class Frugal:
             return Move(operator="mutation", parents=(history.head(agent),))
         if step := self._numbers and self._numbers.move(history, agent):
             return step
-        tactics = Tactics(history)
-        if self._options.tactics and tactics.is_due(agent):
+        plateau = Plateau(history, agent)
+        if self._options.tactics and plateau.is_due():
             return Move(operator="mutation", parents=(best,), advise=True)
         if self._options.merge:
             planned = self._planner.move(history, best, agent, rng, by_model=self._model_merges_pay(history))
             if planned:
                 return planned
-        tactic = tactics.in_force
-        if tactic and rng.random() < self._options.p_tactic:
-            parent = self._advised_parent(tactics, best, rng)
-        else:
-            tactic, parent = "", favoured(history, rng) or self._parent(history, best, rng)
-        spares = tuple(self._spares(history, best))
+        tactic = plateau.in_force
+        beginning = "best" if tactic else plateau.beginning(rng)
+        parent = favoured(history, rng) or self._parent(history, best, beginning, rng)
+        spares = () if beginning == "afresh" else tuple(self._spares(history, best))
         rebase = parent in (best, history.latest_best)
         shown = donor(history, self._others(history, best), rng) if rebase and self._options.donors else None
         return Move(operator="mutation", parents=(parent,), donor=shown, tactic=tactic, rebase=rebase, spares=spares)
@@ -102,8 +88,8 @@ class Frugal:
         return self._planner.move(history, history.best, agent, rng, by_model=False, at_once=True)
 
     def adopts(self, history: History, agent: str, child: str) -> bool:
-        """Valid, not pruned, and no worse than what the agent has, beyond noise."""
-        return child not in history.pruned and history.no_worse(child, history.head(agent))
+        """Valid, not pruned, no worse than what the agent has, beyond noise, and no merge that gained nothing."""
+        return child not in history.pruned and history.no_worse(child, history.head(agent)) and history.earned(child)
 
     def _model_merges_pay(self, history: History) -> bool:
         """Whether merges by models help more often than anything else; one of four is assumed to where none was."""
@@ -111,18 +97,15 @@ class Frugal:
         usual = (len(history.records) + 1) / (len(history.judgements) + 2)
         return (tally.better + 1) / (tally.made + 4) > usual
 
-    def _advised_parent(self, tactics: Tactics, best: str, rng: random.Random) -> str:
-        """The best of what the tactic made, or, to begin once more, the best of all."""
-        made = tactics.best_of(tactics.in_force)
-        return best if made is None or rng.random() < P_BEGIN else made
-
-    def _parent(self, history: History, best: str, rng: random.Random) -> str:
-        waits = max(0.0, history.stagnant / self._options.wait - 1.0)
-        if rng.random() >= min(P_EXPLORE_MAX, P_EXPLORE_PER_WAIT * waits):
-            return history.latest_best or best
-        others = self._others(history, best)
-        children = self._offspring.of(history)
-        return rng.choices(others, [1 / (1 + children[each]) for each in others])[0] if others else best
+    def _parent(self, history: History, best: str, beginning: Beginning, rng: random.Random) -> str:
+        """The parent of a call; without another line, or where the seed may not breed, it is the best."""
+        if beginning == "other" and (others := self._others(history, best)):
+            children = self._offspring.of(history)
+            return rng.choices(others, [1 / (1 + children[each]) for each in others])[0]
+        seed = history.origin
+        if beginning == "afresh" and seed and seed not in history.pruned and history.fitness(seed) is not None:
+            return seed
+        return history.latest_best or best
 
     def _spares(self, history: History, best: str) -> Sequence[str]:
         """Where a change is put that was there already: the best, and those next to it."""

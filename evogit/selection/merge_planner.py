@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -12,6 +13,7 @@ from evogit.history import History
 from evogit.history.per_candidate import Lessons
 from evogit.history.phylogeny import MergeBases
 from evogit.repository import Repository, Side, UnfitChangeError
+from evogit.repository.changes import SHORTEST_LINE
 from evogit.selection import Move
 from evogit.selection.conflict_settlers import draft, fitter, refuse_repeats, settler
 from evogit.selection.merge_strategies import (
@@ -42,7 +44,7 @@ MAX_TREES = 10_000
 INTERFERING = 0.5
 """The share of a gain that is expected in a case that the other side has changed as well."""
 
-PRIOR = {FITTER: 1.0, FUNCTION: 0.5, RANDOM: 0.25, MODEL: 0.75}
+PRIOR = {FUNCTION: 1.0, RANDOM: 0.25, MODEL: 0.75}
 """The prior of a strategy before it was tried: of two merges so many helped."""
 
 Values = Mapping[str, float]
@@ -62,16 +64,16 @@ class Planner:
     The expected gain of a merge is what the other side gained over the merge base, case by case, halved where both
     sides changed a case, as their changes interfere there. How often there is an experiment follows from how often the
     latest ones helped: probability matching (Thompson, 1933), separately for those whose sides changed other cases.
-    With a `repository` nothing is planned that would make what was proposed before.
+    A conflict is settled by whole definitions or files, or by a model. With a `repository` nothing is planned that
+    would make what was proposed before, nor where both sides rewrote a file: the sum of two rewrites is neither.
     """
 
-    def __init__(
-        self, repository: Repository | None = None, strategies: Sequence[str] = (FITTER, FUNCTION, MODEL)
-    ) -> None:
+    def __init__(self, repository: Repository | None = None, strategies: Sequence[str] = (FUNCTION, MODEL)) -> None:
         self._repository = repository
         self._strategies = strategies
         self._trees = lru_cache(MAX_TREES)(self._merge)
-        self._outcomes = Lessons(outcome)
+        self._rewritten = lru_cache(MAX_TREES)(self._find_rewritten)
+        self._outcomes = Lessons(outcome, pooled=True)
         self._improved = Lessons(improved, pooled=True)
         self._apart = Lessons(self._is_apart, self._merged_from, pooled=True)
         self._bases = MergeBases()
@@ -102,6 +104,8 @@ class Planner:
         plans = sorted((plan for plan in plans if is_for(history, agent, plan.parents[1])), reverse=True)
         others = rng.sample(plans[1:], min(OTHERS, len(plans[1:])))
         for plan in [*plans[:1], *sorted(others, reverse=True)]:
+            if self._both_rewrote(history, plan.parents):
+                continue
             for strategy in _drawn(strategies, latest, rng):
                 if self._repository is None or self._is_new(history, plan.parents, strategy):
                     return Move(operator="merge", parents=plan.parents, strategy=strategy)
@@ -136,8 +140,7 @@ class Planner:
 
         A coin or a model may settle a conflict as either side has it, so there must be news both ways.
         """
-        one = strategy in (FITTER, FUNCTION)
-        sides: Sequence[Side] = (fitter(history, parents),) if one else ("ours", "theirs")
+        sides: Sequence[Side] = (fitter(history, parents),) if strategy == FUNCTION else ("ours", "theirs")
         try:
             trees = [
                 self._trees(history, parents, FUNCTION if strategy == FUNCTION else FITTER, side) for side in sides
@@ -145,6 +148,27 @@ class Planner:
         except RepositoryError:  # whoever makes it says what is missing
             return True
         return not any(not tree or is_known(history, tree) for tree in trees)
+
+    def _both_rewrote(self, history: History, parents: tuple[str, str]) -> bool:
+        """Return whether both sides changed most lines of one file since they parted, each in its own way."""
+        origin = self._bases.of(history.phylogeny, *parents)
+        if self._repository is None or origin is None:
+            return False
+        base, ours, theirs = (history.phylogeny[commit].tree for commit in (origin, *parents))
+        common = self._rewritten(base, ours) & self._rewritten(base, theirs)
+        return bool(common and common.intersection(self._repository.changed_paths(ours, theirs)))
+
+    def _find_rewritten(self, old: str, new: str) -> frozenset[str]:
+        """Return the paths of which a tree keeps less than half of the lines, files that it adds included."""
+        assert self._repository
+        changed = self._repository.lines(old, new, lambda path: True)
+        removed, added = (Counter(path for path, _ in lines.elements()) for lines in (changed.removed, changed.added))
+        before = self._repository.trees.files(old, {*removed, *added}.__contains__)
+        sizes = {
+            path: sum(len(line.strip()) >= SHORTEST_LINE for line in content.split(b"\n"))
+            for path, content in before.items()
+        }
+        return frozenset(path for path in {*removed, *added} if path not in sizes or 2 * removed[path] > sizes[path])
 
     def _merge(self, history: History, parents: tuple[str, str], strategy: str, side: Side) -> str:
         """Return the merged tree; empty if there is none that could be a candidate."""
@@ -198,7 +222,9 @@ def is_for(history: History, agent: str, commit: str) -> bool:
 def improved(history: History, commit: str) -> bool:
     """Return whether a candidate is fitter than its first parent, beyond noise."""
     parents = history.phylogeny[commit].parents
-    return bool(parents) and history.fitness(parents[0]) is not None and not history.no_worse(parents[0], commit)
+    if not parents or history.fitness(parents[0]) is None:
+        return False
+    return not history.no_worse(parents[0], commit) and history.earned(commit)
 
 
 def expected(history: History, onto: str, commit: str, before: str) -> float:

@@ -53,7 +53,7 @@ def _spec(history: History, agent: str) -> Mapping[str, Any]:
 
 
 class MergeOutcome(Struct, frozen=True, kw_only=True):
-    """What became of an evaluated merge or graft. `clean`: nothing was in conflict; `helped`: it beats both parents.
+    """What became of an evaluated merge or graft. `clean`: nothing was in conflict; `helped`: it earned its gain.
 
     `gain` is over the better parent, in the primary metric's unit and positive when better; None if one is not valid.
     """
@@ -86,7 +86,7 @@ class StrategyTally(Struct, frozen=True, kw_only=True):
             made=len(known),
             clean=sum(each.clean for each in known),
             valid=sum(each.valid for each in known),
-            better=sum(gain > 0 for gain in gains),
+            better=sum(each.helped for each in known),
             gain=fmean(gains) if gains else None,
         )
 
@@ -106,7 +106,7 @@ def outcome(history: History, commit: str) -> MergeOutcome | None:
         key=(candidate.operator, strategy),
         clean=not candidate.conflicts,
         valid=history.fitness(commit) is not None,
-        helped=bool(valid) and min(valid) > 0,
+        helped=bool(valid) and min(valid) > 0 and history.earned(commit),
         gain=min(valid) if valid else None,
     )
 

@@ -25,10 +25,13 @@ Ranked = tuple[float, int, str]
 
 
 class Ranking:
-    """All candidates that are valid and not pruned, the fittest first, of equals the one that was made first."""
+    """All candidates that may breed, the fittest first, of equals the one that was made first.
+
+    Those are valid, not pruned, and no merges that gained nothing beyond noise.
+    """
 
     def __init__(self) -> None:
-        self._ranks = Lessons(_rank)
+        self._ranks = Lessons(_rank, pooled=True)
 
     def of(self, history: History) -> list[Ranked]:
         """Return the candidates of this history."""
@@ -38,7 +41,9 @@ class Ranking:
 
 def _rank(history: History, commit: str) -> Ranked | None:
     fitness = history.fitness(commit)
-    return None if fitness is None else (-history.metric.sign * fitness, history.phylogeny.numbers[commit], commit)
+    if fitness is None or not history.earned(commit):
+        return None
+    return -history.metric.sign * fitness, history.phylogeny.numbers[commit], commit
 
 
 class Offspring:
@@ -89,7 +94,7 @@ class Drawing(ABC):
 
     def adopts(self, history: History, agent: str, child: str) -> bool:
         """Return whether the child is valid, not pruned, and fitter than all its parents."""
-        if history.fitness(child) is None or child in history.pruned:
+        if history.fitness(child) is None or child in history.pruned or not history.earned(child):
             return False
         return all(history.fitter(child, parent) for parent in history.phylogeny[child].parents)
 

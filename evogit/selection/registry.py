@@ -41,7 +41,9 @@ REMOVED = {"tournament": "weighted"}
 
 REMOVED_OPTIONS = {
     "elitist": {"graft", "p_explore_per_wait", "p_explore_max", "explore_records", "wait_min"},
-    "frugal": {"p_begin", "p_explore", "p_explore_per_wait", "p_explore_max", "others", "p_near"},
+    "frugal": {
+        *("p_begin", "p_explore", "p_explore_per_wait", "p_explore_max", "others", "p_near", "p_tactic", "wait"),
+    },
     "islands": {"of"},
 }
 """Options of earlier versions by selector; they are ignored."""

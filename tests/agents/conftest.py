@@ -109,6 +109,15 @@ class Lab(RecordedRun):
         self.propose(*parents, candidate=commit, tree=tree, title=title, agent="a1", move=self.moves)
         self.moves += 1
 
+    def idea(self, evaluation: Evaluation | float, parent: str, *, title: str, **known: str) -> str:
+        """A candidate by a model, unlike any other, with the family and the rest that its author gave."""
+        self.moves += 1
+        told = {"title": title, "move": self.moves, **known}
+        commit = self.add_files({"main.py": b"VALUE = 'idea %d'\n" % self.moves}, parent, **told)
+        found = Evaluation(status="ok", metrics={"score": evaluation}) if isinstance(evaluation, float) else evaluation
+        self.append(Evaluated(candidate=commit, evaluation=found))
+        return commit
+
     def seed(self, evaluation: Evaluation | float | None = 1.0, evidence: dict[str, bytes] | None = None) -> str:
         """The first candidate."""
         modes = {"run.sh": EXECUTABLE}

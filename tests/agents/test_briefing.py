@@ -56,7 +56,7 @@ def test_a_brief_of_the_seed_says_what_to_do_and_leaves_out_what_is_not_there(la
     assert "main.py:\n```\nVALUE = 1\n```" in section(told.text, "Code")
     assert section(told.text, "Scores") == (
         "- score (maximize it, the primary metric): this candidate 1, the seed 1, "
-        "the best known anywhere 9\n- seconds (minimize it): no value yet"
+        "the best known anywhere 9 (8 better than this one)\n- seconds (minimize it): no value yet"
     )
     assert "cheating" in told.rules
     assert "<<<<<<< SEARCH path/of/file\n" in told.rules
@@ -108,10 +108,12 @@ def test_a_brief_tells_of_relatives_failures_people_and_what_is_in_the_making(la
     assert "seed: 1\n" in came
     assert "two: 2 (better, +1)" in came
     assert "+VALUE = 2" not in came, "it is in the code"
-    tried = section(told, "What was already tried from this candidate")
-    assert "null: 0.5 (worse, -1.5)" in tried
-    assert "two again: tied\n" in tried
-    assert "loop: failed (timeout) 10 s" in tried
+    tried = section(told, "What this run has tried")
+    assert "- null: 0.5 (-1.5)" in tried
+    assert "- two again: 2 (tied)\n" in tried
+    assert "- loop: failed: timeout, 10 s" in tried
+    assert "+ two: 2 (+1)" in tried, "this candidate has it"
+    assert "in the making" not in tried
     assert section(told, "Replies that were not usable") == "```\n- no block\n- no match\n```"
     assert "a1: in the making" in section(told, "What others are trying now")
     inspired = section(told, "What another good candidate did")
@@ -231,7 +233,8 @@ def test_evidence_that_is_gone_is_no_error(lab: Lab) -> None:
 
 def test_what_a_change_did_to_withheld_files_is_not_shown(lab: Lab) -> None:
     seed = lab.seed()
-    lab.add({"main.py": b"VALUE = 2\n", "judge/secret.py": b"ANSWER = 43\n"}, seed, evaluation=0.5)
+    failed = Evaluation(status="crashed", reason="it exited with 1")
+    lab.add({"main.py": b"VALUE = 2\n", "judge/secret.py": b"ANSWER = 43\n"}, seed, evaluation=failed)
     told = written(lab, seed).text
     assert "+VALUE = 2" in told
     assert "ANSWER" not in told
@@ -431,13 +434,16 @@ def test_the_past_takes_a_third_at_most_and_the_latest_of_it_is_told(lab: Lab) -
     parent = lab.seed()
     for step in range(12):
         parent = lab.add({"main.py": b"VALUE = %d\n" % step}, parent, title="x" * 70, evaluation=float(step))
-    for step in range(30):
+    for step in range(40):
         lab.add({"main.py": b"VALUE = %d\n" % (100 * step)}, parent, title=f"{step} " + "y" * 60, evaluation=0.5)
     told = written(lab, parent)
-    past = ("How this candidate was reached", "What was already tried from this candidate")
-    assert sum(told.tokens.get(heading, 0) for heading in past) <= sum(told.tokens.values()) / 3 + 50
-    assert "29 yyy" in section(told.text, past[1])
-    assert "earlier left out" in section(told.text, past[1])
+    past = ("How this candidate was reached", "What this run has tried", "What was made of this candidate")
+    assert sum(told.tokens.get(heading, 0) for heading in past) <= sum(told.tokens.values()) / 2
+    assert told.tokens[past[1]] <= briefing.MAX_IDEAS_TOKENS + 100
+    tried = section(told.text, past[1])
+    assert "39 yyy" in tried
+    assert re.search(r"\(\d+ not listed\)", tried)
+    assert "- 0 yyy" not in tried
 
 
 def test_the_code_of_the_best_is_shown_where_the_parent_is_another(lab: Lab) -> None:
@@ -449,7 +455,7 @@ def test_the_code_of_the_best_is_shown_where_the_parent_is_another(lab: Lab) -> 
     assert told.shown == (best,)
     assert told.text.index("## The best candidate") < told.text.index("## Scores")
     assert "The best candidate" not in written(lab, best).tokens
-    assert written(lab, seed).text.count("VALUE = 7") == 1, "nothing is told twice"
+    assert "VALUE = 7" not in written(lab, seed).text, "a call at the seed begins afresh"
 
 
 REPORT = (
@@ -476,16 +482,22 @@ def test_of_tests_failures_and_the_metrics_line_are_told_and_of_a_sibling_the_as
     )
 
 
-def test_failures_of_other_lines_are_told_once_each(lab: Lab) -> None:
+def test_ideas_of_the_whole_run_are_told_by_family_wherever_they_were_tried(lab: Lab) -> None:
     seed = lab.seed()
-    child = lab.add({"main.py": b"VALUE = 2\n"}, seed, evaluation=2.0)
-    for number in range(5):
-        bad = Evaluation(status="invalid", reason=f"reason {number // 2}")
-        lab.add({"main.py": b"VALUE = -%d\n" % number}, seed, title=f"bad {number}", evaluation=bad)
-    told = section(written(lab, child).text, "What failed elsewhere in this run")
-    assert re.findall(r"bad (\d): failed \(invalid\) reason (\d)", told) == [("1", "0"), ("3", "1"), ("4", "2")]
-    lab.add({"main.py": b"VALUE = -9\n"}, seed, evaluation=Evaluation(status="invalid", reason="long " * 60))
-    assert "What failed elsewhere in this run" not in written(lab, child).tokens, "there is no room for the latest one"
+    bad = Evaluation(status="invalid", reason="no number")
+    lab.idea(1.5, seed, title="Double the value", family="doubling")
+    lab.idea(1.2, seed, title="Double the value again", family="doubling")
+    best = lab.idea(2.0, seed, title="Read the value from a table", family="tables")
+    lab.idea(bad, seed, title="Print in a loop", family="loops")
+    lab.idea(1.9, best, title="Double a value", family="doubling")
+    withdrawn = lab.idea(9.0, best, title="Print a constant", family="cheats")
+    lab.journal.append(Decision(kind="prune", by="ada", reason="it cheats", candidates=(withdrawn,)))
+    tried = section(written(lab, best).text, "What this run has tried")
+    assert re.findall(r"^(\w+):", tried, re.MULTILINE) == ["doubling", "tables", "loops"]
+    assert "- Double the value x3: 1.5 (+0.5)" in tried
+    assert "+ Read the value from a table: 2 (+1)" in tried
+    assert "- Print in a loop: failed: invalid, no number" in tried
+    assert tried == section(written(lab, seed).text, "What this run has tried").replace("- Read", "+ Read")
 
 
 def test_a_lost_connection_is_not_told_as_the_models_own_failure(lab: Lab) -> None:

@@ -13,7 +13,7 @@ import pytest
 from evogit.agents import NoUsableChangeError
 from evogit.agents.coder import Coder, CoderBounds
 from evogit.agents.editing.blocks import EditError
-from evogit.agents.editing.calls import Edits, Evaluate, Finish, Grep, List, ReadLines, RunCommand, read_calls
+from evogit.agents.editing.calls import Edits, Evaluate, Finish, Grep, Keep, List, ReadLines, RunCommand, read_calls
 from evogit.config import Task
 from evogit.config.run_settings import AgentSpec, Settings
 from evogit.config.user_settings import UserSettings
@@ -61,6 +61,14 @@ def test_a_reply_is_read_call_by_call() -> None:
     assert kinds == [List(""), List("src"), *reads, Grep("x = 1"), *runs, Evaluate(), Finish("done")]
     assert [len(call.blocks) for call in asked.calls if isinstance(call, Edits)] == [2]
     assert asked.title == "a title"
+
+
+def test_a_step_and_the_last_words_may_name_their_family() -> None:
+    asked = read_calls(
+        f"FAMILY: Sorting\nDIFFERS: by rows\n{EDIT}<<<<<<< KEEP [Hash table] look up\n<<<<<<< FINISH [x]\n"
+    )
+    assert asked.calls[1:] == (Keep("look up", "hash-table"), Finish("[x]"))
+    assert (asked.family, asked.differs) == ("sorting", "by rows")
 
 
 @pytest.mark.parametrize(

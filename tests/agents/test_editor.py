@@ -18,6 +18,7 @@ from evogit.agents.editor import Editor
 from evogit.breeding.breeder import Bred
 from evogit.config import Task
 from evogit.config.run_settings import AgentSpec, Settings
+from evogit.history.counts import TUNING
 from evogit.llm import Account, CredentialError, ModelError, Question, SpendingLimitError
 from evogit.llm.recording import question_key
 from evogit.repository import EXECUTABLE, Repository
@@ -49,6 +50,26 @@ async def test_a_reply_becomes_a_tree_with_its_title_model_and_evidence(lab: Lab
     assert b"VALUE = 1" in bred.evidence["prompt.md"]
     assert (model.asked[0].move, model.asked[0].attempt, lab.wallet.paid) == (7, 0, 1)
     assert [message.role for message in model.asked[0].messages] == ["system", "user"]
+
+
+async def test_family_and_difference_of_a_reply_are_kept_apart_from_its_reason(lab: Lab) -> None:
+    labels = "TITLE: raise the value\n**Family:** `Larger Values!`\nDIFFERS: by one\nFAMILY: second\n"
+    told = GOOD.replace("TITLE: raise the value\n", labels).replace("VALUE = 2", "VALUE = sum(range(3))")
+    bred = await lab.breed(Editor(Parrot(told)), lab.seed())
+    assert (bred.family, bred.differs, bred.reason) == ("larger-values", "by one", "I raise it.")
+
+
+async def test_a_change_of_numbers_alone_is_a_tuning_whatever_its_author_calls_it(lab: Lab) -> None:
+    bred = await lab.breed(Editor(Parrot(GOOD.replace("TITLE:", "FAMILY: rewriting\nTITLE:"))), lab.seed())
+    assert bred.family == TUNING
+
+
+async def test_an_unusable_reply_still_says_which_idea_it_was(lab: Lab) -> None:
+    wrong = WRONG.replace("TITLE: ", "TITLE: [larger] ")
+    error = await refusal(lab, wrong, wrong)
+    assert error.idea == {"title": "raise the value", "family": "larger", "differs": ""}
+    protected = GOOD.replace("main.py", "judge/secret.py").replace("VALUE", "ANSWER")
+    assert (await refusal(lab, protected, protected)).idea["title"] == "raise the value"
 
 
 async def test_a_wrong_reply_gets_one_try_with_the_error_and_the_closest_lines(lab: Lab) -> None:

@@ -88,7 +88,24 @@ async def test_a_brief_tells_of_changes_that_went_elsewhere_and_of_duplicates(la
     lab.append(Duplicate(engine="e", move=9, agent="a1", first=best, parents=(seed,), title="two again"))
     brief = lab.brief(seed)
     assert brief.background
-    assert [each.candidate.title for each in brief.background().siblings] == ["two again", "step", "went away"]
+    background = brief.background()
+    assert {idea.title: idea.score for idea in background.ideas} == {"step": 2.0, "went away": 1.0, "two again": 2.0}
+
+
+async def test_a_call_that_begins_afresh_sees_the_goal_and_the_seed_and_no_code_of_anything_better(lab: Lab) -> None:
+    seed = lab.seed()
+    best = lab.add({"main.py": b"CLEVER = 2\n"}, seed, evaluation=2.0)
+    other = lab.add({"main.py": b"PLAIN = 3\n"}, seed, evaluation=1.5)
+
+    def text(commit: str) -> str:
+        brief = lab.brief(commit)
+        assert brief.background
+        return briefing.write(brief, brief.background(), 10_000).text
+
+    assert "CLEVER" not in text(seed)
+    assert "step" in text(seed), "the idea is named"
+    assert "CLEVER" in text(other)
+    assert "CLEVER" in text(best)
 
 
 @pytest.mark.parametrize("kind", [Editor, Coder])

@@ -178,6 +178,12 @@ async def test_conflicts_go_to_the_fitter_side_or_to_chance(nursery: Nursery) ->
     assert sides == {b"ours 5", b"theirs 5"}
 
 
+async def test_by_definitions_a_file_that_has_none_is_taken_whole(nursery: Nursery) -> None:
+    move = Move(operator="merge", parents=(nursery.ours, nursery.theirs), strategy="function")
+    bred = await nursery.breeder.breed(Scripted(proposal()), move, random.Random(1))
+    assert nursery.program(bred.tree) == nursery.program(nursery.graph[nursery.ours].tree), "no mixture of lines"
+
+
 async def test_a_repository_that_lacks_objects_is_no_fault_of_the_agent(nursery: Nursery) -> None:
     tree = nursery.graph[nursery.seed].tree
     (nursery.repository.common / "objects" / tree[:2] / tree[2:]).unlink()

@@ -6,9 +6,11 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from evogit.config import Task
 from evogit.core import Decision
-from tests.conftest import write_task
+from tests.conftest import TOML, write_task
 from tests.own import Own
 
 from .conftest import Cli, Small, Story
@@ -64,3 +66,35 @@ def test_a_repository_without_its_evogit_toml_is_told_to_put_it_back(cli: Cli, o
         done = cli(*command, cwd=own.folder)
         assert done.code == 3, done.err
         assert "own/evogit.toml, which says how the run own is evaluated; put it back" in done.err
+
+
+ASKS = """\
+from evogit import Case
+
+def evaluate(program, split):
+    for name, x in {"smoke": [("open", 111)], "train": [("open", 222), ("hidden", 333), ("late", 444)]}.get(split, ()):
+        yield Case(name, score=1.0).answer(program.call("program:value", [x]).value)
+    if split == "holdout":
+        yield Case("open", score=1.0).answer(program.call("program:value", [555]).value)
+"""
+HOARDS = "SEEN = []\n\ndef value(x):\n    SEEN.append(x)\n    print('saw', SEEN)\n    return f'saw {SEEN}'\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("public", "shown"),
+    [("false", set()), ('["open", "late"]', {"111", "222"}), ("true", {"111", "222", "333", "444"})],
+)
+def test_a_candidate_that_copies_its_inputs_gets_only_public_ones_into_a_brief(
+    cli: Cli, tmp_path: Path, public: str, shown: set[str]
+) -> None:
+    toml = TOML.replace("[sandbox]", f"public = {public}\n[sandbox]").replace("gate.smoke", "# ")
+    task = write_task(tmp_path / "task", evaluate=ASKS, program=HOARDS, toml=toml)
+    at = ("-C", tmp_path / "r")
+    run = cli(*at, "run", task, "--agent", "mutator:1", "--evaluations", "1", "--yes", "--json")
+    assert run.code == 0, run.err
+    assert run.json["best"]["holdout"] == {"score": 1.0}
+    for agent in ("editor", "coder", "program"):
+        brief = cli(*at, "show", "--brief", "--agent", agent, "--task", task).out
+        assert {number for number in ("111", "222", "333", "444", "555") if number in brief} == shown
+        assert ("answered: saw [" in brief) is bool(shown)

@@ -75,9 +75,11 @@ def test_a_graft_puts_one_step_on_another_candidate(cli: Cli, pair: Pair) -> Non
 
 def test_a_dry_run_makes_nothing(cli: Cli, pair: Pair) -> None:
     before = pair.history.seq
-    done = cli("-C", "repo", "merge", "a2", "best", "--step", "--dry-run", "--strategy", "function")
+    done = cli("-C", "repo", "merge", "a2", "best", "--step", "--dry-run")
     assert "1 conflict settled" in done.err
     assert "no candidate was made" in done.err
+    whole = cli("-C", "repo", "merge", "a2", "best", "--step", "--dry-run", "--strategy", "function")
+    assert f"gives the files of {pair.a[:7]}" in whole.err, "what is no Python is taken whole"
     assert open_run(pair.repository).history.seq == before
 
 

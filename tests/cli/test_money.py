@@ -47,7 +47,7 @@ def past(*settings: Settings, dollars: float = 0.0) -> History:
     known: dict[str, Any] = {**texts, "metrics": (SCORE,), "agents": (), "editable": ()}
     for number, each in enumerate(settings):
         population = [{"kind": spec.kind, "model": spec.model, "count": spec.count} for spec in each.population]
-        chosen = {name: getattr(each, name) for name in ("dollars", "tokens", "proposals")} | {"population": population}
+        chosen = {**each.ceilings, "population": population}
         started = RunStarted(engine=str(number), settings=chosen, **known)
         history.apply(Entry(id="0" * 40, host="h", seq=number + 1, time=0, event=started))
     spent = Spent(engine="0", move=1, agent="a1", model="m", prompt=1000, dollars=dollars)
@@ -136,6 +136,8 @@ def test_limits_hold_until_others_are_given_and_bind_only_those_who_ask() -> Non
     assert limits(with_ceilings(EDITORS, before, earlier, [PAID])) == (3, None, 50)
     assert limits(with_ceilings(Settings(dollars=9), before, earlier, [PAID])) == (9, None, 50)
     assert limits(with_ceilings(Settings(), before, earlier, [])) == (None, None, None)
+    called = Settings(population=EDITORS.population, calls=24)
+    assert with_ceilings(EDITORS, past(called), made(called), [PAID]).calls == 24
     assert limits(with_ceilings(EDITORS, before, earlier, [UNKNOWN])) == (None, None, 50), (
         "dollars cannot be kept without a price"
     )
@@ -206,6 +208,9 @@ def test_what_is_told_to_be_the_most_holds_for_models_that_babble_too() -> None:
     assert "at most $0.60 in 6 calls for 3 proposals" in few
     assert "at most $1.00, about 10 calls" in told(dear, dollars=1.0, proposals=12)
     assert "at most 50,000 tokens, about 5 calls" in told(UNKNOWN, tokens=50_000)
+    few_calls = told(dear, dollars=5.0, calls=4)
+    assert "$0.40 in 4 calls" in few_calls
+    assert "6 evaluations" not in few_calls
     calls = CALLS["coder"]
     assert f"in {6 * calls} calls for 6 evaluations, {calls} calls for each" in told(dear, "coder", proposals=12)
 
@@ -224,6 +229,22 @@ def test_a_paid_model_needs_consent_after_the_cost_is_told(
     assert "answers" not in done.err
     assert not (tmp_path / "evogit-sine").exists()
     assert not endpoint.requests
+
+
+@pytest.mark.slow
+def test_calls_stop_a_run_and_hold_when_it_goes_on(
+    cli: Cli, place: dict[str, str], tmp_path: Path, endpoint: Server
+) -> None:
+    first = cli("run", "sine", "--model", "dear", "--agents", "3", "--calls", "7", "--yes", "--json", **place)
+    assert (first.code, first.json["stopped_because"]) == (0, "calls"), first.err
+    assert len(endpoint.requests) == first.json["spending"]["calls"] == 7
+    again = cli("run", "sine", **place)
+    assert again.code == 0, again.err
+    assert "--calls was used up already" in again.out
+    assert "7 of 7 calls" in cli("-C", str(tmp_path / "evogit-sine"), "status", **place).out
+    assert len(endpoint.requests) == 7
+    more = cli("run", "sine", "--calls", "9", "--yes", "--json", **place)
+    assert len(endpoint.requests) == more.json["spending"]["calls"] == 9
 
 
 @pytest.mark.slow

@@ -101,7 +101,9 @@ open("program.py", "w").write(text.replace("C = 3.0", ask(text)))
 
 @pytest.mark.slow
 def test_what_a_program_leaves_in_its_folder_is_a_candidate(bench: Bench) -> None:
-    done = bench.run(CHANGE + 'sh(\'git commit -qam "say twelve" -m "It was too low."\')', "--proposals", "1")
+    done = bench.run(
+        CHANGE + 'sh(\'git commit -qam "say twelve" -m "It was too low." -m "Family: Larger"\')', "--proposals", "1"
+    )
     assert done.code == 0, done.err
     (candidate,) = bench.candidates()
     assert candidate["title"] == "say twelve"

@@ -432,3 +432,27 @@ def test_a_limit_that_ends_a_deterministic_run_breaks_off_no_move(
     run = Run(Repository.create(path), task, "r", settings, agents=crew, backend=rising)
     assert asyncio.run(run.evolve()).reason == "target"
     assert run.history.counts.failed_proposals == failed
+
+
+def test_calls_are_limited_exactly_whatever_is_in_flight_and_hold_on_resume(task: Task, path: Path) -> None:
+    crew = [Asker(Priced(price=None)) for _ in range(4)]
+    stopped, history = evolve(path, task, *crew, calls=6)
+    assert (stopped.reason, history.spent.calls, history.counts.failed_proposals) == ("calls", 6, 0)
+    assert not history.reserved
+    again, history = evolve(path, task, *crew, calls=6)
+    assert (again.reason, history.spent.calls) == ("calls", 6)
+    _, history = evolve(path, task, *crew, calls=9)
+    assert history.spent.calls == 9
+
+
+async def test_engines_side_by_side_share_one_limit_on_calls(tmp_path: Path, task: Task) -> None:
+    with joined(tmp_path, task, calls=2) as accounts:
+        (_, first), (_, second) = accounts
+        held = [await each.of_move("a1", 1).reserve(CHEAP, ASKS) for each in (first, second)]
+        assert [reservation.ceiling for reservation in held] == [None, None], "a limit on calls bounds no reply"
+        first.of_move("a1", 1).charge(CHEAP, TokenUsage(), "the endpoint answered 503", held[0])
+        third = await first.of_move("a1", 2).reserve(CHEAP, ASKS)  # what cost nothing is given back
+        for account, reservation in ((first, third), (second, held[1])):
+            account.of_move("a1", 2).charge(CHEAP, CALL, "", reservation)
+        with pytest.raises(SpendingLimitError):
+            await second.of_move("a1", 3).reserve(CHEAP, ASKS)

@@ -492,5 +492,6 @@ async def test_an_agent_that_fails_as_it_looks_back_costs_one_proposal_and_not_t
     options = {"selector": "frugal:merge=no", "population": (AgentSpec(kind="editor", model="m"),)}
     await engine(path, task, Speechless(), executor=Plateau(task), proposals=40, **options).evolve()
     history = history_of(path)
-    assert [each.failure for each in history.tactics.values()] == ["the agent itself failed: ZeroDivisionError()"]
+    assert {each.failure for each in history.tactics.values()} == {"the agent itself failed: ZeroDivisionError()"}
+    assert len(history.tactics) <= 4
     assert history.counts.charged == 40

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from evogit.core import Evaluation, Files, SandboxError, SandboxLostError
 from evogit.evaluation.scorer import ATTEMPTS, Scorer
@@ -147,3 +149,47 @@ def test_a_name_beside_the_metrics_is_whole_or_left_out(judged: Callable[..., An
     beside = f"case = Case('all', score=1.0); case.beside = {{'free text': 2, {'x' * 61!r}: 3}}; yield case"
     _, frames = judged(0, f"from evogit import Case\n\ndef evaluate(program, split):\n    {beside}\n")
     assert frames[-1]["metrics"] == {"free text": 2.0, "score": 1.0}
+
+
+ECHOES = """\
+from evogit import Case
+
+CASES = {"smoke": [0], "train": [1, 2, 3], "holdout": [4]}
+
+def evaluate(program, split):
+    for x in CASES[split]:
+        value = program.call("program:value", [x]).value
+        yield Case(f"x={x}", score=1.0).answer(value)
+"""
+HOARDS = b"SEEN = []\ndef value(x):\n    SEEN.append(f'input {x}')\n    print('saw', SEEN)\n    return SEEN\n"
+"""A candidate that copies what it is given into its answers and its output."""
+
+
+@pytest.mark.parametrize(
+    ("public", "split", "shown"),
+    [
+        (False, "train", {}),
+        (True, "train", {1: "0 1", 2: "0 1 2", 3: "0 1 2 3"}),
+        (True, "holdout", {}),
+        (("x=0", "x=1"), "train", {1: "0 1"}),
+        (("x=0", "x=1", "x=3"), "train", {1: "0 1"}),
+        (("x=1", "x=2", "x=3"), "train", {}),
+    ],
+)
+def test_what_a_candidate_says_is_told_until_it_was_given_a_case_that_is_not_public(
+    tiny: MakeTask, monkeypatch: pytest.MonkeyPatch, public: bool | tuple[str, ...], split: str, shown: dict[int, str]
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    frames: list[dict[str, Any]] = []
+    task = replace(tiny("echo", evaluate=ECHOES), public=public, splits=("smoke", "train", "holdout"))
+    with closing(Bubblewrap()) as sandbox:
+        scorer = Scorer(task, sandbox, lambda header: frames.append(dict(header)))
+        evaluation, _ = scorer.evaluate(split, 0, Files(pack({"program.py": HOARDS})), {})
+    assert evaluation.ok, evaluation.reason
+    told = {frame["case"]: frame["feedback"] for frame in frames if "case" in frame}
+    for case, text in told.items():
+        inputs = shown.get(int(case[-1]), "").split()
+        answer = f"answered: {[f'input {each}' for each in inputs]}"
+        assert (answer in text and "printed: " in text) if inputs and ":" not in case else not text
+        assert set(re.findall(r"input (\d)", text)) <= set(inputs)

@@ -207,7 +207,7 @@ def test_numbers_read_as_in_the_terminal_to_the_last_digit(javascript: Evaluate)
 def test_filters_choose_what_they_say_and_explain_what_they_cannot_read(tmp_path: Path, javascript: Evaluate) -> None:
     run = RecordedRun(tmp_path / "repository")
     seed = run.add(1.0)
-    left = run.add(2.0, seed, agent="a2")
+    left = run.add(2.0, seed, agent="a2", family="annealing")
     failed = run.add("crashed", seed)
     merged = run.add(3.0, left, failed)
     run.propose(merged)
@@ -218,7 +218,7 @@ def test_filters_choose_what_they_say_and_explain_what_they_cannot_read(tmp_path
         return javascript("[...chosen(new Run(told_), parse(filter_), null)]", told=payload, filter=filter_)
 
     assert chosen("score>1.5") == [1, 3]
-    assert chosen("agent:a2") == [1]
+    assert chosen("agent:a2") == chosen("family:anneal") == [1]
     assert chosen("host:nowhere") == []
     assert chosen("failed") == [2]
     assert chosen("waiting") == [4]

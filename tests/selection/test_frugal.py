@@ -62,18 +62,6 @@ def test_free_agents_begin_anew_as_before(run: RecordedHistory) -> None:
     assert parents(Elitist(), run, "a2")[0.0] > 0
 
 
-def test_the_longer_nothing_is_better_the_more_calls_go_to_other_lines(run: RecordedHistory) -> None:
-    well = parents(Frugal(), run, "a1")
-    best = run.history.best
-    assert best
-    for _ in range(30):
-        run.add(1.0, best)
-    badly = parents(Frugal(FrugalOptions(tactics=False)), run, "a1")
-    assert badly[8.0] > 3 * max(1, well[8.0])
-    assert badly[10.0] > 0.3 * badly.total()
-    assert {*badly} <= {10.0, 8.0}
-
-
 def test_models_settle_conflicts_only_while_that_pays(run: RecordedHistory) -> None:
     frugal, history = Frugal(), run.history
     assert not frugal._model_merges_pay(history)  # three records in five: changes do well

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from evogit.history.phylogeny import MergeBases
 from evogit.selection import Move
 from evogit.selection.merge_planner import INTERFERING, Planner, expected
 from evogit.selection.merge_strategies import RARELY
+from evogit.testing import RecordedRun
 
 from .born import METRICS, Born
 
@@ -165,10 +167,11 @@ def test_the_strategy_that_helped_is_drawn_most() -> None:
     born = seeded()
     for _ in range(20):
         crossed(born, 8.0, 0, born.born(2.0, 0), strategy="function")
-        crossed(born, 0.0, 0, born.born(2.0, 0), strategy="fitter")
+        crossed(born, 0.0, 0, born.born(2.0, 0), strategy="random")
     born.born(9.0, 0)
-    drawn = [move.strategy for move in often(born, len(born.ids) - 1)]
-    assert drawn.count("function") > len(drawn) / 2 > drawn.count("fitter")
+    rng, planner = random.Random(1), Planner(strategies=("function", "random"))
+    drawn = [move.strategy for _ in range(TIMES) if (move := planner.move(born.history, born.ids[-1], "a1", rng))]
+    assert drawn.count("function") > len(drawn) / 2 > drawn.count("random")
 
 
 def test_a_model_settles_conflicts_only_for_an_agent_that_asks_one() -> None:
@@ -180,7 +183,43 @@ def test_a_model_settles_conflicts_only_for_an_agent_that_asks_one() -> None:
     born.born(2.0, 0)
     born.born(3.0, 0)
     drawn = {agent: {move.strategy for move in often(born, 2, agent=agent)} for agent in ("a1", "a2")}
-    assert drawn == {"a1": {"fitter", "function", "model"}, "a2": {"fitter", "function"}}
+    assert drawn == {"a1": {"function", "model"}, "a2": {"function"}}, "never line by line"
+
+
+BASE = [b"def part_%d(x):\n    return x + %d\n" % (number, number) for number in range(8)]
+
+
+def rewritten(name: bytes, *parts: int) -> dict[str, bytes | None]:
+    """The program with some of its functions written anew."""
+    anew = {number: b"def %b_%d(x):\n    return 7 * x\n" % (name, number) for number in parts}
+    return {"program.py": b"".join(anew.get(number, part) for number, part in enumerate(BASE))}
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "planned"),
+    [
+        (range(6), range(2, 8), False),
+        (range(6), range(6, 8), True),
+        (range(2), range(2, 4), True),
+    ],
+    ids=["both rewrote it", "one rewrote it", "two changes"],
+)
+def test_two_rewrites_of_one_file_are_not_merged(tmp_path: Path, ours: range, theirs: range, planned: bool) -> None:
+    run = RecordedRun(tmp_path / "r")
+    seed = run.add_files(rewritten(b"part"), value=1.0)
+    best = run.add_files(rewritten(b"ours", *ours), seed, value=3.0)
+    run.add_files(rewritten(b"theirs", *theirs), seed, value=2.0)
+    planner = Planner(run.repository)
+    moves = [planner.move(run.history, best, "a1", random.Random(n)) for n in range(20)]
+    assert any(moves) == planned
+
+
+def test_two_rewrites_of_different_files_are_merged(tmp_path: Path) -> None:
+    run = RecordedRun(tmp_path / "r")
+    seed = run.add_files({**rewritten(b"part"), "other.py": b"VALUE = 'something long'\n"}, value=1.0)
+    best = run.add_files(rewritten(b"ours", *range(8)), seed, value=3.0)
+    run.add_files({"other.py": b"VALUE = 'quite another thing'\n"}, seed, value=2.0)
+    assert any(Planner(run.repository).move(run.history, best, "a1", random.Random(n)) for n in range(20))
 
 
 def test_cases_that_differ_in_name_leave_the_whole() -> None:

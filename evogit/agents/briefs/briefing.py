@@ -79,15 +79,18 @@ SHARES = {"instructions": 0.06, "profile": 0.12, "feedback": 0.1, "log": 0.06, "
 """Placeholder -> the most that it takes of the tokens. Goal and guidance are never cut; code gets the rest."""
 
 PAST_SHARES = {
+    "ideas": 0.75,
     "notes": 0.4,
     "inspirations": 0.35,
     "lineage": 0.4,
     "failures": 0.1,
     "others": 0.2,
-    "elsewhere": 0.2,
     "siblings": 0.9,
 }
 """Placeholder -> the most that it takes of what is left for the past, one after the other."""
+
+MIN_IDEAS_TOKENS, MAX_IDEAS_TOKENS = 400, 800
+"""The room of what the run has tried, which is told even in a brief of little code."""
 
 NO_PAST = dict.fromkeys((*PAST_SHARES, "used"), "")  # what must not decide how much is told of the past
 HEADING = 25  # tokens of the heading of a section, and of what it says
@@ -252,6 +255,7 @@ def _markers(brief: Brief, background: Background, texts: Iterable[str]) -> dict
 def _past(background: Background, tokens: int) -> dict[str, str]:
     """What the placeholders of the past stand for; what one of them leaves the next ones may have."""
     tellers: dict[str, Callable[[int], str]] = {
+        "ideas": lambda room: digest.ideas(background, min(max(room, MIN_IDEAS_TOKENS), MAX_IDEAS_TOKENS)),
         "notes": lambda room: "\n\n".join(
             fence(cut(plain(note), room // len(background.notes))) for note in background.notes
         ),
@@ -259,7 +263,6 @@ def _past(background: Background, tokens: int) -> dict[str, str]:
         "lineage": lambda room: digest.lineage(background, room),
         "failures": lambda room: digest.listed(background.failures, room),
         "others": lambda room: digest.listed(background.others, room),
-        "elsewhere": lambda room: digest.elsewhere(background, room),
         "siblings": lambda room: digest.siblings(background, room),
     }
     values = dict[str, str]()
@@ -297,13 +300,21 @@ def _fill(name: str, template: str, values: Mapping[str, str]) -> str:
 
 
 DIRECTIONS = (
-    "the method: another one that is known to be better for this kind of problem",
-    "the data: what is computed, copied or looked up again although it need not be",
-    "the innermost work: where most of the time or of the loss arises",
+    "a family of approaches that is not listed as tried",
+    "the search: where it begins, and how it leaves what is only the best nearby",
+    "the model: what is assumed, left out or represented too coarsely",
     "what the worst cases or the latest failures have in common",
     "limits and constants: what is not used up, or chosen with too much care",
 )
 """Of an agent's move, the next one after the other's: moves that are thought about together differ in theirs."""
+
+SPEED_DIRECTIONS = (
+    DIRECTIONS[0],
+    "the data: what is computed, copied or looked up again although it need not be",
+    "the innermost work: where most of the time arises",
+    *DIRECTIONS[3:],
+)
+"""The same where the metric is a time, a rate or a ratio of such."""
 
 
 def direction(brief: Brief, background: Background) -> str:
@@ -312,12 +323,9 @@ def direction(brief: Brief, background: Background) -> str:
         return ""
     if background.profile:
         number = (brief.move - 1) % background.agents + 1
-        return (
-            f"{background.agents} agents divide the work by where the time goes. Of the places that the profile names, "
-            f"files apart, begin with number {number} by its share, unless another one's plan names it already."
-        )
+        return f"place {number} of the profile by its share, files apart, unless another one's plan names it already"
     taken = "\n".join(brief.claims.others()) if brief.claims else ""
-    first = brief.move % len(DIRECTIONS)
-    places = DIRECTIONS[first:] + DIRECTIONS[:first]
-    place = next((place for place in places if place not in taken), places[0])
-    return f"Others have much the same brief. To propose something else, look first at {place}."
+    directions = SPEED_DIRECTIONS if background.metrics[0].noise == "log" else DIRECTIONS
+    first = brief.move % len(directions)
+    places = directions[first:] + directions[:first]
+    return next((place for place in places if place not in taken), places[0])

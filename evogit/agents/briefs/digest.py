@@ -11,9 +11,10 @@ from msgspec.structs import replace
 from evogit.agents import Background, Relative
 from evogit.agents.briefs.bodies import Mentions, part_of
 from evogit.core import Cost, Evaluation, Metric
+from evogit.history.ideas import Idea, by_family
 from evogit.history.standing import OLD, WAITING, decimals
 from evogit.llm import estimate_tokens
-from evogit.text import cut, ends, escaped, fence, lines_of, measured, one_line, plain
+from evogit.text import MAX_FAMILY_CHARS, cut, ends, escaped, fence, lines_of, measured, one_line, plain
 
 MOST_CASES = 30  # cases that are listed
 
@@ -21,7 +22,8 @@ CASE_FEEDBACK = 400
 """Tokens of what the evaluator said of one case, more where there is room, or of why a candidate failed."""
 
 NAME = 25  # tokens of a case's name and of what is around it
-MOST_STEPS = 6  # ancestors that are told of
+MAX_STEPS = 5  # ancestors that are told of, the candidate included
+MAX_OUTCOME_CHARS = 120  # characters of why an idea failed
 SMALL = 400  # tokens of a sibling's change that is shown
 LONGEST_WHY = 300  # characters of why a candidate failed
 MAX_FIXED = 1e15  # values from here on are written with exponents
@@ -63,6 +65,8 @@ def scores(background: Background) -> str:
         said = failed if evaluation.counts else f"is {unjudged(evaluation)}"
         lines += [f"The candidate {said}.", output(evaluation.reason, CASE_FEEDBACK)]
     lines += [_metric(metric, background) for metric in background.metrics]
+    if background.repeats > 1 or any(background.margins.values()):
+        lines.append(f"- evaluations of this candidate: {background.repeats}; ± is half of a 95 % interval")
     for stage, metrics in (evaluation.stages if evaluation else {}).items():
         lines.append(f"- before that, on {stage}: {_values(metrics)}")
     return "\n".join(lines)
@@ -95,7 +99,7 @@ def used(background: Background) -> str:
         return f"- used in all: {whole}{memory}"
     return (
         f"- used by the largest call: {cost.call_cpu:.2g} s of CPU, {cost.call_wall:.2g} s of wall clock, "
-        f"{min(cost.call_share, 1):.0%} of its limit; by all together: {whole}{memory}"
+        f"{min(cost.call_share, 1):.0%} of its limit; by all: {cost.cpu:.2g} and {cost.wall:.2g} s{memory}"
     )
 
 
@@ -129,7 +133,10 @@ def _metric(metric: Metric, background: Background) -> str:
         if value is not None
     )
     primary = ", the primary metric" if metric.primary else ""
-    return f"- {metric.name} ({metric.direction} it{primary}): {shown or 'no value yet'}"
+    own = known[THIS]
+    left = None if own is None or metric.best_known is None else metric.gain(metric.best_known, own)
+    away = "" if left is None else f" ({left:.3g} better than this one)" if left > 0 else " (no better than this one)"
+    return f"- {metric.name} ({metric.direction} it{primary}): {shown or 'no value yet'}{away}"
 
 
 def _values(metrics: Mapping[str, float]) -> str:
@@ -163,8 +170,11 @@ def feedback(background: Background, tokens: int) -> str:
 
 
 def lineage(background: Background, tokens: int) -> str:
-    """List the parent's last steps, each with its gain over the one before; what they changed is in the code."""
-    return fence(_latest(_chain(background.lineage, background), tokens, MOST_STEPS))
+    """List the parent's largest steps, each with its gain over the one before; what they changed is in the code."""
+    early, last = background.lineage[:-1], background.lineage[-1:]
+    largest = sorted(early, key=lambda each: each.standing.gain or 0.0)[1 - MAX_STEPS :]
+    steps = [each for each in early if each in largest]
+    return fence(_latest(_chain([*steps, *last], background), tokens))
 
 
 def inspirations(background: Background, tokens: int) -> str:
@@ -174,15 +184,48 @@ def inspirations(background: Background, tokens: int) -> str:
 
 
 def siblings(background: Background, tokens: int) -> str:
-    """List the children of the parent, each with its gain, and with its change if that is small."""
+    """Show what was made of the parent: a few children, each with its gain, and with its change if that is small."""
     parent = background.lineage[-1].candidate.commit if background.lineage else ""
     lines = [_line(each, background.places, parent) for each in background.siblings]
-    return fence(_with_diffs(lines, _not_best(background.siblings, background), tokens, SMALL))
+    told = _with_diffs(lines, _not_best(background.siblings, background), tokens, SMALL)
+    listed = {idea.candidate for idea in background.ideas}  # a line without a change would say the same again
+    new = any(each.candidate.commit not in listed or each.rejected for each in background.siblings)
+    return fence(told) if new or shown(background.siblings, f"{told}\n") else ""
 
 
-def elsewhere(background: Background, tokens: int) -> str:
-    """What failed in other lines."""
-    return fence(_latest(_chain(background.elsewhere, background), tokens))
+def ideas(background: Background, tokens: int) -> str:
+    """List the ideas of the run by family, as many as fit: the best of each family, then the latest ones.
+
+    Each has a line with its outcome; a family says how many of its ideas are left out.
+    """
+    groups = by_family(idea for idea in background.ideas if idea.ended and idea.candidate)
+    firsts = {id(max(group, key=lambda idea: idea.gain or -math.inf)) for group in groups.values()}
+    order = [idea for group in groups.values() for idea in group]
+    order.sort(key=lambda idea: (id(idea) not in firsts, -idea.moves[-1]))
+    left, lines = tokens - sum(estimate_tokens(family) + NAME // 2 for family in groups), dict[int, str]()
+    for idea in order:
+        line = _idea_line(idea, background)
+        if (needed := estimate_tokens(line + "\n")) <= left:
+            lines[id(idea)] = line
+            left -= needed
+    parts = list[str]()
+    for family, group in groups.items():
+        shown = [lines[id(idea)] for idea in group if id(idea) in lines]
+        more = f" ({len(group) - len(shown)} not listed)" if len(shown) < len(group) else ""
+        heading = f"{one_line(family, MAX_FAMILY_CHARS) or 'of no family'}{more}:"
+        parts += [heading, *shown] if family or more or len(groups) > 1 else shown
+    return fence(cut("\n".join(parts), tokens))
+
+
+def _idea_line(idea: Idea, background: Background) -> str:
+    known, outcome = idea.standing, one_line(idea.outcome, MAX_OUTCOME_CHARS)
+    if known and known.score is not None:
+        compared = known.comparison
+        gain = f"{known.mark}{compared.gain:+.3g}" if compared and compared.gain else idea.outcome
+        doubt = ", within noise" if idea.outcome == "within noise" else ""
+        outcome = f"{score(known.score, known.margin, background.places)} ({gain}{doubt})"
+    times = f" x{idea.tries}" if idea.tries > 1 else ""
+    return f"{'+' if idea.candidate in background.carried else '-'} {one_line(idea.title)}{times}: {outcome}"
 
 
 def code_of(other: Relative | None, contents: Mapping[str, bytes], tokens: int, name: str) -> str:
@@ -303,9 +346,9 @@ def _tells_all(title: str, patch: str) -> bool:
     return len(added) == 1 and set(_WORD.findall(added[0])) <= set(_WORD.findall(title))
 
 
-def _latest(lines: Sequence[str], tokens: int, most: float = math.inf) -> str:
-    """As many of the last lines as fit, and no more than `most`; nothing where none does."""
-    first = int(max(len(lines) - most, 0))
+def _latest(lines: Sequence[str], tokens: int) -> str:
+    """Return as many of the last lines as fit; "" if none does."""
+    first = 0
     while first < len(lines) and estimate_tokens("\n".join(lines[first:])) > max(tokens - NAME, 0):
         first += 1
     if first == len(lines):

@@ -15,7 +15,7 @@ from evogit.agents.briefs.bodies import named
 from evogit.agents.editing.blocks import Block, EditError, cleaned_path
 from evogit.agents.editing.reply import EDITS, PATCH, Opening, Reader, unfenced
 from evogit.llm import estimate_tokens
-from evogit.text import cut, escaped, fence, one_line
+from evogit.text import cut, escaped, fence, one_line, titled
 
 MOST_CALLS = 50  # blocks of one reply, as the template tools.md says
 ASKING = ("LIST", "READ", "GREP", "RUN", "PROFILE", "MEASURE", "KEEP", "REVERT", "EVALUATE", "FINISH")
@@ -71,9 +71,10 @@ class Measure(Struct, frozen=True):
 
 
 class Keep(Struct, frozen=True):
-    """A request to make the draft a step of its own, with this title."""
+    """A request to make the draft a step of its own, with this title, of this family of ideas."""
 
     title: str
+    family: str = ""
 
 
 class Revert(Struct, frozen=True):
@@ -88,6 +89,7 @@ class Finish(Struct, frozen=True):
     """The draft is to be proposed."""
 
     title: str
+    family: str = ""
 
 
 class Edits(Struct, frozen=True):
@@ -100,10 +102,12 @@ Call = List | ReadLines | Grep | RunCommand | Profile | Measure | Keep | Revert 
 
 
 class ToolCalls(Struct, frozen=True):
-    """What a reply asks for, in order, and its title if it has one."""
+    """What a reply asks for, in order; its title, its family of ideas and how it differs, if it has them."""
 
     calls: tuple[Call, ...]
     title: str
+    family: str = ""
+    differs: str = ""
 
 
 def read_calls(reply: str) -> ToolCalls:
@@ -122,7 +126,7 @@ def read_calls(reply: str) -> ToolCalls:
     if not calls:
         hint = "Write a block, such as a line `<<<<<<< READ path/of/file`, or `<<<<<<< FINISH what the change does`."
         raise EditError("the reply holds no block", hint)
-    return ToolCalls(tuple(calls), reader.title)
+    return ToolCalls(tuple(calls), reader.title, reader.family, reader.differs)
 
 
 def _calls(reader: Reader, opening: Opening) -> Sequence[Call]:
@@ -143,8 +147,8 @@ def _calls(reader: Reader, opening: Opening) -> Sequence[Call]:
         count = re.match(r"\d{1,6}", name)
         return [Measure(min(max(int(count[0]), 2), MAX_PAIRS) if count else PAIRS)]
     if kind in ("KEEP", "FINISH"):
-        title = one_line(name.removeprefix("TITLE:").strip("*_ \t"))
-        return [Keep(title) if kind == "KEEP" else Finish(title)]
+        family, title = titled(name.removeprefix("TITLE:").strip("*_ \t"))
+        return [(Keep if kind == "KEEP" else Finish)(one_line(title), family)]
     bare: Mapping[str, Call] = {"PROFILE": Profile(), "REVERT": Revert(), "EVALUATE": Evaluate()}
     return [bare[kind]]
 

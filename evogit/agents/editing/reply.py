@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from msgspec import Struct
 
@@ -26,7 +27,7 @@ from evogit.agents.editing.blocks import (
     path_in_comment,
     path_of_fence,
 )
-from evogit.text import one_line
+from evogit.text import family_key, one_line, titled
 
 MOST_BLOCKS = 200  # blocks of a reply; carrying one out may take as long as reading the file
 PATCH = "PATCH"  # the kind of what is no block of ours but a patch
@@ -37,7 +38,7 @@ _BEGINNINGS = frozenset("<>-*@r")
 
 _CLOSE = re.compile(r"(>{5,}) ?[A-Z]+[ \t]*")
 _MARKER = re.compile(r"[<=>]{5,}")
-_TITLE = re.compile(r"[#*_ \t]*TITLE[*_ \t]*:(.*)", re.IGNORECASE)
+_LABEL = re.compile(r"[#*_ \t]*(TITLE|FAMILY|DIFFERS)[*_ \t]*:(.*)", re.IGNORECASE)
 _PLAN = re.compile(r"^[#*_ ]{0,9}PLAN[*_ ]{0,9}:[*_ ]{0,9}")
 _NAMED = re.compile(r"[./]\w")
 _OPENS = re.compile(r"<{5,}|[ \t]*```")
@@ -45,10 +46,15 @@ _SENTENCE = re.compile(r"[A-Z]\w* [^{}();=]*[.!:]")
 
 
 class EditReply(Struct, frozen=True):
-    """What a model answered: a title of one line, and blocks to be carried out in order."""
+    """What a model answered: a title of one line, and blocks to be carried out in order.
+
+    `family` is the key of the approach, `differs` why an idea that was tried before is different; both may be empty.
+    """
 
     title: str
     blocks: tuple[Block, ...]
+    family: str = ""
+    differs: str = ""
 
 
 def parse(text: str) -> EditReply:
@@ -62,17 +68,27 @@ def parse(text: str) -> EditReply:
     if not blocks:
         hint = "Code between fences alone does not say what it replaces: write it as SEARCH, or WRITE the whole file."
         raise EditError("the reply holds no edit block", hint if "```" in text else "")
-    return EditReply(reader.title or f"edit {one_line(blocks[0].path, 60)}", tuple(blocks))
+    title = reader.title or f"edit {one_line(blocks[0].path, 60)}"
+    return EditReply(title, tuple(blocks), reader.family, reader.differs)
+
+
+def idea_in(reply: str) -> dict[str, str]:
+    """Return `title`, `family` and `differs` of a reply whose blocks cannot be used, as far as they precede these."""
+    with suppress(EditError):
+        reader = Reader(reply)
+        next(reader.openings(), None)
+        return {"title": reader.title, "family": reader.family, "differs": reader.differs}
+    return {}
 
 
 def reason_of(reply: str) -> str:
-    """Why a reply does what it does: what it says before its first block, beside the title and the file's name."""
+    """Why a reply does what it does: what it says before its first block, without title, labels and the file's name."""
     said: list[str] = []
     lines = reply.replace("\r\n", "\n").split("\n")
     for number, line in enumerate(lines):
         if _OPENS.match(line) or patches.begins(lines, number):
             break
-        said += [] if _TITLE.fullmatch(line) else [_PLAN.sub("", line)]
+        said += [] if _LABEL.fullmatch(line) else [_PLAN.sub("", line)]
     while said and (not said[-1].strip() or (path_alone(said[-1]) and _NAMED.search(said[-1]))):
         said.pop()
     return "\n".join(said).strip()
@@ -100,6 +116,8 @@ class Reader:
         self._before = ""
         self._fenced = False
         self.title = ""
+        self.family = ""
+        self.differs = ""
 
     def openings(self) -> Iterator[Opening]:
         """Yield the lines at which blocks begin, each to be read before the next; the title is known at the end."""
@@ -129,14 +147,24 @@ class Reader:
     def _prose(self, line: str) -> None:
         if not line.strip():
             return
-        titled = _TITLE.fullmatch(line)
-        if titled and not self.title:
-            self.title = one_line(titled[1].strip("*_ \t"))
+        if label := _LABEL.fullmatch(line):
+            self._take_label(label[1].upper(), label[2].strip("*_` \t"))
         if line.lstrip().startswith("```"):
             self._fenced = not self._fenced
             self._above = path_of_fence(line) or self._above
         else:
             self._above = line
+
+    def _take_label(self, name: str, text: str) -> None:
+        """Keep the first title, family and difference of a reply; `TITLE: [family] title` gives both."""
+        if name == "TITLE" and not self.title:
+            family, title = titled(text)
+            self.title = one_line(title)
+            self.family = self.family or family
+        elif name == "FAMILY":
+            self.family = self.family or family_key(text)
+        elif name == "DIFFERS":
+            self.differs = self.differs or text
 
     def blocks(self, opening: Opening) -> list[Block]:
         """The edits that begin here: one, or those of a patch."""
@@ -159,7 +187,7 @@ class Reader:
                 raise EditError("a DELETE block names no file", "Write the path behind DELETE, on the same line.")
             return Delete(name)
         begun, above = self._next, self._above
-        path = name or ("" if _TITLE.fullmatch(above) else path_alone(above))
+        path = name or ("" if _LABEL.fullmatch(above) else path_alone(above))
         lines = self.until_closed(opening, path)
         if not path and kind == "SEARCH":  # the path may be its first line, or the one of the block before
             if path := path_in_comment(lines[0]) if lines else "":

@@ -69,6 +69,8 @@ class ToolSession:
     room: int
     shown: tuple[str, ...] = ()
     title: str = ""
+    family: str = ""
+    differs: str = ""
     reason: str = ""
     finished: bool = False
     draft: Draft = field(init=False)
@@ -87,6 +89,8 @@ class ToolSession:
         Raises EvoGitError: the sandbox or evaluator fails; RunEndsError, SpendingLimitError: results would not be read.
         """
         self.title = asked.title or self.title
+        self.family = asked.family or self.family
+        self.differs = asked.differs or self.differs
         parts, done, measured = list[str](), 0, False
         for number, call in enumerate(asked.calls):
             room = self.room - sum(map(estimate_tokens, parts))
@@ -117,6 +121,8 @@ class ToolSession:
         made = Proposal(
             changes=changes,
             title=self.title or f"edit {one_line(min(changes), 60)}",
+            family=self.family,
+            differs=self.differs,
             reason=self.reason,
             model=self.model,
             shown=self.shown,
@@ -170,7 +176,7 @@ class ToolSession:
             case Measure():
                 return await self._measure(call.pairs, room, seconds)
             case Keep():
-                return self._keep(call.title)
+                return self._keep(call)
             case Revert():
                 self.draft = self.kept.twin()
                 return "The draft is as the last step that was kept, or as the candidate that you began with."
@@ -181,6 +187,7 @@ class ToolSession:
                 if self.brief.workshop:
                     self.brief.workshop.check(proposal)
                 self.title = call.title or self.title
+                self.family = call.family or self.family
                 self.finished = True
                 return "Proposed."
 
@@ -226,16 +233,18 @@ class ToolSession:
         measurement = await workshop.measure(self._tried(), pairs, seconds=seconds, check=self.account.check)
         return measurement_text(self.background, measurement, len(workshop.kept), room)
 
-    def _keep(self, title: str) -> str:
+    def _keep(self, call: Keep) -> str:
         workshop = self._workshop()
-        self.title = title or self.title
+        self.title = call.title or self.title
+        self.family = call.family or self.family
         proposal = self.proposal()
         if not workshop.keeps:
             workshop.check(proposal)
             self.kept = self.draft.twin()
             return "Kept: REVERT goes back to it. All that is in the draft at the end is proposed as one change."
         commit = workshop.keep(proposal)
-        self.kept, self.title, self.reason = self.draft.twin(), "", ""
+        self.kept = self.draft.twin()
+        self.title = self.family = self.differs = self.reason = ""
         return f"Kept as step {len(workshop.kept)}, candidate {commit[:7]}, which is evaluated while you go on."
 
     async def _evaluate(self, room: int) -> str:

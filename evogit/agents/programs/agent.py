@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 import signal
 import time
 from collections.abc import Iterable, Sequence
@@ -30,7 +31,7 @@ from evogit.llm.gateway.gateway import Gateway, GatewaySession
 from evogit.repository.evidence import PROMPT, SESSION, TRANSCRIPT, kept_text, numbered
 from evogit.sandbox import Limits
 from evogit.sandbox.session import Sandbox
-from evogit.text import cut, one_line
+from evogit.text import cut, family_key, one_line, titled
 
 SESSION_LOG = numbered(TRANSCRIPT, suffix=".txt")
 
@@ -38,6 +39,7 @@ BRIEF, NOTES = "EVOGIT.md", "EVOGIT-NOTES.md"
 """Files of the workspace: the brief, and what a program notes for the next session."""
 
 MAX_NOTES_TOKENS, MAX_NOTES_BYTES = 600, 20_000
+FAMILY_TRAILER = re.compile(r"^Family:[ \t]*(\S.*)$", re.IGNORECASE | re.MULTILINE)
 LAST_WORDS = 5.0  # seconds to hear of the end of a program that was ended
 LOOK = 0.5  # seconds between two looks at whether the run goes on
 MOST_CORES = 64  # of a session's processes; their CPU is not what is scarce
@@ -219,11 +221,14 @@ class _ProgramSession:
             left_out = f"; left out: {self.left_out[0]}" if self.left_out else ""
             raise NoUsableChangeError(f"nothing that may be changed is changed{left_out}")
         paths = ", ".join(sorted(returned.changes))
-        title, _, reason = message.partition("\n")
+        first, _, rest = message.partition("\n")
+        family, title = titled(first)
+        trailer = FAMILY_TRAILER.search(rest)
         return Proposal(
             changes=returned.changes,
-            reason=reason.strip(),
+            reason=FAMILY_TRAILER.sub("", rest).strip(),
             title=one_line(title) or one_line(f"{self.preset.name} on {paths}"),
+            family=family_key(trailer[1]) if trailer else family,
             strategy=self.preset.name,
             modes=returned.modes,
             shown=self.shown,

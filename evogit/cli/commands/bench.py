@@ -136,15 +136,15 @@ def _populations(asked: AgentOptions, compared: Sequence[Method]) -> tuple[tuple
 def _setup(asked: AgentOptions, populations: Sequence[tuple[AgentSpec, ...]], chosen: dict[str, Any]) -> AgentSetup:
     """All agents of any run, with the limits on all runs together."""
     everyone = tuple(dict.fromkeys(spec for each in populations for spec in each))
-    dollars, tokens, proposals = chosen["dollars"], chosen["tokens"], chosen["proposals"]
+    limits = {name: chosen[name] for name in Settings().ceilings}
     setup = resolve_agents(
         replace(asked, agent=everyone, agents=None, model=""),
-        Settings(sandbox=chosen["sandbox"], dollars=dollars, tokens=tokens, proposals=proposals),
+        Settings(sandbox=chosen["sandbox"], **limits),
         History(""),
     )
     if any((program := setup.programs.find(spec.kind)) and not program.metered for spec in everyone):
         raise UsageError('expected programs without auth = "mount", as their use of models is not counted')
-    if proposals is not None and not setup.asking:
+    if limits["proposals"] is not None and not setup.asking:
         raise UsageError("--proposals limits what models cost, and no agent asks one: --model NAME")
     return setup
 

@@ -12,6 +12,7 @@ from rich.text import Text
 from evogit.cli.lines.compare import best_against_seed, front_lines
 from evogit.cli.lines.contributions import contribution_tables, legend
 from evogit.cli.lines.events import HALTED, event_line
+from evogit.cli.lines.ideas import idea_lines
 from evogit.cli.lines.spending import amount, spending_lines
 from evogit.cli.lines.summary import count_words, take_command
 from evogit.cli.lines.view import SHORT, View, first_line, on_one_line
@@ -83,6 +84,9 @@ def _sections(place: Place, view: View, record: dict[str, Any]) -> Iterator[Sect
         after = _more(rest, f"more {title}") + ([Text(legend(view), "dim")] if title == "agent" else [])
         lines = table(rows[1:], "l" + "r" * (len(rows[0]) - 1), rows[0])
         yield f"what each {title} contributed", [*lines, *after]
+    if lines := idea_lines(view):
+        after = _more(len(lines) - 1 - MAX_ROWS, "idea", "; see evogit ideas")
+        yield "what models tried", [*lines[: MAX_ROWS + 1], *after]
     yield from _crossings(view, record["crossings"])
     yield from _failures(place, record)
     yield from _next(place, record["evidence"])

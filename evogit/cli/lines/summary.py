@@ -16,6 +16,7 @@ from evogit.cli.text import clock, count, escape
 from evogit.config.run_settings import Total
 from evogit.core import Stopped
 from evogit.history import History
+from evogit.history.ideas import ideas
 from evogit.history.standing import compare
 from evogit.review.json_records import how_ended
 from evogit.review.reporting import remarks
@@ -134,6 +135,8 @@ def count_words(history: History) -> list[str]:
         parts += [f"{counts.unanswered:,} without a reply"] if counts.unanswered else []
         words.append(f"{count(counts.proposals, 'proposal')}: {', '.join(parts)}")
     words += [count(counts.tactics, "tactic")] if counts.tactics else []
+    repeats = sum(idea.repeats for idea in ideas(history)) if history.spent.calls else 0
+    words += [f"{count(repeats, 'idea')} repeated unawares"] if repeats else []
     others = len(history.phylogeny) - (history.seed is not None) - counts.proposed
     words += [f"{others:,} by people or minimize"] if others else []
     words += [f"{len(history.set_aside):,} set aside"] if history.set_aside else []

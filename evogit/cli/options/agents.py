@@ -58,6 +58,7 @@ def with_agents(command: Command) -> Command:
     @click.option("--model", metavar="NAME", help="Model of all agents: editors, or in a repository coders.")
     @click.option("--dollars", type=float, metavar="D", help="Stop when models have cost this much, in all.")
     @click.option("--tokens", type=int, metavar="N", help="Stop when models have read and written this many, in all.")
+    @click.option("--calls", type=int, metavar="N", help="Stop when models were called so often, in all.")
     @click.option("--yes", is_flag=True, help="Agree to what models cost and are sent, without being asked.")
     @click.option("--record", type=OutputPath(dir_okay=False), metavar="FILE", help="Record questions and replies.")
     @click.option("--replay", type=FILE, metavar="FILE", help="Take replies from a recording; no model is asked.")
@@ -232,8 +233,8 @@ def costs(model: Model) -> bool:
 def with_ceilings(settings: Settings, history: History, earlier: EarlierStarts, models: Sequence[Model]) -> Settings:
     """Add the limits of before, else defaults if a model costs money. Raise UsageError if one cannot be kept."""
     if not models:
-        if settings.dollars is not None or settings.tokens is not None:
-            raise UsageError("--dollars and --tokens limit what models cost, and no agent asks one: --model NAME")
+        if any(limit is not None for limit in settings.asking):
+            raise UsageError("--dollars, --tokens and --calls limit models, and no agent asks one: --model NAME")
         return settings
     unpriced = [model.name for model in models if model.price is None]
     if unpriced and settings.dollars is not None:
@@ -246,6 +247,7 @@ def with_ceilings(settings: Settings, history: History, earlier: EarlierStarts, 
         settings,
         dollars=before.dollars if settings.dollars is None and not unpriced else settings.dollars,
         tokens=before.tokens if settings.tokens is None else settings.tokens,
+        calls=before.calls if settings.calls is None else settings.calls,
         proposals=before.proposals if settings.proposals is None else settings.proposals,
     )
     if not any(map(costs, models)) or any(limit is not None for limit in settings.ceilings.values()):
