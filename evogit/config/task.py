@@ -395,7 +395,6 @@ def _metrics(table: TaskTable, measures: Measure) -> Iterator[Metric]:
 
 def _task(table: TaskTable, name: str, folder: Path) -> Task:
     measures, box, way = _measures(table), table.sandbox, table.evaluator
-    judges = Pairwise(way.criteria.strip(), tuple(way.panel))
     cpu = box.cpu or box.timeout or Limits().cpu
     wall = box.timeout or WAITS * cpu
     limits = Limits(
@@ -421,7 +420,7 @@ def _task(table: TaskTable, name: str, folder: Path) -> Task:
         plan=tuple(Stage(goal=each.goal.strip(), until=each.until, budget=each.budget) for each in table.stages),
         evaluator=folder / (table.evaluator.file or name),
         command=_command(table.evaluator),
-        pairwise=judges if way.kind == "judge" else None,
+        pairwise=Pairwise(way.criteria.strip(), tuple(way.panel)) if way.kind == "judge" else None,
         repeats=table.evaluator.repeats,
         measures=measures,
         fingerprints=(table.evaluator.novelty or _NOVELTY[table.evaluator.kind]) == "fingerprint",
