@@ -639,6 +639,26 @@ class Compared(Struct, frozen=True, kw_only=True):
     evidence: Id = ""
 
 
+ReviewVerdict = Literal["passed", "refused", "unreviewed"]
+"""What a review of a would-be best comes to."""
+
+
+class Reviewed(Struct, frozen=True, kw_only=True):
+    """A model, the reviewer that the task names, looked at a would-be best.
+
+    `refused`: it is not to be the best, for the `reason`. `unreviewed`: no usable answer came, for the `reason`, and it
+    passes all the same.
+    """
+
+    event: Literal["reviewed"] = "reviewed"
+    engine: str
+    candidate: Id
+    model: str
+    verdict: ReviewVerdict
+    reason: str = ""
+    evidence: Id = ""
+
+
 class TaskChanged(Struct, frozen=True, kw_only=True):
     """A person had the run go on with a changed task or evaluator: evaluations before this entry rank no candidate."""
 
@@ -660,10 +680,11 @@ class Decision(Struct, frozen=True, kw_only=True):
     `guide`: `reason` is the guidance, which joins every later brief. `note`: it is for people alone.
     `stop`: the engines at work are asked to stop.
     `land`: `branch` (a whole ref) was made to point to `commit`, which brings the candidate onto a target branch.
+    `refuse`: no person's; it is how the history holds a refusal by the reviewer, so that people can take it back.
     """
 
     event: Literal["decision"] = "decision"
-    kind: Literal["promote", "prune", "guide", "note", "land", "stop", "undo"]
+    kind: Literal["promote", "prune", "guide", "note", "land", "stop", "undo", "refuse"]
     by: str
     reason: str = ""
     candidates: tuple[Id, ...] = ()
@@ -778,6 +799,7 @@ Event = (
     | Tactic
     | SessionEnded
     | Compared
+    | Reviewed
     | TaskChanged
     | Decision
     | Lesson

@@ -62,7 +62,7 @@ class Relative(Struct, frozen=True, kw_only=True):
     evaluation: Evaluation | None
     standing: Standing  # its score, and what it gained over the fittest candidate that it comes from
     diff: str = ""  # against its first parent, as a patch; only of those close to the brief's parent
-    rejected: str = ""  # why a person pruned it; empty if none did
+    rejected: str = ""  # by whom it was rejected, and why; empty if it was not
     # ancestor -> how many lines that it removed came back with this one; only of those close to the brief's parent
     readded: Mapping[str, int] = field(default_factory=dict)
     why: str = ""  # of one that failed: the line of its evaluation that tells most, such as the assertion; foreign text
@@ -108,6 +108,10 @@ class Background(Struct, frozen=True, kw_only=True):
     # titles of candidates by any agent that are not evaluated yet, and what agents at work are about to try
     others: tuple[str, ...] = ()
     inspirations: tuple[Relative, ...] = ()  # what the donor's lineage changed since it left the parent's, oldest first
+    # the donor, with its difference to the parent as a patch, and files of it that differ from the parent's
+    donor: Relative | None = None
+    donor_files: FileContents = field(default_factory=dict)
+    refusals: tuple[str, ...] = ()  # would-be bests that the reviewer refused lately, and why; foreign text
     # the best candidate, with its difference to the parent as a patch; None where it is the parent
     best: Relative | None = None
     best_files: FileContents = field(default_factory=dict)  # files of it that differ from the parent's
@@ -267,6 +271,7 @@ class Brief(Struct, frozen=True, kw_only=True):
     # where drafts can be tried; None where nothing is run, as when a brief is only shown
     workshop: Workshop | None = None
     claims: Claims | None = None  # where agents say what they are about to try; None where a brief is only shown
+    role: str = ""  # what this agent cares for, in the words of the person who started it
 
 
 class Proposal(Struct, frozen=True, kw_only=True):
@@ -311,6 +316,7 @@ class Agent(Protocol):
     # whether it pauses after moves that failed, as one that asks a model must; others just try again
     pauses: bool = True
     prolific: bool = False  # whether one more proposal costs it next to nothing, so that `proposals` is used
+    role: str = ""  # what it cares for, in the words of the person who started it; each of its briefs has them
 
     async def propose(self, brief: Brief, rng: random.Random) -> Proposal:
         """Propose a change to the brief's parent. Raises NoUsableChangeError: there is none; the next move follows."""

@@ -1,4 +1,4 @@
-"""The population of authors: the agents that `--agent KIND[@MODEL][:N]` names."""
+"""The population of authors: the agents that `--agent KIND[@MODEL][:N][+ROLE.md]` names."""
 
 from __future__ import annotations
 
@@ -64,16 +64,19 @@ def populate(
     """Make agents that live as long as `stack`. Raises ConfigError, SandboxError, UsageError: one cannot be made."""
     agents: list[Agent] = []
     for spec in specs:
-        count = range(spec.count)
+        count, made = range(spec.count), list[Agent]()
         if spec.kind == "mutator":
-            agents += [Mutator() for _ in count]
+            made += [Mutator() for _ in count]
         elif spec.kind in ASKING:
             asked = [models(name) for name in spec.models]
-            agents += [ASKING[spec.kind](*asked) for _ in count]
+            made += [ASKING[spec.kind](*asked) for _ in count]
         elif is_own(spec.kind):
-            agents += [OwnAgent(spec.kind) for _ in count]
+            made += [OwnAgent(spec.kind) for _ in count]
         else:
-            agents += programs(stack, spec)
+            made += programs(stack, spec)
+        for agent in made:
+            agent.role = spec.words
+        agents += made
     return agents
 
 

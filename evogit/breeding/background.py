@@ -43,6 +43,9 @@ LOOKED_AT = 500
 STILL = 4
 """Ideas since the best was made, none of them better, from which on another family's program is shown."""
 
+MAX_REFUSALS = 3
+"""Refusals by the reviewer that are told of, the latest ones."""
+
 MOST = 12
 """Ancestors, siblings, failures and candidates in the making that are told of."""
 
@@ -115,7 +118,7 @@ class Backgrounds:
         carried = graph.ancestors(parent.commit).intersection(idea.candidate for idea in tried)
         other = donor or self._other_family(tried, carried)
         inspirations = self._relatives(_of_donor(graph, parent, other)) if other else ()
-        best, latest = self._best(parent), history.moves if known is None else known
+        best, latest = self._instead(parent, history.best), history.moves if known is None else known
         return Background(
             task=task.name,
             metrics=_metrics(task),
@@ -140,10 +143,12 @@ class Backgrounds:
             siblings=self._siblings(parent, inspirations),
             failures=self._failures(parent, latest),
             last_failure=self._last_failure(parent, latest),
+            refusals=self._refusals(latest),
             ideas=tried,
             carried=carried,
             others=(*self._others(parent), *plans) if known is None else (),
             inspirations=inspirations,
+            **self._donated(parent, other),
             best=best,
             best_files=self._changed_files(parent, best.candidate) if best else {},
             lead=compare(history.scores, best.candidate.commit, parent.commit) if best else None,
@@ -277,19 +282,23 @@ class Backgrounds:
     def _margin(self, commit: str, metric: str | None = None) -> float:
         return self._history.scores.margin(commit, metric=metric) or 0.0
 
-    def _best(self, parent: Candidate) -> Relative | None:
-        """The best candidate and what it has that the parent has not; None where that is the parent."""
+    def _instead(self, parent: Candidate, other: str | None) -> Relative | None:
+        """Another candidate, the best or a donor, with what it has that the parent has not; None for the same files."""
         history = self._history
-        best = history.phylogeny[history.best] if history.best else None
-        if best is None or best.tree == parent.tree:
+        if other is None or history.phylogeny[other].tree == parent.tree:
             return None
-        patch = self._patch(parent.commit, best.commit)
         return Relative(
-            candidate=best,
-            evaluation=history.evaluation(best.commit),
-            standing=standing(history, best.commit),
-            diff=patch,
+            candidate=history.phylogeny[other],
+            evaluation=history.evaluation(other),
+            standing=standing(history, other),
+            diff=self._patch(parent.commit, other),
         )
+
+    def _donated(self, parent: Candidate, donor: Candidate | None) -> dict[str, Any]:
+        """Return what a donor has that the parent has not: the fields `donor` and `donor_files`."""
+        if donor is None:
+            return {}
+        return {"donor": self._instead(parent, donor.commit), "donor_files": self._changed_files(parent, donor)}
 
     def _changed_files(self, parent: Candidate, other: Candidate) -> dict[str, bytes]:
         """What the other has in the files in which it differs, a few of them."""
@@ -353,12 +362,19 @@ class Backgrounds:
         return next(filter(None, map(telling, said)), "")
 
     def _rejections(self) -> dict[str, str]:
-        """Id of each pruned candidate -> the reason that was given for itself."""
+        """Id of each pruned candidate -> by whom, and the reason that was given for itself."""
         pruned = self._history.pruned
         decisions = (entry.event for entry in self._history.in_force()) if pruned else ()
         prunings = [each for each in decisions if isinstance(each, Decision) and each.kind == "prune"]
         reasons = {commit: each.reason for each in prunings for commit in each.candidates}
-        return {commit: reasons.get(commit) or "no reason given" for commit in pruned}
+        refused = {commit: f"the reviewer: {reason}" for commit, reason in self._history.refused.items()}
+        return {commit: f"a person: {reasons.get(commit) or 'no reason given'}" for commit in pruned} | refused
+
+    def _refusals(self, until: int) -> tuple[str, ...]:
+        """The latest refusals by the reviewer of candidates of moves up to `until`, oldest first."""
+        graph, refused = self._history.phylogeny, self._history.refused
+        latest = [commit for commit in refused if graph[commit].move <= until][-MAX_REFUSALS:]
+        return tuple(f"{commit[:7]} {graph[commit].title}: {refused[commit]}" for commit in latest)
 
     def _diff(self, candidate: Candidate) -> str:
         return self._patch(candidate.parents[0], candidate.commit) if candidate.parents else ""

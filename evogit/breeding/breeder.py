@@ -206,7 +206,7 @@ class Breeder:
         if move.change:
             parent = self._history.phylogeny[move.parents[0]]
             return self._bred(parent, None, Proposal(changes=move.change, title=move.title, strategy=move.strategy))
-        brief = self._brief(move, number, account)
+        brief = replace(self._brief(move, number, account), role=agent.role)
         if move.tuning:
             brief = replace(brief, steps=self._numbers.steps(self._history, move.parents[0]))
 
@@ -231,7 +231,7 @@ class Breeder:
         Raises:
             NoUsableChangeError: no usable answer came; the message says why.
         """
-        return await agent.advise(self._brief(move, number, account), rng)
+        return await agent.advise(replace(self._brief(move, number, account), role=agent.role), rng)
 
     def _check_extent(self, bred: Bred) -> None:
         seed = next(iter(self._history.phylogeny))
@@ -303,7 +303,7 @@ class Breeder:
             return bred
         begun = replace(first, tree=bred.tree)
         brief = self.brief(begun, second, number=number, account=account, conflicts=opened.markers)
-        brief = replace(brief, merits=lambda: known)  # as they were when the move was planned
+        brief = replace(brief, merits=lambda: known, role=agent.role)  # merits as when the move was planned
 
         def settled(proposal: Proposal) -> Bred:
             try:

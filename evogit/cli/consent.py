@@ -26,11 +26,12 @@ from evogit.llm import Model, TokenUsage
 from evogit.repository import Repository
 from evogit.repository.paths import named
 from evogit.review import EarlierStarts, used
+from evogit.text import one_line
 
 REPLY = 2000
 """Tokens of a reply that a forecast assumes: a plan and some blocks of edits, with some thinking."""
 
-MAX_PATHS = 5
+MAX_PATHS, MAX_ROLE_CHARS = 5, 200
 
 
 class SentFiles(Struct, frozen=True, kw_only=True):
@@ -93,6 +94,11 @@ class CostForecast(Struct, frozen=True, kw_only=True):
     models: Sequence[tuple[Model, str]]
     reach: SentFiles
     comparisons: int = 0
+
+    @property
+    def reviewer(self) -> str:
+        """The model that is asked once for each would-be best, if the task names one; a task with judges has none."""
+        return "" if self.comparisons else "".join(self.settings.panel)
 
     @property
     def calls(self) -> int:
@@ -168,6 +174,11 @@ def lines(offer: CostForecast, *, short: bool) -> Iterator[Text]:
     for model, endpoint in offer.models:
         where = f"at {first_line(endpoint)}, {_price(model)}" if endpoint else "from a file: nothing is sent or paid"
         yield _fact("model", f"{first_line(model.name)} {where}")
+    if offer.reviewer:
+        yield _fact("review", f"{first_line(offer.reviewer)} looks at each would-be best, one call each")
+    for spec in offer.settings.population:
+        if spec.role:
+            yield _fact("role", f"{spec}: {first_line(one_line(spec.words, MAX_ROLE_CHARS))}")
     if any(endpoint for _, endpoint in offer.models):
         yield from _sent(reach, "; shared = [...] in the task's file sends them")
     if not short:
@@ -220,7 +231,7 @@ def _forecast(offer: CostForecast) -> Iterator[Text]:
         if most_calls is None or expected <= most_calls:
             of = f"{amount(name, least)}, {offer.calls} calls for each"
             yield _fact("about", _use(offer, expected, of))
-    most = offer.calls + offer.comparisons
+    most = offer.calls + offer.comparisons + bool(offer.reviewer)
     price, tokens = dearest(offer), offer.reach.brief + REPLY
     rates = {"proposals": most, "calls": 1.0, "tokens": 1 / tokens, "dollars": 1 / price if price else None}
     limits = {name: left for name in offer.settings.ceilings if (left := _left(offer, name)) is not None}

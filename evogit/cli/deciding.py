@@ -33,9 +33,12 @@ def plan_lines(view: View, decision: Decision, change: Effect) -> Iterator[Text]
 
 
 def decision_to_undo(history: History, prefix: str | None) -> Entry:
-    """The decision that is meant: by the beginning of its id, else the last one in force that is not an undo."""
+    """The decision that is meant: by the beginning of its id, else the last one in force that is not an undo.
+
+    A refusal by the reviewer is nobody's last decision, so that it has to be named.
+    """
     if prefix is None:
-        undoable = [entry for entry in history.in_force() if getattr(entry.event, "kind", "") != "stop"]
+        undoable = [entry for entry in history.in_force() if getattr(entry.event, "kind", "") not in ("stop", "refuse")]
         if not undoable:
             raise NotFoundError("there is no decision to undo; see `evogit log --decisions`")
         return undoable[-1]

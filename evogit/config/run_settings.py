@@ -7,11 +7,14 @@ import os
 import re
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal, Self, SupportsFloat
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evogit.core import UsageError
+from evogit.credentials import tokens
 
 TURNS = 100  # replies in a session of a coder, at most
 
@@ -34,29 +37,59 @@ ENDS = ("evaluations", "proposals", "calls", "dollars", "tokens", "minutes", "ta
 Total = Literal["dollars", "tokens", "calls", "proposals", "evaluations"]  # limits on the whole history of a run
 
 
+MAX_ROLE_BYTES = 4_000
+"""The length of a role's words: they stand in every brief of its agents, about 1,000 tokens."""
+
+
 class AgentSpec(Struct, frozen=True):
-    """Agents of one kind or own class `FILE.py:Name`; several models, joined by commas, take turns as they earn."""
+    """Agents of one kind or own class `FILE.py:Name`; several models, joined by commas, take turns as they earn.
+
+    `role` names what they care for, `words` say it in each of their briefs; both are empty for agents without a role.
+    """
 
     kind: str
     model: str = ""
     count: int = 1
+    role: str = ""
+    words: str = ""
 
     @classmethod
-    def parse(cls, text: str) -> AgentSpec:
-        """Read `KIND[@MODEL][:N]` or `FILE.py:Name[:N]`.
+    def parse(cls, text: str, folder: Path = Path()) -> AgentSpec:
+        """Read `KIND[@MODEL][:N][+ROLE.md]` or `FILE.py:Name[:N][+ROLE.md]`; `folder` is where ROLE.md is looked for.
 
         Only digits at the very end are N, so a model's name may hold `@` and `:`.
 
-        Raises UsageError: when it is something else.
+        Raises UsageError: when it is something else, or there is no role to read.
         """
-        match = re.fullmatch(r"([a-z0-9][a-z0-9_-]*)(?:@(.+?))?(?::(\d+))?", text)
-        match = match or re.fullmatch(r"(.+\.py:[A-Za-z_]\w*)()(?::(\d+))?", text)
+        end = r"(?::(\d+))?(?:\+([^+]+\.(?:md|txt)))?"
+        match = re.fullmatch(rf"([a-z0-9][a-z0-9_-]*)(?:@(.+?))?{end}", text)
+        match = match or re.fullmatch(rf"(.+\.py:[A-Za-z_]\w*)(){end}", text)
         if not match or match[3] is not None and int(match[3]) == 0:
             raise UsageError(
-                "expected --agent KIND[@MODEL][:N], such as editor@gpt-5:4 or mutator:2, or FILE.py:Name[:N] for a "
-                f"class of your own, got {text!r}"
+                "expected --agent KIND[@MODEL][:N][+ROLE.md], such as editor@gpt-5:4 or mutator:2, or FILE.py:Name[:N] "
+                f"for a class of your own, got {text!r}"
             )
-        return cls(match[1], match[2] or "", int(match[3] or 1))
+        spec = cls(match[1], match[2] or "", int(match[3] or 1))
+        return spec._in_role(folder / Path(match[4]).expanduser()) if match[4] else spec
+
+    def _in_role(self, file: Path) -> AgentSpec:
+        """The same agents with the role that a file describes. Raises UsageError: it cannot, or they read no brief."""
+        if self.kind in ("mutator", "plain-loop"):
+            raise UsageError(
+                f"expected a role for agents that read a brief, which {self.kind} does not; name an editor"
+            )
+        if not re.fullmatch(r"[\w.-]{1,60}", file.stem):
+            raise UsageError(f"expected a role's file with a name of letters and digits, got {str(file)!r}")
+        try:
+            with file.open("rb") as stream:
+                content = stream.read(MAX_ROLE_BYTES + 1)
+            words = content.decode().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"cannot read the role {file}, expected a file of text: {error}") from error
+        if not words or len(content) > MAX_ROLE_BYTES or tokens(content):
+            what = "one that holds what looks like a key" if tokens(content) else f"{len(content):,} bytes or more"
+            raise UsageError(f"expected a role of 1 to {MAX_ROLE_BYTES:,} bytes without keys in {file}, got {what}")
+        return replace(self, role=file.stem, words=words)
 
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> AgentSpec:
@@ -83,7 +116,8 @@ class AgentSpec(Struct, frozen=True):
         return CALLS.get(self.kind, PROGRAM_CALLS if self.model else 0)
 
     def __str__(self) -> str:
-        return self.kind + (f"@{self.model}" if self.model else "") + (f":{self.count}" if self.count > 1 else "")
+        model, count = f"@{self.model}" if self.model else "", f":{self.count}" if self.count > 1 else ""
+        return f"{self.kind}{model}{count}{self.role and f'+{self.role}'}"
 
 
 class WorkerSpec(Struct, frozen=True):
@@ -225,7 +259,7 @@ class Settings(RunLimits, frozen=True, kw_only=True):
     sync_every: float = 10.0  # seconds between two exchanges with it
     review_every: int | None = None  # evaluations after which it waits for a person; 0: after each stage of the task
     review_minutes: float | None = None  # after which it goes on alone; None: it waits
-    panel: tuple[str, ...] = ()  # models that compare candidates, which the task names
+    panel: tuple[str, ...] = ()  # models that compare or review candidates, which the task names
     lessons_from: tuple[str, ...] = ()  # runs or folders whose lessons briefs have; none: those of this repository
     agreed: tuple[str, ...] = ()  # models, each `NAME at ENDPOINT`, that a person agreed to pay and to send files to
 

@@ -41,8 +41,8 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     `fingerprints` a candidate that does the same as an earlier one is not evaluated again. `ignored_failures` are signs
     of failure beside a number that do not count. `variables` of the user's environment are the evaluator's, too. `plan`
     are the stages of the work. Agents may be told what was answered in `public` cases (True: all of "train" and of the
-    stages before it). `untrusted` is the folder that the user must trust before anything that it names acts outside a
-    sandbox; None once that is so.
+    stages before it). `review` names the model that reviews would-be bests. `untrusted` is the folder that the user
+    must trust before anything that it names acts outside a sandbox; None once that is so.
     """
 
     name: str
@@ -71,6 +71,12 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
     environment: Environment = field(default_factory=Environment)
     seed: Path | None = None
     untrusted: Path | None = None
+    review: str = ""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that the task names: those that compare pairs, and the one that reviews would-be bests."""
+        return tuple(filter(None, (*(self.pairwise.panel if self.pairwise else ()), self.review)))
 
     @property
     def primary(self) -> Metric:
@@ -284,7 +290,7 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         values: dict[str, list[Any]] = {name: [getattr(self, name)] for name in self.__struct_fields__}
         for name in ("folder", "evaluator", "seed", "repeats", "measures", "fingerprints", "untrusted", "secret"):
             del values[name]  # no part of the way
-        for name in ("shared", "ignored_failures", "variables", "plan", "public"):  # in no `parts` of earlier journals
+        for name in ("shared", "ignored_failures", "variables", "plan", "public", "review"):  # not in earlier journals
             if not getattr(self, name):
                 del values[name]
         if self.command and self.command.tests:  # in no `repr`, so that what earlier journals say still holds
@@ -389,7 +395,6 @@ def _metrics(table: TaskTable, measures: Measure) -> Iterator[Metric]:
 
 def _task(table: TaskTable, name: str, folder: Path) -> Task:
     measures, box, way = _measures(table), table.sandbox, table.evaluator
-    judges = Pairwise(way.criteria.strip(), tuple(way.panel))
     cpu = box.cpu or box.timeout or Limits().cpu
     wall = box.timeout or WAITS * cpu
     limits = Limits(
@@ -415,13 +420,14 @@ def _task(table: TaskTable, name: str, folder: Path) -> Task:
         plan=tuple(Stage(goal=each.goal.strip(), until=each.until, budget=each.budget) for each in table.stages),
         evaluator=folder / (table.evaluator.file or name),
         command=_command(table.evaluator),
-        pairwise=judges if way.kind == "judge" else None,
+        pairwise=Pairwise(way.criteria.strip(), tuple(way.panel)) if way.kind == "judge" else None,
         repeats=table.evaluator.repeats,
         measures=measures,
         fingerprints=(table.evaluator.novelty or _NOVELTY[table.evaluator.kind]) == "fingerprint",
         ignored_failures=tuple(table.evaluator.ignored_failures),
         variables=tuple(table.evaluator.environment),
         public=way.public if isinstance(way.public, bool) else tuple(way.public),
+        review=table.review.model if table.review else "",
         limits=limits,
         preload=tuple(box.preload),
         environment=Environment(

@@ -255,6 +255,12 @@ class StageTable(_TaskTable):
     budget: dict[Annotated[str, Field(pattern=BUDGETS)], Annotated[float, Field(gt=0, le=1e9)]] = {}
 
 
+class ReviewTable(_TaskTable):
+    """`[review]`: a model that looks at each would-be best before it is the best."""
+
+    model: str = Field(min_length=1)  # a model of your settings, independent of the agents' ones
+
+
 class TaskTable(_TaskTable):
     """A whole task.toml or evogit.toml."""
 
@@ -272,6 +278,7 @@ class TaskTable(_TaskTable):
     evaluator: EvaluatorTable  # what evaluates candidates
     stages: list[StageTable] = []  # parts of the work, one after the other
     sandbox: SandboxTable = SandboxTable()  # what a candidate may use
+    review: ReviewTable | None = None  # the model that reviews would-be bests; without it none does
 
     @model_validator(mode="before")
     @classmethod
@@ -327,6 +334,13 @@ class TaskTable(_TaskTable):
                 raise ValueError(f'until names no metric: "{stage.until}"; {nearest(name, known)}')
         return value
 
+    @field_validator("review")
+    @classmethod
+    def _of_numbers(cls, value: ReviewTable | None, info: ValidationInfo) -> ReviewTable | None:
+        if value and (evaluator := info.data.get("evaluator")) and evaluator.kind == "judge":
+            raise ValueError('kind = "judge" has no review, as models or people look at every candidate; remove it')
+        return value
+
 
 FIXED = {
     "evaluator.requirements": "an import that fails names what to install",
@@ -345,7 +359,8 @@ def read(file: Path, folder: Path) -> TaskTable:
         raise ConfigError(f"{file}: not TOML: {error}") from error
     except ValidationError as error:
         tables: dict[str, type[BaseModel]]
-        tables = {"metrics": MetricTable, "evaluator": EvaluatorTable, "sandbox": SandboxTable, "stages": StageTable}
+        tables = {"metrics": MetricTable, "evaluator": EvaluatorTable, "sandbox": SandboxTable}
+        tables |= {"stages": StageTable, "review": ReviewTable}
         problems = []
         for each in error.errors():
             loc = each["loc"]

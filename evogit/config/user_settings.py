@@ -19,6 +19,7 @@ from pydantic import (
     PlainValidator,
     StringConstraints,
     ValidationError,
+    ValidationInfo,
     field_validator,
 )
 
@@ -127,19 +128,23 @@ class CommandTable(_UserTable):
     disk: Size = 1 << 30  # what it may write
 
 
-def _spec(kind: type[AgentSpec] | type[WorkerSpec]) -> Callable[[Any], AgentSpec | WorkerSpec]:
+def _spec(kind: type[AgentSpec] | type[WorkerSpec]) -> Callable[[Any, ValidationInfo], AgentSpec | WorkerSpec]:
     """Return what reads agents or a worker as their option spells them, or as a table of earlier versions."""
 
-    def read(value: Any) -> AgentSpec | WorkerSpec:
+    def read(value: Any, info: ValidationInfo) -> AgentSpec | WorkerSpec:
         try:
-            return kind.parse(value) if isinstance(value, str) else convert(value, kind)
+            if not isinstance(value, str):
+                return convert(value, kind)
+            if kind is WorkerSpec:
+                return WorkerSpec.parse(value)
+            return AgentSpec.parse(value, (info.context or {})["folder"])
         except (UsageError, msgspec.ValidationError) as error:
             raise ValueError(f"{error}") from None
 
     return read
 
 
-# `KIND[@MODEL][:N]` or `FILE.py:Name[:N]`, FILE as seen from these settings
+# `KIND[@MODEL][:N][+ROLE.md]` or `FILE.py:Name[:N][+ROLE.md]`, files as seen from these settings
 Agents = Annotated[AgentSpec, PlainValidator(_spec(AgentSpec))]
 # `COMMAND[:N]`: what runs `evogit worker` there, such as "ssh gpu1 evogit worker:4"; no shell reads it
 Worker = Annotated[WorkerSpec, PlainValidator(_spec(WorkerSpec))]
@@ -196,7 +201,7 @@ def load_user_settings(environ: Mapping[str, str]) -> UserSettings:
     file = settings_file(environ)
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8"))
-        return UserSettings.model_validate(without_fixed(table, FIXED, file))
+        return UserSettings.model_validate(without_fixed(table, FIXED, file), context={"folder": file.parent})
     except FileNotFoundError:
         if environ.get("EVOGIT_SETTINGS"):
             raise ConfigError(f"expected settings at {file}, which EVOGIT_SETTINGS names; there is no file") from None

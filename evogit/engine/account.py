@@ -138,11 +138,12 @@ class RunAccount(Struct, frozen=True):
 
 
 class MoveAccount(Struct, frozen=True):
-    """The `llm.Account` of one move."""
+    """The `llm.Account` of one move; without `patient` an endpoint that is down is not waited for."""
 
     run: RunAccount
     agent: str
     move: int
+    patient: bool = True
 
     def check(self) -> None:
         """Allow one more attempt, after a look at what engines that joined have spent meanwhile.
@@ -208,7 +209,9 @@ class MoveAccount(Struct, frozen=True):
                 await self.run.silent.wait()
 
     async def wait_out(self, model: Model, why: str, seconds: float) -> bool:
-        """Wait for an endpoint that is down, which a run always does, or until no further attempt is allowed."""
+        """Wait for an endpoint that is down, which agents always do, or until no further attempt is allowed."""
+        if not self.patient:
+            return False
         self.run.show(self.agent, f"waiting for {model.name}: {why}")
         await self.pause(seconds)
         self.run.show(self.agent, f"asking {model.name} again")

@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple, Protocol, TypeVar
 
+from msgspec.structs import replace
+
 from evogit.agents import Advice, Agent, NoUsableChangeError
 from evogit.agents.population import Models, no_models
 from evogit.breeding.breeder import Bred, Breeder
@@ -24,7 +26,7 @@ from evogit.core import (
     StopReason,
     Tactic,
 )
-from evogit.engine.account import RunAccount
+from evogit.engine.account import MoveAccount, RunAccount
 from evogit.engine.confirmation import UNCONFIRMED, Confirmation, evaluate_on_holdout
 from evogit.engine.drafts import Drafts
 from evogit.engine.evaluations import EvaluationBackend, Evaluations, Result
@@ -42,6 +44,8 @@ from evogit.engine.waiting import AskingAhead, KindShares
 from evogit.history.context import RunContext
 from evogit.llm import ModelError, RunEndsError, SpendingLimitError
 from evogit.panel import NAME, Panel
+from evogit.panel.reviewer import NAME as REVIEWER
+from evogit.panel.reviewer import Reviewer
 from evogit.repository import Packer
 from evogit.repository.evidence import failure
 from evogit.selection import Move, Selector
@@ -119,17 +123,14 @@ class Engine:
         self._packer = Packer(context.repository.pack, len(context.history.phylogeny))
         self._account = RunAccount(context, *settings.asking, stopping.silent, self._show)
         self._evaluations = Evaluations(context, backend, settings.evaluations, self._panel(models), elsewhere)
+        self._reviewer = Reviewer(context, models, self._account_of_review, self._show)
         self._profiles = Profiles(context.task, context.repository, self._evaluations, breeder.profiles)
         self._quota = Quota(context.history, context.engine, len(agents), settings)
         self._shares = KindShares(context, settings)
         self._ahead = AskingAhead(self._evaluations, self._quota, settings)
+        limit, room = settings.confirmations, self._quota.has_room_to_repeat
         self._confirmation = Confirmation(
-            context,
-            self._evaluations,
-            hurry=stopping.hurry,
-            limit=settings.confirmations,
-            room=self._quota.has_room_to_repeat,
-            show=self._show,
+            context, self._evaluations, hurry=stopping.hurry, limit=limit, room=room, show=self._show
         )
         self._stages = Stages(context, settings, stopping, self._show)
         self._halts = Halts(context.journal, context.engine, context.repository.common)
@@ -153,6 +154,10 @@ class Engine:
             return None
         judges = [models(name) for name in dict.fromkeys(pairwise.panel)]
         return Panel(self._context, pairwise, judges, lambda move: self._account.of_move(NAME, move))
+
+    def _account_of_review(self, move: int) -> MoveAccount:
+        """Return what a review is charged to, which may be asked for also once a limit ended the run."""
+        return MoveAccount(replace(self._account, silent=self._stopping.hurry), REVIEWER, move, patient=False)
 
     def _begin_turns(self, asking: AskingInOrder | None) -> Turns:
         first = max(self._history.moves, 1)  # the seed is move 0
@@ -193,10 +198,12 @@ class Engine:
             self._people.look()
             await self._evaluations.take_over()
             self._people.consider()
+        await self._reviewer.settle()
         self._again = await self._look_again(reason)
         if not await self._confirmation.confirm(reason):
             reason = "interrupted"
             self._stopping.asked = reason, ""
+        await self._reviewer.settle()
         await evaluate_on_holdout(self._context, self._evaluations, self._stopping.hurry)
         await self._evaluations.take_over()  # a worker may have lied until now
 
@@ -212,6 +219,7 @@ class Engine:
             self._journal.refresh()
             await self._evaluations.take_over()
         await self._confirmation.settle()
+        await self._reviewer.settle()
         self._start.settle(names, self._evaluations)
         latest = {candidate.agent: candidate.commit for candidate in history.phylogeny}
         for name in names:
@@ -346,6 +354,7 @@ class Engine:
         if child and result:
             await self._evaluations.settle(child, result)
             if await self._confirmation.settle():
+                await self._reviewer.settle()
                 self._adopt(name, child)
 
     async def _advise(self, number: int, name: str, agent: Agent, move: Move, rng: random.Random) -> str:

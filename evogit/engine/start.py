@@ -119,6 +119,7 @@ class Start(Struct, frozen=True):
         inputs = began.inputs if began else commitment(repository.keys.find(self._history.run))
         # addresses and workers' commands are a person's own: only how many there are is journalled
         settings = {**to_builtins(self.settings), "agents": self.settings.agents, "workers": len(self.settings.workers)}
+        settings |= {"reviewer": task.review} if task.review else {}
         private = {"remote", "sync_every", "lessons_from", *([] if self.settings.workers else ["workers", "trust"])}
         return RunStarted(
             engine=self.context.engine,

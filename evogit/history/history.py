@@ -27,6 +27,7 @@ from evogit.core import (
     Proposed,
     Reserved,
     ReviewAsked,
+    Reviewed,
     RunStarted,
     SessionEnded,
     Spent,
@@ -87,6 +88,10 @@ class History(RunState):
         self.declared_repeats = event.repeats
         self.unmeasured = set()
         self._weigh_noise()
+        reviewing = bool(event.settings.get("reviewer"))
+        if reviewing != (self.reviewed_from is not None):
+            self.reviewed_from = len(self.phylogeny) if reviewing else None
+            self._find_best()
         if [each.scale for each in event.metrics] != [each.scale for each in self._first_start().metrics]:
             self._rescale(event)
 
@@ -247,6 +252,18 @@ class History(RunState):
             self.strengths.compare(event)
             self._shifted = True
 
+    def _reviewed(self, event: Reviewed, entry: Entry) -> None:
+        if event.candidate not in self.phylogeny:
+            return
+        self.reviews[event.candidate] = event
+        if event.verdict == "refused":  # from here on like a decision, which a person can take back
+            refusal = Decision(kind="refuse", by=event.model, reason=event.reason, candidates=(event.candidate,))
+            self._decision(refusal, replace(entry, event=refusal))
+        elif self.repeats:
+            self._lead()
+        else:
+            self._consider(event.candidate)
+
     def _task_changed(self, event: TaskChanged, entry: Entry) -> None:
         anew = {self._seed(), *self.heads.values(), *self.living(), *self.records, *self.promoted}
         judged = {commit: self.evaluation(commit) for commit in self.scores.commits() if self.judged(commit)}
@@ -356,7 +373,12 @@ class History(RunState):
             return
         best = self.fitness(self.best) if self.best else None
         equal = best is not None and math.isclose(value, best, rel_tol=ROUNDING)
-        if best is None or (self.scores.metric.better(value, best) and not equal and self.earned(commit, self.best)):
+        better = best is None or (
+            self.scores.metric.better(value, best) and not equal and self.earned(commit, self.best)
+        )
+        if better and self._awaits_review(commit):
+            self._rival = commit if self._rival is None or self.fitter(commit, self._rival) else self._rival
+        elif better:
             self.best = commit
             self.records.append(commit)
             self._record_at = len(self.judgements)
@@ -378,7 +400,11 @@ class History(RunState):
         return [event.reason for event in said if isinstance(event, Decision) and event.kind == "guide"]
 
     def _apply_decisions(self) -> None:
-        pruned, promoted = marked(self.in_force(), self.phylogeny)
+        decisions = self.in_force()
+        events = [entry.event for entry in decisions if isinstance(entry.event, Decision)]
+        refusals = [event for event in events if event.kind == "refuse"]
+        self.refused = {event.candidates[0]: event.reason for event in refusals if event.candidates}
+        pruned, promoted = marked(decisions, self.phylogeny)
         changed = pruned != self.pruned
         self.pruned = pruned
         self.promoted = promoted
@@ -394,10 +420,13 @@ class History(RunState):
         known = {self.seed or "", *believed} - self.pruned - self.set_aside
         ranked = sorted((each for each in known if each in self.scores), key=self.phylogeny.numbers.__getitem__)
         best: str | None = None
-        for each in ranked:
-            fitter = self.fitness(each) is not None and (best is None or self.fitter(each, best))
-            if fitter and self.earned(each, best):
-                best = each
+        self._rival = None
+        for commit in (commit for commit in ranked if self.fitness(commit) is not None):
+            if (self._rival is None or self.fitter(commit, self._rival)) and self.earned(commit, self._rival):
+                self._rival = commit
+            fitter = (best is None or self.fitter(commit, best)) and self.earned(commit, best)
+            if fitter and not self._awaits_review(commit):
+                best = commit
         self.best = best
         if self.best and self.best not in self.records:
             self.records.append(self.best)
@@ -410,13 +439,16 @@ class History(RunState):
         if self.repeats:
             self._lead()
             return
-        records = self.records
+        records, best, record_at = self.records, self._best, self._record_at
         self.best = None
+        self._rival = None
         self.records = []
         for commit in self.phylogeny.ids:
             if commit in self.scores:
                 self._consider(commit)
         self.records = list(dict.fromkeys([*records, *self.records]))
+        if self._best == best:
+            self._record_at = record_at
 
 
 RULES: dict[type, Callable[[History, Any, Entry], None]] = {
@@ -434,6 +466,7 @@ RULES: dict[type, Callable[[History, Any, Entry], None]] = {
     Tactic: History._tactic,
     SessionEnded: History._session,
     Compared: History._compared,
+    Reviewed: History._reviewed,
     TaskChanged: History._task_changed,
     Adopted: History._adopted,
     Evaluated: History._evaluated,

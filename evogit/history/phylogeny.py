@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import heapq
+import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from evogit.core import Candidate, NotFoundError, RepositoryError
 from evogit.history.pages import DERIVED, Pages, fold
@@ -158,6 +161,22 @@ class Phylogeny:
         while parents := self._parents[path[-1]]:
             path.append(parents[0])
         return [self[self._ids[number]] for number in reversed(path)]
+
+    def effective_lines(self, heads: Sequence[str]) -> float:
+        """Return how many lines some individuals are worth: 1 if all are the same, their number if they share none.
+
+        With p(c) the share of the heads that are the candidate c or descend from it, it is exp(H / T) for
+        H = -sum p(c) ln p(c) and T = sum p(c) over all candidates but seeds: the phylogenetic diversity of order 1 of
+        Chao, Chiu & Jost (2010, "Phylogenetic diversity measures based on Hill numbers"), each step of length 1.
+        """
+        above = Counter(commit for head in heads for commit in self.ancestors(head) if self.parents(commit))
+        shares = [times / len(heads) for times in above.values()]
+        return math.exp(-sum(share * math.log(share) for share in shares) / sum(shares)) if shares else 1.0
+
+    def is_one_line(self, heads: Iterable[str]) -> bool:
+        """Return whether of every two individuals one is the other, or descends from it."""
+        oldest_first = sorted(heads, key=self._numbers.__getitem__)
+        return all(self.is_ancestor(old, young) for old, young in pairwise(oldest_first))
 
     def skeleton(self, keep: Iterable[str]) -> set[str]:
         """Ids of what matters to the candidates in `keep`: themselves and their ancestors. All else is a dead end."""

@@ -26,8 +26,9 @@ from evogit.text import change, number
 
 Verdict = Literal["better", "worse", "within noise", "tied"]
 
-WAITING, OLD = "waiting", "old"
-"""The status of what is not evaluated yet, and of what was evaluated only before the task changed."""
+WAITING, OLD, REFUSED = "waiting", "old", "refused"
+"""The status of what is not evaluated yet, of what was evaluated only before the task changed, and of a valid
+candidate that the reviewer refused."""
 
 UNMEASURED = (WAITING, OLD, "evaluator-error", "not-measured")
 """Statuses that say nothing of the candidate."""
@@ -105,9 +106,10 @@ class Comparison(Struct, frozen=True):
 class Standing(Struct, frozen=True):
     """The standing of one candidate.
 
-    `status` is that of its evaluation, or one of `WAITING` and `OLD`. `score` is None unless it is `ok`; `interval` is
-    its 95 % interval, which reaches further up than down on a log scale and has equal ends where the score is exact,
-    and `margin` half of that. `origin` is the candidate that it is compared with, None where no valid one is known.
+    `status` is that of its evaluation, or one of `WAITING`, `OLD` and `REFUSED`. `score` is None unless it is `ok` or
+    refused; `interval` is its 95 % interval, which reaches further up than down on a log scale and has equal ends where
+    the score is exact, and `margin` half of that. `origin` is the candidate that it is compared with, None where no
+    valid one is known.
     """
 
     commit: str
@@ -141,19 +143,19 @@ class Standing(Struct, frozen=True):
 
 def standing(history: History, commit: str) -> Standing:
     """Return how a candidate stands, on the split that ranks."""
-    scores = history.scores
+    scores, status = history.scores, status_of(history, commit)
     score = scores.fitness(commit)
     if score is None:
-        return Standing(commit, status_of(history, commit))
+        return Standing(commit, status)
     origin = origin_of(history, commit)
     compared = compare(scores, commit, origin) if origin else None
-    return Standing(commit, "ok", score, scores.interval(commit), scores.margin(commit) or 0.0, origin, compared)
+    return Standing(commit, status, score, scores.interval(commit), scores.margin(commit) or 0.0, origin, compared)
 
 
 def status_of(history: History, commit: str) -> str:
     """Return the status of a candidate's evaluation on the split that ranks."""
     if history.fitness(commit) is not None:
-        return "ok"
+        return REFUSED if commit in history.refused else "ok"
     evaluation = history.evaluation(commit)
     if evaluation is None:
         return OLD if history.former(commit) else WAITING

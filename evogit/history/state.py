@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from evogit.core import (
+    HUMAN,
     Candidate,
     Decision,
     Entry,
@@ -21,6 +22,7 @@ from evogit.core import (
     NotFoundError,
     Reserved,
     ReviewAsked,
+    Reviewed,
     RunStarted,
     SessionEnded,
     StageBegun,
@@ -48,6 +50,7 @@ TRIES = 3  # errors of the evaluator on one candidate after which it is set asid
 FAILURES = 500  # failed proposals that are remembered with their reasons
 HALTS = 200  # interruptions that are remembered
 OUTAGE = 3  # attempts in a row without a reply that are worth telling
+KIND_PARTS = {"kind": "", "model": "@", "role": "+"}  # what tells kinds of agents apart -> the sign before it
 MERGE_SHARE = 0.01
 """The least gain of a merge, where scores are exact, as a share of what its lesser parent changed since they parted.
 
@@ -67,7 +70,10 @@ class RunState:
         engines: every `run-started` event, by engine.
         heads: agent -> id of its current individual.
         human: ids of what people added, oldest first.
-        pruned, promoted: ids under the decisions that are in force.
+        pruned, promoted: ids under the decisions that are in force; those that the reviewer refused are pruned, too.
+        refused: id -> the reviewer's reason, of refusals that are in force.
+        reviews: id -> what the reviewer said of it last.
+        reviewed_from: number of the first candidate that is reviewed before it can be the best; None: none need be.
         evidence: id -> evidence tree of its evaluation on the run's split.
         sessions: id -> evidence tree of how it was made, where there is one.
         shown: id -> candidates that its agent's brief showed; inspirations: those of them of which it has lines.
@@ -112,6 +118,10 @@ class RunState:
     _waiting: dict[str, Candidate] = field(default_factory=dict, init=False)
     pruned: set[str] = field(default_factory=set, init=False)
     promoted: set[str] = field(default_factory=set, init=False)
+    refused: dict[str, str] = field(default_factory=dict, init=False)
+    reviews: dict[str, Reviewed] = field(default_factory=dict, init=False)
+    reviewed_from: int | None = field(default=None, init=False)
+    _rival: str | None = field(default=None, init=False)
     _records: list[str] = field(default_factory=list, init=False)
     human: list[str] = field(default_factory=list, init=False)
     evidence: dict[str, str] = field(default_factory=dict, init=False)
@@ -208,6 +218,20 @@ class RunState:
     @best.setter
     def best(self, commit: str | None) -> None:
         self._best = self._latest_best = commit
+
+    @property
+    def would_be_best(self) -> str | None:
+        """The candidate that is better than the best, but was not reviewed yet; None if there is none."""
+        rival, best = self._rival, self.best
+        leads = rival is not None and rival not in self.pruned and (best is None or self.fitter(rival, best))
+        return rival if leads else None
+
+    def _awaits_review(self, commit: str) -> bool:
+        """Whether the reviewer has to look at a candidate before it can be the best: not at seeds and people's."""
+        if self.reviewed_from is None or commit in self.reviews:
+            return False
+        candidate = self.phylogeny[commit]
+        return candidate.number >= self.reviewed_from and candidate.operator != "seed" and candidate.agent != HUMAN
 
     @property
     def latest_best(self) -> str | None:
@@ -415,14 +439,14 @@ class RunState:
         return list(dict.fromkeys(self.head(agent) for agent in self.heads))
 
     def past_kinds(self) -> dict[tuple[str, str], str]:
-        """Return the kind of each agent by (engine, agent): `mutator`, `editor@MODEL`, `FILE.py:Name`.
+        """Return the kind of each agent by (engine, agent): `mutator`, `editor@MODEL+ROLE`, `FILE.py:Name`.
 
         Engines come in their order; a fork may give the name of an agent to another kind.
         """
         kinds: dict[tuple[str, str], str] = {}
         for engine, started in self.engines.items():
             named = [
-                f"{spec.get('kind')}@{spec['model']}" if spec.get("model") else str(spec.get("kind"))
+                "".join(f"{sign}{spec[key]}" for key, sign in KIND_PARTS.items() if spec.get(key))
                 for spec in started.settings.get("population", ())
                 for _ in range(spec.get("count", 1))
             ]
@@ -458,7 +482,7 @@ def marked(entries: Iterable[Entry], phylogeny: Phylogeny) -> tuple[set[str], se
         named = [commit for commit in decision.candidates if commit in phylogeny]
         if decision.kind == "promote":
             promoted.update(named)
-        elif decision.kind == "prune":
+        elif decision.kind in ("prune", "refuse"):
             pruned |= phylogeny.descendants(*named) if decision.subtree else set(named)
     return pruned, promoted
 

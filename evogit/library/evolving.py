@@ -138,7 +138,7 @@ def prepare(
         **paid,
         count_repeats=evaluate is not None,
     )
-    population.check(settings, found.pairwise.panel if found.pairwise else ())
+    population.check(settings, found.models)
     run = _run(_repository(found, repository), found, name, settings, population)
     run = replace(run, observer=observer, desk=population.desk or (Desk() if evaluate == ASK else None))
     return shown(listed(replace(run, backend=_backend(run, evaluate, timeout, isolated))))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evogit.agents import Agent
 from evogit.agents.population import Models, ProgramAgents, check_kind, no_models, no_programs
@@ -128,5 +129,5 @@ def _named(spec: AgentSpec, model: str, commands: Any) -> AgentSpec:
     if asks and not spec.model:
         if not model:
             raise UsageError(f'expected a model for {spec}: model="NAME", or "{spec.kind}@NAME"')
-        return AgentSpec(spec.kind, model, spec.count)
+        return replace(spec, model=model)
     return spec

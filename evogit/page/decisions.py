@@ -150,7 +150,8 @@ def _deciding(run: FollowedRun, decision: Decision, about: str) -> Act:
 def _undo(run: FollowedRun, asked: Mapping[str, Any]) -> Act:
     wanted = asked.get("decision") or ""
     known = [each for each in run.history.in_force() if cast(Decision, each.event).kind != "stop"]
-    found = [each for each in known if each.id == wanted] if wanted else known[-1:]
+    own = [entry for entry in known if cast(Decision, entry.event).kind != "refuse"]  # not a reviewer's refusal
+    found = [each for each in known if each.id == wanted] if wanted else own[-1:]
     if not found:
         raise NotFoundError("there is no such decision in force; the list of decisions is on the page of the run")
     undone = cast(Decision, found[0].event)

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import astuple
 
-from evogit.core import HOLDOUT, Candidate, Compared, Entry, Evaluated, RunStarted, TaskChanged
+from evogit.core import HOLDOUT, Candidate, Compared, Decision, Entry, Evaluated, Reviewed, RunStarted, TaskChanged
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.history.counts import Moment
@@ -232,9 +232,10 @@ class FollowedRun:
 
     def _take(self, entry: Entry) -> None:
         self.entries += 1
-        if isinstance(entry.event, Evaluated):
+        if isinstance(entry.event, Evaluated | Reviewed):
             self._changed[entry.event.candidate] = None
-        self._all_changed |= isinstance(entry.event, Compared | TaskChanged | RunStarted)
+        lifts = isinstance(entry.event, Decision) and entry.event.kind == "undo"  # a refusal, perhaps
+        self._all_changed |= lifts or isinstance(entry.event, Compared | TaskChanged | RunStarted)
 
     # --- telling --------------------------------------------------------------------------------------------------
 

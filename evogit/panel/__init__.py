@@ -7,7 +7,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -144,12 +144,12 @@ class Panel:
         """The answer, after one more try where the first reply is something else."""
         reply = await model.ask(Question(messages=tuple(talk), move=number), account)
         try:
-            return read(reply), reply
+            return read(reply, Verdict), reply
         except UnusableAnswerError as error:
             wrong = f"That cannot be used: {error}. Answer with the JSON object alone."
             again = (*talk, Message("assistant", reply[:2000]), Message("user", wrong))
         reply = await model.ask(Question(messages=again, move=number, attempt=1), account)
-        return read(reply), reply
+        return read(reply, Verdict), reply
 
 
 # --- the question ---------------------------------------------------------------------------------------------------
@@ -214,8 +214,11 @@ class Verdict(BaseModel):
     reason: str = Field(max_length=4000)
 
 
-def read(reply: str) -> Verdict:
-    """Read a whole reply as an answer, strictly: one JSON object of a known shape, or nothing.
+Answer = TypeVar("Answer", bound=BaseModel)
+
+
+def read(reply: str, kind: type[Answer]) -> Answer:
+    """Read a whole reply as an answer of a kind, strictly: one JSON object of that shape, or nothing.
 
     Raises:
         UnusableAnswerError: it is something else.
@@ -225,11 +228,13 @@ def read(reply: str) -> Verdict:
         raise UnusableAnswerError(f"expected one JSON object, got {len(text):,} characters")
     fenced = FENCED.fullmatch(text)
     try:
-        return Verdict.model_validate(json.loads(fenced[1] if fenced else text, object_pairs_hook=_once))
+        return kind.model_validate(json.loads(fenced[1] if fenced else text, object_pairs_hook=_once))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the object"
-        raise UnusableAnswerError(f"expected winner and reason alone, but {where}: {first['msg']}") from None
+        raise UnusableAnswerError(
+            f"expected {', '.join(kind.model_fields)} alone, but {where}: {first['msg']}"
+        ) from None
     except (ValueError, RecursionError) as error:
         raise UnusableAnswerError(f"expected one JSON object and nothing else, got something else: {error}") from None
 

@@ -27,6 +27,7 @@ from evogit.core import (
     RefusedError,
     RepositoryError,
     ReviewAsked,
+    Reviewed,
     RunStarted,
     StageBegun,
     Stopped,
@@ -40,7 +41,7 @@ MAX_RECORD_CHARS = 1 << 26  # characters of a record; a worker's largest answer 
 MAX_DEPTH = 32  # brackets within each other; records of ours have five
 MAX_NAME_CHARS = 2_000  # characters of titles, names and keys; what is longer is cut as it is read
 MAX_TEXT_CHARS = 20_000  # the same for the fields `TEXTS`, which hold what people, models and programs wrote
-TEXTS = frozenset({"goal", "reason", "text", "detail", "failure", "again", "instead"})
+TEXTS = frozenset({"goal", "reason", "text", "words", "detail", "failure", "again", "instead"})
 MAX_TIME = 250_000_000_000  # seconds since the epoch: the year 9892, as timestamps end with 9999 in every time zone
 
 _EVENTS = {event.__struct_defaults__[0]: event for event in get_args(Event)}
@@ -260,6 +261,8 @@ def _subject(event: Event) -> str:
             return f"decision: {event.kind} by {event.by}"
         case Compared():
             return f"verdict: {event.a[:10]} and {event.b[:10] or 'half of it'} by {event.judge}"
+        case Reviewed():
+            return f"reviewed: {event.candidate[:10]} {event.verdict} by {event.model}"
         case Forked():
             return f"forked: from {event.run}"
         case TaskChanged() | Lesson():
@@ -285,6 +288,8 @@ class ToldAgents(Struct, frozen=True):
     kind: str
     model: str = ""
     count: Annotated[int, Meta(ge=1, le=MAX_AGENTS)] = 1
+    role: Annotated[str, Meta(pattern=r"\A[\w.-]{0,60}\Z")] = ""
+    words: Annotated[str, Meta(max_length=4_000)] = ""
 
 
 class ToldSettings(Struct, frozen=True, kw_only=True):
@@ -312,6 +317,7 @@ class ToldSettings(Struct, frozen=True, kw_only=True):
     split: str = ""
     sandbox: str = ""
     panel: tuple[str, ...] = ()
+    reviewer: str = ""
     agreed: tuple[str, ...] = ()
 
 

@@ -87,7 +87,10 @@ class Contribution:
 
 
 def contributions(history: History) -> dict[str, list[Record]]:
-    """All agents by name and by what they were then; models and operators, the most telling first."""
+    """All agents by name and by what they were then; models, operators and roles, the most telling first.
+
+    Roles, as kinds of agents, only where some have one.
+    """
     past = history.past_kinds()
     done = _by_deed(history, past)
     spent: dict[tuple[str, str], Spending] = {}
@@ -97,6 +100,12 @@ def contributions(history: History) -> dict[str, list[Record]]:
             spent[by] = added(spent.get(by, Spending()), each)
     found = _grouped(done, lambda deed: [(deed.agent, deed.kind)], spent)
     models = _grouped(done, lambda deed: [deed.model] if deed.model else [], spending_by_model(history))
+    specs = (spec for started in history.engines.values() for spec in started.settings.get("population", ()))
+    has_roles, paid_kinds = any(spec.get("role") for spec in specs), dict[str, Spending]()
+    for (_, kind), spending in spent.items():
+        if has_roles and kind:
+            paid_kinds[kind] = added(paid_kinds.get(kind, Spending()), spending)
+    roles = _grouped(done, lambda deed: [deed.kind] if deed.kind in paid_kinds else [], paid_kinds)
     by_operator: dict[str, Spending] = {}
     cached = cache(_operators)
     for effort in history.authors.efforts.values():
@@ -115,6 +124,7 @@ def contributions(history: History) -> dict[str, list[Record]]:
         "agents": [{**found.get(each, Contribution()).record(each[0]), "kind": each[1]} for each in who],
         "operators": _ranked(operators),
         "models": _ranked(models),
+        "roles": _ranked(roles),
     }
 
 

@@ -76,12 +76,14 @@ def consequences(history: History, decision: Decision, change: Effect) -> Iterat
 
 
 def said_of(history: History, commit: str) -> Iterator[str]:
-    """What people decided about a candidate, and why, a sentence each."""
+    """What people decided about a candidate and the reviewer said of it, and why, a sentence each."""
     for entry in history.in_force():
         decision = entry.event
         if isinstance(decision, Decision) and commit in decision.candidates:
             reason = decision.reason.partition("\n")[0]
             yield f"{decision.kind} by {decision.by}: {reason}"
+    if (review := history.reviews.get(commit)) and review.verdict != "refused":
+        yield f"{review.verdict} by {review.model}: {review.reason}".rstrip(": ")
 
 
 def decision_record(entry: Entry, in_force: bool) -> Record:

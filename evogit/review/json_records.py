@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from msgspec import to_builtins
 
-from evogit.core import Candidate, Metric, Stopped, host_of
+from evogit.core import Candidate, Metric, ReviewVerdict, Stopped, host_of
 from evogit.engine.projections import agent_ref, has_ref
 from evogit.history import History
 from evogit.history.ideas import by_family, ideas
@@ -36,7 +36,9 @@ def candidate_record(history: History, candidate: Candidate) -> Record:
     if evaluation:
         judged |= {key: getattr(evaluation, key) for key in ("status", "reason", "judged", "split")}
         judged |= {"metrics": dict(evaluation.metrics), "cost": to_builtins(evaluation.cost)}
-    former = history.former(commit)
+    if commit in history.refused:
+        judged |= {"status": known.status, "reason": history.refused[commit]}
+    former, reviewed = history.former(commit), history.reviews.get(commit)
     return {
         "schema": SCHEMA,
         **to_builtins(candidate),
@@ -47,6 +49,7 @@ def candidate_record(history: History, candidate: Candidate) -> Record:
         "inspirations": list(history.inspirations.get(commit, ())),
         **judged,
         "former": {"status": former.status, "metrics": dict(former.metrics)} if former else None,
+        "review": {name: getattr(reviewed, name) for name in ("verdict", "reason", "model")} if reviewed else None,
         "best": commit == history.best,
         "pruned": commit in history.pruned,
         "promoted": commit in history.promoted,
@@ -158,11 +161,13 @@ def status_record(repository: Repository, history: History) -> Record:
             }
             for name in agents(history)
         ],
+        "diversity": diversity_record(history),
         "contributions": contributions(history),
         "choices": choices(history),
         "spending": spending_record(history),
         "promoted": sorted(history.promoted),
         "pruned": len(history.pruned),
+        "reviews": reviews_record(history),
         "engines": repository.engines(history.run).alive(),
         "remote": to_builtins(contact) if (contact := repository.contact(history.run)) else None,
         "workers": repository.engines(history.run).noted(),
@@ -172,6 +177,24 @@ def status_record(repository: Repository, history: History) -> Record:
         "stopped_detail": history.stopped.detail if history.stopped else "",
         "ended": how_ended(history.stopped),
     }
+
+
+def reviews_record(history: History) -> Record | None:
+    """Return what the reviewer said of would-be bests, and which one waits for it; None if there is no reviewer."""
+    if history.reviewed_from is None and not history.reviews:
+        return None
+    counts = Counter(review.verdict for review in history.reviews.values())
+    return {**{verdict: counts[verdict] for verdict in get_args(ReviewVerdict)}, "awaiting": history.would_be_best}
+
+
+def diversity_record(history: History) -> Record | None:
+    """Return how many lines the agents' individuals are worth, and whether all are one; None while there are none."""
+    names = agents(history)
+    heads = [history.head(name) for name in names] if history.seed and names else []
+    if not heads:
+        return None
+    lines, one = history.phylogeny.effective_lines(heads), history.phylogeny.is_one_line(set(heads))
+    return {"agents": len(heads), "lines": lines, "one_line": len(heads) > 1 and set(heads) != {history.seed} and one}
 
 
 def _gains(history: History) -> Record | None:

@@ -18,7 +18,7 @@ from evogit.repository import Repository
 from evogit.text import one_line
 from evogit.trust import Claim
 
-NAME_CHARS = 80  # characters of an engine's name that are shown, which may be a stranger's choice
+NAME_CHARS, ROLE_CHARS = 80, 300  # characters of an engine's name and of a role that are shown: a stranger's choice
 FEW = 100  # mutators of somebody else's start that are taken over unasked
 
 
@@ -96,7 +96,8 @@ class EarlierStarts(Struct, frozen=True):
             return
         specs = [AgentSpec.of(spec) for spec in self.last.get("population", ())] if agents else []
         if any(spec.kind != "mutator" for spec in specs) or sum(spec.count for spec in specs) > FEW:
-            named = ", ".join(map(str, specs))
+            roles = "".join(f"; {spec.role}: {one_line(spec.words, ROLE_CHARS)}" for spec in specs if spec.role)
+            named = ", ".join(map(str, specs)) + roles
             effect = f"the run goes on with agents {named}, as started elsewhere by {self.foreign.effect}"
             yield replace(self.foreign, effect=effect)
         for kind in dict.fromkeys(spec.kind for spec in specs if is_own(spec.kind)):

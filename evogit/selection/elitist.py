@@ -65,7 +65,9 @@ class Elitist:
 
     def __init__(self, options: ElitistOptions = DEFAULT, *, numbers: NumberSteps | None = None) -> None:
         self._options = options
-        self._paid = Frugal(FrugalOptions(merge=options.merge, numbers=options.numbers), numbers=numbers)
+        self._paid = Frugal(
+            FrugalOptions(merge=options.merge, donors=options.merge, numbers=options.numbers), numbers=numbers
+        )
         self._offspring = Offspring()
         self._numbers = numbers
         strategies = (FUNCTION, MODEL, *([RANDOM] if options.random else []))

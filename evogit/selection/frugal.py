@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from evogit.history import History
 from evogit.selection import Move
+from evogit.selection.donors import donor
 from evogit.selection.merge_planner import Planner
 from evogit.selection.number_steps import NumberSteps
 from evogit.selection.plateaus import Beginning, Plateau
@@ -23,6 +24,8 @@ class FrugalOptions(Struct, frozen=True, kw_only=True):
     """Go on with changes of single numbers, without asking a model."""
     merge: bool = True
     """Merge candidates: where that asks no model, and by a model while such merges earn their cost."""
+    donors: bool = True
+    """While the run stands still, show some calls the code of another line (`donors.py`)."""
     tactics: bool = True
     """After a plateau a model is asked what to try instead."""
 
@@ -75,7 +78,8 @@ class Frugal:
         parent = favoured(history, rng) or self._parent(history, best, beginning, rng)
         spares = () if beginning == "afresh" else tuple(self._spares(history, best))
         rebase = parent in (best, history.latest_best)
-        return Move(operator="mutation", parents=(parent,), tactic=tactic, rebase=rebase, spares=spares)
+        shown = donor(history, self._others(history, best), rng) if rebase and self._options.donors else None
+        return Move(operator="mutation", parents=(parent,), donor=shown, tactic=tactic, rebase=rebase, spares=spares)
 
     def crossing(self, history: History, agent: str, rng: random.Random) -> Move | None:
         """Return a merge without a model's help that is worthwhile while an agent goes on with its session."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from evogit.agents import Background, Brief
+from evogit.agents import Background, Brief, coder
 from evogit.agents.briefs import briefing, digest
 from evogit.agents.briefs.bodies import Mentions, named, part_of
 from evogit.agents.briefs.briefing import Written
@@ -119,6 +120,29 @@ def test_a_brief_tells_of_relatives_failures_people_and_what_is_in_the_making(la
     assert "louder: 1.5" in inspired
     assert "+echo 3" in inspired
     assert "seed" not in inspired
+
+
+@pytest.mark.parametrize(
+    "write", [briefing.write, coder.write, briefing.write_file], ids=["editor", "coder", "program"]
+)
+def test_every_kind_of_brief_has_the_role_of_its_agent(lab: Lab, write: Callable[..., Written]) -> None:
+    brief, background = both(lab, lab.seed())
+    prompt = write(replace(brief, role="Doubt every gain.\x1b[2J"), background, 100_000).text
+    assert section(prompt, "Your role").endswith("\n\nDoubt every gain.")
+    assert "Your role" not in write(brief, background, 100_000).text
+
+
+def test_a_rewrite_by_a_donor_is_shown_as_code_where_its_changes_do_not_fit(lab: Lab) -> None:
+    seed = lab.seed()
+    parent = lab.add({"main.py": b"VALUE = 2\n"}, seed, evaluation=2.0)
+    lines = "".join(f"def part_{number}(x):\n    return x * {number}\n" for number in range(60))
+    donor = lab.add({"main.py": lines.encode()}, seed, title="rewritten", evaluation=1.9)
+    prompt = written(lab, parent, donor)
+    inspired = section(prompt.text, "What another good candidate did")
+    assert "rewritten: 1.9" in inspired
+    assert "return x * 42" in inspired
+    assert prompt.shown == (donor,)
+    assert sum(prompt.tokens.values()) <= briefing.BUDGET
 
 
 def test_what_a_person_rejected_is_told_with_the_reason(lab: Lab) -> None:

@@ -94,6 +94,18 @@ def test_status_is_one_object_of_the_fixed_shape(cli: Cli, small: Small) -> None
     assert found["stopped_because"] == "evaluations"
 
 
+def test_status_measures_how_many_lines_the_agents_are_worth_and_warns_of_one(cli: Cli, tmp_path: Path) -> None:
+    story = Story(tmp_path / "one")
+    seed = story.add(1.0)
+    first, _ = (story.add(value, seed, adopt=True, agent=agent) for value, agent in ((2.0, "a1"), (1.5, "a2")))
+    at = ("-C", story.folder, "status")
+    assert cli(*at, "--json").json["diversity"] == {"agents": 2, "lines": pytest.approx(2.0), "one_line": False}
+    assert "2 agents, worth 2.0 lines" in cli(*at).out
+    story.adopt(story.add(3.0, first, adopt=True), "a2")
+    assert cli(*at, "--json").json["diversity"] == {"agents": 2, "lines": pytest.approx(1.0), "one_line": True}
+    assert "one line" in cli(*at).out
+
+
 def test_show_tells_parents_metrics_files_and_evidence(cli: Cli, small: Small) -> None:
     shown = cli("-C", "repo", "show", "best").out
     for part in (small.merge, "corner circles first", "adaptive step size", "main.py", "50.0 % of the way", "hello"):

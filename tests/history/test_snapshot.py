@@ -27,6 +27,7 @@ from evogit.core import (
     Forked,
     Metric,
     Proposed,
+    Reviewed,
     RunStarted,
     Spent,
     Stopped,
@@ -136,6 +137,11 @@ def happening(known: int) -> st.SearchStrategy[Event]:
             one,
             st.booleans(),
         ),
+        st.builds(
+            lambda each, verdict: Reviewed(engine="e", candidate=commit(each), model="x", verdict=verdict, reason="no"),
+            one,
+            st.sampled_from(["passed", "refused", "unreviewed"]),
+        ),
         st.just(TaskChanged(by="me", metrics=started().metrics, **ABOUT)),
         st.just(Stopped(engine="e", reason="asked")),
         st.just(Forked(run="o", entry=commit(3), population="refs/heads/evogit/q/")),
@@ -146,6 +152,7 @@ def happening(known: int) -> st.SearchStrategy[Event]:
 def runs(draw: st.DrawFn) -> list[Event]:
     """Runs of all kinds: exact, noisy, measured side by side and judged by pairs."""
     kinds = [started(), started(repeats=2), started(repeats=2, paired=True), started(judged="pairs")]
+    kinds += [started(settings={"reviewer": "x"}), started(repeats=2, settings={"reviewer": "x"})]
     first = draw(st.sampled_from(kinds))
     events: list[Event] = [first, proposed(0, ()), evaluated(0, 3.0)]
     for number in range(1, draw(st.integers(1, 9))):

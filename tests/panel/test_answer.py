@@ -2,14 +2,15 @@ import json
 
 import pytest
 
-from evogit.panel import UnusableAnswerError, read
+from evogit.panel import UnusableAnswerError, Verdict, read
 
 GOOD = '{"winner": "second", "reason": "It is shorter."}'
 
 
 @pytest.mark.parametrize("reply", [GOOD, f"\n {GOOD}\n", f"```json\n{GOOD}\n```", f"```\n{GOOD}\n```"])
 def test_one_object_is_an_answer(reply: str) -> None:
-    assert (read(reply).winner, read(reply).reason) == ("second", "It is shorter.")
+    answer = read(reply, Verdict)
+    assert (answer.winner, answer.reason) == ("second", "It is shorter.")
 
 
 @pytest.mark.parametrize(
@@ -38,4 +39,4 @@ def test_one_object_is_an_answer(reply: str) -> None:
 )
 def test_anything_else_is_none(reply: str) -> None:
     with pytest.raises(UnusableAnswerError, match="expected"):
-        read(reply)
+        read(reply, Verdict)

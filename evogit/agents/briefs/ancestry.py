@@ -96,7 +96,7 @@ class Ancestry(Struct, frozen=True, kw_only=True):
                 f"{each.name} ({each.direction} it): {values[each.name]:.6g}" for each in others if each.name in values
             ]
         again = [f"re-adds {n} lines that {commit[:7]} removed" for commit, n in relative.readded.items()]
-        rejected = [f"rejected by a person: {one_line(relative.rejected, LONGEST_REASON)}"] * bool(relative.rejected)
+        rejected = [f"rejected by {one_line(relative.rejected, LONGEST_REASON)}"] * bool(relative.rejected)
         return "\n".join([*lines, *again, *rejected])
 
 

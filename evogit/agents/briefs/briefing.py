@@ -32,7 +32,8 @@ BUDGET = 8_000
 
 PAST_SHARE = 1 / 3  # share of a brief that the past takes at most: relatives, failures, what others try
 PAST_ROOM = 0.2  # share of a brief that is kept free of code for it
-BEST_SHARE = 0.2  # share of a brief for the code of the best candidate, where the parent is another
+BEST_SHARE = 0.2  # share of a brief for the code of the best candidate, where the parent is another, or of a donor
+REFUSALS_SHARE = 0.05  # share of a brief for what the reviewer refused
 ROOM_STEPS = 10  # what a brief has for code is a multiple of this part of its tokens
 FILE_CONTEXT = 100_000  # tokens that a brief in a file is fitted to
 
@@ -151,15 +152,21 @@ def write(
             f"{values['unshown']}\n\n{MORE.format(tokens=f'{int(READ_SHARE * context):,}', **markers)}".strip()
         )
     present = estimate_tokens(rules) + sum(map(estimate_tokens, _sections(sections, {**values, **NO_PAST})))
-    values |= _past(background, int(min(PAST_SHARE * tokens, present * PAST_SHARE / (1 - PAST_SHARE))))
-    values["used"] = digest.used(background)
-    best = (background.best.candidate.commit,) if background.best and values["best_code"] else ()
+    past = int(min(PAST_SHARE * tokens, present * PAST_SHARE / (1 - PAST_SHARE)))
+    values |= _past(background, past)
     relatives = (*background.siblings, *background.inspirations)
     changes = digest.shown(relatives, values["siblings"] + values["inspirations"])
+    unshown = [relative for relative in background.inspirations if relative.candidate.commit not in changes]
+    if not brief.conflicts and any(relative.diff for relative in unshown):
+        left = min(int(BEST_SHARE * tokens), tokens - present - past)
+        values["donor_code"] = digest.code_of(background.donor, background.donor_files, left, "of the other one")
+    values["used"] = digest.used(background)
+    others = ((background.best, values["best_code"]), (background.donor, values["donor_code"]))
+    whole = [other.candidate.commit for other, code in others if other and code]
     return Written(
         _fill("rules.md", rules, {**markers, **(tools or {})}),
         tuple(_sections(sections, values)),
-        tuple(dict.fromkeys((*best, *changes))),
+        tuple(dict.fromkeys((*whole, *changes))),
         values["used"],
     )
 
@@ -214,6 +221,8 @@ def _values(brief: Brief, background: Background, tokens: int, now: str) -> dict
         "conflicts": digest.conflicts(brief.conflicts),
         "guidance": "\n".join(f"- {indent(plain(said), '  ').strip()}" for said in background.guidance),
         "lessons": digest.listed(background.lessons, MAX_LESSON_TOKENS),
+        "role": plain(brief.role),
+        "refusals": digest.listed(background.refusals, int(REFUSALS_SHARE * tokens)),
         "tactic": fence(cut(plain(background.tactic), TACTIC)),
         "instructions": fence(cut(plain(instructions.decode(errors="replace")), room["instructions"])),
         "profile": fence(cut(plain(background.profile), room["profile"])),
@@ -227,7 +236,10 @@ def _values(brief: Brief, background: Background, tokens: int, now: str) -> dict
         "primary": background.metrics[0].name,
         "now": now.format(metric=background.metrics[0].name),
         "best": digest.best(background),
-        "best_code": "" if brief.conflicts else digest.best_code(background, int(BEST_SHARE * tokens)),
+        "best_code": ""
+        if brief.conflicts
+        else digest.code_of(background.best, background.best_files, int(BEST_SHARE * tokens), "of the best"),
+        "donor_code": "",
         "direction": direction(brief, background),
     }
 

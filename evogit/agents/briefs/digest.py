@@ -228,19 +228,18 @@ def _idea_line(idea: Idea, background: Background) -> str:
     return f"{'+' if idea.candidate in background.carried else '-'} {one_line(idea.title)}{times}: {outcome}"
 
 
-def best_code(background: Background, tokens: int) -> str:
-    """What the best candidate has that the parent has not: a patch, or its files where these say it in less."""
-    best = background.best
-    if best is None or not best.diff:
+def code_of(other: Relative | None, contents: Mapping[str, bytes], tokens: int, name: str) -> str:
+    """What another candidate, named `of the best`, has that the parent has not: a patch, or files if shorter."""
+    if other is None or not other.diff or tokens <= NAME:
         return ""
-    patch = f"{_heading(best)}\n{fence(_HEAD.sub('', plain(best.diff)))}"
-    files = {path: lines_of(content) for path, content in background.best_files.items()}
+    patch = f"{_heading(other)}\n{fence(_HEAD.sub('', plain(other.diff)))}"
+    files = {path: plain(lines_of(content) or "") for path, content in contents.items()}
     whole = "\n\n".join(f"Its {one_line(path, 300)}:\n{fence(escaped(text))}" for path, text in files.items() if text)
     if estimate_tokens(min(patch, whole or patch, key=len)) <= tokens:
         return whole if whole and len(whole) < len(patch) else patch
-    changed = Mentions().take_patch(best.diff, after=True)
+    changed = Mentions().take_patch(other.diff, after=True)
     each = tokens // max(len(files), 1) - NAME
-    parts = (part_of(path, text, changed, each, 0.0, " of the best") for path, text in files.items() if text)
+    parts = (part_of(path, text, changed, each, 0.0, f" {name}") for path, text in files.items() if text)
     return "\n\n".join(parts)
 
 
@@ -277,7 +276,7 @@ def conflicts(markers: Mapping[str, int]) -> str:
 def _line(relative: Relative, places: int, parent: str) -> str:
     """A candidate and what came of it; `parent` is what it is taken to be compared with unless told."""
     candidate = relative.candidate
-    rejected = f"; rejected by a person: {one_line(relative.rejected, 300)}" if relative.rejected else ""
+    rejected = f"; rejected by {one_line(relative.rejected, 300)}" if relative.rejected else ""
     title = one_line(candidate.title) or candidate.operator
     back = [f"{lines} line{'s' * (lines > 1)} that {commit[:7]} removed" for commit, lines in relative.readded.items()]
     again = f"; re-adds {' and '.join(back)}" if back else ""

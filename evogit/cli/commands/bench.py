@@ -118,7 +118,7 @@ def _comparable(task: Task, compared: Sequence[Method], split: str) -> Task:
         open_selector(method.selector, traits_of(task))
     if task.pairwise:
         raise UsageError(f"{task.name} is evaluated by comparing candidates, so runs of it have no values to compare")
-    return task
+    return replace(task, review="")  # methods are compared by what is measured, for equal budgets
 
 
 def _populations(asked: AgentOptions, compared: Sequence[Method]) -> tuple[tuple[AgentSpec, ...], tuple[Method, ...]]:

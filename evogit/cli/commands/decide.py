@@ -85,7 +85,7 @@ def guide(place: Place, terminal: Terminal, text: str | None, yes: bool, dry_run
 def undo(place: Place, terminal: Terminal, decision: str | None, reason: str, yes: bool, dry_run: bool) -> None:
     """Take a decision back: the last one, or DECISION as `evogit log --decisions` names it.
 
-    To undo an undo is to decide again.
+    A refusal by a task's reviewer is taken back by naming it. To undo an undo is to decide again.
     """
     found = decision_to_undo(place.history, decision)
     act = Decision(kind="undo", by=place.repository.user, reason=clean(reason), undoes=found.id)

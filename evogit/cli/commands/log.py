@@ -15,7 +15,7 @@ from evogit.cli.options.shared import with_run, with_terminal
 from evogit.cli.terminal import Styled, Terminal, padded, table
 from evogit.core import Candidate, NotFoundError
 from evogit.history import History
-from evogit.history.standing import UNMEASURED, status_of
+from evogit.history.standing import REFUSED, UNMEASURED, status_of
 from evogit.history.state import standing
 from evogit.review import agents, candidate_record, own_names
 from evogit.review.decisions import decision_record
@@ -47,7 +47,7 @@ def log(place: Place, terminal: Terminal, limit: int | None, failed: bool, agent
         candidate
         for candidate in reversed(list(history.phylogeny))
         if agent in (None, candidate.agent)
-        and not (failed and status_of(history, candidate.commit) in ("ok", *UNMEASURED))
+        and not (failed and status_of(history, candidate.commit) in ("ok", REFUSED, *UNMEASURED))
     )
     chosen = islice(wanted, limit)
     if terminal.json:

@@ -147,9 +147,8 @@ def run(
     before = _trusted(target, settings, asked, selector)
     anew = _begins_anew(target, settings)
     settings = replace(settings, selector=selector_before(selector, found, before))
-    panel = found.pairwise.panel if found.pairwise else ()
     kind = "coder" if found.command else "editor"  # a repository takes reading, profiling and measuring
-    setup = resolve_agents(asked, settings, history, before, panel, private=target.private, asking_kind=kind)
+    setup = resolve_agents(asked, settings, history, before, found.models, private=target.private, asking_kind=kind)
     programs = [spec.kind for spec in setup.settings.population if setup.programs.find(spec.kind)]
     found.check_trust(settings.sandbox, ", ".join([*setup.reached, *programs]))
     if not (terminal.live and not detached) and not setup.will_end:

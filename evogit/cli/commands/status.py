@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import click
 from rich.text import Text
@@ -20,11 +20,11 @@ from evogit.cli.options.shared import name_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import age, count, escape, number
 from evogit.config.run_settings import DEFAULT_SELECTOR
-from evogit.core import NotFoundError, RepositoryError
+from evogit.core import NotFoundError, RepositoryError, ReviewVerdict
 from evogit.history.standing import places
 from evogit.repository.faults import has_room
 from evogit.review import SCHEMA, agents, candidate_record, contributions, last_start, own_names, resolve, status_record
-from evogit.review.json_records import host_records
+from evogit.review.json_records import diversity_record, host_records, reviews_record
 from evogit.review.run_list import RunList, RunOverview
 
 MAX_AGENTS = 24
@@ -106,6 +106,7 @@ def _show(place: Place, terminal: Terminal) -> None:
         Text(""),
         *best_against_seed(view),
         *front_lines(view),
+        *_review_lines(view),
         Text(""),
     ]
     lines += [*host_lines(view, hosts), Text("")] if hosts else []
@@ -170,6 +171,19 @@ def _stage_lines(place: Place) -> list[Text]:
     return lines
 
 
+def _review_lines(view: View) -> list[Text]:
+    """What the reviewer said of would-be bests, and why the best was not reviewed if it was not."""
+    history, reviews = view.history, reviews_record(view.history)
+    if reviews is None:
+        return []
+    review, awaiting = history.reviews.get(history.best or ""), history.would_be_best
+    lines = [Text(f"reviewed: {', '.join(f'{reviews[key]:,} {key}' for key in get_args(ReviewVerdict))}", "dim")]
+    lines += [Text(f"awaits its review: {awaiting[:SHORT]}", "yellow")] if awaiting else []
+    if review and review.verdict == "unreviewed":
+        lines.append(Text(f"the best was not reviewed: {first_line(review.reason)}", "yellow"))
+    return lines
+
+
 def _agents(view: View) -> list[Text]:
     history = view.history
     if history.seed is None:
@@ -182,8 +196,15 @@ def _agents(view: View) -> list[Text]:
         cells = [view.glyph(candidate.commit), view.name(candidate.commit), view.score(candidate.commit)]
         who = first_line(f"{agent} {own.get(agent, '')}".rstrip())
         rows.append([Text(who, "dim"), *cells, Text(first_line(candidate.title))])
-    rest = len(names) - len(rows)
-    return [*table(rows, "lllrl"), *([Text(f"and {count(rest, 'agent')} behind them", "dim")] if rest else [])]
+    rest, diversity = len(names) - len(rows), diversity_record(history)
+    lines = [Text(f"and {count(rest, 'agent')} behind them", "dim")] if rest else []
+    if diversity and diversity["agents"] > 1:
+        lines.append(Text(f"{diversity['agents']:,} agents, worth {diversity['lines']:.1f} lines", "dim"))
+    if diversity and diversity["one_line"]:
+        lines.append(
+            Text("all heads are one line, so nothing is left to cross; --selector islands keeps some", "yellow")
+        )
+    return [*table(rows, "lllrl"), *lines]
 
 
 def _contributions(view: View) -> list[Text]:

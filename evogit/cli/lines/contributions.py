@@ -22,10 +22,10 @@ PAID = f"{LEGEND}; each: cost per gain"
 
 
 def contribution_tables(view: View, found: Mapping[str, Rows], most: int) -> Iterator[tuple[str, list[list[str]], int]]:
-    """For agents, models and operators: what they are called, rows with a head, and how many more there are."""
+    """For agents, roles, models and operators: what they are called, rows with a head, and how many more there are."""
     own = own_names(view.history)
     money_heads = ("tokens", "paid", "each") if view.history.spent.calls else ("top gain",)
-    for what, title in (("agents", "agent"), ("models", "model"), ("operators", "operator")):
+    for what, title in (("agents", "agent"), ("roles", "role"), ("models", "model"), ("operators", "operator")):
         rows = found[what]
         if len(rows) > most:
             rows = sorted(

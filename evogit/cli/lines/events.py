@@ -20,6 +20,7 @@ from evogit.core import (
     Proposed,
     Reserved,
     ReviewAsked,
+    Reviewed,
     RunStarted,
     SessionEnded,
     Spent,
@@ -57,9 +58,8 @@ def event_line(view: View, event: Event) -> Text:
             tokens = f"{event.prompt + event.completion:,} tokens{_cost(event.dollars)}"
             return _line("asks", f"{first_line(event.agent)}: {first_line(event.model)}, at most {tokens}")
         case Spent():
-            tokens = f"{event.prompt:,} + {event.completion:,} tokens{_cost(event.dollars)}"
-            failure = f": {first_line(event.failure)}" if event.failure else ""
-            return _line("asked", f"{first_line(event.agent)}: {first_line(event.model)}, {tokens}{failure}")
+            tokens = f"{event.prompt:,} + {event.completion:,} tokens{_cost(event.dollars)}{_why(event.failure)}"
+            return _line("asked", f"{first_line(event.agent)}: {first_line(event.model)}, {tokens}")
         case Tactic():
             return _line("tactic", f"{first_line(event.agent)}: {first_line(event.text or event.failure)}")
         case SessionEnded():
@@ -67,6 +67,8 @@ def event_line(view: View, event: Event) -> Text:
             return _line("session", f"{first_line(event.agent)}: {steps}. {first_line(event.text)}".rstrip())
         case Compared():
             return _line("verdict", _verdict(event))
+        case Reviewed():
+            return _line("reviewed", _reviewed(event))
         case TaskChanged():
             return _line("task", f"changed by {first_line(event.by)}; earlier evaluations no longer rank candidates")
         case Forked():
@@ -79,8 +81,7 @@ def event_line(view: View, event: Event) -> Text:
         case Lesson():
             return _line("lesson", f"{event.step[:SHORT]}  {first_line(event.withdrawn or event.text)}")
         case Halted():
-            why = f": {first_line(event.detail)}" if event.detail else ""
-            return _line("halted", f"{HALTED[event.reason]}, for {clock(event.seconds)}{why}")
+            return _line("halted", f"{HALTED[event.reason]}, for {clock(event.seconds)}{_why(event.detail)}")
         case StageBegun():
             why = f"  ({first_line(event.why)})" if event.why else ""
             return _line("stage", f"{event.number} of {event.of}: {first_line(event.goal)}{why}")
@@ -89,6 +90,14 @@ def event_line(view: View, event: Event) -> Text:
             return _line("review", f"{event.best[:SHORT]}  the run waits for a person{alone}")
         case Stopped():
             return _line("stopped", f"{event.reason} {first_line(event.detail)}".rstrip())
+
+
+def _why(reason: str) -> str:
+    return f": {first_line(reason)}" if reason else ""
+
+
+def _reviewed(event: Reviewed) -> str:
+    return f"{event.candidate[:SHORT]}  {event.verdict} by {first_line(event.model)}{_why(event.reason)}"
 
 
 def _cost(dollars: float | None) -> str:

@@ -119,7 +119,8 @@ class View(Struct, frozen=True, dict=True):
         """Return how users and agents marked the candidate, with space before it; empty without marks."""
         history, heads = self.history, self._heads.get(commit, [])
         agents = " ".join(map(escape, heads[:4])) + (f" and {len(heads) - 4} more" if len(heads) > 4 else "")
-        sets = {"best": [history.best], "promoted": history.promoted, "pruned": history.pruned}
+        sets = {"best": [history.best], "promoted": history.promoted, "refused": history.refused}
+        sets |= {"pruned": history.pruned - history.refused.keys()}
         words = [*(word for word, commits in sets.items() if commit in commits), *([agents] if agents else [])]
         return f"  {self.glyphs.mark} {', '.join(words)}" if words else "", "bold"
 

@@ -49,7 +49,9 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
 def with_agents(command: Command) -> Command:
     """Give a command the options on agents and models, as one `asked`; limits stay options of their own."""
 
-    @click.option("--agent", multiple=True, metavar="KIND[@MODEL][:N]", help="Agents, or FILE.py:Name; repeatable.")
+    @click.option(
+        "--agent", multiple=True, metavar="KIND[@MODEL][:N][+ROLE.md]", help="Agents, or FILE.py:Name; repeatable."
+    )
     @click.option(
         "--agents", type=int, metavar="N", help=f"Mutators ({MUTATORS}), editors ({EDITORS}), coders ({CODERS})."
     )
@@ -109,7 +111,7 @@ def resolve_agents(
     private: Sequence[Path] = (),
     asking_kind: str = "editor",
 ) -> AgentSetup:
-    """Find the agents and open their models and those of the `panel` that judges, before anything is written.
+    """Find the agents and open their models and those of the task's `panel`, before anything is written.
 
     Agents and limits that are not asked for are those `before`; with a model alone they are of the `asking_kind`.
     Coding programs cannot read `private` folders. Raise ConfigError if the user's settings are wrong; CredentialError
@@ -219,7 +221,7 @@ def _by_settings(user: UserSettings) -> tuple[AgentSpec, ...]:
         if is_own(kind):
             file, _, name = kind.rpartition(":")
             kind = f"{settings_file(os.environ).parent.absolute() / Path(file).expanduser()}:{name}"
-        specs.append(AgentSpec(kind, spec.model, spec.count))
+        specs.append(replace(spec, kind=kind))
     return tuple(specs) or (AgentSpec("mutator", count=MUTATORS),)
 
 
