@@ -737,7 +737,7 @@ class Halted(Struct, frozen=True, kw_only=True):
 class StageBegun(Struct, frozen=True, kw_only=True):
     """The run works on the next stage of its task, `number` of `of`, from `best` on; `why` the one before is over.
 
-    `evaluations` and `calls` that brought a reply were made before; `budget` is what it may use of them, and `minutes`.
+    `evaluations` and `calls` that count were made before; `budget` is what it may use of them, and `minutes`.
     """
 
     event: Literal["stage-begun"] = "stage-begun"

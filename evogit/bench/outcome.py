@@ -43,7 +43,7 @@ class BenchRun(Struct, frozen=True, kw_only=True):
     """One run of one method.
 
     `curve` is the value of the believed best after each evaluation, the seed's first; `paid` begins before the first
-    call that brought a reply; `depends` are the digests and settings that make it comparable.
+    call that counts; `depends` are the digests and settings that make it comparable.
     """
 
     method: str

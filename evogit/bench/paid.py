@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import shutil
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
@@ -84,7 +85,8 @@ class Paid:
                 folder = self.folder((method, seed))
                 agreed = {"agreed": self._allowance.agreed} if bench.asks(method) else {}
                 outcome = await self._lane.run(method, seed, folder, **left, **agreed)
-                if outcome.reason in CUT_OFF:
+                done_with_calls = outcome.reason == "calls" and outcome.calls >= (bench_task.calls or math.inf)
+                if outcome.reason in CUT_OFF and not done_with_calls:
                     return
                 done[method, seed] = outcome
                 write(bench.file(method, seed), outcome)
@@ -108,7 +110,10 @@ class Paid:
             if other != order and self._bench.asks(other[0]):
                 for name, value in self._spent(other).items():
                     used[name] += value
-        return {name: None if limit is None else limit - used[name] for name, limit in self._allowance.limits.items()}
+        limits = self._allowance.limits.items()
+        left = {str(name): None if limit is None else limit - used[name] for name, limit in limits}
+        each = [limit for limit in (left.get("calls"), self._bench.bench_task.calls) if limit is not None]
+        return {**left, "calls": min(each, default=None)}
 
     def _spent(self, order: Order) -> dict[str, float]:
         """What a run that was cut off used so far."""

@@ -18,7 +18,7 @@ from evogit.bench.outcome import BenchRun, Call, source_digest
 from evogit.config import Task
 from evogit.config.custom_classes import is_own
 from evogit.config.run_settings import AgentSpec
-from evogit.core import HOLDOUT, Entry, Spent
+from evogit.core import HOLDOUT, Entry
 from evogit.engine.evaluations import EvaluationBackend, Evaluations
 from evogit.history import History
 from evogit.history.context import RunContext
@@ -39,6 +39,8 @@ class BenchTask(Struct, frozen=True, kw_only=True):
     evaluations: int
     split: str = "train"
     agents: tuple[AgentSpec, ...] = Settings().population
+    calls: int | None = None
+    """What each run may ask models, beside the limits on all runs together."""
     sandbox: str = "auto"
     source: str = field(default_factory=source_digest)
 
@@ -76,6 +78,7 @@ class BenchTask(Struct, frozen=True, kw_only=True):
             "fingerprints": self.task.fingerprints,
             "repeats": self.task.repeats and [self.task.repeats, True],
             "sandbox": self.sandbox,
+            **({"calls": self.calls} if self.calls else {}),
         }
 
 
@@ -168,7 +171,7 @@ class BenchRunner:
 class Story:
     """Follows a run's journal from its beginning; `best` is what was believed to be the best after each evaluation.
 
-    `calls` are what was reached before the first call of a model that brought a reply, and with each, before the next.
+    `calls` are what was reached before the first call of a model that counts, and with each, before the next.
     """
 
     def __init__(self) -> None:
@@ -183,7 +186,7 @@ class Story:
         value = self.history.fitness(best) if best else None
         if best is None or value is None:
             return
-        if isinstance(entry.event, Spent) and not entry.event.failure:
+        if self.history.spent.charged >= len(self.calls) > 0:
             self.calls.append(Call(tokens=self.history.spent.tokens, best=best, value=value))
         elif self.calls:
             self.calls[-1] = replace(self.calls[-1], best=best, value=value)

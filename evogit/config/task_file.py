@@ -250,7 +250,7 @@ class StageTable(_TaskTable):
 
     goal: str = Field(min_length=1)  # what agents are told to do now, beside the goal of the whole
     until: str = ""  # "METRIC OP NUMBER" of the best ends it; with " in PATTERN" that must hold in each such case
-    # what ends it otherwise: evaluations, failed ones included; calls of models that brought a reply; minutes since it
+    # what ends it otherwise: evaluations, failed ones included; calls of models, as `--calls` counts; minutes since it
     # began, or since the run went on
     budget: dict[Annotated[str, Field(pattern=BUDGETS)], Annotated[float, Field(gt=0, le=1e9)]] = {}
 

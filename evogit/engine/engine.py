@@ -94,6 +94,8 @@ class Engine:
     The agents, the backend and the models live longer than it. Whoever wants it to end asks `stopping`.
     """
 
+    _again = ""  # what was otherwise when the best was evaluated once more
+
     def __init__(
         self,
         context: RunContext,
@@ -138,7 +140,6 @@ class Engine:
         self._writer = CandidateWriter(context=context, deterministic=exact, full=full, fingerprint=breeder.fingerprint)
         parts = selector, breeder, self._evaluations, self._quota, self._writer
         self._steps = Steps(context, settings.seed, *parts, self._settle)
-        self._again = ""
         self._began = context.history.seq, time.time()
         self._turns = self._begin_turns(asking)
 

@@ -51,7 +51,7 @@ class Stages:
             why=why,
             best=best,
             evaluations=history.counts.evaluated,
-            calls=history.spent.answered,
+            calls=history.spent.charged,
         )
         if self._context.journal.append(event, unless=lambda: len(history.stages) >= number):
             for agent in [each for each in history.heads if history.head(each) != best]:

@@ -147,11 +147,6 @@ class Spending:
         return self.prompt + self.completion
 
     @property
-    def answered(self) -> int:
-        """Return how many calls brought a reply."""
-        return self.calls - self.failed
-
-    @property
     def dollars(self) -> float:
         """Of all calls whose price was known."""
         return self.picodollars / PICO

@@ -391,7 +391,7 @@ class RunState:
     def stage_use(self) -> dict[str, float]:
         """Return what the present stage used of evaluations and calls, by these names."""
         now = self.stages[-1]
-        calls = self.spent.answered - now.calls
+        calls = self.spent.charged - now.calls
         return {"evaluations": self.counts.evaluated - now.evaluations, "calls": calls}
 
     @property

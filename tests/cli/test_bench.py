@@ -153,14 +153,14 @@ def test_the_plain_loop_remembers_nothing_and_a_recording_repeats_the_table(
     replies = iter([write("2.0"), words, write("oops"), write("1.5"), write("2.5"), write("3.0")])
     heading = "The best program so far"
     command = ("bench", task, "--method", "evolve,plain-loop", "--model", "m", "--agents", "1")
-    command += ("--evaluations", "6", "-n", "1", "--json")
+    command += ("--evaluations", "60", "-n", "1", "--calls-each", "5", "--json")
     with serve([lambda request: next(replies) if heading in request.prompt else write("1.5")]) as server:
         env = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": KEY, "EVOGIT_SETTINGS": str(tmp_path / "settings.toml")}
         made = cli(*command, "--yes", "-o", "made", "--record", "calls.jsonl", **env)
     assert made.code == 0, made.err
     alone = [each.body["messages"] for each in server.requests if heading in each.prompt]
-    assert [len(messages) for messages in alone] == [2] * len(alone), "every call is a conversation of its own"
-    first, after_gain, after_words, after_fault, after_loss, *_ = (messages[1]["content"] for messages in alone)
+    assert [len(messages) for messages in alone] == [2] * 5, "every call is a conversation of its own"
+    first, after_gain, after_words, after_fault, after_loss = (messages[1]["content"] for messages in alone)
     assert "A = 1.0" in first
     assert "Bring value(x) to 20." in first
     assert all("A = 2.0" in each for each in (after_gain, after_words, after_fault, after_loss))
@@ -177,4 +177,5 @@ def test_the_plain_loop_remembers_nothing_and_a_recording_repeats_the_table(
         del each["seconds"]
     assert after == before
     assert set(before["at_calls"]) == set(before["at_tokens"]) == {"evolve", "plain-loop"}
-    assert before["at_calls"]["plain-loop"]["1"]["holdout"] is not None
+    assert before["at_calls"]["plain-loop"]["5"]["holdout"] is not None
+    assert len(server.requests) == 10

@@ -65,6 +65,7 @@ FOLDER = OutputPath(file_okay=False)
 @click.option(
     "-o", "--output", "out", type=FOLDER, default=Path("evogit-bench"), metavar="DIR", help="For the results."
 )
+@click.option("--calls-each", type=click.IntRange(1), metavar="N", help="Calls of models that each run may make.")
 @click.option("--proposals", type=int, metavar="N", help="Stop when agents that ask models made this many, in all.")
 @with_agents
 @sandbox_option
@@ -96,7 +97,7 @@ def bench(
     common = {name: chosen[name] for name in ("evaluations", "split", "sandbox")}
     benches = [
         Bench(
-            bench_task=BenchTask(task=each, agents=usual, **common),
+            bench_task=BenchTask(task=each, agents=usual, calls=chosen["calls_each"], **common),
             methods=compared,
             seeds=range(chosen["seeds"]),
             folder=out / "runs" / each.name,
@@ -158,7 +159,9 @@ def _paid(terminal: Terminal, benches: Sequence[Bench], setup: AgentSetup, jobs:
     limits = setup.settings.ceilings
     agreed: tuple[str, ...] = ()
     if asking:
-        whole = replace(setup.settings, evaluations=len(asking) * bench.bench_task.evaluations)
+        each, calls = bench.bench_task.calls, setup.settings.calls
+        calls = min(calls or len(asking) * each, len(asking) * each) if each else calls
+        whole = replace(setup.settings, evaluations=len(asking) * bench.bench_task.evaluations, calls=calls)
         agreed = confirm_costs(
             terminal, replace(setup, settings=whole), bench.bench_task.task, None, History(""), yes=yes
         ).agreed
