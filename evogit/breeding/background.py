@@ -317,7 +317,7 @@ class Backgrounds:
         rejected = [each.commit for each in children if each.commit in history.pruned]
         kept = [each.commit for each in children if each.commit not in history.pruned]
         better = [commit for commit in kept if history.fitter(commit, parent.commit)]
-        failed = [commit for commit in kept if (found := history.evaluation(commit)) and not found.ok]
+        failed = [commit for commit in kept if standing(history, commit).failed]
         best = sorted(better, key=lambda commit: self._task.primary.sign * (history.fitness(commit) or 0.0))
         shown = {*best[-1:], *failed[-1:]}
         told = shown.union(rejected[-MOST:])

@@ -61,11 +61,6 @@ class Idea(Struct, frozen=True, kw_only=True):
             return self.outcome.startswith(("failed", "unusable"))
         return not compared.apart and abs(compared.gain) >= compared.margin
 
-    @property
-    def ended(self) -> bool:
-        """Return whether it has a score, or failed for good."""
-        return self.score is not None or self.certain
-
 
 def ideas(history: History, until: int | None = None) -> tuple[Idea, ...]:
     """Return the ideas of a run, oldest first, of moves up to `until`; those of pruned candidates are withdrawn."""

@@ -198,7 +198,7 @@ def ideas(background: Background, tokens: int) -> str:
 
     Each has a line with its outcome; a family says how many of its ideas are left out.
     """
-    groups = by_family(idea for idea in background.ideas if idea.ended and idea.candidate)
+    groups = by_family(idea for idea in background.ideas if idea.candidate and idea.outcome != WAITING)
     firsts = {id(max(group, key=lambda idea: idea.gain or -math.inf)) for group in groups.values()}
     order = [idea for group in groups.values() for idea in group]
     order.sort(key=lambda idea: (id(idea) not in firsts, -idea.moves[-1]))
@@ -218,7 +218,7 @@ def ideas(background: Background, tokens: int) -> str:
 
 
 def _idea_line(idea: Idea, background: Background) -> str:
-    known, outcome = idea.standing, one_line(idea.outcome, MAX_OUTCOME_CHARS)
+    known, outcome = idea.standing, one_line(READS.get(idea.outcome, idea.outcome), MAX_OUTCOME_CHARS)
     if known and known.score is not None:
         compared = known.comparison
         gain = f"{known.mark}{compared.gain:+.3g}" if compared and compared.gain else idea.outcome
