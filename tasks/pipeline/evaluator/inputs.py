@@ -17,9 +17,14 @@ def shop(events: int, customers: int, products: int, hours: int, faults: float, 
     for key in people:
         name = f"{rng.choice(WORDS)} {rng.choice(WORDS)}".title()
         lines.append(f"{key}|{name}|{rng.choice(REGIONS)}|{rng.choice(PLANS)}")
+    if rng.random() < faults:
+        lines.append(f"{rng.choice(people)}|{rng.choice(WORDS).title()}|{rng.choice(REGIONS)}|{rng.choice(PLANS)}")
+        lines.append(rng.choice([people[0], f"{people[0]}|only a name", f"{people[0]}|a|b|c|d"]))
     lines.append("[products]")
     for key in goods:
         lines.append(f"{key} | {rng.choice(WORDS)} {rng.choice(WORDS)} | {rng.choice(CATEGORIES)} | {rng.randint(5, 40_000)}")
+    if rng.random() < faults:
+        lines.append(f"{rng.choice(goods)}|{rng.choice(WORDS)}|{rng.choice(CATEGORIES)}|{rng.randint(5, 40_000)}")
     lines += ["", "[events]"]
     for number, time in enumerate(times(events, hours, rng)):
         fields = [

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from formulas import Formula
 
-MAX_CHECK_S = 40.0
+MAX_CHECK_S = 20.0
 MAX_PROOF_VARIABLES = 1_000_000
 """Proofs may define variables beyond those of the formula, up to this number."""
 ADD, DELETE = 1, 2
